@@ -139,6 +139,26 @@ class RunFolder:
         return Path(stated[0]), Path(stated[1]) if isinstance(stated[1], str) else None
 
     @property
+    def predictions(self) -> Path | None:
+        """The file of predictions where it lies: as it was named, else by its absolute path.
+
+        None for rows in memory; a path where no file is if there is none any more.
+        """
+        if self.inputs is None:
+            return None
+        whole = mapping(mapping(self.manifest.get("inputs")).get("predictions")).get("path")
+        named = self.inputs[0]
+        return Path(whole) if not named.is_file() and isinstance(whole, str) else named
+
+    @property
+    def models(self) -> frozenset[str]:
+        """The models that judge: of several judges, each."""
+        several = self.settings.get("judges")
+        specs = cast("list[object]", several) if isinstance(several, list) else [self.settings]
+        names = [mapping(spec).get("model") for spec in specs]
+        return frozenset(name for name in names if isinstance(name, str))
+
+    @property
     def log(self) -> tuple[Path, str, Path | None] | None:
         """The log of whole runs, its format and the file of outcomes; None for predictions."""
         of, path = mapping(self.manifest.get("log")), self.inputs

@@ -34,12 +34,15 @@ class ReportConfig(Config):
     tables: Annotated[Names, Option("--table")] = Field(
         default=(),
         description="Only these: overall, extraneous, extraneous-average, "
-        "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, efficiency, judges, "
-        "diversity, self-evaluation, steps, modality, horizon, stage; or changes, from the first "
-        "run to the second; or settings, of each run.",
+        "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes, "
+        "refinement-stages, refinement-oracle, efficiency, judges, diversity, self-evaluation, "
+        "steps, modality, horizon, stage; or changes, from the first run to the second; or "
+        "settings, of each run.",
     )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
-        default=(), description="A run on refined responses, such as Self_R+=runs/x."
+        default=(),
+        description="A run on refined responses, such as Self_R+=runs/x; may be given several "
+        "times, also for the runs of one method.",
     )
     names: Path | None = Field(
         default=None,

@@ -93,6 +93,17 @@ def renamed_table(table: JudgementTable, names: Names) -> JudgementTable:
     return replace(table, profiles=profiles)
 
 
+def model_name(name: str) -> str:
+    """A model's name without provider and address, to compare by."""
+    return name.partition("@http")[0].rpartition("/")[2].casefold()
+
+
+def renamed_critic(critic: str, names: Names) -> str:
+    """A critic's display name: that of the tested model that is the same model."""
+    same = (name for model, name in names.items() if model_name(model) == model_name(critic))
+    return names.get(critic) or next(same, critic)
+
+
 def renamed_reliability(report: ReliabilityReport | None, names: Names) -> ReliabilityReport | None:
     """The same calibration with display names."""
 

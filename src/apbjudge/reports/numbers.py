@@ -13,12 +13,13 @@ from ..statistics.proportions import wilson
 DASH = "–"
 """Stands for a missing value, everywhere."""
 
-Unit = Literal["percent", "points", "grade", "grade difference", "cost", "count", "p"]
+Unit = Literal["percent", "points", "grade", "grade difference", "cost", "dollars", "count", "p"]
 """How a figure is shown.
 
 ``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
 ``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
-``cost``: in the cases' unit; ``count``: a whole number; ``p``: a p-value, never shown as zero.
+``cost``: in the cases' unit; ``dollars``: US dollars; ``count``: a whole number; ``p``: a p-value,
+never shown as zero.
 """
 
 _FORMS: Mapping[Unit, tuple[int, int, bool]] = {
@@ -27,6 +28,7 @@ _FORMS: Mapping[Unit, tuple[int, int, bool]] = {
     "grade": (1, 3, False),
     "grade difference": (1, 3, True),
     "cost": (1, 2, False),
+    "dollars": (1, 4, False),
     "count": (1, 0, False),
     "p": (1, 3, False),
 }

@@ -24,6 +24,7 @@ from ..judge.source import data_roots
 from ..records.columns import all_codes
 from ..records.consensus import answers_of
 from ..records.judgement_table import RUN, JudgementTable, Problems
+from ..records.refinements import Refinements
 from ..records.run_folder import read_run
 from ..version import VERSION
 from .config import CHANGES, SETTINGS, ReportConfig
@@ -33,9 +34,11 @@ from .names import (
     Names,
     read_names,
     renamed_changes,
+    renamed_critic,
     renamed_reliability,
     renamed_table,
 )
+from .origins import oracles_among, origin_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, Results, headline_tables, paper_tables
 from .paper.formatting import tables_csv
@@ -109,8 +112,15 @@ class Report:
     def _results(self) -> Results:
         judges: list[JudgeResults] = []
         for judge in self.judges:
-            items, n_rows = renamed_table(judge.table.items(), self.names), len(judge.table)
-            judges.append(JudgeResults(judge=judge.name, note=judge.note, columns=items))
+            items, n_rows = judge.table.items(), len(judge.table)
+            results = JudgeResults(
+                judge=judge.name,
+                note=self._notes[judge.name],
+                columns=renamed_table(items, self.names),
+                models=frozenset(model for run in judge.runs for model in run.models),
+                origin=self._origins[judge.name],
+            )
+            judges.append(results)
             if n_never := n_rows - len(items):
                 self.problems.append(
                     f"{visible(judge.name)}: {n_never} of {n_rows} rows never became items, "
@@ -133,8 +143,31 @@ class Report:
                 )
             self.problems.extend(run.problems)
             table = run.table.first_rows(self.problems, by_protocol=True).items()
-            table = renamed_table(table, self.names)
-            yield JudgeResults(method=method, judge=base.name, columns=table)
+            origin = origin_of(run, self.problems).at(table.key)
+            yield JudgeResults(
+                method=method,
+                judge=base.name,
+                columns=renamed_table(table, self.names),
+                origin=origin.with_critics(lambda model: renamed_critic(model, self.names)),
+            )
+
+    @cached_property
+    def _origins(self) -> dict[str, Refinements | None]:
+        """By judge, how the responses came about where any was refined with the reference."""
+        return {
+            judge.name: oracles_among(judge.runs, judge.table.items().key) for judge in self.judges
+        }
+
+    @cached_property
+    def _notes(self) -> dict[str, str | None]:
+        """By judge, what must be said beside every figure."""
+        notes: dict[str, str | None] = {}
+        for judge in self.judges:
+            origin = self._origins[judge.name]
+            n_rows = 0 if origin is None else int((origin.is_oracle == 1).sum())
+            oracles = f"oracle: the critic of {n_rows} responses saw the reference"
+            notes[judge.name] = " ".join(filter(None, [judge.note, oracles if n_rows else ""]))
+        return {name: note or None for name, note in notes.items()}
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -237,7 +270,12 @@ class Report:
         report = ReportInput(
             title=f"{what} of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
             judges=tuple(
-                replace(_facts(judge), agreement=agreement.get(judge.name)) for judge in self.judges
+                replace(
+                    _facts(judge),
+                    agreement=agreement.get(judge.name),
+                    note=self._notes[judge.name],
+                )
+                for judge in self.judges
             ),
             headlines=(*headline_tables(self._results), *run_headlines(self._results)),
             tables=tables,
@@ -268,7 +306,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Judges and changes as nested JSON values."""
-        facts = map(_facts, self.judges)
+        facts = [replace(_facts(judge), note=self._notes[judge.name]) for judge in self.judges]
         return {
             "apbjudge": VERSION,
             "judges": [

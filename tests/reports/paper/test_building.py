@@ -17,14 +17,14 @@ from apbjudge.reports.paper.building import (
     figures_of,
     paper_tables,
     parts_of,
-    refined_rows,
 )
 from apbjudge.reports.paper.table import DEFINITIONS, FIGURES, TABLE_KEYS, Counts
 
 from ..rows import Row, unscored, verdict
-from .cases import best_of, graded, judged, printed, row_of, table_of
+from .cases import best_of, graded, judged, row_of, table_of
 
 WITHOUT = Results(judges=(judged([]),))
+OF_REFINEMENT = {definition.key for definition in DEFINITIONS if definition.rivals == "methods"}
 
 
 def mixed() -> list[Row]:
@@ -69,8 +69,8 @@ def by_models(*names: str) -> list[Row]:
 
 def test_every_table_is_built_where_there_is_something_for_it_and_only_there() -> None:
     result = {table.key for table in paper_tables(Results(judges=(judged(mixed()),)))}
-    of_other_things = {"refinement", "judges", "diversity", "self-evaluation"}
-    assert result == set(TABLE_KEYS) - of_other_things
+    of_labels = {"judges", "diversity", "self-evaluation"}
+    assert result == set(TABLE_KEYS) - of_labels - OF_REFINEMENT
     assert paper_tables(WITHOUT) == ()
 
 
@@ -84,7 +84,7 @@ def test_tables_come_in_the_order_of_the_paper_each_once() -> None:
     results = Results(judges=(judged(mixed()),))
     names = ("stage", "overall", "stage")
     assert [table.key for table in paper_tables(results, names)] == ["overall", "stage"]
-    numbers = [int(definition.number.split()[1]) for definition in DEFINITIONS]
+    numbers = [int(of.number.split()[1]) for of in DEFINITIONS if of.number]
     assert numbers == sorted(numbers)
 
 
@@ -150,7 +150,7 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
     c = judged(by_models("a", "b")).columns
     seen: set[str] = set()
     for definition in DEFINITIONS:
-        for section in definition.sections if definition.key != "refinement" else ():
+        for section in definition.sections if definition.key not in OF_REFINEMENT else ():
             for _, part in parts_of(c, section, definition.split) if section.protocol else ():
                 for key, estimate in figures_of(part, section.columns).items():
                     if FIGURES[key].better is None or estimate.value is None:
@@ -161,7 +161,7 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
                     assert len(result.values) == estimate.n_items
                     seen.add(key)
     of_judges = {key for key, kind in FIGURES.items() if kind.better is None}
-    assert seen == set(FIGURES) - of_judges - {"Refined", "Δ"}
+    assert seen == set(FIGURES) - of_judges - {"Refined", "Δ", "Fix rate", "Over-correction"}
 
 
 def test_the_best_set_leaves_out_what_is_shown_to_be_worse_and_keeps_what_may_be_best() -> None:
@@ -212,62 +212,6 @@ def test_nothing_is_marked_where_neither_direction_is_better() -> None:
     table = table_of("overall", rows)
     assert best_of(table, "Rp", "Tool-broken") == ["replaces"]
     assert best_of(table, "Al", "Tool-broken") == []
-
-
-# refinement --------------------------------------------------------------------------------------
-
-
-def test_refinement_pairs_items_with_a_verdict_on_both_sides() -> None:
-    base = [*graded("h", 4, 2), unscored("h4"), verdict("only before")]
-    after = [*graded("h", 3, 3), unscored("h3"), verdict("h4"), verdict("only after")]
-    table = table_of("refinement", base, refined=(judged(after, method="R"),))
-    assert printed(table, "m", "R") == ["66.7", "100.0", "+33.3"]
-    row = row_of(table, "m", "R")
-    assert row.counts == {"Holistic": Counts(rows=6, scored=5)}
-    assert {cell.estimate.n_items for cell in row.cells.values()} == {3}
-
-
-def test_refinement_does_not_depend_on_the_order_of_rows() -> None:
-    base, after = graded("h", 40, 20), graded("h", 40, 31)
-    result = [
-        table_of("refinement", rows, refined=(judged(later, method="R"),))
-        for rows, later in ((base, after), (base[::-1], after[7:] + after[:7]))
-    ]
-    assert result[0] == result[1]
-
-
-def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs() -> None:
-    run = judged(graded("h", 4, 2), "another", method="R")
-    with pytest.raises(OptionError, match="a run of refined responses beside the base run"):
-        table_of("refinement", graded("h", 4, 2), refined=(run,))
-    apart = table_of(
-        "refinement", graded("x", 4, 2), refined=(judged(graded("h", 4, 2), method="R"),)
-    )
-    assert printed(apart, "m", "R") == ["–", "–", "–"]
-
-
-def test_methods_compete_for_one_tested_model() -> None:
-    def both(**correct: int) -> list[Row]:
-        return [
-            {**row, "tested_model": m} for m, k in correct.items() for row in graded("h", 100, k)
-        ]
-
-    runs = (judged(both(a=90, b=35), method="good"), judged(both(a=40, b=80), method="poor"))
-    table = table_of("refinement", both(a=30, b=30), refined=runs)
-    assert best_of(table, "Δ", "Holistic") == ["a, good", "b, poor"]
-    assert best_of(table, "Base", "Holistic") == []
-
-
-def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() -> None:
-    """Each run numbers its own cases; the second one has none of the first hundred."""
-    base = [{**row, "case_id": f"c{i // 5}"} for i, row in enumerate(graded("h", 300, 90))]
-    runs = [judged(base, method="all"), judged(base[100:], method="later")]
-    (definition,) = (of for of in DEFINITIONS if of.key == "refinement")
-    drafts = refined_rows(definition, Results(judges=(judged(base),), refined=tuple(runs)))
-    first, second = (draft.contenders["Holistic", "Refined"] for draft in drafts)
-    case_of = dict(zip(first.items.tolist(), first.cases.tolist(), strict=True))
-    assert [case_of[item] for item in second.items.tolist()] == second.cases.tolist()
-    assert len(second.items) == 200
 
 
 def test_a_row_without_verdicts_marks_nobody_as_better_than_it() -> None:

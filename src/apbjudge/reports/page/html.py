@@ -173,7 +173,8 @@ def _table_notes(table: Table) -> list[str]:
             meanings.setdefault(column.title, {})[column.meaning] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
     how = f"Below a figure: its {level_text(table.level)} interval."
-    of = "After a slash: the number of rows, where it is not all scored rows."
+    rows = "pairs" if table.counted == "pairs" else "scored rows"
+    of = f"After a slash: the number of rows, where it is not all {rows}."
     best = filter(None, [best_note(table, "★")])
     return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
 

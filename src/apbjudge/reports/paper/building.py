@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
-from ...calibration.results import Reliability, ReliabilityReport
+from ...calibration.results import Reliability
 from ...errors import OptionError
 from ...judge.metrics import (
     CATEGORIES,
@@ -24,26 +24,32 @@ from ...judge.metrics import (
     unsolvable_figures,
     with_bounds,
 )
-from ...judge.summary import EXTRANEOUS, VALUE_ORDER, base_of, is_base
+from ...judge.summary import base_of
 from ...records import UNSOLVABLE_TYPES
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
-from ...statistics.best import Contender, best_set
-from ...statistics.differences import paired_test
-from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
-from ...statistics.proportions import bounded
-from ...statistics.sample import Sample
+from ...statistics.best import Contender
+from ...statistics.estimates import Estimate
 from ..document import reasons
+from .refining import refined_rows, refinement_notes
+from .rows import (
+    JudgeResults,
+    Part,
+    Results,
+    UnmarkedRow,
+    best_sets,
+    counts_of,
+    has_label,
+    parts_of,
+    place_of,
+)
 from .table import (
     DEFINITIONS,
     HEADLINE,
     Cell,
     Column,
-    ColumnId,
     Counts,
     Definition,
-    Section,
-    Split,
     Table,
     TableRow,
     code_of,
@@ -52,55 +58,6 @@ from .table import (
     own_column,
 )
 
-_MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeResults:
-    """All judgements of items by one judge, perhaps of several runs.
-
-    ``note`` must be said beside every figure; ``method`` is how the tested models refined their
-    responses, such as ``Self_R+``, empty where they did not.
-    """
-
-    judge: str
-    columns: JudgementTable
-    note: str | None = None
-    method: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
-    """What tables are made of; ``refined`` runs are set against the run of the same judge."""
-
-    judges: tuple[JudgeResults, ...]
-    refined: tuple[JudgeResults, ...] = ()
-    reliability: ReliabilityReport | None = None
-
-
-@dataclass(slots=True)
-class Draft:
-    """A row before the best are marked; contenders are what figures are the means of."""
-
-    judge: str
-    heads: tuple[str, ...]
-    counts: dict[str, Counts] = field(default_factory=dict[str, Counts])
-    estimates: dict[ColumnId, Estimate] = field(default_factory=dict[ColumnId, Estimate])
-    contenders: dict[ColumnId, Contender] = field(default_factory=dict[ColumnId, Contender])
-
-    def add(
-        self,
-        section: str,
-        counts: Counts,
-        estimates: Mapping[str, Estimate],
-        contenders: Mapping[str, Contender] | None = None,
-    ) -> Draft:
-        """The same draft with one section more; its figures by key."""
-        self.counts[section] = counts
-        self.estimates |= {(section, key): estimate for key, estimate in estimates.items()}
-        self.contenders |= {(section, key): of for key, of in (contenders or {}).items()}
-        return self
-
 
 def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
     """The tables of the paper that results have something for, in its order.
@@ -108,7 +65,7 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
     Rows of one judge are together, sorted by tested model; sections that no row has anything for
     are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
     but those that another one is shown to be better than. Tested models compete with each other
-    where all else is the same (judge, level, stage, …), refinement methods for one tested model.
+    where all else is the same (judge, level, stage, …), and likewise refinement methods.
     Figures of judges against humans are not marked, see ``_label_rows``.
 
     Raises:
@@ -144,21 +101,22 @@ def _is_bound(table: Table) -> bool:
     return any(cell.estimate.bound for row in table.rows for cell in row.cells.values())
 
 
-def _rows(definition: Definition, results: Results) -> list[Draft]:
+def _rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
     if definition.key in _OF_LABELS:
         judges = results.reliability.judges if results.reliability else ()
         return [row for judge in judges for row in _label_rows(definition, judge)]
-    if definition.key == "refinement":
+    if definition.rivals == "methods":
         return refined_rows(definition, results)
     return [row for judge in results.judges for row in _judged_rows(definition, judge)]
 
 
-def _table(definition: Definition, rows: list[Draft], results: Results) -> Table:
+def _table(definition: Definition, rows: list[UnmarkedRow], results: Results) -> Table:
     sections = {section for row in rows for section in row.counts}
     columns = tuple(_columns(definition, rows, sections))
     notes = (
         *definition.notes,
         *_judge_notes(definition, rows, results),
+        *(refinement_notes(definition, results) if definition.rivals == "methods" else ()),
         *_missing(definition, rows),
     )
     best = best_sets(rows, columns, definition.rivals)
@@ -181,11 +139,12 @@ def _table(definition: Definition, rows: list[Draft], results: Results) -> Table
             for i, row in enumerate(rows)
         ),
         notes=tuple(dict.fromkeys(notes)),
+        counted=definition.counted,
     )
 
 
 def _columns(
-    definition: Definition, rows: list[Draft], sections: Collection[str]
+    definition: Definition, rows: list[UnmarkedRow], sections: Collection[str]
 ) -> Iterator[Column]:
     """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
     stated = dict.fromkeys(column for row in rows for column in row.estimates)
@@ -196,11 +155,14 @@ def _columns(
     for section, columns in groupby(definition.columns, key=lambda column: column.section):
         if section not in sections:
             continue
-        yield from (c for c in columns if not (own[section] and is_code(c.key)) or c.id in stated)
+        for column in columns:
+            is_optional = column.key == "Critic" or (own[section] and is_code(column.key))
+            if column.id in stated or not is_optional:
+                yield column
         yield from (own_column(key, section) for key in own[section])
 
 
-def _judge_notes(definition: Definition, rows: list[Draft], results: Results) -> list[str]:
+def _judge_notes(definition: Definition, rows: list[UnmarkedRow], results: Results) -> list[str]:
     """What must be said of each judge, and which tested model is the judge itself."""
     if definition.key not in _OF_LABELS or not results.reliability:
         shown = {row.judge for row in rows}
@@ -213,7 +175,7 @@ def _judge_notes(definition: Definition, rows: list[Draft], results: Results) ->
     return notes
 
 
-def _missing(definition: Definition, rows: list[Draft]) -> list[str]:
+def _missing(definition: Definition, rows: list[UnmarkedRow]) -> list[str]:
     """Why figures have no value."""
     titles = {column.id: column.title for column in definition.columns}
     several = len({row.judge for row in rows}) > 1
@@ -229,61 +191,12 @@ def _missing(definition: Definition, rows: list[Draft]) -> list[str]:
     )
 
 
-def best_sets(
-    rows: Sequence[Draft], columns: Iterable[Column], rivals: str | None
-) -> dict[tuple[int, ColumnId], bool]:
-    """Which rows are in the best set of a column and which are not; none where all are.
-
-    A row without values neither is best nor lets others be. ``rivals`` are ``tested models`` that
-    share all other heads, ``methods`` that share the tested model, or None.
-    """
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows if rivals else ()):
-        shared = row.heads[1:] if rivals == "tested models" else row.heads[:1]
-        groups.setdefault((row.judge, *shared), []).append(i)
-    best: dict[tuple[int, ColumnId], bool] = {}
-    for column in columns:
-        for group in groups.values() if column.better else ():
-            contenders = {
-                i: contender
-                for i in group
-                if (contender := rows[i].contenders.get(column.id)) and len(contender.values)
-            }
-            lowest = -1.0 if column.unit in {"points", "grade difference"} else 0.0
-            marks = best_set(  # what is counted is 0 or 1 an item
-                [*contenders.values()],
-                better=column.better or "higher",
-                bounds=None if column.unit == "cost" else (lowest, 1.0),
-                level=CONFIDENCE_LEVEL,
-            )
-            if any(marks) and not all(marks):
-                best |= {
-                    (i, column.id): is_best for i, is_best in zip(contenders, marks, strict=True)
-                }
-    return best
-
-
 # Judgements alone --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Judgements of one tested model, by index in all of the judge, that a section is about.
-
-    ``form`` is ``holistic`` or ``step-wise``, None for both together; ``rivals`` are the rows of
-    all tested models under this protocol.
-    """
-
-    c: JudgementTable
-    rows: Vector
-    protocol: str
-    form: str | None
-    rivals: Vector
-
-
-def _judged_rows(definition: Definition, judge: JudgeResults) -> list[Draft]:
+def _judged_rows(definition: Definition, judge: JudgeResults) -> list[UnmarkedRow]:
     """By tested model and, where the table tells them apart, by value."""
-    drafts: dict[tuple[str, ...], Draft] = {}
+    rows_by_heads: dict[tuple[str, ...], UnmarkedRow] = {}
     for section in definition.sections:
         for heads, part in parts_of(judge.columns, section, definition.split):
             estimates = figures_of(part, section.columns)
@@ -292,61 +205,9 @@ def _judged_rows(definition: Definition, judge: JudgeResults) -> list[Draft]:
                 for key, estimate in estimates.items()
                 if key != WEIGHTED and own_column(key).better and not estimate.bound
             }
-            draft = drafts.setdefault(heads, Draft(judge.judge, heads))
-            draft.add(section.title, _counts(part.c, part.rows), estimates, contenders)
-    return [drafts[heads] for heads in sorted(drafts, key=_place)]
-
-
-def _place(heads: tuple[str, ...]) -> tuple[object, ...]:
-    """By tested model, then in the natural order of values."""
-    model, *rest = heads
-    value = "".join(rest)
-    rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
-    number = int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else 0
-    return model.casefold(), model, rank, number, value
-
-
-def _counts(c: JudgementTable, rows: Vector) -> Counts:
-    return Counts(rows=len(rows), scored=int(c.scored[rows].sum()))
-
-
-def _is(c: JudgementTable, field: str, label: str | None) -> Vector:
-    """Marks of the profiles with this label."""
-    labels = c.labels[field]
-    return c.codes[field] == (labels.index(label) if label in labels else -1)
-
-
-def parts_of(
-    c: JudgementTable, section: Section, split: Split | None
-) -> Iterator[tuple[tuple[str, ...], Part]]:
-    """The section's rows by the heads that they have in the table."""
-    form = section.form
-    if not form and section.protocol != EXTRANEOUS:  # the others have one form, which names E2
-        form = "step-wise" if section.protocol in {"step-wise", "tool-broken"} else "holistic"
-    profiles = _is(c, "protocol", section.protocol)
-    if section.form:
-        profiles &= _is(c, "form", section.form)
-    if section.protocol == EXTRANEOUS:
-        profiles &= c.levels > 0 if section.form else ~is_base(c)
-    if split == "stage":
-        profiles &= _is(c, "horizon", "1")
-    models = c.codes["tested_model"]
-    values, names = np.zeros_like(models), dict[int, str | None]({0: ""})
-    if split == "level":
-        values, names = c.levels, {int(level): str(level) for level in np.unique(c.levels)}
-    elif split:
-        values, names = c.codes[split], dict(enumerate(c.labels[split]))
-    rivals = c.where(profiles)
-    keys: set[tuple[int, int]] = set(
-        zip(models[profiles].tolist(), values[profiles].tolist(), strict=True)
-    )
-    for model, value in sorted(keys):
-        name = names[value]
-        if name is None:
-            continue
-        rows = c.where(profiles & (models == model) & (values == value))
-        heads = (c.labels["tested_model"][model] or "", *([name] if split else []))
-        yield heads, Part(c=c, rows=rows, protocol=section.protocol, form=form, rivals=rivals)
+            row = rows_by_heads.setdefault(heads, UnmarkedRow(judge.judge, heads))
+            row.add(section.title, counts_of(part.c, part.rows), estimates, contenders)
+    return [rows_by_heads[heads] for heads in sorted(rows_by_heads, key=place_of)]
 
 
 _TYPES: Mapping[str, str] = dict(
@@ -396,7 +257,7 @@ def _common_figures(part: Part) -> Figures:
 
 
 def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
-    return np.intersect1d(rows, c.where(_is(c, "form", form)))
+    return np.intersect1d(rows, c.where(has_label(c, "form", form)))
 
 
 def contender_of(part: Part, key: str) -> Contender:
@@ -412,7 +273,7 @@ def contender_of(part: Part, key: str) -> Contender:
         case "TC" | "ExtUse":
             values = c.distractor[rows] == 1
         case "Conf" | "Info" | "Tool" | "Vis":
-            rows = np.intersect1d(scored, c.where(_is(c, "unsolvable_type", _TYPES[key])))
+            rows = np.intersect1d(scored, c.where(has_label(c, "unsolvable_type", _TYPES[key])))
             values = c.correct[rows]
         case "Rp" | "Rt" | "Rf" | "Ot":
             rows, values = scored, c.category[scored] == _BEHAVIOURS[key]
@@ -442,68 +303,13 @@ def _priced(part: Part, key: str) -> Vector:
     return rows
 
 
-# The same items before and after refinement ------------------------------------------------------
-
-
-def refined_rows(definition: Definition, results: Results) -> list[Draft]:
-    """Rows by judge, tested model and method, for refined runs with a base run of their judge."""
-    drafts: list[Draft] = []
-    for base in results.judges:
-        own = [run for run in results.refined if run.judge == base.judge]
-        rows = [row for run in own for row in _refined_by(definition, base, run)]
-        drafts += sorted(rows, key=lambda row: (row.heads[0].casefold(), row.heads[0]))
-    return drafts
-
-
-def _refined_by(definition: Definition, base: JudgeResults, run: JudgeResults) -> Iterator[Draft]:
-    for model in run.columns.labels["tested_model"]:
-        draft = Draft(base.judge, (model or "", run.method))
-        for section in definition.sections:
-            before, after = (
-                c.where(_is(c, "protocol", section.protocol) & _is(c, "tested_model", model))
-                for c in (base.columns, run.columns)
-            )
-            if not len(after):
-                continue
-            old, old_items, old_cases = _by_item(base.columns, before)
-            new, new_items, _ = _by_item(run.columns, after)
-            items, at, on = np.intersect1d(
-                old_items, new_items, assume_unique=True, return_indices=True
-            )
-            values = {"Base": old[at], "Refined": new[on], "Δ": new[on] - old[at]}
-            cases = old_cases[at]  # each run numbers its own; methods compete by the base run's
-            estimates = {key: _estimate(key, of, cases) for key, of in values.items()}
-            contenders = {
-                key: Contender(values=values[key], items=items, cases=cases)
-                for key in ("Refined", "Δ")
-            }
-            draft.add(section.title, _counts(run.columns, after), estimates, contenders)
-        if draft.counts:
-            yield draft
-
-
-def _estimate(key: str, values: Array, cases: Ids) -> Estimate:
-    sample = Sample(clusters=cases)
-    if not len(values):
-        return nothing(note="no item with a verdict before and after")
-    return paired_test(values, sample).estimate if key == "Δ" else bounded(values, sample)
-
-
-def _by_item(c: JudgementTable, rows: Vector) -> tuple[Array, Ids, Ids]:
-    """By item with a verdict: the mean of its verdicts, its key, and its case."""
-    scored = rows[c.scored[rows] == 1]
-    items, first, index = np.unique(c.item[scored], return_index=True, return_inverse=True)
-    means = np.bincount(index, weights=c.correct[scored], minlength=len(items))
-    return means / np.bincount(index, minlength=len(items)), items, c.case[scored][first]
-
-
 # Judges against human labels ---------------------------------------------------------------------
 
 
 _OF_LABELS = frozenset({"judges", "diversity", "self-evaluation"})
 
 
-def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Draft]:
+def _label_rows(definition: Definition, judge: Reliability) -> Iterator[UnmarkedRow]:
     """By judge or, for self-evaluation, tested model. Nothing is marked as best in these tables.
 
     The judges share their labelled items, so that their figures are correlated, and a reliability
@@ -511,17 +317,17 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Draft]:
     judges item by item.
     """
     whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
-    draft = Draft("", (judge.judge,))
+    row = UnmarkedRow("", (judge.judge,))
     if definition.key == "judges":
         keys = definition.sections[0].columns
         figures = {key: whole.measures[key] for key in keys if key in whole.measures}
-        yield draft.add("", Counts(rows=whole.n_items, scored=whole.n_scored), figures)
+        yield row.add("", Counts(rows=whole.n_items, scored=whole.n_scored), figures)
     elif definition.key == "diversity" and diversity is not None:
         groups = (diversity.different, diversity.standard)
         for section, group in zip(definition.sections, groups, strict=True):
             figures = {"agreement": group.agreement, "grade MAE": group.error}
-            draft.add(section.title, _all(group.agreement), figures)
-        yield draft
+            row.add(section.title, _all(group.agreement), figures)
+        yield row
     elif definition.key == "self-evaluation" and own is not None:
         for of in sorted(own.models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
             rate, grade = of.rate.estimate, of.grade.estimate
@@ -531,8 +337,8 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Draft]:
                 "judge grade": of.judge_grade,
                 "grade bias": grade,
             }
-            draft = Draft(judge.judge, (of.tested_model,))
-            yield draft.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
+            row = UnmarkedRow(judge.judge, (of.tested_model,))
+            yield row.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
 
 
 def _all(estimate: Estimate) -> Counts:

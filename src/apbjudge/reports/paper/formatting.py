@@ -60,9 +60,10 @@ def best_note(table: Table, mark: str) -> str:
     """What the marks, such as ``*``, mean; empty where nothing is marked."""
     if not any(cell.best for row in table.rows for cell in row.cells.values()):
         return ""
-    rivals = "methods of the tested model" if table.key == "refinement" else "tested models"
-    if len(table.heads) > 1 and table.key != "refinement":
-        rivals += f" of the same {table.heads[1].casefold()}"
+    rivals, shared = "tested models", [head.casefold() for head in table.heads[1:2]]
+    if "method" in shared:
+        rivals, shared = "methods", ["tested model", *map(str.casefold, table.heads[2:])]
+    rivals += " of the same " + " and ".join(shared) if shared else ""
     if len(table.judges) > 1:
         rivals += " by the same judge"
     return (
@@ -122,8 +123,8 @@ def _parts(
                 yield _block(table, block, rows)
     cell = f"value [{level_text(table.level)} interval]" if intervals else "value"
     legend = (
-        f"Cells: {cell}, /n where the denominator is not scored; rates in percent, differences of "
-        "rates in points"
+        f"Cells: {cell}, /n where the denominator is not {table.counted}; rates in percent, "
+        "differences of rates in points"
     )
     yield Notes((legend, *filter(None, [best_note(table, mark)]), *table.notes))
 
@@ -141,7 +142,7 @@ def _block(table: Table, sections: tuple[str, ...], rows: Sequence[TableRow]) ->
     several = len(sections) > 1
     for section in sections:
         title = section if several else ""
-        columns.append(document.Column("scored", "right", title))
+        columns.append(document.Column(table.counted, "right", title))
         columns += [
             document.Column(_title(column, rows), "value", title)
             for column in columns_of(table, section)
@@ -175,9 +176,9 @@ def tables_csv(tables: Iterable[Table]) -> str:
     writer = csv.DictWriter(out, _CSV_COLUMNS)
     writer.writeheader()
     for table in tables_json(tables):
-        row_is, part_is = [*table["heads"], ""][:2]
+        row_is, part_is = table["heads"][0], ", ".join(table["heads"][1:])
         for row in table["rows"]:
-            name, part = [*map(visible, row["heads"]), ""][:2]
+            name, part = visible(row["heads"][0]), ", ".join(map(visible, row["heads"][1:]))
             head = {
                 "table": table["key"],
                 "number": table["number"],

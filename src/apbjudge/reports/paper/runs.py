@@ -13,7 +13,7 @@ from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
 from ...trajectories import RUN_PROTOCOLS, Figure, RunTable, run_protocol
-from .building import Draft, JudgeResults, Results, best_sets
+from .rows import JudgeResults, Results, UnmarkedRow, best_sets
 from .table import Cell, Column, Counts, Table, TableRow
 
 RUNS = RunTable(key="runs", title="Whole runs")
@@ -72,15 +72,15 @@ def _protocols(c: JudgementTable) -> set[str]:
 
 def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Table]:
     """The table, if any run has a figure for it."""
-    drafts = [d for judge in results.judges for d in _drafts(judge, protocol, definition)]
-    keys = dict.fromkeys(key for draft in drafts for _, key in draft.estimates)
+    rows = [row for judge in results.judges for row in _unmarked(judge, protocol, definition)]
+    keys = dict.fromkeys(key for row in rows for _, key in row.estimates)
     if not keys:
         return
     known = [f for judge in results.judges for f in figures_of(judge.columns, protocol)]
     columns = tuple(_columns(list(keys), known, protocol))
     heads = ["Tested model", "Setting", *filter(None, [_HEADS.get(definition.split)])]
-    has_settings = any(draft.heads[1] for draft in drafts)
-    best = best_sets(drafts, columns, "tested models")
+    has_settings = any(row.heads[1] for row in rows)
+    best = best_sets(rows, columns, "tested models")
     yield Table(
         key=definition.key,
         number=definition.number,
@@ -90,15 +90,15 @@ def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Ta
         columns=columns,
         rows=tuple(
             TableRow(
-                judge=draft.judge,
-                heads=tuple(h for i, h in enumerate(draft.heads) if i != 1 or has_settings),
-                counts=draft.counts,
+                judge=row.judge,
+                heads=tuple(h for i, h in enumerate(row.heads) if i != 1 or has_settings),
+                counts=row.counts,
                 cells={
                     column: Cell(estimate=estimate, best=best.get((i, column)))
-                    for column, estimate in draft.estimates.items()
+                    for column, estimate in row.estimates.items()
                 },
             )
-            for i, draft in enumerate(drafts)
+            for i, row in enumerate(rows)
         ),
     )
 
@@ -123,7 +123,7 @@ def _columns(keys: Sequence[str], known: Sequence[Figure], protocol: str) -> Ite
             )
 
 
-def _drafts(judge: JudgeResults, protocol: str, definition: RunTable) -> Iterator[Draft]:
+def _unmarked(judge: JudgeResults, protocol: str, definition: RunTable) -> Iterator[UnmarkedRow]:
     c = judge.columns
     names = ["tested_model", "setting", *filter(None, [definition.split])]
     labels = c.labels["protocol"]
@@ -141,7 +141,7 @@ def _drafts(judge: JudgeResults, protocol: str, definition: RunTable) -> Iterato
         wanted = definition.figures or tuple(figures)
         estimates = {name: figures[name] for name in wanted if name in figures}
         counts = Counts(rows=len(rows), scored=int(c.scored[rows].sum()))
-        yield Draft(judge.judge, heads).add(
+        yield UnmarkedRow(judge.judge, heads).add(
             "", counts, estimates, dict(_contenders(c, rows, protocol, {*estimates}))
         )
 

@@ -22,6 +22,7 @@ from ..numbers import Unit
 
 Better = Literal["higher", "lower"]
 Split = Literal["level", "steps", "modality", "horizon", "stage"]
+Counted = Literal["scored", "pairs"]
 ColumnId = tuple[str, str]
 """A column's section and its key."""
 
@@ -98,6 +99,7 @@ class Table:
         heads: Titles of the leading columns, such as ``Tested model`` and ``Level``.
         columns: Those of one section are together.
         rows: Those of one judge are together.
+        counted: What the second number of ``Counts`` counts: rows ``scored``, or ``pairs``.
         level: Confidence level of its intervals.
     """
 
@@ -108,6 +110,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
+    counted: Counted = "scored"
     level: float = CONFIDENCE_LEVEL
     paper: str = "arXiv:2606.04874"
 
@@ -155,6 +158,19 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("Base", "percent", None, "correct before refinement"),
     ("Refined", "percent", "higher", "correct after it"),
     ("Δ", "points", "higher", "their difference"),
+    ("Critic", "percent", None, "correct of the critic's own answers to these items"),
+    ("Fixed", "count", None, "wrong before, right after"),
+    ("Spoiled", "count", None, "right before, wrong after"),
+    ("Kept right", "count", None, "right before and after"),
+    ("Kept wrong", "count", None, "wrong before and after"),
+    ("Fix rate", "percent", "higher", "fixed of those wrong before"),
+    ("Over-correction", "percent", "lower", "spoiled of those right before"),
+    ("Unchanged", "percent", None, "the response is the draft"),
+    ("Flips", "percent", None, "another verdict on an unchanged response"),
+    ("Tokens/fix", "count", None, "tokens of all refinement per item fixed"),
+    ("USD/fix", "dollars", None, "price of all refinement per item fixed"),
+    ("Unreadable", "percent", None, "refined responses that could not be read"),
+    ("Truncated", "percent", None, "refined responses that a limit of tokens ended"),
     ("C_all", "cost", "lower", "mean cost of a plan"),
     ("C_pass", "cost", "lower", "of a correct plan"),
     ("C_com", "cost", "lower", "of a plan for cases that all have right"),
@@ -184,7 +200,8 @@ FIGURES: Mapping[str, Column] = {
     for key, unit, better, meaning in _KINDS
 }
 """By key. Without a direction: Al, because another tool may be as good or a detour; Base, which no
-refinement changes; and all figures of judges, see ``building``."""
+refinement changes; counts, and what is no mean over the items of a row or says nothing of right and
+wrong; and all figures of judges, see ``building``."""
 
 
 def is_own(key: str) -> bool:
@@ -231,7 +248,8 @@ class Definition:
         needs: What it is made of, for the message that there is none.
         split: What rows of a tested model are told apart by; None where they are not.
         rivals: What the best set is chosen among: the tested models that share all other heads,
-            or the methods that share the tested model. None where nothing is marked.
+            or the methods that do. None where nothing is marked.
+        counted: See ``Table``.
     """
 
     key: str
@@ -243,6 +261,7 @@ class Definition:
     split: Split | None = None
     rivals: Literal["tested models", "methods"] | None = "tested models"
     notes: tuple[str, ...] = ()
+    counted: Counted = "scored"
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -273,6 +292,25 @@ _SHARED = (
     "Nothing is marked as best: the judges share their labelled items, and apbjudge compare "
     "--labels tests their differences item by item"
 )
+
+ORACLE = "refinement-oracle"
+_REFINED = "a run of refined responses beside the base run of the same judge"
+_TRANSITIONS = (
+    "Pairs are refined responses with a verdict before and after, of all refined responses; Fix "
+    "rate is fixed of those wrong before, Over-correction spoiled of those right before"
+)
+
+
+def _refined(*columns: str) -> tuple[Section, ...]:
+    """Of each protocol and form: holistic and step-wise, which the paper has, then the others."""
+    plain = ("holistic", "step-wise")
+    others = ("tool-broken", "unsolvable", "efficiency")
+    return (
+        *(Section(columns, protocol, protocol.capitalize()) for protocol in plain),
+        *(Section(columns, "tool-extraneous", f"Tool-extraneous, {form}", form) for form in plain),
+        *(Section(columns, protocol, protocol.capitalize()) for protocol in others),
+    )
+
 
 HEADLINE = Definition(
     key="headline",
@@ -317,13 +355,61 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 4",
         title="Correctness before and after refinement",
         heads=("Tested model", "Method"),
-        sections=(
-            Section(("Base", "Refined", "Δ"), "holistic", "Holistic"),
-            Section(("Base", "Refined", "Δ"), "step-wise", "Step-wise"),
-        ),
-        needs="a run of refined responses beside the base run of the same judge",
+        sections=_refined("Base", "Refined", "Δ", "Critic"),
+        needs=_REFINED,
         rivals="methods",
         notes=("Base and Refined are over the items with a verdict on both sides",),
+    ),
+    Definition(
+        key="refinement-changes",
+        number="",
+        title="What refinement changed",
+        heads=("Tested model", "Method"),
+        sections=_refined(
+            *("Fixed", "Spoiled", "Kept right", "Kept wrong", "Fix rate", "Over-correction"),
+            *("Grade Δ", "Unchanged", "Flips", "Tokens/fix", "USD/fix", "Unreadable", "Truncated"),
+        ),
+        needs=_REFINED,
+        rivals="methods",
+        notes=(
+            _TRANSITIONS,
+            "Flips are unchanged responses with another verdict: they are the judge's doing",
+            (
+                "Tokens/fix and USD/fix are those of refining all pairs (no drafts, no judging) "
+                "over the number fixed"
+            ),
+        ),
+        counted="pairs",
+    ),
+    Definition(
+        key="refinement-stages",
+        number="",
+        title="Refinement by the stage of the trajectory",
+        heads=("Tested model", "Method", "Stage"),
+        sections=_refined(
+            "Base", "Refined", "Δ", "Fixed", "Spoiled", "Fix rate", "Over-correction"
+        )[1:2],
+        needs=f"{_REFINED}, of the protocol step-wise with one step, whose rows state a stage",
+        split="stage",
+        rivals="methods",
+        notes=("Rows with one predicted step only", _TRANSITIONS),
+        counted="pairs",
+    ),
+    Definition(
+        key=ORACLE,
+        number="",
+        title="Oracle: refinement by a critic that saw the reference",
+        heads=("Tested model", "Method"),
+        sections=_refined(
+            "Base", "Refined", "Δ", "Fixed", "Spoiled", "Fix rate", "Over-correction"
+        ),
+        needs=f"{_REFINED}, whose critic saw the reference (is_oracle)",
+        rivals="methods",
+        notes=(
+            "What a critic that knows the answer achieves: no method, and in no other table",
+            _TRANSITIONS,
+        ),
+        counted="pairs",
     ),
     Definition(
         key="efficiency",

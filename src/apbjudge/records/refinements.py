@@ -1,0 +1,211 @@
+"""How refined responses came about, as files of refined predictions state it.
+
+Such a file is one of predictions whose rows say more: ``mode`` (who criticised: ``self``,
+``critic``, ``static``, ``judge``), ``guide`` (``codes``, ``none``), ``critic_model``,
+``is_oracle`` (the critic saw the reference), ``is_unchanged`` (the response is the draft),
+``is_readable``, ``finish_reason``, ``rounds``, and ``usage`` and ``cost_usd`` of all calls of the
+row. Files of other programs may lack any of them: then nothing is known, which is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+
+from ..errors import RowError
+from ..jsonl import Digest, read_lines
+from .columns import Codes, ColumnBuilder, Vector, numbers, tristate
+from .judgement_table import Problems
+from .keys import model_key, short_key
+from .wire import Row
+
+_MOST = 1e15
+"""No row has more tokens or costs more."""
+
+
+class Way(NamedTuple):
+    """How a response was refined, None for what the row does not state."""
+
+    mode: str | None = None
+    guide: str | None = None
+    critic: str | None = None
+
+    def __str__(self) -> str:
+        parts = ("mode", self.mode), ("guide", self.guide), ("critic", self.critic)
+        return ", ".join(f"{name} {value}" for name, value in parts if value) or "not stated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refinements:
+    """How n responses came about; each vector has shape (n,).
+
+    Attributes:
+        key: uint64, of item and tested model, as ``JudgementTable.key``.
+        is_oracle: int8: 1 the critic saw the reference, 0 it did not, -1 not known.
+        is_unchanged: int8: 1 the response is the draft.
+        is_readable: int8: 1 the response could be read.
+        is_cut: int8: 1 the response ends because of a limit of tokens.
+        tokens: Prompt and completion tokens of all calls of the row, NaN where not known.
+        cost_usd: Their price, NaN where not known.
+        n_rounds: Critiques, NaN where not known.
+        way: Index into ``ways``.
+        ways: The different ways.
+        why: Why nothing is known of rows of which nothing is.
+    """
+
+    key: Vector
+    is_oracle: Vector
+    is_unchanged: Vector
+    is_readable: Vector
+    is_cut: Vector
+    tokens: Vector
+    cost_usd: Vector
+    n_rounds: Vector
+    way: Vector
+    ways: tuple[Way, ...]
+    why: str = "the refined predictions do not state it"
+
+    @classmethod
+    def unknown(cls, why: str) -> Refinements:
+        """Of no row, for a reason."""
+        return replace(_Reader().refinements(), why=why)
+
+    def at(self, keys: Vector) -> Self:
+        """Those of rows with these keys; rows that are not there have nothing known."""
+        order = np.argsort(self.key, kind="stable")  # of equal keys the first row counts
+        place = np.searchsorted(self.key[order], keys)
+        is_there = place < len(order)
+        is_there[is_there] = self.key[order][place[is_there]] == keys[is_there]
+        rows = np.full(len(keys), len(self.key))
+        rows[is_there] = order[place[is_there]]
+        return replace(
+            self,
+            **{name: np.append(getattr(self, name), of)[rows] for name, of in _NOTHING.items()},
+            key=keys,
+            way=np.append(self.way, len(self.ways))[rows],
+            ways=(*self.ways, Way()),
+        )
+
+    def with_critics(self, name: Callable[[str], str]) -> Self:
+        """The same with other names of critics."""
+        ways = (way._replace(critic=way.critic and name(way.critic)) for way in self.ways)
+        return replace(self, ways=tuple(ways))
+
+
+_NOTHING: Mapping[str, Any] = {
+    **dict.fromkeys(("is_oracle", "is_unchanged", "is_readable", "is_cut"), np.int8(-1)),
+    **dict.fromkeys(("tokens", "cost_usd", "n_rounds"), np.nan),
+}
+
+
+def read_refinements(
+    paths: Iterable[Path], problems: Problems, *, digest: Digest | None = None
+) -> Refinements:
+    """Reads files of refined predictions.
+
+    Args:
+        paths: The files.
+        problems: Gets a line for the first value of each field that can't be used, which counts as
+            not stated; such an ``is_oracle`` counts as true.
+        digest: Updated with every byte read, when given.
+
+    Raises:
+        InputError: If a file can't be read.
+    """
+    reader = _Reader()
+    for path in paths:
+        for line in read_lines(path, digest=digest):
+            if not isinstance(line.values, RowError):  # grade has named those that are no rows
+                reader.add(line.values, f"{path}:{line.number}")
+    problems.extend(reader.complaints)
+    return reader.refinements()
+
+
+_SHAPE: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("is_oracle", "is_unchanged", "is_readable"), ((bool,), "true or false")),
+    **dict.fromkeys(("mode", "guide", "critic_model", "finish_reason"), ((str,), "text")),
+    "usage": ((dict,), "an object of counts"),
+    "cost_usd": ((int, float), "a number of US dollars"),
+    "rounds": ((list,), "a list"),
+}
+
+
+class _Reader:
+    """Takes in rows of predictions."""
+
+    def __init__(self) -> None:
+        self._ways = Codes()
+        names = [f.name for f in fields(Refinements) if f.name not in {"ways", "why"}]
+        self._rows = ColumnBuilder(names, self._columns_of)
+        self._complaints: dict[str, tuple[str, int]] = {}
+
+    def add(self, values: Mapping[str, Any], place: str) -> None:
+        """Takes in a row, if it names its item and tested model."""
+        row = Row(values, 0)
+        try:
+            item_id = row.identifier("id", "item_id")
+            key = short_key(item_id) ^ model_key(row.identifier("tested_model"))
+        except RowError:
+            return
+        of = {name: self._usable(name, values.get(name), place) for name in _SHAPE}
+        reason, rounds = of["finish_reason"], of["rounds"]
+        self._rows.add(
+            (
+                key,
+                of["is_oracle"],
+                of["is_unchanged"],
+                of["is_readable"],
+                reason and reason == "length",
+                _tokens(of["usage"]),
+                _size(of["cost_usd"]),
+                None if rounds is None else len(rounds),
+                Way(of["mode"], of["guide"], of["critic_model"]),
+            )
+        )
+
+    def _usable(self, name: str, value: Any, place: str) -> Any:
+        """The value of a field; None where it states nothing that can be used."""
+        kinds, expected = _SHAPE[name]
+        if value is None or value == "":
+            return None
+        if type(value) in kinds:
+            return value
+        first, n_more = self._complaints.get(name, ("", -1))
+        first = first or f"{place}: {RowError(name, expected, value)}"
+        self._complaints[name] = first, n_more + 1
+        return True if name == "is_oracle" else None  # else an odd value would hide an oracle
+
+    @property
+    def complaints(self) -> list[str]:
+        """A line for each field of which a value can't be used."""
+        return [
+            f"{first} (and in {n_more} more rows)" if n_more else first
+            for first, n_more in self._complaints.values()
+        ]
+
+    def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+        return {
+            "key": np.array(of["key"], dtype=np.uint64),
+            **{name: tristate(of[name]) for name in _NOTHING if name.startswith("is_")},
+            **{name: numbers(of[name]) for name in _NOTHING if not name.startswith("is_")},
+            "way": self._ways.of(of["way"]),
+        }
+
+    def refinements(self) -> Refinements:
+        """Those of all rows that were taken in."""
+        return Refinements(**self._rows.columns(), ways=tuple(self._ways.names))
+
+
+def _tokens(usage: Mapping[str, Any] | None) -> float | None:
+    counts = [_size((usage or {}).get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    return None if None in counts else sum(cast("list[float]", counts))
+
+
+def _size(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= _MOST else None

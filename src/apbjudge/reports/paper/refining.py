@@ -1,0 +1,440 @@
+"""The same items before and after refinement: what changed, and what must be said beside it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...records.columns import Vector
+from ...records.judgement_table import JudgementTable
+from ...records.refinements import Refinements, Way
+from ...statistics.best import Contender
+from ...statistics.bootstrap import ratio
+from ...statistics.differences import paired_test
+from ...statistics.estimates import Array, Estimate, nothing
+from ...statistics.proportions import bounded, share
+from ...statistics.sample import Sample
+from ..names import model_name
+from .rows import JudgeResults, Results, UnmarkedRow, has_label, parts_of, place_of
+from .table import ORACLE, Counts, Definition, Section
+
+_FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
+_NO_PAIR = "no item with a verdict before and after"
+_CIRCULAR = (
+    "so the responses were improved against what measures them; another judge, or labels, show how "
+    "much of the gain is real"
+)
+
+
+class _Unpaired(NamedTuple):
+    """Refined items without a pair, by why, and items of the base run that were not refined."""
+
+    no_draft: int = 0
+    no_verdict_before: int = 0
+    no_verdict_after: int = 0
+    not_refined: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pairs:
+    """Items of one tested model with a verdict before and after, for one section.
+
+    Attributes:
+        heads: Those of the table's row.
+        rows: The refined responses, by index in the refined run.
+        at: Shape (n,), the pairs by index in the base run.
+        on: Shape (n,), the same by index in the refined run.
+    """
+
+    section: Section
+    heads: tuple[str, ...]
+    base: JudgeResults
+    run: JudgeResults
+    rows: Vector
+    at: Vector
+    on: Vector
+    unpaired: _Unpaired
+
+    @property
+    def old(self) -> Array:
+        """Shape (n,): 1 where the draft is correct, else 0."""
+        return self.base.columns.correct[self.at].astype(float)
+
+    @property
+    def new(self) -> Array:
+        """The same of the refined responses."""
+        return self.run.columns.correct[self.on].astype(float)
+
+    @property
+    def cases(self) -> Vector:
+        """The case of each row of the base run."""
+        return self.base.columns.case
+
+    @property
+    def sample(self) -> Sample:
+        """How the pairs were sampled."""
+        return Sample(clusters=self.cases[self.at])
+
+    def moved(self, key: str) -> Array:
+        """Shape (n,): 1 where the verdict went this way, else 0."""
+        was_right, is_right = {
+            "Fixed": (0, 1),
+            "Spoiled": (1, 0),
+            "Kept right": (1, 1),
+            "Kept wrong": (0, 0),
+        }[key]
+        return ((self.old == was_right) & (self.new == is_right)).astype(float)
+
+    @property
+    def origin(self) -> Refinements:
+        """How the refined responses came about."""
+        return _origin(self.run)
+
+
+def refined_rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
+    """Rows by judge, tested model and method, for refined runs with a base run of their judge.
+
+    A method's runs of different protocols share a row. Responses whose critic saw the reference
+    are in the table ``refinement-oracle`` and in no other.
+    """
+    rows: list[UnmarkedRow] = []
+    for base in results.judges:
+        own: list[UnmarkedRow] = []
+        for pairs in _all_pairs(definition, base, results):
+            title = pairs.section.title
+            open_rows = (row for row in own if row.heads == pairs.heads and title not in row.counts)
+            row = next(open_rows, None)
+            if row is None:
+                own.append(row := UnmarkedRow(base.judge, pairs.heads))
+            figures = {key: _figure(pairs, key) for key in pairs.section.columns}
+            estimates = {key: of for key, (of, _) in figures.items() if of is not None}
+            contenders = {key: of for key, (_, of) in figures.items() if of is not None}
+            is_of_pairs = definition.counted == "pairs"
+            scored = len(pairs.on) if is_of_pairs else int(_scored(pairs.run, pairs.rows).sum())
+            counts = Counts(rows=len(pairs.rows), scored=scored)
+            row.add(title, counts, estimates, contenders)
+        methods = list(dict.fromkeys(row.heads[1] for row in own))
+        rows += sorted(
+            own,
+            key=lambda row, methods=methods: (
+                *place_of(row.heads[:1])[:2],
+                methods.index(row.heads[1]),
+                place_of((row.heads[0], *row.heads[2:])),
+            ),
+        )
+    return rows
+
+
+def _all_pairs(definition: Definition, base: JudgeResults, results: Results) -> Iterator[_Pairs]:
+    is_oracle = definition.key == ORACLE
+    for run in results.refined:
+        if run.judge != base.judge:
+            continue
+        method = f"oracle: {run.method}" if is_oracle else run.method
+        for section in definition.sections:
+            for (model, *value), part in parts_of(run.columns, section, definition.split):
+                rows = part.rows[_saw_reference(run)[part.rows] == is_oracle]
+                if len(rows):
+                    yield _paired(base, run, section, (model, method, *value), rows)
+
+
+def _paired(
+    base: JudgeResults, run: JudgeResults, section: Section, heads: tuple[str, ...], rows: Vector
+) -> _Pairs:
+    c = base.columns
+    of_model = has_label(c, "tested_model", heads[0]) & has_label(c, "protocol", section.protocol)
+    drafts = c.where(of_model)
+    drafts = drafts[~_saw_reference(base)[drafts]]
+    items, first = np.unique(c.item[drafts], return_index=True)
+    refined, only = np.unique(run.columns.item[rows], return_index=True)
+    _, at, on = np.intersect1d(items, refined, assume_unique=True, return_indices=True)
+    at, on = drafts[first][at], rows[only][on]
+    before, after = _scored(base, at), _scored(run, on)
+    unpaired = _Unpaired(
+        no_draft=len(refined) - len(on),
+        no_verdict_before=int((~before).sum()),
+        no_verdict_after=int((before & ~after).sum()),
+        not_refined=len(items) - len(at),
+    )
+    return _Pairs(
+        section=section,
+        heads=heads,
+        base=base,
+        run=run,
+        rows=rows,
+        at=at[before & after],
+        on=on[before & after],
+        unpaired=unpaired,
+    )
+
+
+def _scored(run: JudgeResults, rows: Vector) -> Vector:
+    return run.columns.scored[rows] == 1
+
+
+def _origin(run: JudgeResults) -> Refinements:
+    """How responses came about; where nothing is known, of as many rows."""
+    unread = "the refined predictions were not read"
+    return run.origin or Refinements.unknown(unread).at(run.columns.key)
+
+
+def _saw_reference(run: JudgeResults) -> Vector:
+    """Of each row, whether its critic is known to have seen the reference."""
+    if run.origin is None:
+        return np.zeros(len(run.columns), dtype=bool)
+    return run.origin.is_oracle == 1
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+_Figure = tuple[Estimate | None, Contender | None]
+"""A figure, and what it is the mean of where that competes with other methods."""
+
+
+def _figure(pairs: _Pairs, key: str) -> _Figure:
+    """A figure by its key in ``FIGURES``; None where it is none of these responses."""
+    origin, by_case = pairs.origin, pairs.sample
+    match key:
+        case "Unreadable" | "Truncated":  # of all responses, with a pair or without
+            column = {"Unreadable": origin.is_readable, "Truncated": origin.is_cut}[key][pairs.rows]
+            marks = np.where(column >= 0, column != (key == "Unreadable"), -1)
+            cases = Sample(clusters=pairs.run.columns.case[pairs.rows])
+            estimate = _stated(marks, pairs, cases)
+        case "Critic":
+            estimate = _critic_rate(pairs)
+        case _ if not len(pairs.on):
+            estimate = nothing(note=_NO_PAIR)
+        case "Base":
+            estimate = _bounded(pairs, bounded(pairs.old, by_case))
+        case "Fixed" | "Spoiled" | "Kept right" | "Kept wrong":
+            estimate = _count(pairs.moved(key), by_case)
+        case "Tokens/fix":
+            estimate = _per_fix(pairs, origin.tokens[pairs.on])
+        case "USD/fix":
+            estimate = _per_fix(pairs, origin.cost_usd[pairs.on])
+        case "Unchanged":
+            estimate = _stated(origin.is_unchanged[pairs.on], pairs, by_case)
+        case "Flips":
+            estimate = _flips(pairs)
+        case _:
+            return _competing(pairs, key)
+    return estimate, None
+
+
+def _competing(pairs: _Pairs, key: str) -> _Figure:
+    """A figure that has a direction."""
+    old, new, by_case = pairs.old, pairs.new, pairs.sample
+    of = np.ones(len(old), dtype=bool)
+    match key:
+        case "Refined":
+            values, estimate = new, _bounded(pairs, bounded(new, by_case))
+        case "Δ":
+            values = new - old
+            estimate = paired_test(values, by_case).estimate
+        case "Grade Δ":
+            values = pairs.run.columns.grade[pairs.on] - pairs.base.columns.grade[pairs.at]
+            of = ~np.isnan(values)
+            if not of.any():
+                return nothing(note="no item with a grade before and after"), None
+            estimate = paired_test(values[of], by_case.take(of)).estimate
+        case "Fix rate":
+            values, of = new, old == 0
+            estimate = share(pairs.moved("Fixed"), 1 - old, by_case)
+        case _:  # over-correction
+            values, of = 1 - new, old == 1
+            estimate = share(pairs.moved("Spoiled"), old, by_case)
+    if estimate.value is None:
+        before = "wrong" if key == "Fix rate" else "right"
+        return replace(estimate, note=f"no item was {before} before"), None
+    if estimate.bound:
+        return estimate, None
+    # each run numbers its own cases; methods compete by those of the base run
+    items, cases = (of_row[pairs.at][of] for of_row in (pairs.base.columns.item, pairs.cases))
+    return estimate, Contender(values=values[of], items=items, cases=cases)
+
+
+def _bounded(pairs: _Pairs, estimate: Estimate) -> Estimate:
+    """Marks a rate as an upper bound where code alone judged: it proves faults only."""
+    by_code = any(
+        run.columns.by_code[run.columns.profile[rows]].any()
+        for run, rows in ((pairs.base, pairs.at), (pairs.run, pairs.on))
+    )
+    return replace(estimate, bound="upper") if by_code else estimate
+
+
+def _count(marks: Vector, sample: Sample) -> Estimate:
+    n = len(marks)
+    n_clusters = len(sample.units(n)[1])
+    return replace(nothing(n_items=n), value=float(marks.sum()), n_clusters=n_clusters, note="")
+
+
+def _stated(marks: Vector, pairs: _Pairs, sample: Sample) -> Estimate:
+    """The share of 1 among the rows of which 1 or 0 is known."""
+    known = marks >= 0
+    if not known.any():
+        return nothing(note=pairs.origin.why)
+    return bounded(marks[known].astype(float), sample.take(known))
+
+
+def _flips(pairs: _Pairs) -> Estimate:
+    unchanged = pairs.origin.is_unchanged[pairs.on]
+    if not (unchanged >= 0).any():
+        return nothing(note=pairs.origin.why)
+    if not (unchanged == 1).any():
+        return nothing(note="no response is unchanged")
+    differs = pairs.old != pairs.new
+    return share(differs & (unchanged == 1), unchanged == 1, pairs.sample)
+
+
+def _per_fix(pairs: _Pairs, spent: Array) -> Estimate:
+    fixed = pairs.moved("Fixed")
+    n, n_unknown, n_fixed = len(spent), int(np.isnan(spent).sum()), int(fixed.sum())
+    if n_unknown:
+        why = pairs.origin.why
+        return nothing(note=why if n_unknown == n else f"of {n_unknown} of {n} pairs {why}")
+    if not n_fixed:
+        return nothing(note="no item was fixed")
+    estimate = ratio(spent, fixed, pairs.cases[pairs.at])
+    if n_fixed < _FEWEST_FIXED:
+        return replace(estimate, low=None, high=None, method="none", n_resamples=0, seed=None)
+    return estimate
+
+
+def _critics(c: JudgementTable) -> dict[str, str]:
+    """The tested models by their bare names."""
+    return {model_name(model): model for model in c.labels["tested_model"] if model is not None}
+
+
+def _critic_rate(pairs: _Pairs) -> Estimate | None:
+    """How often the critic is right itself on the items of the pairs; None where not known."""
+    c, origin = pairs.base.columns, pairs.origin
+    known, protocol = _critics(c), has_label(c, "protocol", pairs.section.protocol)
+    correct: list[Vector] = []
+    cases: list[Vector] = []
+    ways: list[int] = np.unique(origin.way[pairs.on]).tolist()
+    for way in ways:
+        critic = known.get(model_name(origin.ways[way].critic or ""))
+        if critic is None:
+            continue
+        items = c.item[pairs.at[origin.way[pairs.on] == way]]
+        rows = c.where(protocol & has_label(c, "tested_model", critic))
+        rows = rows[np.isin(c.item[rows], items) & (c.scored[rows] == 1)]
+        correct.append(c.correct[rows])
+        cases.append(c.case[rows])
+    if not any(map(len, correct)):
+        return None
+    sample = Sample(clusters=np.concatenate(cases))
+    return _bounded(pairs, bounded(np.concatenate(correct).astype(float), sample))
+
+
+# Notes --------------------------------------------------------------------------------------------
+
+
+def refinement_notes(definition: Definition, results: Results) -> list[str]:
+    """What must be said beside the figures, of each method and of all."""
+    notes: list[str] = []
+    for base in results.judges:
+        by_method: dict[str, list[_Pairs]] = defaultdict(list)
+        for pairs in _all_pairs(definition, base, results):
+            by_method[pairs.heads[1]].append(pairs)
+        name = f"{base.judge}: " if len(results.judges) > 1 else ""
+        methods_by_note: dict[str, list[str]] = defaultdict(list)
+        for method, own in by_method.items():
+            for note in _method_notes(definition, own):
+                methods_by_note[note].append(method)
+        notes += (f"{name}{', '.join(of)}: {note}" for note, of in methods_by_note.items())
+    return notes
+
+
+def _unpaired_text(definition: Definition, own: list[_Pairs]) -> str:
+    counts = (sum(numbers) for numbers in zip(*(pairs.unpaired for pairs in own), strict=True))
+    n = _Unpaired(*counts)
+    reasons = (
+        (n.no_draft, "whose draft is not in the base run"),
+        (n.no_verdict_before, "without a verdict on the draft"),
+        (n.no_verdict_after, "without a verdict themselves"),
+    )
+    texts = [f"{count} {reason}" for count, reason in reasons if count]
+    total = sum(count for count, _ in reasons)
+    parts = [f"{total} responses are in no pair: {', '.join(texts)}"] if texts else []
+    if n.not_refined and definition.split is None:  # else they may belong to another part
+        parts.append(f"{n.not_refined} drafts have no refined response")
+    return "; ".join(parts)
+
+
+def _method_notes(definition: Definition, own: list[_Pairs]) -> Iterator[str]:
+    """What is to be said of one method of one judge: how it refines in Table 4 and of oracles."""
+    with_critic = any("Critic" in section.columns for section in definition.sections)
+    ways = list(dict.fromkeys(way for pairs in own for way in _ways(pairs)))
+    if with_critic or definition.key == ORACLE:
+        yield from _described(own, ways)
+    if left_out := _unpaired_text(definition, own):
+        yield left_out
+    n_unknown = sum(int((pairs.origin.is_oracle[pairs.rows] < 0).sum()) for pairs in own)
+    if n_unknown:
+        n = sum(len(pairs.rows) for pairs in own)
+        yield (
+            f"whether the critic saw the reference is not known of {n_unknown} of {n} responses: "
+            f"{own[0].origin.why}"
+        )
+    circular = (_circular(pairs, way) for pairs in own for way in _ways(pairs))
+    yield from dict.fromkeys(f"circular: {text}, {_CIRCULAR}" for text in circular if text)
+    if with_critic:
+        yield from _on_critics(own[0].base.columns, ways)
+
+
+def _ways(pairs: _Pairs) -> list[Way]:
+    """The ways in which the responses were refined."""
+    ways: list[int] = np.unique(pairs.origin.way[pairs.rows]).tolist()
+    return [pairs.origin.ways[way] for way in ways]
+
+
+def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
+    """How a method refines, whatever it is called."""
+    text = " or ".join(dict.fromkeys(map(str, ways)))
+    if text == str(Way()):
+        return
+    stated = np.concatenate([pairs.origin.n_rounds[pairs.rows] for pairs in own])
+    n: list[int] = np.unique(stated[~np.isnan(stated)]).astype(int).tolist()
+    if len(n) > 1:
+        text += f", {n[0]} to {n[-1]} rounds"
+    elif n:
+        text += f", {n[0]} round{'' if n == [1] else 's'}"
+    yield text
+
+
+def _circular(pairs: _Pairs, way: Way) -> str:
+    """Why a critique comes from what judges; empty where it does not."""
+    judges = {*map(model_name, pairs.base.models)}
+    critic = way.critic or (pairs.heads[0] if way.mode == "self" else "")
+    if critic and model_name(critic) in judges:
+        return f"the critic {critic} is the judge of this table"
+    if way.mode == "judge":
+        return "the critique is a judge's verdict"
+    if way.mode == "static" and pairs.base.columns.by_code.all():
+        return "critique and verdict are the same proofs by code"
+    return ""
+
+
+def _on_critics(c: JudgementTable, ways: list[Way]) -> Iterator[str]:
+    """What the critique is guided by, and how often critics are right themselves."""
+    if any(way.guide == "codes" for way in ways):
+        yield (
+            "the critique names the error codes that the judge grades by, so part of a gain may be "
+            "closeness to the rubric"
+        )
+    known = _critics(c)
+    for critic in dict.fromkeys(way.critic for way in ways if way.critic):
+        if model_name(critic) in known:
+            yield f"the column Critic has how often {critic} is right itself on these items"
+        else:
+            yield (
+                f"how often the critic {critic} is right itself is not known: the judge has judged "
+                "no response of it; predict with it on the same cases, grade that, and give the "
+                "run to report beside the base run"
+            )

@@ -1,0 +1,254 @@
+"""Reports on graded refined predictions: what is read from their file, and what if it is gone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge.records.run_folder import read_run
+from apbjudge.reports.paper.table import Table
+from apbjudge.reports.report import Report, report
+from tests.support.commands import in_process
+from tests.support.judging import write_rows
+
+Row = dict[str, Any]
+Graded = Callable[..., Path]
+
+
+async def gpt(item: apbjudge.Item) -> Row:
+    """Judges by the word in the plan."""
+    is_right = "right" in item.response
+    return {"is_correct": is_right, "grade": 1.0 if is_right else 0.4}
+
+
+gpt.name = "gpt-5"  # type: ignore[attr-defined]
+gpt.evidence = False  # type: ignore[attr-defined]
+
+
+def answers(marks: Sequence[int], model: str = "m", **more: Any) -> list[Row]:
+    """A prediction per mark, 1 for a right one."""
+    return [
+        {
+            "id": f"case {i}",
+            "tested_model": model,
+            "planning_regime": "Holistic",
+            "query": f"q{i}",
+            "model_response": {"plan": "right" if mark else "wrong", "tool_chain": []},
+            **more,
+        }
+        for i, mark in enumerate(marks)
+    ]
+
+
+WAY = {
+    "method": "critic+",
+    "mode": "critic",
+    "guide": "codes",
+    "critic_model": "acme/strong",
+    "is_oracle": False,
+    "is_unchanged": False,
+    "is_readable": True,
+    "finish_reason": "stop",
+    "usage": {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10},
+    "cost_usd": 0.5,
+    "rounds": [{}],
+}
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Graded:
+    def run(name: str, rows: Sequence[Row]) -> Path:
+        file = write_rows(tmp_path / f"{name}.jsonl", rows)
+        apbjudge.grade(file, judge=gpt, out=tmp_path / "runs" / name)
+        return tmp_path / "runs" / name
+
+    return run
+
+
+def table(result: Report, key: str = "refinement-changes") -> Table:
+    (found,) = (table for table in result.tables if table.key == key)
+    return found
+
+
+def figures(result: Report, key: str = "refinement-changes") -> dict[str, float | None]:
+    (row,) = table(result, key).rows
+    return {column: cell.estimate.value for (_, column), cell in row.cells.items()}
+
+
+def test_what_refinement_took_is_read_from_the_graded_predictions(graded: Graded) -> None:
+    base, after = (
+        graded("base", answers([0, 0, 1, 1])),
+        graded("after", answers([1, 0, 1, 0], **WAY)),
+    )
+    result = report(base, refined=[("R", after)])
+    of = figures(result)
+    assert (of["Fixed"], of["Spoiled"], of["Tokens/fix"], of["USD/fix"]) == (1, 1, 400, 2.0)
+    assert (of["Unchanged"], of["Unreadable"], of["Truncated"]) == (0, 0, 0)
+    assert of["Grade Δ"] == pytest.approx(0)
+    assert result.problems == []
+    assert "R: mode critic, guide codes, critic acme/strong, 1 round" in (
+        table(result, "refinement").notes
+    )
+
+
+def test_the_file_is_found_from_another_folder(
+    graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = graded("base", answers([0, 1]))
+    write_rows(tmp_path / "after.jsonl", answers([1, 1], **WAY))
+    monkeypatch.chdir(tmp_path)
+    apbjudge.grade("after.jsonl", judge=gpt, out=tmp_path / "runs" / "after")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert figures(report(base, refined=[("R", tmp_path / "runs" / "after")]))["Tokens/fix"] == 200
+
+
+@pytest.mark.parametrize("gone", ["removed", "compressed"])
+def test_without_the_file_figures_are_dashes_and_whether_it_is_an_oracle_is_asked(
+    graded: Graded, tmp_path: Path, gone: str
+) -> None:
+    base, after = graded("base", answers([0, 1])), graded("after", answers([1, 1], **WAY))
+    file = tmp_path / "after.jsonl"
+    if gone == "removed":
+        file.unlink()
+    else:
+        file.write_bytes(b"\x1f\x8b\x08\x00 no JSON")
+    result = report(base, refined=[("R", after)])
+    of = figures(result)
+    assert (of["Fixed"], of["Tokens/fix"], of["Unchanged"], of["Truncated"]) == (
+        1,
+        None,
+        None,
+        None,
+    )
+    notes = table(result, "refinement").notes
+    assert any(
+        "R: whether the critic saw the reference is not known of 2 of 2" in note for note in notes
+    )
+    why = "is not there" if gone == "removed" else "gzip"
+    assert any("Tokens/fix" in note and why in note for note in table(result).notes)
+    assert result.problems == []
+
+
+def test_rows_in_memory_leave_nothing_to_read(graded: Graded, tmp_path: Path) -> None:
+    base = graded("base", answers([0, 1]))
+    apbjudge.grade(answers([1, 1], **WAY), judge=gpt, out=tmp_path / "memory")
+    result = report(base, refined=[("R", tmp_path / "memory")])
+    assert figures(result)["Tokens/fix"] is None
+    assert any("were in memory" in note for note in table(result).notes)
+
+
+def test_a_file_that_has_changed_and_odd_values_are_problems(
+    graded: Graded, tmp_path: Path
+) -> None:
+    base, after = graded("base", answers([0, 1])), graded("after", answers([1, 1], **WAY))
+    write_rows(tmp_path / "after.jsonl", answers([1, 1], **{**WAY, "usage": "much"}))
+    result = report(base, refined=[("R", after)])
+    assert figures(result)["Tokens/fix"] is None
+    usage, changed = result.problems
+    assert "after.jsonl:1: field usage: expected an object of counts" in usage
+    assert "after.jsonl: changed since it was judged" in changed
+
+
+def test_an_oracle_is_named_whatever_its_method_and_file_are_called(graded: Graded) -> None:
+    base = graded("base", answers([0, 0, 1]))
+    oracle = graded("honest", answers([1, 1, 1], **{**WAY, "is_oracle": True}))
+    result = report(base, refined=[("Self_R+", oracle)])
+    keys = {table.key for table in result.tables}
+    assert {key for key in keys if key.startswith("refinement")} == {"refinement-oracle"}
+    assert [row.heads for row in table(result, "refinement-oracle").rows] == [
+        ("m", "oracle: Self_R+")
+    ]
+    alone = report(oracle)
+    assert any("oracle: the critic of 3 responses saw" in note for note in alone.tables[0].notes)
+    assert "oracle: the critic of 3 responses" in alone.to_json()["judges"][0]["note"]
+    assert report(base).to_json()["judges"][0]["note"] is None
+
+
+def test_oracles_are_no_drafts_either(graded: Graded) -> None:
+    rows = answers([0, 0, 1])
+    rows[2] |= {"is_oracle": True}
+    result = report(
+        graded("base", rows), refined=[("R", graded("after", answers([1, 1, 1], **WAY)))]
+    )
+    assert figures(result, "refinement")["Base"] == 0
+
+
+def test_the_critic_is_known_by_its_display_name_too(graded: Graded, tmp_path: Path) -> None:
+    base = graded("base", [*answers([0, 0]), *answers([1, 0], "strong")])
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({"strong": "Strong 5", "m": "Small"}))
+    after = graded("after", answers([1, 0], **WAY))
+    for settings in ({}, {"names": names}):
+        result = report(base, refined=[("R", after)], **settings)
+        (row,) = table(result, "refinement").rows
+        assert row.cells["Holistic", "Critic"].estimate.value == 0.5
+        assert row.heads[0] == ("Small" if settings else "m")
+
+
+def test_the_judge_as_critic_is_called_circular(graded: Graded) -> None:
+    base = graded("base", answers([0, 1]))
+    after = graded("after", answers([1, 1], **{**WAY, "critic_model": "openai/gpt-5"}))
+    notes = table(report(base, refined=[("R", after)])).notes
+    assert any(
+        "R: circular: the critic openai/gpt-5 is the judge of this table" in n for n in notes
+    )
+
+
+def test_the_models_of_a_panel_are_all_judges(tmp_path: Path) -> None:
+    settings = {"model": "panel(a, b)", "judges": [{"model": "a"}, {"model": "b"}, {"odd": 1}, 3]}
+    row = {"item_id": "x", "tested_model": "m", "judge": "panel(a, b)", "kind": "verdict"}
+    row |= {"is_correct": True, "grade": 1.0, "category": None, "errors": None}
+    for values, models in ((settings, {"a", "b"}), ({"model": "a"}, {"a"}), ({}, set[str]())):
+        write_rows(tmp_path / "judgements.jsonl", [row])
+        (tmp_path / "manifest.json").write_text(json.dumps({"settings": values}))
+        assert read_run(tmp_path).models == models
+
+
+def test_all_formats_have_all_tables(
+    graded: Graded,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base, after = graded("base", answers([0, 0, 1])), graded("after", answers([1, 1, 1], **WAY))
+    oracle = graded("oracle", answers([1, 1, 1], **{**WAY, "is_oracle": True}))
+    refined = ["--refined", f"R={after}", "--refined", f"O={oracle}"]
+    titles = ("What refinement changed", "Oracle: refinement by a critic that saw the reference")
+    run = in_process(monkeypatch, capsys)
+    texts: dict[str, str] = {}
+    for kind in ("text", "md", "latex", "html", "json", "csv"):
+        out = tmp_path / f"out.{kind}"
+        assert run("report", base, *refined, "--format", kind, "--out", out).code == 0
+        texts[kind] = out.read_text(encoding="utf-8")
+        assert "oracle: O" in texts[kind]
+        assert kind == "csv" or all(title in texts[kind] for title in titles)
+    assert '<th scope="col" class="first">Pairs</th>' in texts["html"]
+    assert "where it is not all pairs" in texts["html"]
+    lines = csv.DictReader(io.StringIO(texts["csv"]))
+    (fixed,) = (
+        line for line in lines if (line["table"], line["column"]) == ("refinement-changes", "Fixed")
+    )
+    assert (fixed["part_is"], fixed["part"], float(fixed["value"])) == ("Method", "R", 2.0)
+
+
+def test_a_file_is_searched_for_oracles_and_otherwise_left_unread(
+    graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apbjudge.reports import origins
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("read")
+
+    monkeypatch.setattr(origins, "read_refinements", fail)
+    assert report(graded("base", answers([0, 1]))).tables
+    os.truncate(tmp_path / "base.jsonl", 0)
+    assert report(tmp_path / "runs" / "base").tables
