@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -331,5 +332,9 @@ def test_rows_in_memory_need_no_folder() -> None:
     assert run.folder is None
     assert [row["id"] for row in run] == ["a", "b", "d"]
     assert [row["id"] for row in run.failures] == ["c"]
-    with pytest.raises(OptionError, match="in memory"):
-        run.__fspath__()
+    file = Path(run)
+    assert [orjson.loads(line) for line in file.read_bytes().splitlines()] == list(run.rows)
+    assert Path(run) == file
+    del run
+    gc.collect()
+    assert not file.exists()

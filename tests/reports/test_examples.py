@@ -15,7 +15,7 @@ from apbjudge import Verdict
 from apbjudge.records import ERROR_CODES, UNSOLVABLE_TYPES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.jsonl"))
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.jsonl") if path.stem != "cases")
 Label = dict[str, Any]
 Key = tuple[str | None, str | None]
 
