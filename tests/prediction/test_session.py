@@ -333,7 +333,7 @@ def test_rows_in_memory_need_no_folder() -> None:
     assert [row["id"] for row in run] == ["a", "b", "d"]
     assert [row["id"] for row in run.failures] == ["c"]
     file = Path(run)
-    assert [orjson.loads(line) for line in file.read_bytes().splitlines()] == list(run.rows)
+    assert read_lines(file) == list(run.rows)
     assert Path(run) == file
     del run
     gc.collect()
