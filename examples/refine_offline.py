@@ -23,7 +23,7 @@ import apbjudge
 from apbjudge.reports.paper.formatting import tables_text
 
 MODELS = ("hosted_vllm/birch-medium", "hosted_vllm/cress-small")
-TABLES = ("refinement",)
+TABLES = ("refinement", "refinement-changes")
 
 
 @contextmanager

@@ -190,6 +190,7 @@ class RefineWorker:
             "is_oracle": config.with_reference,
             "draft_sha256": sha256(first.response.encode()).hexdigest(),
             "is_unchanged": is_unchanged(first, final),
+            "is_readable": final.prediction.kind != "text",
             "critique": account.rounds[-1]["critique"] if account.rounds else "",
             "critic_model": self._reviewer.model,
             "rounds": account.rounds,
