@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from hashlib import sha256
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
-from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
+from apbjudge import JudgeSpec, PlannerSpec, Run, Unscored, Verdict, grade, predict, refine
 from apbjudge.judge.cascade import parse_rule, uncertainty_score
 from apbjudge.judge.doctor import check_up
 from apbjudge.judge.ensembles import Judgement, judge_folder
@@ -244,3 +245,38 @@ class Claims:
             assert other.usage is not None
             assert one.usage.prompt_tokens == other.usage.prompt_tokens
             assert one.usage.completion_tokens == other.usage.completion_tokens
+
+    def test_it_predicts_and_refines_and_pays_once(self, served: Served, tmp_path: Path) -> None:
+        """Plumbing: a model this small plans nothing."""
+        cases = tmp_path / "cases.jsonl"
+        cases.write_bytes(orjson.dumps(ROWS[0]) + b"\n")
+        name = f"hosted_vllm/{served.model}@{served.address}"
+        asked: dict[str, Any] = {
+            "model": PlannerSpec.at(name, **SETTINGS),
+            "samples": 2,
+            "out": tmp_path / "drafts",
+            "cache": False,
+        }
+        drafts = predict(cases, **asked)
+        rows = list(drafts)
+        assert [row["id"] for row in rows] == ["table-01", "table-01#2"]
+        for row in rows:
+            assert row["finish_reason"] in ("stop", "length")
+            assert row["served_model"] == served.model
+            assert 0 < row["usage"]["completion_tokens"] <= REPLY_TOKENS
+        assert predict(cases, **asked).progress.calls == 0
+
+        for mode in ("self", "static"):
+            how: dict[str, Any] = {"mode": mode, "out": tmp_path / mode, "cache": False}
+            finals = list(refine(drafts, **how))
+            assert [row["id"] for row in finals] == ["table-01", "table-01#2"]
+            for row, final in zip(rows, finals, strict=True):
+                digest = sha256(row["model_response"].encode()).hexdigest()
+                assert final["draft_sha256"] == digest
+                (only,) = final["rounds"]
+                ended = only["endorses"] or not only["critique"]
+                reviews = 0 if mode == "static" else 1
+                assert final["usage"]["calls"] == reviews + (0 if ended else 1)
+            assert refine(drafts, **how).progress.calls == 0
+        totals = grade(drafts, cases=cases, protocol="unsolvable").summary.totals
+        assert totals.rows == 2
