@@ -323,27 +323,6 @@ def test_full_rows_are_graded_alone(place: Place) -> None:
     assert [row.kind for row in grade(run).judgements] == ["verdict"] * 4
 
 
-def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) -> None:
-    odd = {"reason": "because", "detail": "d", "usage": 1, "item_id": "a", "fingerprint": "f"}
-    write_rows(place.cases, [{**CASES[0], **odd}])
-    assert place.run(full=True).failed == 0
-    (row,) = place.made
-    assert row.get("reason") is None
-    again = Planner()
-    assert place.run(again, full=True).failed == 0
-    assert again.asked == []
-
-
-def test_rows_in_memory_need_no_folder() -> None:
-    planner = Planner("c")
-    run = predict(CASES, model={"model": MODEL, "retries": 0}, client=planner.client)
-    assert run.folder is None
-    assert [row["id"] for row in run] == ["a", "b", "d"]
-    assert [row["id"] for row in run.failures] == ["c"]
-    with pytest.raises(OptionError, match="in memory"):
-        run.__fspath__()
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_the_example_files_of_predictions_are_files_of_cases(name: str) -> None:
     planner = Planner()
@@ -403,3 +382,24 @@ def test_one_model_without_access_ends_the_run_and_costs_no_answer(place: Place)
     planner = Planner()
     assert place.run(planner, model=models).failed == 0
     assert len(planner.asked) == 8 - len(answered)
+
+
+def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) -> None:
+    odd = {"reason": "because", "detail": "d", "usage": 1, "item_id": "a", "fingerprint": "f"}
+    write_rows(place.cases, [{**CASES[0], **odd}])
+    assert place.run(full=True).failed == 0
+    (row,) = place.made
+    assert row.get("reason") is None
+    again = Planner()
+    assert place.run(again, full=True).failed == 0
+    assert again.asked == []
+
+
+def test_rows_in_memory_need_no_folder() -> None:
+    planner = Planner("c")
+    run = predict(CASES, model={"model": MODEL, "retries": 0}, client=planner.client)
+    assert run.folder is None
+    assert [row["id"] for row in run] == ["a", "b", "d"]
+    assert [row["id"] for row in run.failures] == ["c"]
+    with pytest.raises(OptionError, match="in memory"):
+        run.__fspath__()
