@@ -468,3 +468,12 @@ def test_pictures_that_own_prompts_do_not_show_fail_their_case(tmp_path: Path) -
     row = case("a", files=[{"type": "image", "path": "a.png"}])
     with pytest.raises(Exception, match=r"a prompt set that shows every picture once \(1\)"):
         prompt_of(row, str(own), (tmp_path,))
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_a_set_sees_the_condition_only_if_it_says_so(tmp_path: Path, *, shows: bool) -> None:
+    text = "{{ 'hopeless' if is_unsolvable else 'open' }}"
+    own = prompt_set(tmp_path, f"shows_condition = {str(shows).lower()}", plan__system=text)
+    row = case("a", unsolvable_type="tool_removal")
+    assert prompt_of(row, str(own)).system == ("hopeless" if shows else "open")
+    assert prompt_of(case("a"), str(own)).system == "open"

@@ -173,6 +173,7 @@ def test_a_policy_error_keeps_the_providers_words(serve: Any, tmp_path: Path) ->
     made = bench.made["odd"]
     assert "rejected by our safety system" in made["refusal"]
     assert made["usage"]["calls"] == 1
+    assert made["cost_usd"] == 0.0
 
 
 def test_a_reply_that_is_cut_off_is_asked_for_once_with_the_stated_limit(
@@ -360,6 +361,24 @@ def test_a_killed_run_goes_on_and_asks_for_nothing_that_was_answered(
     assert run.asked == sorted(set(NAMES[:12]) - set(saved))
     assert run.made == NAMES[:12]
     assert json.loads((run.out / "manifest.json").read_bytes())["state"] == "done"
+
+
+def test_a_stopped_run_says_so_and_goes_on(serve: Any, tmp_path: Path, command: Any) -> None:
+    run = Killed(serve, tmp_path, lambda seen: OK if seen.number <= FINISHED else Hang())
+    with start(*run.arguments) as process:
+        run.server.wait_for(FINISHED + IN_FLIGHT)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
+    assert "Traceback" not in err
+    saved = run.made
+    assert len(saved) == FINISHED
+    run.server.behave = lambda seen: OK
+    run.server.forget()
+    assert command(*run.arguments).code == 0
+    assert run.asked == sorted(set(NAMES[:12]) - set(saved))
+    assert run.made == NAMES[:12]
 
 
 def test_a_run_killed_while_answers_arrive_repeats_at_most_what_was_in_flight(

@@ -11,12 +11,21 @@ from typing import Any
 import pytest
 
 from apbjudge import grade
-from apbjudge.errors import InputError, OptionError, OtherRunError, TransportError
+from apbjudge.errors import AccessError, InputError, OptionError, OtherRunError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.prediction.session import PredictionRun, predict
 from apbjudge.records import Usage
 from tests.support.judging import write_rows
-from tests.support.predicting import MODEL, REPLY, case, read_lines, step_case
+from tests.support.predicting import (
+    EXAMPLES,
+    FILES,
+    MODEL,
+    REPLY,
+    case,
+    examples,
+    read_lines,
+    step_case,
+)
 
 OTHER = "hosted_vllm/other"
 CASES = [case(name) for name in "abcd"]
@@ -313,6 +322,67 @@ def test_full_rows_are_graded_alone(place: Place) -> None:
     run = place.run(full=True)
     assert {row["query"] for row in place.made} == {row["query"] for row in CASES}
     assert [row.kind for row in grade(run).judgements] == ["verdict"] * 4
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_example_files_of_predictions_are_files_of_cases(name: str) -> None:
+    planner = Planner()
+    run = predict(
+        EXAMPLES / f"{name}.jsonl",
+        model={"model": MODEL, "vision": "yes"},
+        client=planner.client,
+    )
+    assert run.failures == ()
+    assert [row["id"] for row in run] == [row["id"] for row in examples(name)]
+    assert len(planner.client.requests) == len(examples(name))
+
+
+def test_damaged_records_are_put_aside_and_made_again(place: Place) -> None:
+    place.run(Planner("d"))
+    file = place.out / "predictions.jsonl"
+    first, second, third = file.read_bytes().splitlines(keepends=True)
+    no_reply = {name: v for name, v in json.loads(second).items() if name != "model_response"}
+    file.write_bytes(first + json.dumps(no_reply).encode() + b"\nnonsense\n" + third[:60])
+    again = Planner()
+    assert place.run(again).failed == 0
+    assert again.asked == ["b", "c", "d"]
+    assert [key for key, _ in place.keys] == list("abcd")
+    assert place.made[0] == json.loads(first)
+    damaged = (place.out / "damaged.txt").read_bytes()
+    assert b"nonsense\n" in damaged
+    assert third[:60] in damaged
+
+
+def test_a_replaced_run_leaves_no_failures_behind(place: Place) -> None:
+    place.run(Planner("a", "b"))
+    place.run(overwrite=True, prompts="apb@1")
+    assert not (place.out / "failures.jsonl").exists()
+    assert not (place.out / "superseded.jsonl").exists()
+    assert {row["prompt_set"] for row in place.made} == {"apb@1"}
+
+
+def test_files_have_one_limit_for_all_models(place: Place) -> None:
+    models = [{"model": MODEL}, {"model": OTHER, "max_text_bytes": 5}]
+    with pytest.raises(OptionError, match="expected the same for all tested models"):
+        place.run(model=models)
+
+
+def test_one_model_without_access_ends_the_run_and_costs_no_answer(place: Place) -> None:
+    def answer(request: Request) -> str:
+        if request.model == OTHER:
+            raise AccessError("no such model")
+        return REPLY
+
+    models = [{"model": MODEL}, {"model": OTHER}]
+    client = ScriptedClient(answer)
+    with pytest.raises(OptionError, match=rf"^--model {OTHER}: no such model$"):
+        predict(place.cases, model=models, client=client, out=place.out)
+    answered = {row["id"] for row in place.made}
+    assert len(client.requests) - 1 >= len(answered) > 0
+    assert place.manifest["state"] != "done"
+    planner = Planner()
+    assert place.run(planner, model=models).failed == 0
+    assert len(planner.asked) == 8 - len(answered)
 
 
 def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) -> None:

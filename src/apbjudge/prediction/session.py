@@ -202,6 +202,10 @@ def session_of(
 ) -> Session:
     """The session of a configuration; without ``out`` in the current folder."""
     specs = config.planners
+    if len({(spec.max_image_bytes, spec.max_text_bytes) for spec in specs}) > 1:
+        raise OptionError(
+            "--max-image-bytes, --max-text-bytes: expected the same for all tested models"
+        )
     source = case_source(cases, config.data_root)
     source.models, source.samples = [spec.model for spec in specs], config.samples
     maker = PromptMaker.of(config.prompts, source.roots, specs[0])

@@ -121,9 +121,12 @@ class Planner:
         try:
             completion = await self.client.complete(request)
         except RefusalError as error:
-            usage = Usage(calls=error.calls, lost=error.lost)
             return Completion(
-                text="", finish_reason="content_filter", refusal=str(error), usage=usage
+                text="",
+                finish_reason="content_filter",
+                refusal=str(error),
+                usage=Usage(calls=error.calls, lost=error.lost),
+                cost_usd=None if error.lost else 0.0,  # an error, and errors cost nothing
             )
         except AccessError as error:
             raise AccessError(f"--model {self.spec.model}: {error}") from None
