@@ -197,3 +197,13 @@ def test_a_case_that_is_unusable_names_its_field(fields: dict[str, Any], name: s
     with pytest.raises(RowError) as caught:
         Row(fields, 1).to_case()
     assert caught.value.field == name
+
+
+def test_how_a_reply_ended_is_a_group_where_the_row_says_it() -> None:
+    assert "finish_reason" not in read(FULL_PLAN).groups
+    assert "finish_reason" not in read(FULL_PLAN | {"finish_reason": None}).groups
+    row = FULL_PLAN | {"finish_reason": "length"}
+    assert read(row).groups == read(FULL_PLAN).groups | {"finish_reason": "length"}
+    assert "finish_reason" not in Row(row, 1).to_case().groups
+    with pytest.raises(RowError, match="field finish_reason: expected a string, got 3"):
+        read(FULL_PLAN | {"finish_reason": 3})

@@ -64,6 +64,8 @@ class Row:
         """
         case = self._case(self.identifier("id", "item_id"))
         response = self.response()
+        if finish_reason := self.text("finish_reason"):
+            case["groups"]["finish_reason"] = finish_reason
         return Item(
             **case,
             tested_model=self.identifier("tested_model"),

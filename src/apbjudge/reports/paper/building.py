@@ -21,6 +21,7 @@ from ...judge.metrics import (
     extraneous_figures,
     extraneous_grades,
     pairs_with_base,
+    reply_figures,
     unsolvable_figures,
     with_bounds,
 )
@@ -37,6 +38,7 @@ from ..document import reasons
 from .table import (
     DEFINITIONS,
     HEADLINE,
+    OF_REPLIES,
     Cell,
     Column,
     ColumnId,
@@ -196,7 +198,10 @@ def _columns(
     for section, columns in groupby(definition.columns, key=lambda column: column.section):
         if section not in sections:
             continue
-        yield from (c for c in columns if not (own[section] and is_code(c.key)) or c.id in stated)
+        for column in columns:
+            is_optional = column.key in OF_REPLIES or (own[section] and is_code(column.key))
+            if column.id in stated or not is_optional:
+                yield column
         yield from (own_column(key, section) for key in own[section])
 
 
@@ -378,6 +383,8 @@ def figures_of(part: Part, keys: tuple[str, ...]) -> dict[str, Estimate]:
         figures |= extraneous_figures(c, rows, base)
         if "Grade_B" in keys:
             figures |= extraneous_grades(c, rows, base)
+    if {*OF_REPLIES} & {*keys}:
+        figures |= reply_figures(c, rows)
     names = {key: _NAMES.get(key, key) for key in keys}
     figures = with_bounds(c, rows, figures)
     own = {name: of for name, of in figures.items() if "E1" in keys and is_own(name)}
@@ -409,6 +416,9 @@ def contender_of(part: Part, key: str) -> Contender:
         case "Grade":
             rows = scored[~np.isnan(c.grade[scored])]
             values = c.grade[rows]
+        case "over-refusal":
+            rows = rows[c.over_refusal[rows] >= 0]
+            values = c.over_refusal[rows] == 1
         case "TC" | "ExtUse":
             values = c.distractor[rows] == 1
         case "Conf" | "Info" | "Tool" | "Vis":
