@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import RowError
+from apbjudge.protocols import over_refusal
 from tests.support.rows import (
     FIND_OK,
     MAIL_OK,
@@ -16,6 +17,7 @@ from tests.support.rows import (
     plan,
     plan_row,
     proven,
+    read,
     step,
     step_row,
     suspected,
@@ -323,3 +325,25 @@ def test_a_bare_rejection_is_suspected_where_it_should_name_what_is_missing(kind
 def test_format_demanded_is_true_or_false(value: Any) -> None:
     with pytest.raises(RowError, match="format_demanded"):
         findings(plan_row(plan(FIND_OK), format_demanded=value))
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (plan_row(REJECT), True),
+        (plan_row(f"Sorry. {REJECT}"), True),
+        (plan_row(REJECT, split="holistic_tool_extraneous", extraneous_tool_names=["x"]), True),
+        (plan_row(plan(FIND_OK)), False),
+        (plan_row("I can't help with that."), False),
+        (plan_row(""), False),
+        (
+            plan_row(REJECT, split="holistic_unsolvable", unsolvable_type="tool_removal"),
+            None,
+        ),
+        (step_row(REJECT), None),
+    ],
+)
+def test_only_the_reject_form_on_a_solvable_plan_case_is_an_over_refusal(
+    row: dict[str, Any], expected: bool | None
+) -> None:
+    assert over_refusal(read(row)) is expected

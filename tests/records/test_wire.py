@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge.records import FileRef, Item
+from apbjudge.errors import RowError
+from apbjudge.records import FileRef, Item, Prediction, Row
 from tests.support.rows import (
     FIND_OK,
     MAIL_OK,
@@ -154,3 +155,55 @@ def test_items_are_immutable() -> None:
     item: Item = read(FULL_PLAN)
     with pytest.raises(Exception, match="frozen"):
         item.query = "another"
+
+
+@pytest.mark.parametrize("row", [FULL_PLAN, FULL_STEPS], ids=["plan", "steps"])
+def test_a_case_is_its_item_without_tested_model_and_response(row: dict[str, Any]) -> None:
+    case, item = Row(row, 3).to_case(), Row(row, 3).to_item()
+    empty = {"tested_model": "", "response": "", "prediction": Prediction(kind="text")}
+    assert case == item.model_copy(update=empty)
+    assert case.content_id == item.content_id
+    bare = {k: v for k, v in row.items() if k not in ("tested_model", "model_response")}
+    assert Row(bare, 3).to_case() == case
+    odd = row | {"tested_model": 1.5, "model_response": None}
+    assert Row(odd, 3).to_case() == case
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ({"id": "a"}, ("a", "a")),
+        ({"item_id": "a"}, ("a", "a")),
+        ({"case_id": "a"}, ("a", "a")),
+        ({"id": "a", "case_id": "b"}, ("a", "b")),
+    ],
+)
+def test_the_id_of_a_case(ids: dict[str, str], expected: tuple[str, str]) -> None:
+    case = Row({"query": "?"} | ids, 1).to_case()
+    assert (case.item_id, case.case_id) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({}, "id"),
+        ({"id": "a", "split": "holistic"}, "split"),
+        ({"id": "a", "query": 3}, "query"),
+        ({"id": "a", "tools_json": "{"}, "tools_json"),
+        ({"id": "a", "files": 3}, "files"),
+    ],
+)
+def test_a_case_that_is_unusable_names_its_field(fields: dict[str, Any], name: str) -> None:
+    with pytest.raises(RowError) as caught:
+        Row(fields, 1).to_case()
+    assert caught.value.field == name
+
+
+def test_how_a_reply_ended_is_a_group_where_the_row_says_it() -> None:
+    assert "finish_reason" not in read(FULL_PLAN).groups
+    assert "finish_reason" not in read(FULL_PLAN | {"finish_reason": None}).groups
+    row = FULL_PLAN | {"finish_reason": "length"}
+    assert read(row).groups == read(FULL_PLAN).groups | {"finish_reason": "length"}
+    assert "finish_reason" not in Row(row, 1).to_case().groups
+    with pytest.raises(RowError, match="field finish_reason: expected a string, got 3"):
+        read(FULL_PLAN | {"finish_reason": 3})

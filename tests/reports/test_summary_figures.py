@@ -228,6 +228,40 @@ def test_a_cascade_that_code_decides_in_part_has_a_bound_of_cr() -> None:
     assert figures["Grade"].n_items == 1
 
 
+def test_over_refusals_are_of_the_rows_that_code_read_whoever_judges() -> None:
+    rows = [verdict(str(i), over_refusal=i < 3, judge="j") for i in range(8)]
+    rows += [unscored("u", over_refusal=True), verdict("old"), verdict("steps", over_refusal=None)]
+    over = group(summary_of(rows)).figures["over-refusal"]
+    assert (over.value, over.n_items, over.bound) == (4 / 9, 9, "")
+    assert (over.low, over.high) == wilson(4, 9)
+    alone = [{**row, "judge": "static"} for row in rows]
+    assert group(summary_of(alone)).figures["over-refusal"] == over
+
+
+def test_truncated_replies_are_counted_among_those_that_say_how_they_ended() -> None:
+    ends = ["stop", "length", "LENGTH", "max_tokens", "MAX_TOKENS", "tool_calls", None]
+    rows = [verdict(str(i), groups={"finish_reason": end}) for i, end in enumerate(ends)]
+    rows += [verdict("old"), unscored("u", groups={"finish_reason": "length"})]
+    cut = group(summary_of(rows)).figures["truncated"]
+    assert (cut.value, cut.n_items, cut.bound) == (5 / 7, 7, "")
+
+
+def test_judgements_of_earlier_versions_have_neither_figure() -> None:
+    row = verdict("a")
+    del row["over_refusal"]
+    assert {"over-refusal", "truncated"}.isdisjoint(group(summary_of([row])).figures)
+
+
+def test_samples_of_one_case_are_one_unit_of_over_refusals() -> None:
+    rows = [
+        verdict(f"{case}#{i}", case_id=str(case), over_refusal=case == 0)
+        for case in range(4)
+        for i in range(5)
+    ]
+    over = group(summary_of(rows)).figures["over-refusal"]
+    assert (over.value, over.n_items, over.n_clusters) == (0.25, 20, 4)
+
+
 def test_grades_that_earlier_versions_wrote_for_code_are_not_counted() -> None:
     figures = group(summary_of([verdict("a", "E2", judge="static", grade=0.8)])).figures
     assert figures["Grade"].value is None
@@ -502,6 +536,7 @@ VALUES = {
     "steps": ("1-5", ">20"),
     "horizon": (1, 3),
     "dataset": ("GAIA", "GTA"),
+    "finish_reason": ("length", "stop"),
 }
 
 
@@ -583,7 +618,7 @@ def test_the_parts_of_a_group_add_up_to_it() -> None:
 
 
 def test_an_unknown_field_is_refused_by_name() -> None:
-    expected = r"--by: expected some of category,.*dataset, got 'colour'"
+    expected = r"--by: expected some of category,.*dataset,finish_reason, got 'colour'"
     with pytest.raises(OptionError, match=expected):
         summary_of([], "category", "colour")
     with pytest.raises(OptionError, match=expected):

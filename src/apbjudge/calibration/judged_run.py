@@ -21,7 +21,7 @@ from ..statistics.ratings import LEVELS, Ratings, grade_codes, levels_of, with_l
 
 GROUPINGS = (
     "case_id tested_model protocol rubric dataset category modality stage steps horizon level "
-    "unsolvable_type"
+    "unsolvable_type finish_reason"
 ).split()
 """Fields of a judgement by which rows can be grouped."""
 

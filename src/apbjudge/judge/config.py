@@ -152,7 +152,8 @@ class GradeConfig(Limits, InputConfig):
     )
     by: Names = Field(
         default=(),
-        description="Break results down by category, modality, stage, steps, horizon, dataset.",
+        description="Break results down by category, modality, stage, steps, horizon, dataset, "
+        "finish_reason.",
     )
     out: Path | None = Field(
         default=None, description="Folder of the run; the same command continues the run in it."

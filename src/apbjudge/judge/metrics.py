@@ -39,6 +39,12 @@ WEIGHTED = "weighted errors"
 """Mean share of the weight of all codes that is flagged, where a rubric states weights."""
 OWN_CODE = "code "
 """Begins the name of the rate of an own rubric's code."""
+OVER_REFUSAL = "over-refusal"
+"""Share of the solvable plan cases that were answered with the reject form."""
+TRUNCATED = "truncated"
+"""Share of the replies that were cut off at the limit of tokens."""
+_CUT_OFF = frozenset({"length", "max_tokens"})
+"""What a row calls that, in any letter case: as OpenAI and litellm, and as Anthropic and Gemini."""
 OF_CODES = re.compile(rf"E\d|{OWN_CODE}|{WEIGHTED}")
 """Names of the rates of error codes."""
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
@@ -114,6 +120,25 @@ def named_by_judge(c: JudgementTable, rows: Vector, figures: Figures) -> Figures
         rate, at, level = name.partition("@")
         renamed[NAMES_BY_CODE.get(rate, rate) + at + level] = estimate
     return renamed
+
+
+def reply_figures(c: JudgementTable, rows: Vector) -> Figures:
+    """What code reads off the replies, whoever judges: over-refusals and truncated replies.
+
+    Each is over the rows of which it is known, with a verdict or without; one that is known of no
+    row is missing.
+    """
+    figures: Figures = {}
+    solvable = rows[c.over_refusal[rows] >= 0]
+    if len(solvable):
+        figures[OVER_REFUSAL] = rate(c.over_refusal[solvable] == 1, c.case[solvable])
+    reasons = c.labels["finish_reason"]
+    is_stated = np.array([reason is not None for reason in reasons], dtype=bool)
+    is_cut_off = np.array([(reason or "").casefold() in _CUT_OFF for reason in reasons], dtype=bool)
+    stated = rows[is_stated[c.code("finish_reason", rows)]]
+    if len(stated):
+        figures[TRUNCATED] = rate(is_cut_off[c.code("finish_reason", stated)], c.case[stated])
+    return figures
 
 
 def broken_figures(c: JudgementTable, rows: Vector) -> Figures:

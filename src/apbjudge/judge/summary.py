@@ -27,6 +27,7 @@ from .metrics import (
     efficiency_figures,
     extraneous_figures,
     named_by_judge,
+    reply_figures,
     unsolvable_figures,
     with_bounds,
 )
@@ -320,6 +321,7 @@ def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Figur
     if form == RUN:
         return run_figures(c, rows, protocol)
     figures = common_figures(c, rows, form) | _own_figures(c, protocol, rows)
+    figures |= reply_figures(c, rows)
     return named_by_judge(c, rows, with_bounds(c, rows, figures))
 
 

@@ -100,7 +100,8 @@ class Item(Record):
         format_demanded: Whether the tested model's prompt is known to have demanded the benchmark's
             output format.
         prediction: The reply, read.
-        groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type.
+        groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type; and
+            finish_reason, where the row says why the reply ended.
         line: 1-based line of the predictions file.
     """
 

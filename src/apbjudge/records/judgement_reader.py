@@ -95,6 +95,7 @@ _REQUIRED: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 _ADDED_LATER: Mapping[str, tuple[tuple[type, ...], str]] = {
     "matches_reference": ((bool, _NONE), "true, false or null"),
+    "over_refusal": ((bool, _NONE), "true, false or null"),
     "groups": ((dict, _NONE), "values by name, or null"),
     "doubt": ((dict, _NONE), "numbers by name, or null"),
     "diagnosis": ((dict, _NONE), "measures and classes, or null"),
@@ -314,6 +315,7 @@ class _Reader:
             "cost": _bounded(of["plan_cost"]),
             "distractor": tristate(of["uses_distractor"]),
             "matches": tristate(of["matches_reference"]),
+            "over_refusal": tristate(of["over_refusal"]),
             "inconsistent": np.array(list(map(bool, of["inconsistent"])), dtype=bool),
             "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),
             "off_form": np.array(list(map(_is_off_form, of["findings"])), dtype=bool),

@@ -22,7 +22,7 @@ from .keys import model_key, short_key
 Problems = list[str]
 """Complaints about single rows, ``file:line: field …``."""
 
-BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset")
+BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset", "finish_reason")
 """Fields by which results can be broken down."""
 
 GROUPS = (*BY_FIELDS, "unsolvable_type", "setting", "level")
@@ -75,6 +75,8 @@ class JudgementTable(Scores):
         cost: Plan cost, NaN where there is none.
         distractor: 1 used, 0 not used, -1 no distractors.
         matches: 1 the reference's tools in its order, 0 others, -1 not known.
+        over_refusal: 1 a solvable plan case was answered with the reject form, 0 was not, -1 no
+            such case, or not known.
         inconsistent: Whether the judge's last reply contradicted itself.
         overridden: Whether a rule changed the verdict.
         off_form: Whether code found something against the form of the reply.
@@ -105,6 +107,7 @@ class JudgementTable(Scores):
     cost: Vector
     distractor: Vector
     matches: Vector
+    over_refusal: Vector
     inconsistent: Vector
     overridden: Vector
     off_form: Vector

@@ -122,6 +122,7 @@ class _Judgement(Record):
     plan_cost: float | None = None
     uses_distractor: bool | None = None
     matches_reference: bool | None = None
+    over_refusal: bool | None = None
     findings: tuple[Finding, ...] = ()
     raw: str | None = None
     usage: Usage | None = None
@@ -146,6 +147,8 @@ class Verdict(_Judgement):
         uses_distractor: Whether a listed distractor is called; None without distractors.
         matches_reference: Whether the reference's tools are called in its order; None where that
             is unknown, and in rows of versions without this column.
+        over_refusal: Whether a plan of a solvable case is the reject form; None for other cases,
+            without a prediction, and in rows of versions without this column.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         doubt: How sure the judge was; None when it was asked once and for no probabilities.
@@ -183,9 +186,9 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
-    "category plan_cost uses_distractor matches_reference findings overrides inconsistent doubt "
-    "reasoning reply_fields diagnosis reason detail raw usage cost_usd latency_s fingerprint line "
-    "content_id groups"
+    "category plan_cost uses_distractor matches_reference over_refusal findings overrides "
+    "inconsistent doubt reasoning reply_fields diagnosis reason detail raw usage cost_usd "
+    "latency_s fingerprint line content_id groups"
 ).split()
 
 
@@ -223,7 +226,9 @@ _NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}
 _NAMES = frozenset(_COLUMNS)
 _NAMES_UNSCORED = _NAMES - {"overrides"}
 
-_ADDED_LATER = frozenset({"decided_by", "matches_reference", "doubt", "content_id", "diagnosis"})
+_ADDED_LATER = frozenset(
+    "decided_by matches_reference over_refusal doubt content_id diagnosis".split()
+)
 """Columns that rows of earlier versions do not have."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..errors import RowError
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference
 from .loose_json import as_list, as_object
-from .predictions import Form
+from .predictions import Form, Prediction
 from .responses import read_response
 from .tools import (
     Toolset,
@@ -62,48 +62,54 @@ class Row:
         Raises:
             RowError: If a field is missing, has the wrong type or a value out of range.
         """
-        return self._item(has_response=True)
+        case = self._case(self.identifier("id", "item_id"))
+        response = self.response()
+        if finish_reason := self.text("finish_reason"):
+            case["groups"]["finish_reason"] = finish_reason
+        return Item(
+            **case,
+            tested_model=self.identifier("tested_model"),
+            response=response,
+            prediction=read_response(response, case["form"], case["condition"].horizon),
+        )
 
     def to_case(self) -> Item:
-        """Validates a row whose tested model and response, if it has them, are not looked at.
+        """Validates the row as a case that nobody has responded to yet.
 
         Returns:
-            The case as an item of no tested model, with an empty response.
+            What ``to_item`` gives, but with tested model and response empty and a prediction that
+            holds nothing, whatever the row has there. The id may stand in ``case_id`` alone.
 
         Raises:
-            RowError: As ``to_item``.
+            RowError: If a field of the case is missing, has the wrong type or a value out of range.
         """
-        return self._item(has_response=False)
+        case = self._case(self.identifier("id", "item_id", "case_id"))
+        return Item(**case, tested_model="", response="", prediction=Prediction(kind="text"))
 
-    def _item(self, *, has_response: bool) -> Item:
-        item_id = self.identifier("id", "item_id")
+    def _case(self, item_id: str) -> dict[str, Any]:
+        """The fields of an item that do not depend on the response."""
         split = self.text("split") or None
         form = self.form(split)
         condition = self.condition(form)
         reference = self.reference(form)
-        response = self.response() if has_response else ""
         files = self.files()
-        return Item(
-            item_id=item_id,
-            case_id=item_id
-            if _is_empty(self.values.get("case_id"))
-            else self.identifier("case_id"),
-            tested_model=self.identifier("tested_model") if has_response else "",
-            split=split,
-            form=form,
-            query=self.text("query"),
-            system_prompt=self.text("system_prompt"),
-            files=files,
-            tools=self.tools(),
-            trajectory=self.trajectory(),
-            reference=reference,
-            condition=condition,
-            response=response,
-            format_demanded=self.flag("format_demanded"),
-            prediction=read_response(response, form, condition.horizon),
-            groups=self.groups(condition, reference, files),
-            line=self.line,
-        )
+        has_case_id = not _is_empty(self.values.get("case_id"))
+        return {
+            "item_id": item_id,
+            "case_id": self.identifier("case_id") if has_case_id else item_id,
+            "split": split,
+            "form": form,
+            "query": self.text("query"),
+            "system_prompt": self.text("system_prompt"),
+            "files": files,
+            "tools": self.tools(),
+            "trajectory": self.trajectory(),
+            "reference": reference,
+            "condition": condition,
+            "format_demanded": self.flag("format_demanded"),
+            "groups": self.groups(condition, reference, files),
+            "line": self.line,
+        }
 
     def structured(self, name: str) -> Any:
         """The value of ``name`` or, parsed, of ``name_json``; None when neither is there."""

@@ -21,7 +21,7 @@ from ..records.run_folder import RunFolder, read_run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_GROUPS = ("dataset", "category", "modality", "stage", "steps", "horizon", "setting", "level")
+_GROUPS = "dataset category modality stage steps horizon finish_reason setting level".split()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +154,7 @@ def _columns(table: JudgementTable) -> dict[str, Any]:
         "plan_cost": table.cost,
         "uses_distractor": _booleans(table.distractor),
         "matches_reference": _booleans(table.matches),
+        "over_refusal": _booleans(table.over_refusal),
         "inconsistent": table.inconsistent,
         "cost_usd": table.cost_usd,
         "latency_s": table.latency_s,

@@ -30,8 +30,9 @@ OF_REFINEMENT = {definition.key for definition in DEFINITIONS if definition.riva
 def mixed() -> list[Row]:
     """A row or more of every protocol, with one unscored."""
     rows = [
-        *graded("h", 6, 4, groups={"steps": ">20", "modality": "video"}),
+        *graded("h", 6, 4, groups={"steps": ">20", "modality": "video"}, over_refusal=False),
         *graded("x", 6, 2, groups={"steps": "6-10", "modality": "text"}),
+        *graded("r", 2, 0, over_refusal=True),
         *graded("s", 5, 3, protocol="step-wise", groups={"horizon": 1, "stage": "late"}),
         *graded("f", 4, 3, protocol="efficiency", plan_cost=3.0),
         unscored("late one", groups={"steps": ">20"}),

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from apbjudge.reports.paper.table import DEFINITIONS, Cell, Column, Table, TableRow
+from apbjudge.reports.paper.table import DEFINITIONS, OF_REPLIES, Cell, Column, Table, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted
@@ -43,13 +43,14 @@ def _table(
 ) -> Table:
     of = next(definition for definition in DEFINITIONS if definition.key == key)
     compared = key == "judges"
+    columns = tuple(column for column in of.columns if column.key not in OF_REPLIES)
     heads = [(name, place) if place else (name,) for name in names for place in PLACES[key]]
     rows = tuple(
-        TableRow(judge=judge, heads=head, counts={}, cells=_cells(of.columns, rng))
+        TableRow(judge=judge, heads=head, counts={}, cells=_cells(columns, rng))
         for judge in ([""] if compared else judges)
         for head in ([(judge,) for judge in judges] if compared else heads)
     )
-    return Table(key=key, number="", title=of.title, heads=of.heads, columns=of.columns, rows=rows)
+    return Table(key=key, number="", title=of.title, heads=of.heads, columns=columns, rows=rows)
 
 
 def _cells(columns: Sequence[Column], rng: np.random.Generator) -> dict[tuple[str, str], Cell]:

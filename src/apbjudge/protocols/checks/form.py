@@ -46,6 +46,19 @@ def is_mute(item: Item) -> bool:
     return bool(reply) and all(isinstance(v, str) and not v.strip() for v in words)
 
 
+def over_refusal(item: Item) -> bool | None:
+    """Whether a solvable case that asks for a whole plan is answered with the reject form.
+
+    Prose that declines, and a provider's refusal without text, are not in that form.
+
+    Returns:
+        None for cases without a solution and for those that ask for steps.
+    """
+    if item.form != "plan" or item.condition.unsolvable_type is not None:
+        return None
+    return item.prediction.kind == "reject"
+
+
 def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E2 of a whole plan: a rejected solvable task, or neither calls nor a word of plan.
 

@@ -34,6 +34,7 @@ _COLUMNS: Mapping[str, tuple[str, float]] = {
 _FACTS = {
     "uses_distractor": "uses a distractor",
     "matches_reference": "same tools as the reference",
+    "over_refusal": "rejects a solvable case",
 }
 """Properties of the prediction, whoever judged it, and the names of their groups; classes of a
 whole run are groups by their own names."""

@@ -296,10 +296,12 @@ def _inside(path: str, arguments: Mapping[str, Any]) -> View:
 _JUDGEMENT = (
     "judge kind protocol rubric is_correct grade errors category decided_by overrides inconsistent "
     "doubt reasoning reply_fields diagnosis reason detail plan_cost uses_distractor "
-    "matches_reference raw usage cost_usd latency_s fingerprint"
+    "matches_reference over_refusal raw usage cost_usd latency_s fingerprint"
 ).split()
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("is_correct", "inconsistent", "uses_distractor", "matches_reference"), bool),
+    **dict.fromkeys(
+        "is_correct inconsistent uses_distractor matches_reference over_refusal".split(), bool
+    ),
     **dict.fromkeys(("grade", "category", "plan_cost", "cost_usd", "latency_s"), (int, float)),
     **dict.fromkeys(("errors", "doubt", "usage", "reply_fields", "diagnosis"), dict),
     "overrides": list,

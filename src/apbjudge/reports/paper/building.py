@@ -21,6 +21,7 @@ from ...judge.metrics import (
     extraneous_figures,
     extraneous_grades,
     pairs_with_base,
+    reply_figures,
     unsolvable_figures,
     with_bounds,
 )
@@ -46,6 +47,7 @@ from .rows import (
 from .table import (
     DEFINITIONS,
     HEADLINE,
+    OF_REPLIES,
     Cell,
     Column,
     Counts,
@@ -156,7 +158,9 @@ def _columns(
         if section not in sections:
             continue
         for column in columns:
-            is_optional = column.key == "Critic" or (own[section] and is_code(column.key))
+            is_optional = column.key in (*OF_REPLIES, "Critic") or (
+                own[section] and is_code(column.key)
+            )
             if column.id in stated or not is_optional:
                 yield column
         yield from (own_column(key, section) for key in own[section])
@@ -239,6 +243,8 @@ def figures_of(part: Part, keys: tuple[str, ...]) -> dict[str, Estimate]:
         figures |= extraneous_figures(c, rows, base)
         if "Grade_B" in keys:
             figures |= extraneous_grades(c, rows, base)
+    if {*OF_REPLIES} & {*keys}:
+        figures |= reply_figures(c, rows)
     names = {key: _NAMES.get(key, key) for key in keys}
     figures = with_bounds(c, rows, figures)
     own = {name: of for name, of in figures.items() if "E1" in keys and is_own(name)}
@@ -270,6 +276,9 @@ def contender_of(part: Part, key: str) -> Contender:
         case "Grade":
             rows = scored[~np.isnan(c.grade[scored])]
             values = c.grade[rows]
+        case "over-refusal":
+            rows = rows[c.over_refusal[rows] >= 0]
+            values = c.over_refusal[rows] == 1
         case "TC" | "ExtUse":
             values = c.distractor[rows] == 1
         case "Conf" | "Info" | "Tool" | "Vis":

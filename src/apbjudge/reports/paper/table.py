@@ -6,6 +6,8 @@ Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874.
   early), each over the rows of its own form. The paper's Table 1 has the two exchanged under
   Tool-extraneous, as its Tables 16 and 17 show; ours are in the right place.
 * Table 12 prints counts of flags there and rates here, so that ranges of different size compare.
+* Tables 1 and 5 have over-refusals and truncated replies beside the paper's columns, where they are
+  known.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...judge.metrics import OWN_CODE, WEIGHTED
+from ...judge.metrics import OVER_REFUSAL, OWN_CODE, TRUNCATED, WEIGHTED
 from ...records import ERROR_CODES
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.measures import PAPER
@@ -138,6 +140,8 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("E4", "percent", "lower", "logic broken"),
     ("E5", "percent", "lower", "tool misused"),
     ("E6", "percent", "lower", "invention"),
+    (OVER_REFUSAL, "percent", "lower", "solvable cases declined in the reject form"),
+    (TRUNCATED, "percent", None, "replies cut off at the limit of tokens"),
     ("Rp", "percent", "higher", "the replacement called"),
     ("Al", "percent", None, "another tool that can help"),
     ("Rt", "percent", "lower", "the broken tool again"),
@@ -188,7 +192,10 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("grade bias", "grade difference", None, "judge less human"),
 )
 _TITLES = {
-    **{key: key.capitalize() for key in ("agreement", "precision", "recall")},
+    **{
+        key: key.capitalize()
+        for key in ("agreement", "precision", "recall", OVER_REFUSAL, TRUNCATED)
+    },
     "grade MAE": "Grade MAE",
     "Err-Type (human-incorrect)": "Err-Type",
     **{f"{who} {what}": who.capitalize() for who in ("human", "judge") for what in ("CR", "grade")},
@@ -202,6 +209,10 @@ FIGURES: Mapping[str, Column] = {
 """By key. Without a direction: Al, because another tool may be as good or a detour; Base, which no
 refinement changes; counts, and what is no mean over the items of a row or says nothing of right and
 wrong; and all figures of judges, see ``building``."""
+
+
+OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
+"""Columns that a table has only where a row has a figure for them."""
 
 
 def is_own(key: str) -> bool:
@@ -333,11 +344,11 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 1",
         title="Overall results by protocol",
         sections=(
-            Section(_common("E2-H"), "holistic", "Holistic"),
-            Section(_common("E2-H E2-S"), "tool-extraneous", "Tool-extraneous"),
-            Section(_common("E2-S"), "step-wise", "Step-wise"),
-            Section(("Rp", "Al", "Rt", "Rf", "Ot"), "tool-broken", "Tool-broken"),
-            Section(("Conf", "Info", "Tool", "Vis"), "unsolvable", "Unsolvable"),
+            Section((*_common("E2-H"), *OF_REPLIES), "holistic", "Holistic"),
+            Section((*_common("E2-H E2-S"), *OF_REPLIES), "tool-extraneous", "Tool-extraneous"),
+            Section((*_common("E2-S"), TRUNCATED), "step-wise", "Step-wise"),
+            Section(("Rp", "Al", "Rt", "Rf", "Ot", TRUNCATED), "tool-broken", "Tool-broken"),
+            Section(("Conf", "Info", "Tool", "Vis", TRUNCATED), "unsolvable", "Unsolvable"),
         ),
         needs="judgements of one of the protocols holistic, step-wise, tool-extraneous, "
         "tool-broken or unsolvable",
@@ -415,7 +426,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="efficiency",
         number="Table 5",
         title="Correctness and cost of plans",
-        sections=(Section(("CR", "Grade", "C_all", "C_pass", "C_com"), "efficiency"),),
+        sections=(Section(("CR", "Grade", "C_all", "C_pass", "C_com", *OF_REPLIES), "efficiency"),),
         needs="judgements of the protocol efficiency",
         notes=(
             (

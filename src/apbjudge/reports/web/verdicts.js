@@ -141,6 +141,7 @@
     ["decided by", said.decided_by], ["cost of the plan", said.plan_cost],
     ["uses a distractor", yesNo(said.uses_distractor)],
     ["calls the reference's tools in its order", yesNo(said.matches_reference)],
+    ["rejects a solvable case", yesNo(said.over_refusal)],
     ["rubric", said.rubric],
     ["price", when(Number.isFinite(said.cost_usd), () => `${said.cost_usd} USD`)],
     ["time", when(Number.isFinite(said.latency_s), () => `${said.latency_s.toFixed(1)} s`)],
