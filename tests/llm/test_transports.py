@@ -223,7 +223,7 @@ def test_a_script_may_raise() -> None:
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(path.stem for path in EXAMPLES.glob("*.jsonl"))
+FILES = sorted(path.stem for path in EXAMPLES.glob("*.jsonl") if path.stem != "cases")
 KEY = "sk-local-Ab12Cd34Ef56"
 VALUES: dict[str, Any] = {
     "temperature": 0.3,

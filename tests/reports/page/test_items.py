@@ -21,7 +21,7 @@ from apbjudge.reports.page.items import (
     prediction_view,
 )
 
-EXAMPLES = sorted(Path("examples").glob("*.jsonl"))
+EXAMPLES = sorted(path for path in Path("examples").glob("*.jsonl") if path.stem != "cases")
 
 
 def item(**values: Any) -> Item:
