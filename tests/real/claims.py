@@ -258,7 +258,7 @@ class Claims:
             "cache": False,
         }
         drafts = predict(cases, **asked)
-        rows = list(drafts)
+        rows = sorted(drafts, key=lambda row: str(row["id"]))
         assert [row["id"] for row in rows] == ["table-01", "table-01#2"]
         for row in rows:
             assert row["finish_reason"] in ("stop", "length")
@@ -268,7 +268,7 @@ class Claims:
 
         for mode in ("self", "static"):
             how: dict[str, Any] = {"mode": mode, "out": tmp_path / mode, "cache": False}
-            finals = list(refine(drafts, **how))
+            finals = sorted(refine(drafts, **how), key=lambda row: str(row["id"]))
             assert [row["id"] for row in finals] == ["table-01", "table-01#2"]
             for row, final in zip(rows, finals, strict=True):
                 digest = sha256(row["model_response"].encode()).hexdigest()

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
@@ -63,12 +64,7 @@ class FunctionJudge(Judge):
     def identity(self) -> dict[str, str]:
         """What a run of it is known by."""
         of = self.function if inspect.isroutine(self.function) else type(self.function)
-        try:
-            source = inspect.getsource(of)
-        except (OSError, TypeError):
-            source = ""
-        digest = sha256(source.encode()).hexdigest()[:16]
-        return {"function": self.name, "version": self.version, "source": digest}
+        return {"function": self.name, "version": self.version, "source": _source_digest(of)}
 
     def job(self, row: Task) -> Job[Judgement]:
         """The job of judging a task."""
@@ -107,6 +103,16 @@ class FunctionJudge(Judge):
             return await self.function(item)
         answer = await asyncio.to_thread(self.function, item)
         return await answer if inspect.isawaitable(answer) else answer
+
+
+@lru_cache(maxsize=64)
+def _source_digest(of: object) -> str:
+    """Of the text of a function or class, looked up once: Python reads its whole file for it."""
+    try:
+        source = inspect.getsource(cast("Any", of))
+    except (OSError, TypeError):
+        source = ""
+    return sha256(source.encode()).hexdigest()[:16]
 
 
 def _read(values: Mapping[str, Any], rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
