@@ -33,6 +33,8 @@ class Resources:
         limits: Limits of the session.
         budget: The limits with what is spent so far, where several models share them.
         cache: Folder of the caches, or None for none.
+        is_durable: Whether each reply is on disk before it is used, so that a kill loses none;
+            else some are written at once.
         clock: Measures time and waits.
         rng: Source of jitter.
         warn: Called with each problem beside the requests themselves.
@@ -42,13 +44,16 @@ class Resources:
     limits: Limits = field(default_factory=Limits)
     budget: Budget | None = None
     cache: Path | None = None
+    is_durable: bool = False
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
     warn: Callable[[str], None] = lambda message: None
 
     def open_cache(self) -> ReplyCache | None:
         """The reply cache, None where there is none."""
-        return ReplyCache(self.cache / REPLIES, warn=self.warn) if self.cache else None
+        if self.cache is None:
+            return None
+        return ReplyCache(self.cache / REPLIES, every=1 if self.is_durable else 64, warn=self.warn)
 
 
 def shared_resources(

@@ -385,10 +385,9 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
     Replies are kept in the run's folder where there is no cache: a session that is killed between
     a review and the final answer pays for neither again.
     """
-    if session.resources.cache is None:
-        kept = replace(session.resources, cache=session.folder / CALLS)
-        session = replace(session, resources=kept)
-    resources, note = session.resources, session.events.note
+    cache = session.resources.cache or session.folder / CALLS
+    resources = replace(session.resources, cache=cache, is_durable=True)
+    session, note = replace(session, resources=resources), session.events.note
     if config.mode == "judge":
         note(
             "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "

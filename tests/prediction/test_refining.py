@@ -1,0 +1,535 @@
+"""Refinement with scripted models: what is asked, what becomes of it, and what never leaks."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from apbjudge import Events, Item, PlannerSpec, RefineConfig, grade, predict, refine
+from apbjudge.errors import InputError, OptionError, OtherRunError, TransportError
+from apbjudge.llm.base import Completion, Request, ScriptedClient
+from apbjudge.prediction.prompts import PromptMaker
+from apbjudge.prediction.refine import review_set
+from apbjudge.prediction.reviews import PROVEN_IN_VIEW, Draft, ModelReviewer
+from apbjudge.prediction.worker import Planner
+from apbjudge.records import Row
+from tests.support.commands import start
+from tests.support.judging import plan_row, step_row, write_rows
+from tests.support.predicting import ALL_EXAMPLES, MODEL, read_lines
+from tests.support.server import (
+    PATIENCE_S,
+    Answer,
+    Behaviour,
+    Body,
+    ChatServer,
+    Hang,
+    Reset,
+    Seen,
+    Status,
+)
+
+KEEP, CHANGE = "It is fine.\n\nVERDICT: KEEP", "Use find_train.\nVERDICT: CHANGE"
+GOOD = plan_row("x")["model_response"]
+BAD = json.dumps({"plan": "fly", "tool_chain": [{"name": "fly_there"}]})
+CRITIC = PlannerSpec(model="hosted_vllm/critic")
+
+
+def drafts_in(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    """Drafts with all fields of their cases, as of a tested model that is there."""
+    return write_rows(folder / "drafts.jsonl", [{**row, "tested_model": MODEL} for row in rows])
+
+
+def plans(*responses: str) -> list[dict[str, Any]]:
+    return [plan_row(f"case-{n}", model_response=text) for n, text in enumerate(responses)]
+
+
+class Model:
+    """Reviews and rewrites; what it was asked stands in ``reviews`` and ``finals``."""
+
+    def __init__(
+        self,
+        review: Callable[[str], str] = lambda text: CHANGE,
+        final: Callable[[str], str | Completion] = lambda draft: GOOD,
+    ) -> None:
+        self.reviews: list[Request] = []
+        self.finals: list[Request] = []
+        self._review, self._final = review, final
+        self.client = ScriptedClient(self._answer)
+
+    def _answer(self, request: Request) -> str | Completion:
+        roles = [message["role"] for message in request.messages]
+        last = text_of(request.messages[-1:])
+        if "Here is a review" in last or "Reflections on" in last or "final plan" in last:
+            self.finals.append(request)
+            return self._final(text_of(request.messages[2:3]))
+        assert roles in (["system", "user"], ["system", "user", "assistant", "user"])
+        self.reviews.append(request)
+        return self._review(text_of(request.messages))
+
+
+def text_of(messages: list[dict[str, Any]]) -> str:
+    contents = [message["content"] for message in messages]
+    return "\n".join(c if isinstance(c, str) else json.dumps(c) for c in contents)
+
+
+def refined(
+    folder: Path, rows: list[dict[str, Any]], scripted: Model, **settings: Any
+) -> dict[str, dict[str, Any]]:
+    usual: dict[str, Any] = {"mode": "self", "model": PlannerSpec(model=MODEL)}
+    run = refine(drafts_in(folder, rows), **{**usual, **settings}, client=scripted.client)
+    assert run.failed == 0, run.failures
+    return {row["id"]: row for row in run}
+
+
+def graded(rows: list[dict[str, Any]]) -> Any:
+    """Judged by a function: right are plans that call the one tool there is."""
+    return grade(rows, judge=is_right, protocol="holistic")
+
+
+def is_right(item: Item) -> dict[str, Any]:
+    right = [call.name for call in item.prediction.calls] == ["find_train"]
+    return {"is_correct": right, "grade": 1.0 if right else 0.2, "errors": {"E6": not right}}
+
+
+# The scripted tests -------------------------------------------------------------------------------
+
+
+def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool]:
+    return {v.item_id: v.is_correct for v in graded(rows).judgements}
+
+
+def before_and_after(
+    rows: list[dict[str, Any]], finals: Mapping[str, dict[str, Any]]
+) -> Counter[tuple[bool, bool]]:
+    was = verdicts([{**row, "tested_model": MODEL} for row in rows])
+    now = verdicts([{**row, **finals[row["id"]]} for row in rows])
+    return Counter((was[name], now[name]) for name in was)
+
+
+def test_a_review_that_endorses_changes_nothing_and_asks_for_no_final_answer(
+    tmp_path: Path,
+) -> None:
+    model, rows = Model(lambda text: KEEP), plans(GOOD, BAD, "no JSON")
+    finals = refined(tmp_path, rows, model)
+    assert (len(model.reviews), model.finals) == (3, [])
+    assert before_and_after(rows, finals) == {(True, True): 1, (False, False): 2}
+    for row in rows:
+        final = finals[row["id"]]
+        assert final["model_response"] == row["model_response"]
+        assert final["is_unchanged"]
+        assert final["rounds"][0]["endorses"] is True
+        assert final["usage"]["calls"] == 1
+        assert final["messages"] == []
+
+
+def test_a_critic_that_names_the_fault_has_it_fixed(tmp_path: Path) -> None:
+    model = Model(lambda text: CHANGE if "fly_there" in text else KEEP)
+    rows = plans(GOOD, BAD, BAD)
+    finals = refined(tmp_path, rows, model, mode="critic", critic=CRITIC)
+    assert before_and_after(rows, finals) == {(True, True): 1, (False, True): 2}
+    assert {request.model for request in model.reviews} == {CRITIC.model}
+    assert {request.model for request in model.finals} == {MODEL}
+    assert finals["case-1"]["critic_model"] == CRITIC.model
+    assert finals["case-1"]["method"] == "critic+"
+
+
+def test_a_critic_that_always_objects_spoils_every_right_draft(tmp_path: Path) -> None:
+    rows = plans(GOOD, GOOD, BAD)
+    finals = refined(tmp_path, rows, Model(final=lambda draft: BAD))
+    assert before_and_after(rows, finals) == {(True, False): 2, (False, False): 1}
+
+
+def test_a_model_that_ignores_reviews_gains_nothing(tmp_path: Path) -> None:
+    rows = plans(GOOD, BAD)
+    finals = refined(tmp_path, rows, Model(final=lambda draft: draft))
+    assert before_and_after(rows, finals) == {(True, True): 1, (False, False): 1}
+    assert all(final["is_unchanged"] for final in finals.values())
+
+
+def test_json_in_a_review_is_not_taken_for_the_final_answer(tmp_path: Path) -> None:
+    trap = json.dumps({"plan": "trap", "tool_chain": [{"name": "trap"}]})
+    model = Model(lambda text: f"Better:\n{trap}\nVERDICT: CHANGE", lambda draft: GOOD)
+    (final,) = refined(tmp_path, plans(BAD), model).values()
+    assert final["model_response"] == GOOD
+    assert trap in final["critique"]
+    assert trap in text_of(model.finals[0].messages)
+
+
+SECRET = "kestrel-secret"
+
+
+@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
+@pytest.mark.parametrize("mode", ["self", "critic", "static", "judge", "oracle"])
+def test_what_a_tested_model_can_not_know_is_in_no_request(
+    tmp_path: Path, mode: str, prompts: str
+) -> None:
+    hidden = {
+        "plan": f"{SECRET}-plan",
+        "tool_chain": [{"name": f"{SECRET}_tool", "parameter_description": {}}],
+        "extraneous_tool_names": [f"{SECRET}_distractor"],
+        "source": f"{SECRET}-source",
+        "task_category": f"{SECRET}-category",
+        "stage": f"{SECRET}-stage",
+        "label": {"note": SECRET},
+    }
+    rows = [plan_row("x", id=f"{SECRET}-id", model_response=BAD, **hidden)]
+    seen: list[str] = []
+
+    def answer(request: Request) -> str:
+        seen.append(json.dumps(request.messages))
+        if request.reply is not None:
+            errors = {f"E{n}": n == 6 for n in range(1, 7)}
+            return json.dumps({"reasoning": "x", "is_correct": False, **errors, "grade": 0.2})
+        return CHANGE if len(seen) == 1 else GOOD
+
+    needs = mode in ("critic", "judge", "oracle")
+    (row,) = refine(
+        drafts_in(tmp_path, rows),
+        mode="judge" if mode == "oracle" else mode,
+        with_reference=mode == "oracle",
+        critic=CRITIC if needs else None,
+        review_prompts=prompts,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    assert len(seen) == (1 if mode == "static" else 2)
+    assert row["is_oracle"] == (mode == "oracle")
+    assert any(SECRET in text for text in seen) == (mode == "oracle")
+    if mode == "oracle":
+        assert row["method"] == "oracle"
+
+
+# Prompts ------------------------------------------------------------------------------------------
+
+
+def reviews_of(case: Mapping[str, Any], prompts: str, guide: Any) -> list[dict[str, Any]]:
+    item = Row({**case, "tested_model": MODEL, "model_response": "the draft"}, 1).to_item()
+    config = RefineConfig(mode="self", review_prompts=prompts)
+    spec = PlannerSpec(model=MODEL, vision="yes")
+    maker = PromptMaker.of("neutral@1", (Path("examples"),), spec)
+    planner = Planner(spec, ScriptedClient(lambda request: ""), sees=True)
+    reviewer = ModelReviewer(review_set(config), guide, None)
+    draft = Draft(item, maker.make(item), 0, planner)
+    return reviewer._messages(draft)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
+    for case in ALL_EXAMPLES:
+        one, other = (reviews_of(case, "ablate@1", guide) for guide in ("codes", "none"))
+        for with_codes, without in zip(one, other, strict=True):
+            texts = [text_of([message]) for message in (with_codes, without)]
+            lines = texts[0].replace("\\n", "\n").splitlines()
+            rest = [
+                line
+                for line in lines
+                if not line.startswith(("- E", "Look for these errors in particular"))
+            ]
+            kept = texts[1].replace("\\n", "\n").splitlines()
+            assert [line for line in rest if line] == [line for line in kept if line]
+        assert text_of(one) != text_of(other)
+
+
+def test_with_and_without_codes_apb_differs_in_more() -> None:
+    case = next(case for case in ALL_EXAMPLES if case["planning_regime"] == "Step-wise")
+    one, other = (text_of(reviews_of(case, "apb@1", guide)) for guide in ("codes", "none"))
+    assert "Don't invent preconditions" in one
+    assert "Don't invent preconditions" not in other
+
+
+def test_pictures_are_shown_in_both_calls(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    rows = [
+        plan_row("a", model_response=BAD, files=[{"type": "image", "path": "a.png"}]),
+    ]
+    model = Model()
+    spec = PlannerSpec(model=MODEL, vision="yes")
+    (final,) = refined(tmp_path, rows, model, model=spec).values()
+    for request in (*model.reviews, *model.finals):
+        kinds = [part["type"] for m in request.messages[1:2] for part in m["content"]]
+        assert "image_url" in kinds
+    assert "base64" not in json.dumps(final["messages"])
+    assert "a.png" in json.dumps(final["messages"])
+
+
+# Code and judges as reviewers ---------------------------------------------------------------------
+
+
+def test_code_says_only_what_it_proves_with_what_the_model_could_see(tmp_path: Path) -> None:
+    excused = {"tool_chain": [{"name": "fly_there"}]}  # the reference calls it too
+    rows = [
+        plan_row("clean"),
+        plan_row("unknown", model_response=BAD, **excused),
+        plan_row("distractor", extraneous_tool_names=["find_train"]),
+        step_row("schema", {}),
+    ]
+    model = Model()
+    finals = refined(tmp_path, rows, model, mode="static")
+    changed = {name for name, final in finals.items() if final["rounds"][0]["critique"]}
+    assert changed == {"unknown", "schema"}
+    assert "no tool named 'fly_there'" in finals["unknown"]["critique"]
+    assert len(model.finals) == 2
+    assert model.reviews == []
+    assert finals["clean"]["usage"]["calls"] == 0
+    assert finals["clean"]["cost_usd"] == 0.0
+    assert not {"distractor", "retry-broken-tool", "low-overlap"} & PROVEN_IN_VIEW
+
+
+def test_a_judge_as_reviewer_endorses_or_explains(tmp_path: Path) -> None:
+    def answer(request: Request) -> str:
+        if request.reply is None:
+            return GOOD
+        is_bad = "fly_there" in text_of(request.messages)
+        errors = {f"E{n}": is_bad and n == 6 for n in range(1, 7)}
+        values = {"reasoning": "No such tool.", "is_correct": not is_bad, **errors}
+        return json.dumps({**values, "grade": 0.2 if is_bad else 1.0})
+
+    notes: list[str] = []
+    run = refine(
+        drafts_in(tmp_path, plans(GOOD, BAD)),
+        mode="judge",
+        critic=CRITIC,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+        events=Events(lambda progress: None, notes.append, notes.append),
+    )
+    finals = {row["id"]: row for row in run}
+    assert finals["case-0"]["is_unchanged"]
+    assert finals["case-1"]["model_response"] == GOOD
+    assert "E6" in finals["case-1"]["critique"]
+    assert "No such tool." in finals["case-1"]["critique"]
+    assert any("against their own measure" in note for note in notes)
+
+
+def test_a_judge_without_verdict_is_a_failure_that_is_tried_again(tmp_path: Path) -> None:
+    drafts = drafts_in(tmp_path, plans(BAD))
+    settings: dict[str, Any] = {
+        "mode": "judge",
+        "critic": CRITIC,
+        "model": PlannerSpec(model=MODEL),
+        "out": tmp_path / "out",
+    }
+    run = refine(drafts, **settings, client=ScriptedClient(lambda request: "not JSON"))
+    assert run.failed == 1
+    (row,) = read_lines(tmp_path / "out" / "failures.jsonl")
+    assert row["reason"] == "unparsable"
+
+
+# Rounds and answers -------------------------------------------------------------------------------
+
+
+def test_rounds_end_at_an_endorsement_an_unchanged_answer_or_their_number(
+    tmp_path: Path,
+) -> None:
+    texts = iter([BAD.replace("fly", f"fly{n}") for n in range(9)])
+    changing = Model(final=lambda draft: next(texts))
+    (final,) = refined(tmp_path, plans(BAD), changing, rounds=3).values()
+    assert len(final["rounds"]) == 3
+    assert final["usage"]["calls"] == 6
+    assert final["model_response"] == final["rounds"][-1]["model_response"]
+
+    same = Model(final=lambda draft: draft)
+    (final,) = refined(tmp_path, plans(BAD), same, rounds=5).values()
+    assert len(final["rounds"]) == 1
+
+    content = Model(lambda text: CHANGE if "fly_there" in text else KEEP)
+    (final,) = refined(tmp_path, plans(BAD), content, rounds=5).values()
+    assert [each["endorses"] for each in final["rounds"]] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("completion", "readable"),
+    [
+        (Completion(text="Sorry, no.", finish_reason="stop"), False),
+        (Completion(text='{"plan": "x', finish_reason="length"), False),
+        (Completion(text="", finish_reason="stop"), False),
+        (Completion(text="", finish_reason="content_filter", refusal="Policy."), False),
+        (Completion(text=GOOD, finish_reason="stop"), True),
+    ],
+)
+def test_a_final_answer_counts_as_it_is(
+    tmp_path: Path, completion: Completion, readable: bool
+) -> None:
+    model = Model(final=lambda draft: completion)
+    (final,) = refined(tmp_path, plans(GOOD.replace("look", "Look")), model).values()
+    assert final["model_response"] == (completion.text or completion.refusal or "")
+    assert final["is_readable"] is readable
+    assert final["finish_reason"] == completion.finish_reason
+    assert not final["is_unchanged"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "VERDICT: KEEP"])
+def test_a_review_that_says_nothing_keeps_the_draft(tmp_path: Path, text: str) -> None:
+    model = Model(lambda prompt: text)
+    (final,) = refined(tmp_path, plans(BAD), model).values()
+    assert final["model_response"] == BAD
+    assert model.finals == []
+
+
+def test_an_empty_draft_is_refined_too(tmp_path: Path) -> None:
+    model = Model()
+    (final,) = refined(tmp_path, plans(""), model).values()
+    assert final["model_response"] == GOOD
+    assert "(The answer was empty.)" in text_of(model.reviews[0].messages)
+
+
+# Input --------------------------------------------------------------------------------------------
+
+
+def test_drafts_of_a_file_need_their_models_and_odd_ones_are_failures(tmp_path: Path) -> None:
+    rows = [*plans(BAD), plan_row("other", model_response=BAD)]
+    file = drafts_in(tmp_path, rows[:1])
+    with pytest.raises(OptionError, match="--model"):
+        refine(file, mode="static")
+    both = write_rows(
+        tmp_path / "both.jsonl", [{**rows[0], "tested_model": MODEL}, {**rows[1]}, {"id": "odd"}]
+    )
+    run = refine(both, mode="static", model=PlannerSpec(model=MODEL), client=Model().client)
+    assert [row["id"] for row in run] == ["case-0"]
+    assert {row["id"]: row["reason"] for row in run.failures} == {
+        "other": "bad_input",
+        "odd": "bad_input",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"mode": "critic"}, "--critic: expected a model with --mode critic"),
+        ({"mode": "judge"}, "--critic: expected a model with --mode judge"),
+        ({"mode": "self", "critic": "openai/x"}, "--critic: expected none with --mode self"),
+        ({"mode": "self", "with_reference": True}, "--with-reference: expected --mode judge"),
+        ({"mode": "all"}, "--mode: expected one of self, critic, static, judge"),
+        ({"mode": "self", "rounds": 0}, "--rounds: expected a whole number"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(OptionError, match=text):
+        RefineConfig(**settings)
+
+
+def test_a_folder_of_another_refinement_is_refused(tmp_path: Path) -> None:
+    drafts = drafts_in(tmp_path, plans(BAD))
+    settings: dict[str, Any] = {"model": PlannerSpec(model=MODEL), "out": tmp_path / "out"}
+    refine(drafts, mode="self", **settings, client=Model().client)
+    with pytest.raises(OtherRunError, match="method"):
+        refine(drafts, mode="static", **settings, client=Model().client)
+    run = refine(drafts, mode="static", **settings, overwrite=True, client=Model().client)
+    assert [row["method"] for row in run] == ["static"]
+
+
+def test_a_run_whose_cases_moved_says_so(tmp_path: Path) -> None:
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
+    settings: dict[str, Any] = {"model": MODEL, "out": tmp_path / "drafts"}
+    predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
+    moved = cases.rename(tmp_path / "moved.jsonl")
+    with pytest.raises(InputError, match="--cases names them"):
+        refine(tmp_path / "drafts", mode="static")
+    run = refine(tmp_path / "drafts", mode="static", cases=moved, client=Model().client)
+    assert [row["model_response"] for row in run] == [GOOD]
+
+
+# Faults and kills ---------------------------------------------------------------------------------
+
+NAMES = [f"row-{n:02}" for n in range(12)]
+STORM: tuple[Behaviour, ...] = (
+    Status(503),
+    Status(429),
+    Reset(),
+    Reset(midway=True),
+    Body(b"nonsense"),
+    Body(b""),
+)
+
+
+def kind_of(seen: Seen) -> str:
+    return "final" if "Here is a review" in seen.text else "review"
+
+
+def command_of(folder: Path, server: ChatServer, *more: str) -> list[Any]:
+    rows = [plan_row(name, model_response=BAD, tested_model=MODEL) for name in NAMES]
+    drafts = write_rows(folder / "drafts.jsonl", rows)
+    model = ["--model", f"{MODEL}@{server.address}", "--mode", "self", "--out", folder / "out"]
+    return ["refine", drafts, *model, "--config", "max_concurrency=3", *more]
+
+
+def test_in_a_storm_every_draft_has_one_record_and_none_is_paid_twice(
+    serve: Any, tmp_path: Path, command: Any
+) -> None:
+    answered: Counter[tuple[str, str]] = Counter()
+    tries: Counter[tuple[str, str]] = Counter()
+    lock = threading.Lock()
+
+    def behave(seen: Seen) -> Behaviour:
+        key = (next(name for name in NAMES if f"({name})" in seen.text), kind_of(seen))
+        with lock:
+            tries[key] += 1
+            rng = random.Random(f"{key} {tries[key]}")
+            if rng.random() < 0.3:
+                return rng.choice(STORM)
+            answered[key] += 1
+        return Answer(CHANGE if key[1] == "review" else GOOD)
+
+    arguments = command_of(tmp_path, serve(behave), "--config", "retries=0")
+    for _ in range(12):
+        code = command(*arguments).code
+        made = [row["id"] for row in read_lines(tmp_path / "out" / "predictions.jsonl")]
+        failed = [row["id"] for row in read_lines(tmp_path / "out" / "failures.jsonl")]
+        assert sorted([*made, *failed]) == NAMES
+        assert code == (1 if failed else 0)
+        if not failed:
+            break
+    assert sorted(made) == NAMES
+    assert set(answered.values()) == {1}
+    assert len(answered) == 2 * len(NAMES)
+    assert sum(tries.values()) > sum(answered.values())
+
+
+@pytest.mark.parametrize("cache", [[], ["--no-cache"]])
+def test_a_kill_between_review_and_final_answer_costs_nothing(
+    serve: Any, tmp_path: Path, command: Any, cache: list[str]
+) -> None:
+    def behave(seen: Seen) -> Behaviour:
+        return Answer(CHANGE) if kind_of(seen) == "review" else Hang()
+
+    server = serve(behave)
+    arguments = command_of(tmp_path, server, "--config", "retries=0", *cache)
+    with start(*arguments) as process:
+        server.wait_for(6)  # three reviews are answered, three final answers are not
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    before = Counter(kind_of(seen) for seen in server.requests)
+    assert before["final"] == 3
+    reviewed = before["review"]
+    server.behave = lambda seen: Answer(CHANGE if kind_of(seen) == "review" else GOOD)
+    server.forget()
+    assert command(*arguments).code == 0
+    now = Counter(kind_of(seen) for seen in server.requests)
+    assert now == {"review": len(NAMES) - reviewed, "final": len(NAMES)}
+    rows = read_lines(tmp_path / "out" / "predictions.jsonl")
+    assert sorted(row["id"] for row in rows) == NAMES
+    assert {row["model_response"] for row in rows} == {GOOD}
+
+
+def test_a_lost_connection_is_one_failure(tmp_path: Path) -> None:
+    def answer(request: Request) -> str:
+        raise TransportError("gone")
+
+    spec = PlannerSpec(model=MODEL, retries=0)
+    run = refine(
+        drafts_in(tmp_path, plans(BAD)),
+        mode="self",
+        model=spec,
+        client=ScriptedClient(answer),
+    )
+    (row,) = run.failures
+    assert (row["reason"], row["usage"]["calls"]) == ("transport", 1)
+    assert orjson.dumps(row)
