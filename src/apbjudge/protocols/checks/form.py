@@ -52,9 +52,11 @@ def over_refusal(item: Item) -> bool | None:
     Prose that declines, and a provider's refusal without text, are not in that form.
 
     Returns:
-        None for cases without a solution and for those that ask for steps.
+        None for cases without a solution, for those that ask for steps, and for those that say
+        nothing of tools, whose answers may be no plans at all.
     """
-    if item.form != "plan" or item.condition.unsolvable_type is not None:
+    is_planned = item.form == "plan" and item.tools is not None
+    if not is_planned or item.condition.unsolvable_type is not None:
         return None
     return item.prediction.kind == "reject"
 
