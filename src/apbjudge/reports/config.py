@@ -35,9 +35,9 @@ class ReportConfig(Config):
         default=(),
         description="Only these: overall, extraneous, extraneous-average, "
         "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes, "
-        "refinement-stages, refinement-oracle, efficiency, judges, diversity, self-evaluation, "
-        "steps, modality, horizon, stage; or changes, from the first run to the second; or "
-        "settings, of each run.",
+        "refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, "
+        "self-evaluation, steps, modality, horizon, stage; or changes, from the first run to the "
+        "second; or settings, of each run.",
     )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
         default=(),

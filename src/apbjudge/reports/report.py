@@ -43,6 +43,7 @@ from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, Results, headline_tables, paper_tables
 from .paper.formatting import tables_csv
 from .paper.runs import RUN_TABLE_KEYS, run_headlines, run_tables
+from .paper.samples import SAMPLES, sample_tables
 from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
 from .run_settings import settings_rows
@@ -106,7 +107,11 @@ class Report:
         names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
         if not names and self.config.tables:
             return ()
-        return (*paper_tables(results, names), *run_tables(results, names))
+        return (
+            *paper_tables(results, names),
+            *sample_tables(results, names),
+            *run_tables(results, names),
+        )
 
     @cached_property
     def _results(self) -> Results:
@@ -334,7 +339,7 @@ def open_report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    known = (*TABLE_KEYS, *RUN_TABLE_KEYS, CHANGES, SETTINGS)
+    known = (*TABLE_KEYS, SAMPLES, *RUN_TABLE_KEYS, CHANGES, SETTINGS)
     if unknown := [name for name in config.tables if name not in known]:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
