@@ -40,8 +40,8 @@ UnscoredReason = Literal[
     "infrastructure",
 ]
 """Why there is no verdict; ``error``: a judge that is a function of the user's raised something;
-``missing``: a case that the log has no run of; ``infrastructure``: the run broke for a reason that
-is not the tested model's."""
+``missing``: a case that the log has no run of, or that a tested model has no prediction of;
+``infrastructure``: the run broke for a reason that is not the tested model's."""
 
 
 class ApbJudgeError(Exception):

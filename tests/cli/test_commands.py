@@ -255,3 +255,31 @@ def test_a_model_name_that_no_provider_knows_ends_with_code_2(apbjudge: Command)
     done = apbjudge("grade", "rows.jsonl", "--judge", "nonsense", "--config", "retries=0")
     assert (done.code, done.out) == (2, "")
     assert done.err.splitlines()[-1].startswith("apbjudge: --judge nonsense: ")
+
+
+def test_cases_without_a_prediction_are_named_and_counted_on_demand(
+    apbjudge: Command, tmp_path: Path
+) -> None:
+    joined = EXAMPLES / "joined"
+    rows = (joined / "predictions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    first = json.loads(rows[0])
+    own = [row for row in rows if json.loads(row)["tested_model"] == first["tested_model"]]
+    predictions = tmp_path / "p.jsonl"
+    predictions.write_text("".join(own[1:]), encoding="utf-8")
+    command = ("grade", predictions, "--cases", joined / "cases.jsonl", "--out", "run")
+    line = f"{first['tested_model']}: no prediction of 1 of {len(own)} cases ({first['id']}): "
+    plain = apbjudge(*command)
+    assert (plain.code, plain.err) == (0, f"{line}in no figure\n")
+    assert f"{len(own) - 1} rows" in plain.out
+    counted = apbjudge(*command, "--missing", "count")
+    assert (counted.code, counted.err) == (0, f"{line}not correct\n")
+    assert "unscored: 1 missing" in counted.out
+    assert f"/{len(own)}" in counted.out
+    dry = apbjudge(*command, "--missing", "count", "--dry-run")
+    assert (dry.code, dry.err) == (0, f"{line}not correct\n")
+    assert "1 without a prediction" in dry.out
+    failed = apbjudge(*command, "--missing", "count", "--fail-under", "no-provable-fault=1")
+    assert failed.code == 3
+    wrong = apbjudge("grade", predictions, "--missing", "count")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "--missing: expected --cases with it" in wrong.err

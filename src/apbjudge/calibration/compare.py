@@ -200,10 +200,30 @@ class _Comparing:
     @cached_property
     def ratings(self) -> tuple[Ratings, Ratings]:
         first, second = (
-            ratings(run.table.scores_at(at), self.levels)
-            for run, at in zip(self.pairs.runs, self.pairs.partners, strict=True)
+            ratings(replace(table.scores_at(at), correct=correct), self.levels)
+            for table, at, correct in zip(
+                self.tables, self.pairs.partners, self.correct, strict=True
+            )
         )
         return first, second
+
+    @cached_property
+    def missing(self) -> tuple[Vector, Vector]:
+        """Where each has no prediction of a case, which is not correct.
+
+        Where two judges of one tested model both have none, they say nothing of each other.
+        """
+        one, other = (
+            table.missing[at] for table, at in zip(self.tables, self.pairs.partners, strict=True)
+        )
+        says_nothing = one & other & (len(self.pairs.by) > 1)
+        return one & ~says_nothing, other & ~says_nothing
+
+    @property
+    def correct(self) -> Iterator[Vector]:
+        """Whether each is correct: 1, 0, or -1 without a verdict."""
+        for table, at, missing in zip(self.tables, self.pairs.partners, self.missing, strict=True):
+            yield np.where(missing, 0, table.correct[at])
 
     @cached_property
     def clusters(self) -> tuple[Vector | None, Vector | None]:
@@ -341,6 +361,8 @@ class _Comparing:
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes
+        if n := int(np.count_nonzero(self.missing[0] | self.missing[1])):
+            yield f"{n} pairs have a case without a prediction, which counts as not correct."
         if any(run.table.judge == STATIC for run in self.pairs.runs):
             yield "The static judge proves faults only: its CR is that of no provable fault."
         grades = [run.table.grade for run in self.pairs.runs]

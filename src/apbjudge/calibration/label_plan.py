@@ -53,7 +53,9 @@ def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> La
     problems: Problems = []
     run = once(read_judged_run(config.judgements, problems), problems)
     # judgements stand in the order of finishing, on which a draw must not depend
-    run = replace(run, table=run.table.take(np.argsort(run.table.key)))
+    order = np.argsort(run.table.key)
+    order = order[~run.table.missing[order]]  # without a prediction there is nothing to label
+    run = replace(run, table=run.table.take(order))
     plan = _Draw(config, run, *_labels(config, run, problems)).plan()
     if out is not None:
         _write(Path(out), plan.rows)

@@ -190,8 +190,11 @@ def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
     for spec in judges:
         folder = out if len(judges) == 1 else judge_folder(out, spec)
         alone = config.model_copy(update={"judge": (spec,), "out": folder})
-        text = forecast_text(forecast(rows, alone))
+        expected = forecast(rows, alone)
+        missing = expected.missing_predictions
+        for line in missing.lines if missing and spec is judges[0] else ():
+            click.echo(line, err=True)
         if spec is strong:
             click.echo(f"and {spec.model}, if every item were escalated:")
-        click.echo(text, nl=False)
+        click.echo(forecast_text(expected), nl=False)
     return 0

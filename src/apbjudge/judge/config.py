@@ -131,7 +131,7 @@ class GradeConfig(Limits, InputConfig):
         "Several judges": "panel escalate when",
         "Logs of runs": "from_ outcomes tested_model grounding",
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "data_root overwrite cache batch shard",
+        "Run": "data_root missing overwrite cache batch shard",
     }
 
     protocol: str = Field(
@@ -144,6 +144,11 @@ class GradeConfig(Limits, InputConfig):
         default=None,
         description="JSONL file of cases, joined with the predictions on id; for planbench-xl the "
         "folder of the benchmark's data.",
+    )
+    missing: Literal["report", "count"] = Field(
+        default="report",
+        description="Cases of --cases that a tested model has no prediction of: report names them; "
+        "count takes them as not correct, so that CR is over all cases.",
     )
     judge: Annotated[tuple[JudgeSpec, ...], Option(metavar="MODEL")] = Field(
         default_factory=lambda: (JudgeSpec(),),
@@ -223,6 +228,12 @@ class GradeConfig(Limits, InputConfig):
                 f"expected a model's name or a JudgeSpec, or one function alone, got {odd[0]!r}"
             )
         return [JudgeSpec(model=each) if isinstance(each, str) else each for each in judges]
+
+    @model_validator(mode="after")
+    def _missing_of_cases(self) -> GradeConfig:
+        if self.missing == "count" and self.cases is None:
+            raise ValueError("--missing: expected --cases with it, which says what there is")
+        return self
 
     @field_validator("escalate", mode="before")
     @classmethod

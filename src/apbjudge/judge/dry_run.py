@@ -21,6 +21,7 @@ from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
 from ..records import Record, Usage
+from ..records.run_folder import MissingPredictions
 from ..runs.folder import finished_in
 from .config import GradeConfig
 from .llm_judge import make_judge
@@ -59,6 +60,9 @@ class Forecast(Record):
     Attributes:
         judge: The model.
         bad_rows: Rows that can't be used.
+        missing: Cases without a prediction that count as not correct; nobody is asked about them.
+        missing_predictions: The cases without a prediction, whether they count or not; None where
+            nothing says which cases there are.
         finished: Rows whose record is already in the run's folder.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
@@ -73,6 +77,8 @@ class Forecast(Record):
     judge: str
     rows: int = 0
     bad_rows: int = 0
+    missing: int = 0
+    missing_predictions: MissingPredictions | None = None
     finished: int = 0
     pictures: int = 0
     reused: int = 0
@@ -126,6 +132,7 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
         _count(count, run, is_finished)
     characters, longest = count.pop("characters", 0), count.pop("longest", 0)
     counts: dict[str, Any] = dict(count)
+    counts["missing_predictions"] = runs[0].source.missing
     if spec.is_static:
         return Forecast(judge=STATIC, **counts)
     calls, rates = count["calls"], known_rates(spec, cache)
@@ -197,6 +204,9 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Non
     with closing(cache) if cache else nullcontext():
         for entry in run.tasks:
             count["rows"] += 1
+            if isinstance(entry, Task) and entry.missing:
+                count["missing"] += 1
+                continue
             try:
                 if not isinstance(entry, Task):
                     raise entry.error
@@ -240,8 +250,10 @@ def _finished(run: RunConfig, *, is_input: bool) -> _IsFinished:
 def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
     f = forecast
-    left = f.rows - f.bad_rows - f.finished
+    left = f.rows - f.bad_rows - f.finished - f.missing
     lines = {"rows": f"{f.rows:,}: {left:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
+    if f.missing:
+        lines["rows"] += f", {f.missing:,} without a prediction"
     if f.judge == STATIC:
         lines["calls"] = "none: the static judge asks no model"
     else:

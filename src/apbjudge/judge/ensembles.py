@@ -32,7 +32,7 @@ from .cascade import (
 from .config import JudgeSpec
 from .panel import disagreement, load_dawid_skene, panel_dawid_skene, panel_judgement
 from .session import Log, Run, RunConfig, claim, run_in
-from .worker import Judgement
+from .worker import UNASKED, Judgement
 
 QUEUE = "queue.jsonl"
 CURVE = "curve.csv"
@@ -62,8 +62,8 @@ def run_panel(
     judged: list[tuple[list[Judgement], Rubric]] = []
     for item in items:
         ref = next((judgement.rubric for judgement in item if judgement.rubric), None)
-        if ref is None:  # no judge could use the row: it stays what it is
-            joint.append(item[0])
+        if ref is None or all(map(_is_unasked, item)):  # it stays what it is
+            joint.append(item[0].model_copy(update={"judge": name}))
         else:
             judged.append((item, own if own is not None and own.ref == ref else load_rubric(ref)))
     if rule == "dawid-skene":
@@ -89,7 +89,7 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
     name = f"cascade({cheap.model}->{strong.model})"
     whole = _whole(config, "cascade", [cheap, strong], name, {"when": rule_text.strip()})
     runs = [_alone(config, cheap)]
-    bad, rows = _parted(runs[0].judgements)
+    unasked, rows = _parted(runs[0].judgements)
     due = [rows[i] for i in choose([uncertainty_score(row, rule) for row in rows], rule)]
     if due:
         source = replace(config.source, only=[row.line for row in due])
@@ -99,7 +99,8 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
         cascade_judgement(row, answer, strong_judge=strong.model)
         for row, answer in zip(rows, asked, strict=True)
     ]
-    run = _written(whole, [*bad, *joint], runs)
+    joint += [row.model_copy(update={"judge": name}) for row in unasked]
+    run = _written(whole, joint, runs)
     points = curve(rows, asked, [None] * len(rows), field=rule.field)
     known = tuple(point for point in points if point.is_known)
     left = queue(rows, asked, rule)
@@ -181,11 +182,15 @@ def _key(row: Judgement) -> tuple[str | None, str | None]:
 
 
 def _parted(run: Iterable[Judgement]) -> tuple[list[Judgement], list[Judgement]]:
-    """The judgements of rows that could not be used, and the others."""
+    """The judgements of rows that no judge was asked about, and the others."""
     parts: tuple[list[Judgement], list[Judgement]] = ([], [])
     for row in run:
-        parts[not (isinstance(row, Unscored) and row.reason == "bad_input")].append(row)
+        parts[not _is_unasked(row)].append(row)
     return parts
+
+
+def _is_unasked(row: Judgement) -> bool:
+    return isinstance(row, Unscored) and row.reason in UNASKED
 
 
 def _answers(rows: Iterable[Judgement], strong: Iterable[Judgement]) -> list[Judgement | None]:

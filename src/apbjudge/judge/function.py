@@ -66,7 +66,7 @@ class FunctionJudge(Judge):
         of = self.function if inspect.isroutine(self.function) else type(self.function)
         return {"function": self.name, "version": self.version, "source": _source_digest(of)}
 
-    def job(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: Task) -> Job[Judgement]:
         """The job of judging a task."""
         parts = [row.protocol.name, row.rubric.digest, str(self.evidence)]
         head = " ".join([*self.identity.values(), *parts]).encode()

@@ -69,10 +69,8 @@ def grade(
     _check(config)
     if own_judge is not None:
         _check_own(config)
-    specs, escalate = config.judge, config.escalate
-    first = specs[0]
-    several = len(specs) > 1 or escalate is not None
-    if several and not isinstance(rows, str | Path):
+    first, *more = config.judge
+    if (more or config.escalate is not None) and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
     source = input_of(rows, config, own_protocol, events)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
@@ -89,21 +87,30 @@ def grade(
             in_memory=config.out is None,
             overwrite=config.overwrite,
         )
-        if isinstance(source, RunSource):
-            return run_log(run, source)
-        if own_judge is not None:
-            return run_function(run, own_judge)
-        if config.batch:
-            from .batching import run_batched
+        finished = _carried_out(run, config, own_judge)
+    if (missing := finished.summary.missing) is not None:
+        for line in missing.lines:
+            events.note(line)
+    return finished
 
-            return run_batched(run)
-        if not several:
-            return run_in(run)
-        from .ensembles import run_cascade, run_panel
 
-        if escalate is None:
-            return run_panel(run, specs, config.panel)
-        return run_cascade(run, escalate, config.when)
+def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge | None) -> Run:
+    """The run of one judge or of several, whatever it judges."""
+    if isinstance(run.source, RunSource):
+        return run_log(run, run.source)
+    if own_judge is not None:
+        return run_function(run, own_judge)
+    if config.batch:
+        from .batching import run_batched
+
+        return run_batched(run)
+    if len(config.judge) == 1 and config.escalate is None:
+        return run_in(run)
+    from .ensembles import run_cascade, run_panel
+
+    if config.escalate is None:
+        return run_panel(run, config.judge, config.panel)
+    return run_cascade(run, config.escalate, config.when)
 
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:

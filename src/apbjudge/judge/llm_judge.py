@@ -204,7 +204,7 @@ class LLMJudge(Judge):
         """Releases the client's connections."""
         await self._client.close()
 
-    def job(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: Task) -> Job[Judgement]:
         """The job of judging a task; raises RowError if a picture of the item can't be used."""
         prompt = self.prompt(row)
         fingerprint = self.fingerprint(row, prompt)

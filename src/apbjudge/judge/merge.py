@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
-from ..errors import InputError
-from ..records.run_folder import SUPERSEDED
+from ..errors import InputError, OptionError
+from ..records.run_folder import SUPERSEDED, MissingPredictions
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
-from ..runs.merging import check_free, merged_rows, read_parts
+from ..runs.merging import Part, check_free, merged_rows, read_parts
 from .session import Log, Run, counts_of, write_summary
 from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
@@ -34,6 +35,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
     parts = read_parts([Path(part) for part in folders], kind)
+    missing = _missing(parts)
     check_free(folder, kind)
     judges, by = zip(*(_judge_and_fields(part.folder) for part in parts), strict=True)
     first = parts[0]
@@ -59,12 +61,27 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
             summary = summarize(
                 log.current(), judge=judges[0], note=note, by=fields, weights=weights
             )
+            summary = replace(summary, missing=missing)
             write_summary(folder, summary)
+        manifest |= {"missing_predictions": missing.model_dump()} if missing else {}
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)
     finally:
         log.close()
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
+
+
+def _missing(parts: Sequence[Part]) -> MissingPredictions | None:
+    """The cases without a prediction of all parts together; None where that is not known.
+
+    Raises:
+        OptionError: If they count in some parts and not in others.
+    """
+    known = [MissingPredictions.stated(part.manifest) for part in parts]
+    stated = [each for each in known if each is not None]
+    if len({each.counted for each in stated}) > 1:
+        raise OptionError("the runs differ in --missing: in some, missing cases count")
+    return MissingPredictions.joined(stated) if len(stated) == len(parts) else None
 
 
 def _judge_and_fields(folder: Path) -> tuple[str, list[str]]:

@@ -57,14 +57,18 @@ def rate(values: Vector, cases: Vector | None) -> Estimate:
 
 
 def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
-    """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype."""
+    """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype.
+
+    CR is over cases without a prediction too, where the run counts them.
+    """
+    counted = rows[~np.isnan(c.outcome[rows])]
     scored = rows[c.scored[rows] == 1]
     alone = not c.share_cases(rows)
 
     def over(values: Vector, of: Vector) -> Estimate:
         return rate(values, None if alone else c.case[of])
 
-    figures = {"CR": over(c.correct[scored], scored)}
+    figures = {"CR": over(c.outcome[counted], counted)}
     graded = scored[~np.isnan(c.grade[scored])]
     flagged = scored[c.known[scored] > 0]
     if len(graded):
@@ -96,8 +100,8 @@ def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
     Code proves faults and never their absence: rates of correct and refused are upper bounds,
     rates of errors lower ones. What is counted by code, differences and costs are no bounds.
     """
-    scored = rows[c.scored[rows] == 1]
-    if not c.by_code[c.profile[scored]].any():
+    counted = rows[~np.isnan(c.outcome[rows])]
+    if not c.by_code[c.profile[counted]].any():
         return figures
     marked: Figures = {}
     for name, estimate in figures.items():
@@ -112,8 +116,8 @@ def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
 
 def named_by_judge(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
     """Figures by the names that a summary shows: a rate of code alone is never called CR."""
-    scored = rows[c.scored[rows] == 1]
-    if not len(scored) or not c.by_code[c.profile[scored]].all():
+    counted = rows[~np.isnan(c.outcome[rows])]
+    if not len(counted) or not c.by_code[c.profile[counted]].all():
         return figures
     renamed: Figures = {}
     for name, estimate in figures.items():
@@ -142,14 +146,16 @@ def reply_figures(c: JudgementTable, rows: Vector) -> Figures:
 
 
 def broken_figures(c: JudgementTable, rows: Vector) -> Figures:
-    """Share of each of the five behaviours among scored rows, and of those left undecided."""
-    scored = rows[c.scored[rows] == 1]
+    """Share of each of the five behaviours among scored rows, and of those left undecided.
+
+    Cases without a prediction show none of them, and stay in the denominator.
+    """
+    counted = rows[~np.isnan(c.outcome[rows])]
+    category = np.where(c.missing[counted], -1, c.category[counted])
     names = {number: f"{number} {name}" for number, name in CATEGORIES.items()}
-    if np.any(c.category[scored] == 0):
+    if np.any(category == 0):
         names[0] = "undecided"
-    return {
-        name: rate(c.category[scored] == number, c.case[scored]) for number, name in names.items()
-    }
+    return {name: rate(category == number, c.case[counted]) for number, name in names.items()}
 
 
 def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
@@ -159,9 +165,9 @@ def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
     for name in UNSOLVABLE_TYPES:
         if name in labels:
             of_type = rows[c.code("unsolvable_type", rows) == labels.index(name)]
-            scored = of_type[c.scored[of_type] == 1]
+            counted = of_type[~np.isnan(c.outcome[of_type])]
             if len(of_type):
-                figures[f"refusal {name}"] = rate(c.correct[scored], c.case[scored])
+                figures[f"refusal {name}"] = rate(c.outcome[counted], c.case[counted])
     return figures
 
 
@@ -201,21 +207,24 @@ def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
 def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
+    TC and ExtUse are over the rows with a prediction.
+
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
     base row of its case (``judgement_table.case_numbers``) and number of steps (the mean, where a
     base was judged several times). Overall figures weigh every pair alike. ``base`` are the same
     tested model's rows of the same form without distractors.
     """
     uses = c.distractor == 1
+    there = rows[~c.missing[rows]]
     figures: Figures = {
         "TC": Estimate(
-            value=float(np.sum(uses[rows])),
+            value=float(np.sum(uses[there])),
             low=None,
             high=None,
             level=CONFIDENCE_LEVEL,
             method="none",
-            n_items=len(rows),
-            n_clusters=len(np.unique(c.case[rows])),
+            n_items=len(there),
+            n_clusters=len(np.unique(c.case[there])),
         )
     }
     levels = [int(level) for level in np.unique(c.level(rows))]
@@ -223,8 +232,9 @@ def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures
     if len(levels) > 1:
         groups |= {f"@{level}": rows[c.level(rows) == level] for level in levels}
     for suffix, group in groups.items():
-        figures[f"ExtUse{suffix}"] = rate(uses[group], c.case[group])
-        with_, without, delta = _against_base(c, c.correct, group, base, "verdict")
+        there = group[~c.missing[group]]
+        figures[f"ExtUse{suffix}"] = rate(uses[there], c.case[there])
+        with_, without, delta = _against_base(c, c.outcome, group, base, "verdict")
         figures |= {f"CR_E{suffix}": with_, f"CR_B{suffix}": without, f"delta{suffix}": delta}
     return figures
 
@@ -253,8 +263,8 @@ def _against_base(
             "no row without distractors is of the same case: neither case_id nor query, system "
             "prompt, files, earlier messages and other tools are equal"
         )
-    scored = rows[(c.scored[rows] == 1) & ~np.isnan(of[rows])]
-    return rate(of[scored], c.case[scored]), nothing(note=note), nothing(note=note)
+    known = rows[~np.isnan(of[rows])]
+    return rate(of[known], c.case[known]), nothing(note=note), nothing(note=note)
 
 
 def pairs_with_base(
@@ -262,17 +272,16 @@ def pairs_with_base(
 ) -> tuple[Vector, Array]:
     """Rows with distractors that have a base row, and the mean value of each one's base rows.
 
-    Rows without a value in the column ``of`` don't count.
+    Rows without a value in the column ``of``, such as ``outcome``, don't count.
     """
-    base = base[(c.scored[base] == 1) & ~np.isnan(of[base])]
-    scored = rows[(c.scored[rows] == 1) & ~np.isnan(of[rows])]
+    base, known = base[~np.isnan(of[base])], rows[~np.isnan(of[rows])]
     keys, index = np.unique(_pair_key(c, base), return_inverse=True)
-    wanted = _pair_key(c, scored)
+    wanted = _pair_key(c, known)
     paired = np.isin(wanted, keys)
     if not paired.any():
-        return scored[:0], np.zeros(0)
+        return known[:0], np.zeros(0)
     means = np.bincount(index, weights=of[base]) / np.bincount(index)
-    return scored[paired], means[np.searchsorted(keys, wanted[paired])]
+    return known[paired], means[np.searchsorted(keys, wanted[paired])]
 
 
 def _pair_key(c: JudgementTable, rows: Vector) -> Vector:

@@ -12,7 +12,7 @@ import orjson
 from ..errors import AccessError, OptionError
 from ..protocols import Protocol
 from ..records import Condition, Item, Prediction, Unscored, Verdict
-from ..records.judgements import Diagnosis
+from ..records.judgements import MISSING, Diagnosis
 from ..records.trajectories import REMARKS, Trajectory
 from ..rubrics import load_rubric
 from ..runs.loop import Job, Lane, Progress, run_lanes
@@ -127,7 +127,7 @@ def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
     """Of a run that broke, or that is not there."""
     if row.trajectory is None:
         detail = f"{log}: no run of case {row.case_id}"
-        return Unscored(reason="missing", detail=detail, **common)
+        return Unscored(reason=MISSING, detail=detail, **common)
     detail = row.trajectory.infrastructure_error[:300]
     return Unscored(reason="infrastructure", detail=detail, **common)
 

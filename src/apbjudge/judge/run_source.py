@@ -276,6 +276,11 @@ def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
         if getattr(config, name):
             option = f"--{name.replace('_', '-')}"
             raise OptionError(f"{option}: expected nothing, since {protocol.name} grades runs")
+    if config.missing != "report":
+        raise OptionError(
+            f"--missing: expected nothing, since {protocol.name} grades runs, whose missing cases "
+            "are unscored in any case"
+        )
     if protocol.needs_cases and config.cases is None:
         raise OptionError(f"--cases: expected {protocol.needs_cases}, for {protocol.name}")
 

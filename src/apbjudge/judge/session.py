@@ -123,9 +123,10 @@ class Run:
 
     @property
     def unscored_fraction(self) -> float:
-        """Share of rows without a verdict, 0 to 1."""
+        """Share of the rows without a verdict, 0 to 1; cases without a prediction are none."""
         totals = self.summary.totals
-        return sum(totals.unscored.values()) / totals.rows if totals.rows else 0.0
+        n_rows = totals.rows - totals.missing
+        return (sum(totals.unscored.values()) - totals.missing) / n_rows if n_rows else 0.0
 
     def check(self, *conditions: str, at: At = "point") -> None:
         """Does nothing if every tested model meets every condition, as a test asserts it.
@@ -312,6 +313,7 @@ def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: P
     name = config.name or config.spec.model
     weights = None if config.source.rubric is None else config.source.rubric.weights
     summary = summarize(log.current(), judge=name, note=config.note, by=config.by, weights=weights)
+    summary = replace(summary, missing=config.source.missing)
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
     manifest |= config.source.described
     log.write_manifest(manifest)

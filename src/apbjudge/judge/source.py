@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,9 +22,11 @@ from ..protocols import (
 )
 from ..records import Finding, Item, Row
 from ..records.keys import KeySet, short_key
+from ..records.run_folder import MissingPredictions
 from ..rubrics import Rubric, load_rubric
-from ..runs.rows import BadRow, RawRow, RowSource, parse_shard
+from ..runs.rows import BadRow, Cases, RawRow, RowSource, parse_shard, row_error_of
 from .config import GradeConfig, InputConfig
+from .missing import PredictedCases
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
 """A JSONL file, or rows as dicts."""
@@ -36,6 +40,8 @@ class Task:
         findings: What code found.
         digest: SHA-256 of the row as it came (and of its case, when joined).
         offset: Bytes of the input read so far.
+        missing: Where the case is, if there is no prediction of it, such as ``cases.jsonl:3``;
+            empty otherwise. The item is then the case, of the tested model and without response.
     """
 
     item: Item
@@ -44,6 +50,7 @@ class Task:
     findings: tuple[Finding, ...]
     digest: bytes
     offset: int
+    missing: str = ""
 
     @property
     def case_id(self) -> str:
@@ -58,16 +65,19 @@ class Task:
     def common(self) -> dict[str, Any]:
         """The fields that every judgement of this item has, whoever judges."""
         item = self.item
+        facts: dict[str, Any] = {
+            "plan_cost": plan_cost(item),
+            "uses_distractor": uses_distractor(item),
+            "matches_reference": matches_reference(item),
+            "over_refusal": over_refusal(item),
+        }
         return {
             "item_id": item.item_id,
             "case_id": item.case_id,
             "tested_model": item.tested_model,
             "protocol": self.protocol.name,
             "rubric": self.rubric.ref,
-            "plan_cost": plan_cost(item),
-            "uses_distractor": uses_distractor(item),
-            "matches_reference": matches_reference(item),
-            "over_refusal": over_refusal(item),
+            **({} if self.missing else facts),
             "findings": self.findings,
             "line": item.line,
             "content_id": item.content_id,
@@ -109,6 +119,11 @@ class JudgedSource(RowSource):
         """What else the manifest says of the rows."""
         return {}
 
+    @property
+    def missing(self) -> MissingPredictions | None:
+        """Which cases tested models have no prediction of; None where that is not known."""
+        return None
+
 
 @dataclass(slots=True)
 class Source(JudgedSource):
@@ -118,22 +133,36 @@ class Source(JudgedSource):
         own_protocol: The protocol of that name where the user gave the object itself.
         finds: Whether code looks for findings, which takes most of the time of reading; without,
             tasks have none.
+        counts_missing: Whether a case is a task for every tested model that has no prediction
+            of it.
     """
 
     own_protocol: Protocol | None = None
     finds: bool = True
+    counts_missing: bool = False
+    _missing: MissingPredictions | None = field(default=None, init=False)
     rows_name: ClassVar[str] = "predictions"
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yields an entry for every row that is not blank."""
+        """Yields an entry for every row that is not blank, then those of missing predictions."""
         seen = KeySet()
         parsed = isinstance(self.rows, Path)
+        cases = Cases(self.cases, self.shard) if self.cases else None
+        predicted = PredictedCases(cases) if cases and self.only is None else None
 
-        def read(row: RawRow) -> Item:
-            item = Row(row.values, row.line, parsed=parsed).to_item()
+        def check_new(item: Item) -> Item:
             if not seen.add(short_key(item.item_id, item.tested_model)):
                 expected = "an id that occurs once per tested_model"
                 raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
+            return item
+
+        def read(values: RawRow) -> Item:
+            row = Row(values.values, values.line, parsed=parsed)
+            if predicted is not None and values.case is not None:
+                predicted.add(row.identifier("tested_model"), values.case)
+            item = check_new(row.to_item())
+            if predicted is not None:
+                predicted.add_usable(item.tested_model)
             return item
 
         def make(item: Item, row: RawRow) -> Task:
@@ -141,7 +170,51 @@ class Source(JudgedSource):
             findings = protocol.find(item, rubric) if self.finds else ()
             return Task(item, protocol, rubric, findings, row.digest, row.offset)
 
-        return self.read_each(read, make)
+        yield from self.read_each(read, make, cases=cases)
+        if cases is None or predicted is None:
+            return
+        self._missing = predicted.summary(counted=self.counts_missing)
+        for tested_model, case in predicted.missing() if self.counts_missing else ():
+            for sample in range(predicted.samples(tested_model)):
+                yield self._of_missing(cases, case, tested_model, sample, check_new)
+
+    def _of_missing(
+        self,
+        cases: Cases,
+        index: int,
+        tested_model: str,
+        sample: int,
+        check_new: Callable[[Item], Item],
+    ) -> Entry:
+        """The task of a case that a tested model has no prediction of, or of a sample of it."""
+        place = f"{os.fsencode(cases.path).decode(errors='backslashreplace')}:{cases.line(index)}"
+        item_id: str | None = None
+        digest = sha256(f"missing {sample} {tested_model}\0".encode())
+        try:
+            values, raw = cases.read(index)
+            digest.update(raw)
+            item = Row(values, 0, parsed=True).to_case()
+            item_id = item.item_id if sample == 0 else f"{item.item_id}#{sample + 1}"
+            own = {"item_id": item_id, "tested_model": tested_model}
+            item = check_new(item.model_copy(update=own))
+            protocol, rubric = graded_by(item, self.own_protocol or self.protocol, self.rubric)
+        except Exception as error:  # noqa: BLE001 - one odd case must not cost the others
+            bad = row_error_of(error)
+            return BadRow(0, bad, digest.digest(), 0, item_id, tested_model, place)
+        return Task(item, protocol, rubric, (), digest.digest(), 0, missing=place)
+
+    @property
+    def missing(self) -> MissingPredictions | None:
+        """The cases that the last reading of all rows found no prediction of.
+
+        None without a file of cases.
+        """
+        return self._missing
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The cases without a prediction, once they are known."""
+        return {} if self.missing is None else {"missing_predictions": self.missing.model_dump()}
 
 
 def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Protocol, Rubric]:
@@ -171,6 +244,7 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         cases=config.cases,
         data_roots=data_roots(config.data_root),
         shard=parse_shard(shard) if shard is not None else None,
+        counts_missing=isinstance(config, GradeConfig) and config.missing == "count",
     )
 
 

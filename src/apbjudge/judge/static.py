@@ -30,7 +30,7 @@ class StaticJudge(Judge):
     name = STATIC
     waits = False
 
-    def job(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: Task) -> Job[Judgement]:
         """The job of judging a task."""
         fingerprint = self.fingerprint(row)
 

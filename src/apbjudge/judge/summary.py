@@ -15,6 +15,7 @@ from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
 from ..records.judgement_table import BY_FIELDS, RUN, JudgementTable, Totals
+from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
 from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
 from ..statistics.gates import At, GateResult, check, parse_condition
@@ -78,6 +79,7 @@ class Summary:
         groups: Whole groups first, then breakdowns.
         warnings: What makes figures doubtful, a sentence each.
         gates: Conditions that the figures were checked against, with their outcomes.
+        missing: Cases without a prediction; None where nothing says which cases there are.
     """
 
     judge: str
@@ -86,6 +88,7 @@ class Summary:
     groups: tuple[Group, ...]
     warnings: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
+    missing: MissingPredictions | None = None
 
     def gate(self, *conditions: str, at: At = "point") -> tuple[GateResult, ...]:
         """Checks conditions such as ``CR >= 0.8`` on every group; see ``docs/gates.md``.
@@ -125,6 +128,7 @@ class Summary:
             "totals": asdict(self.totals) | {"scored": self.scored},
             "groups": [asdict(g) | {"counts": list(g.counts)} for g in self.groups],
             "gates": [gate.to_json() for gate in self.gates],
+            "missing_predictions": None if self.missing is None else self.missing.model_dump(),
         }
 
     def to_frame(self) -> DataFrame:
@@ -234,6 +238,7 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
     pairs = np.stack([c.codes[name] for name in names], axis=1)
     for pair in np.unique(pairs, axis=0):
         rows = c.where((pairs == pair).all(axis=1))
+        rows = rows[~c.missing[rows]]
         n_off = int(c.off_form[rows].sum())
         if len(rows) >= CONVERSION_ROWS and n_off >= CONVERSION_SHARE * len(rows):
             protocol, model = (c.labels[name][int(i)] for name, i in zip(names, pair, strict=True))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from hashlib import sha256
+from typing import Any
 
 from ..records import Unscored, Verdict, check_written_row, judgement_row
+from ..records.judgements import MISSING
 from ..records.run_folder import FIGURES, JUDGEMENTS
 from ..runs.loop import Job
 from ..runs.resume import BAD_INPUT, RecordKind
@@ -14,6 +17,9 @@ from .source import Task
 
 Judgement = Verdict | Unscored
 
+UNASKED = (BAD_INPUT, MISSING)
+"""Reasons of records of rows that no judge is asked about."""
+
 JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
     name="judgement",
     file=JUDGEMENTS,
@@ -21,6 +27,7 @@ JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
     check=check_written_row,
     place=("line", "case_id", "content_id", "groups"),
     retried=("transport", "timeout", "budget", "error"),
+    free=UNASKED,
     figures=FIGURES,
     folders={
         "batch/answers": re.compile(r"(cache|replies)\.db(-wal|-shm|-journal)?"),
@@ -36,9 +43,16 @@ class Judge(ABC):
     name: str
     waits: bool
 
-    @abstractmethod
     def job(self, row: Task) -> Job[Judgement]:
-        """The job of judging a task; raises RowError if a picture of the item can't be used."""
+        """The job of a task; raises RowError if a picture of the item can't be used.
+
+        Where there is no prediction, nobody judges.
+        """
+        return _missing(row, self.name) if row.missing else self.job_of(row)
+
+    @abstractmethod
+    def job_of(self, row: Task) -> Job[Judgement]:
+        """The job of judging a prediction."""
 
     def reject(self, row: BadRow, detail: str) -> Judgement:
         """The judgement of a row that can't be used."""
@@ -59,6 +73,19 @@ def unusable(row: BadRow, judge: str, detail: str) -> Judgement:
         reason=BAD_INPUT,
         detail=detail,
     )
+
+
+def _missing(task: Task, judge: str) -> Job[Judgement]:
+    """The job of a case without a prediction, whose record is known at once."""
+    head = f"missing {task.protocol.name} {task.rubric.digest} ".encode()
+    fingerprint = sha256(head + task.digest).hexdigest()[:32]
+
+    async def work() -> Judgement:
+        detail = f"{task.missing}: no prediction by {task.item.tested_model}"
+        fields: dict[str, Any] = {**task.common(), "judge": judge, "fingerprint": fingerprint}
+        return Unscored(reason=MISSING, detail=detail, **fields)
+
+    return Job(record_fields(task, fingerprint), work)
 
 
 def record_fields(task: Task, fingerprint: str) -> dict[str, object]:

@@ -17,6 +17,7 @@ import numpy as np
 from ..config import STATIC
 from ..errors import visible
 from .columns import Codes, Scores, Texts, Vector, all_codes
+from .judgements import MISSING
 from .keys import model_key, short_key
 
 Problems = list[str]
@@ -39,12 +40,14 @@ _SETTING = PROFILE.index("setting")
 class Totals:
     """What is counted over all judgements of a run, whatever their group.
 
-    ``last_errors`` has what the unscored row furthest down the input says, by reason.
+    ``last_errors`` has what the unscored row furthest down the input says, by reason; ``missing``
+    are the unscored rows that are cases without a prediction, which no judge could have scored.
     """
 
     rows: int
     unscored: dict[str, int]
     last_errors: dict[str, str]
+    missing: int
     inconsistent: int
     overridden: int
     cost_usd: float | None
@@ -189,6 +192,21 @@ class JudgementTable(Scores):
             if is_class and other.startswith(f"{of}="):
                 return self.measures[:, i] * 0.0
         return np.full(len(self), np.nan)
+
+    @cached_property
+    def missing(self) -> Vector:
+        """Bool: whether a row is a case that its tested model has no prediction of."""
+        if MISSING not in self.reasons:
+            return np.zeros(len(self), dtype=bool)
+        is_plan = np.array([profile[_SETTING] is None for profile in self.profiles], dtype=bool)
+        says_so = self.reason == self.reasons.index(MISSING)
+        return ~self.scored & says_so & is_plan[self.profile]
+
+    @cached_property
+    def outcome(self) -> Vector:
+        """Float64: 1 correct, 0 incorrect or without a prediction, NaN without a verdict."""
+        correct = np.where(self.scored, self.correct, np.nan)
+        return np.where(self.missing, 0.0, correct)
 
     # Items ----------------------------------------------------------------------------------------
 
@@ -351,6 +369,7 @@ class JudgementTable(Scores):
             rows=len(self),
             unscored={self.reasons[at]: by_reason[at] for at in dict.fromkeys(reasons)},
             last_errors=self.last_errors,
+            missing=int(self.missing.sum()),
             inconsistent=int(self.inconsistent.sum()),
             overridden=int(self.overridden.sum()),
             cost_usd=sum(np.nan_to_num(self.cost_usd).tolist(), 0.0) if is_priced else None,

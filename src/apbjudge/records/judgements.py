@@ -111,6 +111,10 @@ class Diagnosis(Record):
     first_error: int | None = None
 
 
+MISSING: UnscoredReason = "missing"
+"""Reason of the record of a case that has no run, or that a tested model has no prediction of."""
+
+
 class _Judgement(Record):
     item_id: str | None
     case_id: str | None

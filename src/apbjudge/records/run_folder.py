@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,9 +11,9 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from ..errors import InputError, RowError
+from ..errors import InputError, RowError, visible
 from ..jsonl import parse_object, read_line_at, read_lines
-from .base import row_error
+from .base import Record, row_error
 from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
 from .judgement_table import JudgementTable, Problems
 from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
@@ -29,6 +29,93 @@ FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
 
 _UNFINISHED = ("running", "interrupted")
 """States of a manifest; a killed run is left as running."""
+
+
+MOST_NAMED = 5
+"""Missing cases that are named, for each tested model."""
+
+
+class MissingCase(Record):
+    """A case without a prediction: its 1-based line in the file of cases, and its id."""
+
+    line: int
+    id: str
+
+
+class MissingOfModel(Record):
+    """How many cases one tested model has no prediction of, and the first MOST_NAMED of them.
+
+    ``samples`` is how many predictions it has of another case: where missing cases count, each
+    stands for as many.
+    """
+
+    tested_model: str
+    missing: int
+    first: tuple[MissingCase, ...]
+    samples: int
+
+
+class MissingPredictions(Record):
+    """The cases that tested models have no prediction of.
+
+    Attributes:
+        cases: Cases there are, in this part of them where the run is of a part.
+        counted: Whether missing ones count as not correct; else they are in no figure.
+        by_model: Of each tested model that lacks predictions, by name.
+    """
+
+    cases: int
+    counted: bool
+    by_model: tuple[MissingOfModel, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each tested model that lacks predictions."""
+        lines: list[str] = []
+        for of in self.by_model:
+            fate = "not correct" if self.counted else "in no figure"
+            if self.counted and of.samples > 1:
+                fate += f", {of.samples} samples each"
+            named = ", ".join(visible(case.id) for case in of.first)
+            more = ", …" if of.missing > len(of.first) else ""
+            lines.append(
+                f"{visible(of.tested_model)}: no prediction of {of.missing} of {self.cases} cases "
+                f"({named}{more}): {fate}"
+            )
+        return lines
+
+    @classmethod
+    def joined(cls, parts: Sequence[MissingPredictions]) -> MissingPredictions:
+        """Those of all parts of a run together; of each, what counts is the same."""
+        of: dict[str, list[MissingOfModel]] = {}
+        for each in (each for part in parts for each in part.by_model):
+            of.setdefault(each.tested_model, []).append(each)
+        return cls(
+            cases=sum(part.cases for part in parts),
+            counted=parts[0].counted,
+            by_model=tuple(
+                MissingOfModel(
+                    tested_model=name,
+                    missing=sum(each.missing for each in own),
+                    samples=own[0].samples,
+                    first=tuple(
+                        sorted(
+                            (case for each in own for case in each.first),
+                            key=lambda case: case.line,
+                        )[:MOST_NAMED]
+                    ),
+                )
+                for name, own in sorted(of.items())
+            ),
+        )
+
+    @classmethod
+    def stated(cls, manifest: Mapping[str, Any]) -> MissingPredictions | None:
+        """What a manifest says of them; None where it says nothing."""
+        try:
+            return cls.model_validate(manifest.get("missing_predictions"))
+        except ValidationError:
+            return None
 
 
 def judgements_path(path: Path) -> Path:
@@ -126,9 +213,16 @@ class RunFolder:
         """What must be said beside every figure."""
         note = self.manifest.get("note")
         notes = (note,) if isinstance(note, str) and note else ()
+        missing = self.missing_predictions
+        notes += tuple(f"{line}." for line in (missing.lines if missing else ()))
         if self.manifest.get("state") in _UNFINISHED:
             notes += (f"Run {self.place} is not finished: figures are of the rows judged so far.",)
         return notes
+
+    @property
+    def missing_predictions(self) -> MissingPredictions | None:
+        """The cases without a prediction; None where that is not known."""
+        return MissingPredictions.stated(self.manifest)
 
     @property
     def inputs(self) -> tuple[Path, Path | None] | None:

@@ -54,10 +54,18 @@ def sources_of(
     Each with the SHA-256 of the file as it was judged, empty where that is not known. A file that
     is not there is one of the problems.
     """
+    missing = [run.missing_predictions for judge in judges for run in judge.runs]
+    counts_missing = any(each is not None and each.counted for each in missing)
 
     def source(path: Path, cases: Path | None, protocol: str, data_root: Path | None) -> Source:
-        roots = (data_root,) if data_root else ()
-        return Source(path, protocol=protocol, cases=cases, finds=False, data_roots=roots)
+        return Source(
+            path,
+            protocol=protocol,
+            cases=cases,
+            finds=False,
+            data_roots=(data_root,) if data_root else (),
+            counts_missing=counts_missing,
+        )
 
     if config.predictions:
         own = (config.cases, AUTO, config.data_root)

@@ -30,7 +30,7 @@ from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, wr
 from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
 from ..version import VERSION
-from .resume import BAD_INPUT, Inputs, RecordKind, read_earlier, record_key, record_lines
+from .resume import Inputs, RecordKind, read_earlier, record_key, record_lines
 from .rows import RowSource
 
 T = TypeVar("T")
@@ -227,7 +227,7 @@ class RecordLog(Generic[T]):
             return
         n = 0
         for raw, row in self._lines(self._path):
-            if record_key(row) in strays and row.get("reason") != BAD_INPUT:
+            if record_key(row) in strays and row.get("reason") not in self.kind.free:
                 self._archive.add(raw)
                 n += 1
         self._archive.sync()
@@ -269,7 +269,7 @@ class RecordLog(Generic[T]):
     def _cost(self, row: Mapping[str, Any]) -> bool:
         """Whether a record cost a call, or may have."""
         reason, usage = row.get("reason"), row["usage"]
-        if self._is_derived or reason == BAD_INPUT:
+        if self._is_derived or reason in self.kind.free:
             return False
         return reason not in self.kind.retried or (usage is not None and usage["calls"] > 0)
 

@@ -285,7 +285,8 @@ class _Loop(Generic[R, T]):
             await self._go_on()
 
     def _reject(self, lane: Lane[R, T], row: BadRow) -> None:
-        detail = f"{lane.source.name}:{row.line}: {row.error}"
+        place = row.place or f"{lane.source.name}:{row.line}"
+        detail = f"{place}: {row.error}"
         record = lane.worker.reject(row, detail)
         if not lane.log.is_fresh and lane.log.is_finished(lane.log.kind.to_json(record)):
             self.progress.skipped += 1

@@ -47,6 +47,7 @@ class RecordKind(Generic[T]):
         check: The JSON values of a line, if it is whole; raises RowError otherwise.
         place: Fields that tell where a record's row stands and not what was worked on.
         retried: Reasons of failures that may have passed when the run is resumed.
+        free: Reasons of failures that cost nothing: such records are not kept for later.
         failures: Name of a file of their own for the failures of the last session, all of which are
             tried again; None keeps failures among the records.
         figures: Further files that a run writes, which can be computed again.
@@ -60,6 +61,7 @@ class RecordKind(Generic[T]):
     check: Callable[[Mapping[str, Any] | RowError], dict[str, Any]]
     place: tuple[str, ...]
     retried: tuple[str, ...]
+    free: tuple[str, ...] = (BAD_INPUT,)
     failures: str | None = None
     figures: tuple[str, ...] = ()
     folders: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,11 @@ _MODEL_FIELDS = ("tested_model", "model_response")
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be used, with what is still known of it."""
+    """A row that can't be used, with what is still known of it.
+
+    Attributes:
+        place: Where it is, such as ``cases.jsonl:3``; empty for its line of the rows.
+    """
 
     line: int
     error: RowError
@@ -31,6 +36,7 @@ class BadRow:
     offset: int
     item_id: str | None = None
     tested_model: str | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +81,14 @@ class RawRow(NamedTuple):
         values: Its fields, those of its case included.
         digest: SHA-256 of the row as it came, and of its case, when joined.
         offset: Bytes of the input read so far.
+        case: Index of its case in the file of cases; None when it was not joined.
     """
 
     line: int
     values: Mapping[str, Any]
     digest: bytes
     offset: int
+    case: int | None = None
 
 
 class HasCase(Protocol):
@@ -173,20 +181,26 @@ class RowSource:
                 yield cast("Mapping[str, Any]", values)
 
     def read_each(
-        self, read: Callable[[RawRow], I], make: Callable[[I, RawRow], R]
+        self,
+        read: Callable[[RawRow], I],
+        make: Callable[[I, RawRow], R],
+        *,
+        cases: Cases | None = None,
     ) -> Iterator[R | BadRow]:
         """Yields what is made of every row that is not blank, and of a row that can't be used why.
 
         Args:
             read: Gives the item of a row; called for every row, those of other shards included.
             make: Gives what is yielded.
+            cases: The file of cases, where it has been read already.
 
         Raises:
             InputError: If a file can't be read or holds no row at all.
         """
         if self.only is None:
             self.digest = hashlib.sha256()  # of this reading, not of all there were
-        cases = Cases(self.cases) if self.cases else None
+        if cases is None and self.cases:
+            cases = Cases(self.cases)
         empty = True
         for line in self._lines():
             empty = False
@@ -209,8 +223,9 @@ class RowSource:
         try:
             if isinstance(values, RowError):
                 raise values  # noqa: TRY301 - it is reported as those below are
-            joined = cases.join(values, digest) if cases else values
-            row = RawRow(line.number, joined, digest.digest(), end)
+            at = cases.index(values) if cases else None
+            joined = cases.join_at(at, values, digest) if cases and at is not None else values
+            row = RawRow(line.number, joined, digest.digest(), end, at)
             item = read(row)
             if shard is not None:
                 if not shard.holds(item.case_id):
@@ -288,13 +303,23 @@ def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:
 class Cases:
     """A file of cases, indexed by id: 64-bit keys and offsets, never the cases themselves.
 
+    Args:
+        path: The file.
+        shard: The part of the rows that is read; cases of all parts are found.
+
+    Attributes:
+        path: The file.
+        in_shard: For each case 1 if it is in the shard, else 0.
+
     Raises:
         InputError: If it can't be read or one of its rows is unusable.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offsets: dict[int, int] = {}
+    def __init__(self, path: Path, shard: Shard | None = None) -> None:
+        self.path = path
+        self.in_shard = bytearray()
+        self._indices: dict[int, int] = {}
+        self._offsets, self._lines = array("Q"), array("Q")
         self._last: tuple[int, dict[str, Any], bytes] | None = None
         for line in read_lines(path):
             if isinstance(line.values, RowError):
@@ -304,9 +329,49 @@ class Cases:
                 error = RowError("id", "a non-empty string", line.values.get("id"))
                 raise InputError(f"{path}:{line.number}: {error}")
             key = short_key(case_id)
-            if key in self._offsets:
+            if key in self._indices:
                 raise InputError(f"{path}:{line.number}: field id: {case_id} occurs twice")
-            self._offsets[key] = line.offset
+            self._indices[key] = len(self._offsets)
+            self._offsets.append(line.offset)
+            self._lines.append(line.number)
+            cluster = known(line.values, "case_id") or case_id
+            self.in_shard.append(shard is None or shard.holds(cluster))
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def line(self, index: int) -> int:
+        """The 1-based line of a case."""
+        return self._lines[index]
+
+    def read(self, index: int) -> tuple[dict[str, Any], bytes]:
+        """A case's fields, and its line; raises RowError where it is no JSON object any more."""
+        if self._last is None or self._last[0] != index:
+            raw = read_line_at(self.path, self._offsets[index])
+            self._last = (index, object_of(raw), raw)
+        return self._last[1:]
+
+    def index(self, values: Mapping[str, Any]) -> int:
+        """The case of a prediction.
+
+        It is the one that ``case_id`` names, or else ``id``. A ``case_id`` may be the one that
+        several cases share: then the case is the one of them that ``id`` names, perhaps with the
+        number of a sample behind it (``CASE#2``).
+
+        Raises:
+            RowError: If there is no such case.
+        """
+        case_id, own_id = known(values, "case_id"), known(values, "id")
+        if case_id is not None and own_id is not None:
+            for name in dict.fromkeys((own_id, _SAMPLE.sub("", own_id))):
+                index = self._indices.get(short_key(name)) if name != case_id else None
+                if index is not None and known(self.read(index)[0], "case_id") == case_id:
+                    return index
+        name = case_id or own_id
+        index = self._indices.get(short_key(name)) if name else None
+        if index is None:
+            raise RowError("id", f"the id of a case in {self.path}", name)
+        return index
 
     def join(self, values: Mapping[str, Any], digest: Any) -> dict[str, Any]:
         """The case's fields with the prediction's laid over them.
@@ -318,14 +383,14 @@ class Cases:
         Raises:
             RowError: If there is no such case.
         """
-        case_id = known(values, "case_id", "id")
-        offset = self._offsets.get(short_key(case_id)) if case_id else None
-        if offset is None:
-            raise RowError("id", f"the id of a case in {self._path}", case_id)
-        if self._last is None or self._last[0] != offset:
-            raw = read_line_at(self._path, offset)
-            self._last = (offset, object_of(raw), raw)
-        _, case, raw = self._last
+        return self.join_at(self.index(values), values, digest)
+
+    def join_at(self, index: int, values: Mapping[str, Any], digest: Any) -> dict[str, Any]:
+        """As ``join``, where the case is known."""
+        case, raw = self.read(index)
         digest.update(raw)
         own = {k: v for k, v in values.items() if v is not None}
         return {k: v for k, v in case.items() if k not in _MODEL_FIELDS} | own
+
+
+_SAMPLE = re.compile(r"#[0-9]+$", re.ASCII)

@@ -269,10 +269,10 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
 def contender_of(part: Part, key: str) -> Contender:
     """What a figure with a direction is the mean of, row by row; TC is that of using one at all."""
     c, rows = part.c, part.rows
-    scored = rows[c.scored[rows] == 1]
+    scored, counted = rows[c.scored[rows] == 1], rows[~np.isnan(c.outcome[rows])]
     match key:
         case "CR":
-            rows, values = scored, c.correct[scored]
+            rows, values = counted, c.outcome[counted]
         case "Grade":
             rows = scored[~np.isnan(c.grade[scored])]
             values = c.grade[rows]
@@ -280,17 +280,18 @@ def contender_of(part: Part, key: str) -> Contender:
             rows = rows[c.over_refusal[rows] >= 0]
             values = c.over_refusal[rows] == 1
         case "TC" | "ExtUse":
+            rows = rows[~c.missing[rows]]
             values = c.distractor[rows] == 1
         case "Conf" | "Info" | "Tool" | "Vis":
-            rows = np.intersect1d(scored, c.where(has_label(c, "unsolvable_type", _TYPES[key])))
-            values = c.correct[rows]
+            rows = np.intersect1d(counted, c.where(has_label(c, "unsolvable_type", _TYPES[key])))
+            values = c.outcome[rows]
         case "Rp" | "Rt" | "Rf" | "Ot":
-            rows, values = scored, c.category[scored] == _BEHAVIOURS[key]
+            rows, values = counted, c.category[counted] == _BEHAVIOURS[key]
         case "C_all" | "C_pass" | "C_com":
             rows = _priced(part, key)
             values = c.cost[rows]
         case "CR_B" | "CR_E" | "CR Δ" | "Grade_B" | "Grade_E" | "Grade Δ":
-            of = c.correct if key.startswith("CR") else c.grade
+            of = c.outcome if key.startswith("CR") else c.grade
             rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
             values = {"B": before, "E": of[rows], "Δ": of[rows] - before}[key[-1]]
         case _:  # an error code

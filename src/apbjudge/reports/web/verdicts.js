@@ -17,7 +17,7 @@
     budget: "the budget was used up",
     bad_input: "the row of the input is unusable",
     error: "the judge failed",
-    missing: "there is no run of this case",
+    missing: "there is no prediction or run of this case",
     infrastructure: "the run broke, and not by the tested model's fault",
   };
 
