@@ -426,6 +426,14 @@ def test_a_folder_of_another_refinement_is_refused(tmp_path: Path) -> None:
     assert [row["method"] for row in run] == ["static"]
 
 
+def test_drafts_that_are_not_there_are_one_line(command: Any) -> None:
+    done = command("refine", "nowhere", "--mode", "static")
+    assert (done.code, done.err) == (
+        2,
+        "apbjudge: nowhere: can't be read: No such file or directory\n",
+    )
+
+
 def test_a_run_whose_cases_moved_says_so(tmp_path: Path) -> None:
     cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
     settings: dict[str, Any] = {"model": MODEL, "out": tmp_path / "drafts"}

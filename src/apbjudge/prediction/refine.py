@@ -287,10 +287,12 @@ class _Origin:
         """What is known of drafts.
 
         Raises:
-            InputError: If the cases of the run are not where they were.
+            InputError: If there are no drafts, or the cases of the run are not where they were.
         """
         path = Path(drafts)
         rows = path / PREDICTIONS if path.is_dir() else path
+        if not rows.exists():
+            raise InputError(f"{rows}: can't be read: No such file or directory")
         manifest = read_manifest(rows.parent)
         if cases is None and not mapping(manifest.get("identity")).get("full"):
             stated = manifest.get("cases", manifest.get("input"))
