@@ -26,7 +26,6 @@ from ..records import Item, Usage
 from ..records.responses import read_response
 from ..records.run_folder import mapping, read_manifest
 from ..runs.loop import QUIET, Events, Job
-from ..runs.resume import BAD_INPUT
 from ..runs.rows import BadRow
 from .config import PlannerSpec, RefineConfig
 from .prompt_sets import PromptSet, load_prompt_set
@@ -43,7 +42,7 @@ from .reviews import (
 )
 from .session import Closable, PredictionRun, Session, carry_out, planner_of
 from .source import DraftSource, RefineTask, data_roots
-from .worker import CALLS, PREDICTIONS, Planner, account_of, failure, response_of
+from .worker import CALLS, PREDICTIONS, Planner, account_of, failure, response_of, unusable
 from .worker import Row as JsonRow
 
 Drafts = str | PathLike[str]
@@ -109,13 +108,7 @@ class RefineWorker:
 
     def reject(self, row: BadRow, detail: str) -> JsonRow:
         """The failure of a row that can't be used."""
-        fields = {
-            "id": row.item_id,
-            "tested_model": row.tested_model,
-            "line": row.line,
-            "fingerprint": row.digest.hex()[:32],
-        }
-        return failure(fields, BAD_INPUT, detail)
+        return unusable(row, detail)
 
     async def _refine(self, draft: Draft, fields: JsonRow) -> JsonRow:
         account, first, last = _Account(), draft.item, JsonRow()

@@ -188,13 +188,7 @@ class PredictWorker:
 
     def reject(self, row: BadRow, detail: str) -> Row:
         """The failure of a row that can't be used."""
-        fields = {
-            "id": row.item_id,
-            "tested_model": row.tested_model,
-            "line": row.line,
-            "fingerprint": row.digest.hex()[:32],
-        }
-        return failure(fields, BAD_INPUT, detail)
+        return unusable(row, detail)
 
     async def _predict(
         self,
@@ -231,6 +225,17 @@ class PredictWorker:
 def _own_fields(case: Mapping[str, Any]) -> Row:
     """The fields of a case but those that would make its prediction another record."""
     return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
+
+
+def unusable(row: BadRow, detail: str) -> Row:
+    """The failure of a row that can't be used."""
+    fields = {
+        "id": row.item_id,
+        "tested_model": row.tested_model,
+        "line": row.line,
+        "fingerprint": row.digest.hex()[:32],
+    }
+    return failure(fields, BAD_INPUT, detail)
 
 
 def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = Usage()) -> Row:  # noqa: B008
