@@ -142,6 +142,27 @@ def test_a_critic_that_names_the_fault_has_it_fixed(tmp_path: Path) -> None:
     assert finals["case-1"]["method"] == "critic+"
 
 
+def test_a_critic_that_is_a_tested_model_too_reviews_with_its_own_settings(
+    tmp_path: Path,
+) -> None:
+    model = Model()
+    tested = PlannerSpec(model=MODEL, temperature=0.3, max_reply_tokens=111)
+    critic = PlannerSpec(model=MODEL, temperature=0.7, max_reply_tokens=222)
+    refined(tmp_path, plans(BAD), model, mode="critic", model=tested, critic=critic)
+    (review,), (final,) = model.reviews, model.finals
+    assert (review.settings["temperature"], review.max_tokens) == (0.7, 222)
+    assert (final.settings["temperature"], final.max_tokens) == (0.3, 111)
+    other = plan_row("a", model_response=BAD, tested_model="hosted_vllm/critic")
+    run = refine(
+        write_rows(tmp_path / "other.jsonl", [other]),
+        mode="critic",
+        critic=CRITIC,
+        model=tested,
+        client=model.client,
+    )
+    assert [row["reason"] for row in run.failures] == ["bad_input"]
+
+
 def test_a_critic_that_always_objects_spoils_every_right_draft(tmp_path: Path) -> None:
     rows = plans(GOOD, GOOD, BAD)
     finals = refined(tmp_path, rows, Model(final=lambda draft: BAD))

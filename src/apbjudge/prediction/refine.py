@@ -306,11 +306,7 @@ class _Origin:
     def specs(self) -> tuple[PlannerSpec, ...]:
         """The tested models as the run asked them."""
         models = mapping(self.manifest.get("models"))
-        return tuple(
-            PlannerSpec(**mapping(mapping(of).get("settings")))
-            for name, of in models.items()
-            if name != mapping(self.manifest.get("identity")).get("critic")
-        )
+        return tuple(PlannerSpec(**mapping(mapping(of).get("settings"))) for of in models.values())
 
     @property
     def prompts(self) -> str:
@@ -343,7 +339,8 @@ def refine_session(
     return Session(
         folder=config.out or Path(),
         source=source,
-        specs=(*specs, *([critic] if critic is not None and config.mode == "critic" else [])),
+        specs=specs,
+        critic=critic,
         prompts=maker,
         resources=resources,
         identity={
@@ -358,7 +355,6 @@ def refine_session(
         described={
             "cases": None if origin.cases is None else str(origin.cases),
             "method": config.method,
-            "critic": critic.model if critic is not None else None,
         },
         events=events,
         in_memory=config.out is None,
@@ -393,8 +389,8 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
             "note: the review goes by the six error codes that judges flag: a judge with these "
             "codes may favour its results"
         )
-    planners = {spec.model: planner_of(spec, resources, session.events) for spec in session.specs}
-    clients: list[Closable] = [planner.client for planner in planners.values()]
+    planners = [planner_of(spec, resources, session.events) for spec in session.specs]
+    clients: list[Closable] = [planner.client for planner in planners]
     reviewer: Reviewer
     if config.mode == "static":
         reviewer = StaticReviewer()
@@ -406,9 +402,10 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
         clients.append(judge)
         reviewer = JudgeReviewer(judge, is_oracle=config.with_reference)
     else:
-        critic = planners[config.critic.model] if config.critic is not None else None
+        critic = None
+        if config.critic is not None:
+            critic = planner_of(config.critic, resources, session.events)
+            clients.append(critic.client)
         reviewer = ModelReviewer(review_set(config), config.guide, critic)
-    worker = RefineWorker(
-        list(planners.values()), session.prompts, reviewer, review_set(config), config
-    )
+    worker = RefineWorker(planners, session.prompts, reviewer, review_set(config), config)
     return carry_out(session, worker, clients)

@@ -113,7 +113,8 @@ class Session:
 
     Attributes:
         source: Cases, or drafts.
-        specs: The models that are asked.
+        specs: The tested models.
+        critic: Another model that is asked; None without.
         prompts: What they are sent.
         identity: What must be equal for two sessions to be the same run.
         described: What else the manifest says.
@@ -128,6 +129,7 @@ class Session:
     prompts: PromptMaker
     resources: Resources
     identity: Mapping[str, Any]
+    critic: PlannerSpec | None = None
     described: Mapping[str, Any] = field(default_factory=dict[str, Any])
     full: bool = False
     events: Events = QUIET
@@ -307,7 +309,8 @@ async def _ask(
     session: Session, worker: Worker[Any, Row], clients: Sequence[Closable], log: Log
 ) -> Progress:
     lane: Lane[Any, Row] = Lane(session.source, worker, log)
-    concurrency = sum(spec.max_concurrency for spec in session.specs)
+    asked = [*session.specs, *([session.critic] if session.critic is not None else [])]
+    concurrency = sum(spec.max_concurrency for spec in asked)
     try:
         return await run_lanes([lane], concurrency=concurrency, events=session.events)
     except AccessError as error:
@@ -319,21 +322,7 @@ async def _ask(
 
 def _manifest(session: Session, log: Log) -> dict[str, Any]:
     source, prompts = session.source, session.prompts.prompts
-    is_own = session.resources.client is not None
-    models: dict[str, Any] = {}
-    for spec in session.specs:
-        transport = "client" if is_own else transport_of(spec)
-        dropped = dropped_settings(spec) if transport == "litellm" else ()
-        if dropped:
-            session.events.note(
-                f"warning: {spec.model} is not sent {', '.join(dropped)}: its provider does not "
-                "take that"
-            )
-        models[spec.model] = {
-            "settings": spec.model_dump(mode="json"),
-            "transport": transport,
-            "dropped": None if dropped is None else list(dropped),
-        }
+    critic = session.critic
     return {
         **environment(["pydantic", "orjson", "aiohttp", "litellm", "jinja2"]),
         "input": source.name,
@@ -346,7 +335,24 @@ def _manifest(session: Session, log: Log) -> dict[str, Any]:
             "sha256": prompts.digest,
             "shows_condition": prompts.shows_condition,
         },
-        "models": models,
+        "models": {spec.model: _described(session, spec) for spec in session.specs},
+        "critic": None if critic is None else {critic.model: _described(session, critic)},
+    }
+
+
+def _described(session: Session, spec: PlannerSpec) -> dict[str, Any]:
+    """How a model is asked; warns of settings that its provider does not take."""
+    transport = "client" if session.resources.client is not None else transport_of(spec)
+    dropped = dropped_settings(spec) if transport == "litellm" else ()
+    if dropped:
+        session.events.note(
+            f"warning: {spec.model} is not sent {', '.join(dropped)}: its provider does not take "
+            "that"
+        )
+    return {
+        "settings": spec.model_dump(mode="json"),
+        "transport": transport,
+        "dropped": None if dropped is None else list(dropped),
     }
 
 
