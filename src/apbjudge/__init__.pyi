@@ -36,9 +36,9 @@ from .llm import ScriptedClient as ScriptedClient
 from .prediction.config import PlannerSpec as PlannerSpec
 from .prediction.config import PredictConfig as PredictConfig
 from .prediction.config import RefineConfig as RefineConfig
+from .prediction.predict import predict as predict
 from .prediction.refine import refine as refine
 from .prediction.session import PredictionRun as PredictionRun
-from .prediction.session import predict as predict
 from .protocols import PROTOCOLS as PROTOCOLS
 from .protocols import Protocol as Protocol
 from .records import Finding as Finding

@@ -15,9 +15,10 @@ from apbjudge.llm.resources import Resources
 from apbjudge.prediction.batching import predict_batched
 from apbjudge.prediction.config import PlannerSpec, PredictConfig
 from apbjudge.prediction.dry_run import forecast_predictions
+from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.prompt_sets import prompt_set_names
 from apbjudge.prediction.prompts import VIEW_NAMES
-from apbjudge.prediction.session import Session, predict_in, session_of
+from apbjudge.prediction.session import Session, session_of
 from apbjudge.runs.loop import QUIET
 from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import BatchServer, answered, bad, by_text, expired, in_turn, says

@@ -17,7 +17,8 @@ import pytest
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.prediction.config import PlannerSpec, PredictConfig
-from apbjudge.prediction.session import PredictionRun, predict_in, session_of
+from apbjudge.prediction.predict import predict_in
+from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.records import Row
 from apbjudge.runs.loop import Events
 from tests.support.clock import VirtualClock

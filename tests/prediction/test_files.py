@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
 from apbjudge.llm.base import ScriptedClient
-from apbjudge.prediction.session import PredictionRun, predict
+from apbjudge.prediction.predict import predict
+from apbjudge.prediction.session import PredictionRun
 from tests.support.predicting import MODEL, PNG, REPLY, case, prompt_of, step_case
 
 PROMPTS = ["neutral@1", "apb@1"]

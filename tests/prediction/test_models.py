@@ -13,7 +13,7 @@ from apbjudge.errors import OptionError
 from apbjudge.llm.base import Completion, ScriptedClient
 from apbjudge.llm.litellm_client import body_of, dropped_settings
 from apbjudge.prediction.config import PRESETS, PlannerSpec, PredictConfig, with_preset
-from apbjudge.prediction.session import predict
+from apbjudge.prediction.predict import predict
 from apbjudge.prediction.worker import is_same_model
 from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows

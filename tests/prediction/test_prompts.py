@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from apbjudge.audits.probes.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt
 from apbjudge.llm.base import ScriptedClient
+from apbjudge.prediction.predict import predict
 from apbjudge.prediction.prompts import CaseView
-from apbjudge.prediction.session import predict
 from apbjudge.records.items import UNSOLVABLE_TYPES
 from tests.support.predicting import (
     ALL_EXAMPLES,

@@ -13,7 +13,8 @@ import pytest
 from apbjudge import grade
 from apbjudge.errors import AccessError, InputError, OptionError, OtherRunError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
-from apbjudge.prediction.session import PredictionRun, predict
+from apbjudge.prediction.predict import predict
+from apbjudge.prediction.session import PredictionRun
 from apbjudge.records import Usage
 from tests.support.judging import write_rows
 from tests.support.predicting import (

@@ -51,7 +51,8 @@ def predict(values: Values) -> int:
     from ..judge.dry_run import forecast_text
     from ..llm.resources import shared_resources
     from ..prediction.dry_run import forecast_predictions
-    from ..prediction.session import default_folder, predict_in, session_of
+    from ..prediction.predict import predict_in
+    from ..prediction.session import default_folder, session_of
     from ..reports.predictions import prediction_text
     from .progress import Reporter
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import orjson
 
 from ..errors import AccessError, OptionError
 from ..jsonl import read_lines
-from ..llm import Client
 from ..llm.litellm_client import dropped_settings
-from ..llm.resources import Resources, can_see, make_engine, shared_resources, transport_of
+from ..llm.resources import Resources, can_see, make_engine, transport_of
 from ..records import Record
 from ..records.run_folder import MANIFEST
 from ..runs.batching import PendingRowsError
@@ -146,52 +144,6 @@ def planner_of(spec: PlannerSpec, resources: Resources, events: Events) -> Plann
     """
     sees = can_see(spec, known=resources.client is None)
     return Planner(spec, make_engine(spec, resources), sees, events.note)
-
-
-def predict(
-    cases: Cases,
-    config: PredictConfig | None = None,
-    *,
-    client: Client | None = None,
-    events: Events = QUIET,
-    **settings: Any,
-) -> PredictionRun:
-    """Asks tested models for predictions on cases.
-
-    Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
-    call with the same folder tries it again; whatever a model answered is a prediction, also a
-    refusal, a reply that was cut off and one without any text.
-
-    Args:
-        cases: A JSONL file, or cases as dicts: rows as ``grade`` takes them, without response.
-        config: The settings; else they are given one by one.
-        client: Answers requests in place of the network; its replies are cached only if ``cache``
-            is set.
-        events: Called back while the run goes on.
-        **settings: The fields of ``PredictConfig``, in place of ``config``.
-
-    Raises:
-        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
-            another run.
-        InputError: If the file of cases as a whole is unusable.
-    """
-    config = config or PredictConfig(**settings)
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    with (
-        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
-    ) as folder:
-        session = session_of(cases, config, resources, events)
-        return predict_in(replace(session, folder=Path(folder)), batch=config.batch)
-
-
-def predict_in(session: Session, *, batch: bool) -> PredictionRun:
-    """Carries out a session, through the provider's batch interface if asked to."""
-    if batch:
-        from .batching import predict_batched
-
-        return predict_batched(session)
-    planners = [planner_of(spec, session.resources, session.events) for spec in session.specs]
-    return carry_out(session, predict_worker(session, planners), [p.client for p in planners])
 
 
 def predict_worker(session: Session, planners: Sequence[Planner]) -> PredictWorker:
