@@ -49,7 +49,16 @@ def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
             key = (neutralize(item.query), neutralize(item.response))
             if by_text.setdefault(key, label) is not label:
                 raise ValueError(f"{path.name}:{number}: query and prediction occur twice")
-    return by_text
+    return by_text | read_case_labels(folder / "asked")
+
+
+def read_case_labels(folder: Path) -> dict[Key, dict[str, Any]]:
+    """Labels of cases themselves, by query and reference; of several raters the first counts."""
+    labels: dict[str, dict[str, Any]] = {}
+    for values in _lines(folder / "case_labels.jsonl"):
+        labels.setdefault(values["item_id"], values)
+    items = [Row(v, n).to_reference() for n, v in enumerate(_lines(folder / "cases.jsonl"), 1)]
+    return {(neutralize(i.query), neutralize(i.response)): labels[i.item_id] for i in items}
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -64,7 +73,8 @@ def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[s
         UnknownRequestError: If no label can answer it.
     """
     prompt = "\n".join(_texts(request))
-    label = labels.get((_block(prompt, "query"), _block(prompt, "prediction")))
+    looked_at = _block(prompt, "prediction") or _block(prompt, "reference")
+    label = labels.get((_block(prompt, "query"), looked_at))
     if label is None:
         if '<data name="' not in prompt:
             return least(request)
@@ -92,12 +102,13 @@ def _wavers(request: dict[str, Any], label: dict[str, Any]) -> bool:
 def _other(values: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     """The opposite verdict, consistent in itself."""
     now = not values["is_correct"]
-    flags = {code: code in ("E5", "TONE") and not now for code in codes or _FLAGS}
+    flags = {code: code in ("E5", "TONE", "Query") and not now for code in codes or _FLAGS}
+    low = 0.0 if "Query" in codes else 0.5 if "TONE" in codes else 0.8
     return {
         "reasoning": "on second thoughts",
         "is_correct": now,
         **flags,
-        "grade": 1.0 if now else 0.5 if "TONE" in codes else 0.8,
+        "grade": 1.0 if now else low,
         "category": 1 if now else 5,
     }
 

@@ -13,6 +13,13 @@ from .calibration.label_plan import read_plan as read_plan
 from .calibration.results import Comparison as Comparison
 from .calibration.results import LabelPlan as LabelPlan
 from .calibration.results import ReliabilityReport as ReliabilityReport
+from .construction.build import Build as Build
+from .construction.build import build as build
+from .construction.check import CaseReport as CaseReport
+from .construction.check import check as check
+from .construction.config import BuildConfig as BuildConfig
+from .construction.config import CheckConfig as CheckConfig
+from .construction.findings import CaseFinding as CaseFinding
 from .errors import ApbJudgeError as ApbJudgeError
 from .errors import GateError as GateError
 from .errors import InputError as InputError

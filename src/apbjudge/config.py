@@ -66,6 +66,8 @@ def _split(value: Any) -> Any:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """Names, also as one text with commas."""
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_split)]
+"""Whole numbers, also as one text with commas."""
 
 
 class Config(BaseModel):

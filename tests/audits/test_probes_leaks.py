@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.probes import leaks
-from apbjudge.audits.probes.overlap import Duplicates, words
-from apbjudge.audits.probes.prompt_leaks import leaks_in_prompt, mentions, sent_text, sentences
+from apbjudge.construction.overlap import Duplicates, words
+from apbjudge.construction.prompt_leaks import leaks_in_prompt, mentions, sent_text, sentences
 from apbjudge.judge import Source, Task
 from apbjudge.records import Row
 

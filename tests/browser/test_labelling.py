@@ -370,3 +370,27 @@ def test_the_judge_is_shown_once_the_own_label_is_complete(page: Page, tmp_path:
         page.locator(".verdicts", has_text="static").wait_for()
         wait(page, "1 of 1 labelled, all done", "#progress-words")
         assert last(client)["saw_judge"] is True
+
+
+def test_a_case_itself_is_shown_with_its_condition_and_its_reference(
+    page: Page, tmp_path: Path
+) -> None:
+    cases, out = EXAMPLES / "asked" / "cases.jsonl", tmp_path / "labels.jsonl"
+    order = LabelConfig(predictions=cases, protocol="case", out=out, order="file")
+    with served(order) as (client, _):
+        begin(page, client)
+        for number, texts in {
+            9: ["tool removal", "removed tools", "lock_bike"],
+            11: ["weigh_and_rate: 1, 2", "traps", "quote_courier"],
+        }.items():
+            page.goto(f"{client.origin}/#{number}")
+            page.get_by_role("heading", name=f"Item {number} of").wait_for()
+            item = page.locator("#item").inner_text()
+            assert all(text in item for text in [*texts, "Reference as text"])
+            assert "Prediction" not in item
+            assert "no reference" not in item
+            sides = page.locator("#item .ours .side").all_inner_texts()
+            assert {side.casefold() for side in sides} == {"reference"}
+        press(page, "7 q")  # code Unsolvable, grade 0.0
+        wait(page, "✓ Complete and saved")
+        assert [code for code, is_set in last(client)["errors"].items() if is_set] == ["Unsolvable"]

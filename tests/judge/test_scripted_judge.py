@@ -73,6 +73,19 @@ def test_a_judge_that_answers_as_the_labels_yields_the_labels(
     assert run.manifest["inconsistent"] == 0
 
 
+def test_cases_themselves_are_answered_by_the_first_raters_labels(address: str) -> None:
+    spec = JudgeSpec(model="hosted_vllm/scripted", api_base=address)
+    run = apbjudge.grade(EXAMPLES / "asked" / "cases.jsonl", judge=spec, protocol="case")
+    text = (EXAMPLES / "asked" / "case_labels.jsonl").read_text(encoding="utf-8")
+    labels = [json.loads(line) for line in text.splitlines()]
+    first = {one["item_id"]: one for one in labels if one["rater"] == "ann"}
+    results = {j.item_id: decided(j) for j in run.judgements if isinstance(j, Verdict)}
+    assert results == {
+        name: {key: label[key] for key in ("is_correct", "grade", "errors")}
+        for name, label in first.items()
+    }
+
+
 def chat(address: str, body: bytes, path: str = "/chat/completions") -> int:
     try:
         with urlopen(Request(address + path, data=body)) as response:

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from apbjudge.errors import OptionError
 from apbjudge.llm.base import Completion, ScriptedClient
 from apbjudge.llm.litellm_client import body_of, dropped_settings
+from apbjudge.llm.model_names import is_same_model, may_be_one_model
 from apbjudge.prediction.config import PRESETS, PlannerSpec, PredictConfig, with_preset
 from apbjudge.prediction.predict import predict
-from apbjudge.prediction.worker import is_same_model
 from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows
 from tests.support.predicting import MODEL, REPLY, case
@@ -194,11 +194,13 @@ OTHERS = [
 @pytest.mark.parametrize(("asked", "served"), SAME)
 def test_provider_date_and_case_do_not_make_another_model(asked: str, served: str) -> None:
     assert is_same_model(asked, served)
+    assert may_be_one_model(served, asked)
 
 
 @pytest.mark.parametrize(("asked", "served"), OTHERS)
 def test_another_model_is_noticed(asked: str, served: str) -> None:
     assert not is_same_model(asked, served)
+    assert not may_be_one_model(served, asked)
 
 
 def test_another_model_is_warned_of_once_and_counted() -> None:

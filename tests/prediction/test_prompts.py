@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.probes.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt
+from apbjudge.construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt
 from apbjudge.llm.base import ScriptedClient
 from apbjudge.prediction.predict import predict
 from apbjudge.prediction.prompts import CaseView
@@ -345,7 +345,7 @@ SHOWN = {
     "holistic": "holistic-travel-01",
     "efficiency": "efficiency-finance-01",
     "step_wise": "step-travel-01",
-    "tool_broken": "broken-travel-01",
+    "tool_broken": "turn-travel-01",
     "unsolvable": "unsolv-contra-01",
 }
 

@@ -35,7 +35,7 @@ GOLDEN_ROWS = {
     "step_wise_two_steps": ("step_wise", "step-research-01", "cress-small"),
     "extraneous_holistic": ("tool_extraneous", "extra-code-04-e2", "alder-large"),
     "extraneous_step_wise": ("tool_extraneous", "extra-research-08-e2", "cress-small"),
-    "broken": ("tool_broken", "broken-travel-01", "cress-small"),
+    "broken": ("tool_broken", "turn-travel-01", "cress-small"),
     "contradictory_constraints": ("unsolvable", "unsolv-contra-03", "birch-medium"),
     "information_missing": ("unsolvable", "unsolv-info-03", "cress-small"),
     "tool_removal": ("unsolvable", "unsolv-tool-02", "cress-small"),

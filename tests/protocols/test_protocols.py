@@ -172,7 +172,7 @@ def test_a_rubric_that_does_not_fit_is_refused_by_name(protocol: str, rubric: st
 
 
 def test_an_unknown_protocol_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(OptionError, match=r"holistic.*efficiency, auto, got 'wholistic'"):
+    with pytest.raises(OptionError, match=r"holistic.*efficiency, case, auto, got 'wholistic'"):
         get_protocol("wholistic")
 
 

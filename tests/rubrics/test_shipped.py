@@ -16,6 +16,8 @@ SHAPES = {
     "apb-step-wise@1": ("flags", "steps"),
     "apb-tool-broken@1": ("category", "steps"),
     "apb-unsolvable@1": ("pass", "plan"),
+    "case-plan@1": ("flags", "plan"),
+    "case-steps@1": ("flags", "steps"),
     "surrender@1": ("flags", "plan"),
 }
 KEYS = {
@@ -110,6 +112,14 @@ def test_the_strict_reading_differs_in_principles_and_in_when_a_call_is_due() ->
     assert (strict.call_due, usual.call_due) == ("reference", "never")
     assert strict.principles != usual.principles
     assert strict.bands == usual.bands
+
+
+@pytest.mark.parametrize("ref", ["case-plan@1", "case-steps@1"])
+def test_rubrics_of_cases_know_sound_and_unsound_alone(ref: str) -> None:
+    rubric = load_rubric(ref)
+    assert rubric.scale.grades == (1.0, 0.0)
+    assert all(c.definition and c.look_for and c.not_this for c in rubric.criteria)
+    assert rubric.scale.allowed(rubric.codes[:1]) == rubric.scale.allowed(rubric.codes) == (0.0,)
 
 
 def test_no_two_rubrics_share_a_digest() -> None:

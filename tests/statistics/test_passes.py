@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import beta, gammaln
 from scipy.stats import t
 
-from apbjudge.statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
+from apbjudge.statistics.passes import mean_over_tasks, pass_at_k, pass_estimates, pass_hat_k
 from apbjudge.statistics.proportions import bounded, counted
 from apbjudge.statistics.sample import Sample
 from tests.statistics.builders import ends
@@ -90,6 +90,40 @@ def test_k_beyond_the_trials_of_a_task_is_refused(function: object) -> None:
             function(n, c, k)  # type: ignore[operator]
     with pytest.raises(ValueError, match="c: expected successes"):
         function(n, np.array([1, 4]), 1)  # type: ignore[operator]
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=6))
+def test_tasks_of_any_number_of_trials_each_take_part_as_far_as_they_reach(
+    tasks: list[list[bool]],
+) -> None:
+    ids = np.repeat(np.arange(len(tasks)) * 7, [len(trials) for trials in tasks])
+    correct = np.array([float(of) for trials in tasks for of in trials])
+    order = np.random.default_rng(len(ids)).permutation(len(ids))
+    found = pass_estimates(ids[order], correct[order], range(1, 9))
+    most = max(map(len, tasks))
+    assert list(found) == [f"pass{sign}{k}" for sign in "^@" for k in range(1, most + 1)]
+    for name, result in found.items():
+        k, holds = int(name[5:]), any if name[4] == "@" else all
+        shares = [
+            np.mean([holds(subset) for subset in combinations(trials, k)])
+            for trials in tasks
+            if len(trials) >= k
+        ]
+        assert result.value == pytest.approx(np.mean(shares))
+        assert result.n_items == len(shares)
+    assert found["pass^1"].value == pytest.approx(found["pass@1"].value)
+
+
+def test_tasks_of_one_cluster_are_one_unit() -> None:
+    ids, clusters = np.repeat(np.arange(12), 2), np.repeat(np.arange(4), 6)
+    correct = (np.arange(24) % 5 < 3).astype(float)
+    alone = pass_estimates(ids, correct, [1, 2])
+    together = pass_estimates(ids, correct, [1, 2], clusters=clusters)
+    assert {name: of.value for name, of in alone.items()} == {
+        name: of.value for name, of in together.items()
+    }
+    assert {of.n_clusters for of in together.values()} == {4}
+    assert {of.n_clusters for of in alone.values()} == {12}
 
 
 # Intervals ----------------------------------------------------------------------------------------

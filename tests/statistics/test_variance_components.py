@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.statistics.estimates import Array, Ids
-from apbjudge.statistics.variance_components import PARTS, Components, nested_components
+from apbjudge.statistics.variance_components import (
+    PARTS,
+    Components,
+    RepeatSpread,
+    nested_components,
+    repeat_spread,
+)
+from tests.statistics.builders import ends
 
 PASTE = [
     (40, 39, 30, 30), (26, 28, 25, 26), (29, 28, 14, 15), (30, 31, 24, 24), (19, 20, 17, 17),
@@ -127,3 +136,116 @@ def test_shares_add_up_and_neither_order_nor_origin_matters(
     for share in result.shares.values():
         if share.low is not None and share.high is not None:
             assert 0 <= share.low <= share.high <= 1
+
+
+# Repeats within items -----------------------------------------------------------------------------
+
+SHROUT_FLEISS = [
+    *((9, 2, 5, 8), (6, 1, 3, 2), (8, 4, 6, 8)),
+    *((7, 1, 2, 6), (10, 5, 6, 9), (6, 2, 4, 7)),
+]
+"""Ratings of six targets by four judges."""
+
+
+def spread(rows: Sequence[Sequence[float]]) -> RepeatSpread:
+    values = np.array([value for row in rows for value in row], dtype=float)
+    items = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    return repeat_spread(values, items, items)
+
+
+def test_the_published_intra_class_correlation() -> None:
+    """Shrout & Fleiss 1979 (doi:10.1037/0033-2909.86.2.420), tables 2 to 4: 11.24, 6.26, .17."""
+    found = spread(SHROUT_FLEISS)
+    assert found.within.value == pytest.approx(6.26**0.5, abs=0.002)
+    assert found.between.value == pytest.approx(((11.24 - 6.26) / 4) ** 0.5, abs=0.002)
+    assert 1 - (found.share.value or 0) == pytest.approx(0.166, abs=0.001)
+
+
+def test_three_items_by_hand() -> None:
+    """Squares within: 0, 1, 0 over 9 degrees of freedom; between: 2 over 2."""
+    found = spread([(0, 0, 0, 0), (1, 1, 0, 0), (1, 1, 1, 1)])
+    assert found.within.value == pytest.approx((1 / 9) ** 0.5)
+    assert found.between.value == pytest.approx(((1 - 1 / 9) / 4) ** 0.5)
+    assert found.share.value == pytest.approx(1 / 3)
+
+
+def test_components_of_unequal_numbers_of_repeats_are_unbiased() -> None:
+    rng, sizes = np.random.default_rng(40), [1, 2, 2, 3, 5, 8, 1, 4] * 3
+    items = np.repeat(np.arange(len(sizes)), sizes)
+
+    def drawn() -> RepeatSpread:
+        by_item = 0.7 * rng.normal(size=len(sizes))
+        return repeat_spread(by_item[items] + rng.normal(size=len(items)), items, items)
+
+    found = [drawn() for _ in range(600)]
+    within, between = (
+        np.mean([(getattr(one, name).value or 0.0) ** 2 for one in found])
+        for name in ("within", "between")
+    )
+    assert within == pytest.approx(1.0, abs=0.03)
+    assert between == pytest.approx(0.49, abs=0.04)  # a few are cut at 0
+
+
+@given(
+    st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=2, max_size=8),
+    st.floats(0.5, 3),
+    st.floats(-2, 2),
+)
+def test_neither_order_nor_place_nor_unit_matters(
+    rows: list[list[float]], unit: float, place: float
+) -> None:
+    found = spread(rows)
+    again = spread([[unit * value + place for value in row[::-1]] for row in rows[::-1]])
+    for name, factor in (("within", unit), ("between", unit), ("share", 1.0)):
+        one, other = getattr(found, name), getattr(again, name)
+        if one.value is None or name == "share":
+            continue
+        assert other.value == pytest.approx(one.value * factor, abs=1e-6)
+
+
+def test_where_there_is_no_spread_to_tell_apart_the_note_says_why() -> None:
+    assert spread([]).share.note == "no values"
+    assert spread([(0, 1)]).within.note == "one item shows no spread between items"
+    assert spread([(0,), (1,)]).between.note == "no item was repeated"
+    same = spread([(1, 1), (1, 1)])
+    assert (same.within.value, same.between.value, same.share.value) == (0.0, 0.0, None)
+    assert same.share.note == "nothing varies"
+    sure = spread([(1, 1), (0, 0), (1, 1)])
+    assert (sure.within.value, sure.share.value) == (0.0, 0.0)
+    noise = spread([(1, 0), (0, 1), (1, 0)])
+    assert (noise.between.value, noise.share.value) == (0.0, 1.0)
+
+
+def test_items_of_one_cluster_are_left_out_together() -> None:
+    rng = np.random.default_rng(41)
+    values = rng.normal(size=10)[np.repeat(np.arange(10), 12)] + rng.normal(size=120)
+    items = np.repeat(np.arange(40), 3)
+    alone = repeat_spread(values, items, items)
+    together = repeat_spread(values, items, items // 4)
+    assert together.between.value == alone.between.value
+    assert together.between.n_clusters == 10
+    (low, high), (low_alone, high_alone) = ends(together.between), ends(alone.between)
+    assert high - low > high_alone - low_alone
+
+
+@pytest.mark.parametrize("ability", [(1.0, 1.0), (0.3, 0.3), (2.0, 0.5)])
+def test_intervals_of_spreads_hold_as_often_as_they_claim(ability: tuple[float, float]) -> None:
+    """Sixty items in four repeats of 0 and 1; of 400 samples 95 % is 0.915 to 0.985."""
+    rng, (a, b) = np.random.default_rng(42), ability
+    mean = a / (a + b)
+    between = mean * (1 - mean) / (a + b + 1)
+    within = mean * (1 - mean) - between
+    truth = {
+        "within": within**0.5,
+        "between": between**0.5,
+        "share": within / (within + between),
+    }
+    held = dict.fromkeys(truth, 0)
+    items = np.repeat(np.arange(60), 4)
+    for _ in range(400):
+        values = (rng.random(240) < rng.beta(a, b, 60)[items]).astype(float)
+        found = repeat_spread(values, items, items)
+        for name, true in truth.items():
+            low, high = ends(getattr(found, name))
+            held[name] += low <= true <= high
+    assert all(0.9 <= n / 400 <= 0.99 for n in held.values()), held

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..config import Option
 from ..judge.config import InputConfig
@@ -41,3 +41,10 @@ class AuditConfig(InputConfig):
     seed_of_draw: int = Field(
         default=20_260_101, description="Seed of every sample of what is asked."
     )
+
+    @field_validator("protocol")
+    @classmethod
+    def _of_predictions(cls, name: str) -> str:
+        if name == "case":
+            raise ValueError(f"expected a protocol of predictions, got {name!r}")
+        return name

@@ -196,7 +196,10 @@ def without_intervals(calibration: Calibration) -> Calibration:
 
 def bare_raters(raters: BetweenRaters) -> BetweenRaters:
     """Raters among themselves on hand-picked items."""
-    pairs = (replace(pair, measures=_bare(pair.measures)) for pair in raters.pairs)
+    pairs = (
+        replace(pair, measures=_bare(pair.measures), codes=_bare(pair.codes))
+        for pair in raters.pairs
+    )
     return replace(raters, together=_bare(raters.together), pairs=tuple(pairs))
 
 

@@ -28,6 +28,8 @@ COMMANDS: Mapping[str, str] = {
     "plan-labels": "Prints how many labels are needed and samples the rows to label next.",
     "report": "Shows runs: the paper's tables, figures, and a page with every item.",
     "label": "Serves a local page on which humans label items, until Ctrl-C.",
+    "check": "Checks cases for faults by code, and asks a judge about the rest.",
+    "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
     "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
     "rubric": "Lists and shows rubrics.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",

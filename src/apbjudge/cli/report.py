@@ -77,13 +77,23 @@ def report(values: Values) -> int:
         size = result.write_page(out)
         _name_file(out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open in a browser")
     elif out is None:
-        click.echo(_text(result, output), nl=False)
+        _print(_text(result, output))
     else:
         write_atomically(out, _text(result, output).encode(errors="backslashreplace"))
         _name_file(out)
     if output.figures is not None:
         _write_figures(result, output.figures)
     return print_problems(list(dict.fromkeys(result.problems)))
+
+
+def _print(text: str) -> None:
+    click.echo(text, nl=False)
+    if not text.strip():
+        click.echo(
+            "no table is about these runs: summary.json in their folders has the figures, and "
+            "--format html shows every item",
+            err=True,
+        )
 
 
 def _check_replaceable(out: Path) -> None:

@@ -107,7 +107,8 @@ class InputConfig(Config):
     protocol: str = Field(
         default="auto",
         description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or "
-        "auto: the protocol follows from each row's split or fields.",
+        "auto: the protocol follows from each row's split or fields. case: the rows are cases, "
+        "which are looked at themselves.",
     )
     cases: Path | None = Field(
         default=None, description="JSONL file of cases, joined with the predictions on id."
@@ -122,6 +123,15 @@ class InputConfig(Config):
         description="Folder in which paths of pictures are looked up first; then the folder of the "
         "cases or predictions.",
     )
+
+    @model_validator(mode="after")
+    def _cases_alone(self) -> InputConfig:
+        if self.protocol == "case" and self.cases is not None:
+            raise ValueError(
+                "--cases: expected none with --protocol case, whose rows are the cases; got "
+                f"{str(self.cases)!r}"
+            )
+        return self
 
 
 class GradeConfig(Limits, InputConfig):
@@ -138,7 +148,8 @@ class GradeConfig(Limits, InputConfig):
         default="auto",
         description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; "
         "for whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each "
-        "row's split or fields, that of a log is outcome.",
+        "row's split or fields, that of a log is outcome. case: the rows are cases, which are "
+        "judged themselves.",
     )
     cases: Path | None = Field(
         default=None,

@@ -27,12 +27,18 @@ UNSCORED = "no row with a verdict"
 NO_GRADE = "the static judge gives no grade: how much a fault costs can't be proven"
 NO_FAULT = "no provable fault"
 """What the correctness rate is of rows that code alone judged: an upper bound of it."""
+EXCESS = "C_excess"
+"""Mean cost of correct plans above that of the cheapest way of the reference."""
+CHEAPEST = "cheapest"
+"""Share of the correct plans that cost no more than it."""
 NAMES_BY_CODE = {
     "CR": NO_FAULT,
     "CR_E": f"{NO_FAULT}, distractors",
     "CR_B": f"{NO_FAULT}, base",
     "C_pass": f"C_pass ({NO_FAULT})",
     "C_com": f"C_com ({NO_FAULT})",
+    EXCESS: f"C_excess ({NO_FAULT})",
+    CHEAPEST: f"cheapest ({NO_FAULT})",
 }
 """Names of figures where code alone judged."""
 WEIGHTED = "weighted errors"
@@ -172,7 +178,10 @@ def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
 
 
 def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Figures:
-    """C_all, C_pass and C_com, over rows whose cost can be computed.
+    """C_all, C_pass and C_com, over rows whose cost can be computed; C_excess and cheapest.
+
+    The last two are over correct plans, and there alone where cases say how their tool banks were
+    built (``protocols.optimal_cost``).
 
     C_com is over the cases that each compared tested model, with its rows in ``all_rows``, has
     right.
@@ -189,6 +198,11 @@ def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Fig
     for name, (part, note) in parts.items():
         estimate = ratio(c.cost[part].astype(float), np.ones(len(part)), c.case[part])
         figures[name] = estimate if len(part) else replace(estimate, note=note)
+    known = passed[~np.isnan(c.excess[passed])]
+    if len(known):
+        excess = c.excess[known].astype(float)
+        figures[EXCESS] = ratio(excess, np.ones(len(known)), c.case[known])
+        figures[CHEAPEST] = rate(excess <= 0, c.case[known])
     return figures
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
-from ..statistics.estimates import Array, Estimate
-from ..statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
+from ..statistics.estimates import Array
+from ..statistics.passes import pass_estimates
 from ..statistics.proportions import ratio_of_sums
 from ..statistics.sample import Sample
 from ..trajectories import Figure, run_protocol
@@ -95,16 +95,10 @@ def pass_figures(cases: Vector, correct: Vector) -> Figures:
     pass^k: all of k runs succeed (arXiv:2406.12045); pass@k: at least one does (arXiv:2107.03374).
     Means over cases, with intervals over cases.
     """
-    _, case = np.unique(cases, return_inverse=True)
-    n = np.bincount(case)
+    n = np.unique(cases, return_counts=True)[1]
     if not len(n) or n.max() < 2:
         return {}
-    c, least = np.bincount(case, weights=correct).astype(np.int64), int(n.min())
-    figures: dict[str, Estimate] = {}
-    for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
-        for k in shown_k(least):
-            figures[f"{name}{k}"] = mean_over_tasks(of(n, c, k))
-    return figures
+    return pass_estimates(cases, correct, shown_k(int(n.min())))
 
 
 def shown_k(n: int) -> list[int]:

@@ -14,7 +14,7 @@ import orjson
 from ..config import Grounding
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import open_buffered, parse_object, replacing
-from ..protocols import AUTO, Protocol
+from ..protocols import AUTO, CASE, Protocol
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, parse_shard, row_error_of
@@ -287,7 +287,7 @@ def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
 
 def is_log(rows: Rows, config: GradeConfig) -> bool:
     """Whether the rows are a log of runs rather than predictions, by their content."""
-    if not isinstance(rows, str | Path):
+    if not isinstance(rows, str | Path) or config.protocol == CASE.name:
         return False
     path = Path(rows)
     if config.from_ != "auto" or path.is_dir():

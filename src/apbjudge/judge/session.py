@@ -16,7 +16,9 @@ import orjson
 
 from ..errors import AccessError, GateError, OptionError
 from ..jsonl import write_atomically
+from ..llm.model_names import may_be_one_model
 from ..llm.resources import Resources, transport_of
+from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
 from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
@@ -163,8 +165,15 @@ def run_identity(spec: JudgeSpec, source: JudgedSource) -> dict[str, Any]:
         "judge": spec.scoring,
         "judge_version": STATIC_VERSION if spec.is_static else None,
         "rubric": [rubric.ref, rubric.digest] if rubric else None,
-        "templates": None if spec.is_static else template_digest("judge@1"),
+        "templates": None if spec.is_static else template_digest(_template_of(source)),
     }
+
+
+def _template_of(source: JudgedSource) -> str:
+    """The folder of templates of the protocol that is named; with ``auto`` all have the same."""
+    if not isinstance(source, Source) or source.protocol == AUTO:
+        return "judge@1"
+    return (source.own_protocol or get_protocol(source.protocol)).template
 
 
 def default_folder(
@@ -316,11 +325,24 @@ def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: P
     summary = replace(summary, missing=config.source.missing)
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
     manifest |= config.source.described
+    if n_own := _own_rows(config):
+        manifest["rows_of_own_cases"] = n_own
+        config.events.note(
+            f"warning: {config.spec.model} judges {n_own} rows of cases that it wrote in part"
+        )
     log.write_manifest(manifest)
     if config.in_memory:
         return Run(None, summary, manifest, progress, tuple(log.current()))
     write_summary(log.folder, summary)
     return Run(log.folder, summary, manifest, progress)
+
+
+def _own_rows(config: RunConfig) -> int:
+    """Rows of cases of which the judge wrote a part; of several judges each counts its own."""
+    if "several" in config.more_identity:
+        return 0
+    judge, writers = config.spec.model, config.source.writers
+    return sum(n for writer, n in writers.items() if may_be_one_model(judge, writer))
 
 
 def write_summary(folder: Path, summary: Summary) -> None:

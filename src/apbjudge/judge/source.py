@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -13,6 +14,7 @@ from ..errors import OptionError, RowError
 from ..protocols import (
     AUTO,
     Protocol,
+    excess_cost,
     get_protocol,
     matches_reference,
     over_refusal,
@@ -23,8 +25,9 @@ from ..protocols import (
 from ..records import Finding, Item, Row
 from ..records.keys import KeySet, short_key
 from ..records.run_folder import MissingPredictions
+from ..records.wire import REFERENCE
 from ..rubrics import Rubric, load_rubric
-from ..runs.rows import BadRow, Cases, RawRow, RowSource, parse_shard, row_error_of
+from ..runs.rows import BadRow, Cases, RawRow, RowSource, known, parse_shard, row_error_of
 from .config import GradeConfig, InputConfig
 from .missing import PredictedCases
 
@@ -65,8 +68,10 @@ class Task:
     def common(self) -> dict[str, Any]:
         """The fields that every judgement of this item has, whoever judges."""
         item = self.item
+        no_facts = self.missing or self.protocol.examines == "reference"
         facts: dict[str, Any] = {
             "plan_cost": plan_cost(item),
+            "excess_cost": excess_cost(item),
             "uses_distractor": uses_distractor(item),
             "matches_reference": matches_reference(item),
             "over_refusal": over_refusal(item),
@@ -77,7 +82,7 @@ class Task:
             "tested_model": item.tested_model,
             "protocol": self.protocol.name,
             "rubric": self.rubric.ref,
-            **({} if self.missing else facts),
+            **({} if no_facts else facts),
             "findings": self.findings,
             "line": item.line,
             "content_id": item.content_id,
@@ -124,6 +129,11 @@ class JudgedSource(RowSource):
         """Which cases tested models have no prediction of; None where that is not known."""
         return None
 
+    @property
+    def writers(self) -> Mapping[str, int]:
+        """The models that wrote parts of cases, with the rows of these cases, once all are read."""
+        return {}
+
 
 @dataclass(slots=True)
 class Source(JudgedSource):
@@ -141,12 +151,25 @@ class Source(JudgedSource):
     finds: bool = True
     counts_missing: bool = False
     _missing: MissingPredictions | None = field(default=None, init=False)
+    _writers: Counter[str] = field(default_factory=Counter[str], init=False)
     rows_name: ClassVar[str] = "predictions"
+
+    def row_keys(self) -> Iterator[tuple[str, str]]:
+        """Yields id and tested model of every row that has both; of cases themselves their ids."""
+        graded = self.own_protocol or self.protocol
+        if not _examines_reference(graded):
+            yield from RowSource.row_keys(self)
+            return
+        for row in self.raw_rows():
+            if (item_id := known(row, "id", "item_id", "case_id")) is not None:
+                yield item_id, REFERENCE
 
     def __iter__(self) -> Iterator[Entry]:
         """Yields an entry for every row that is not blank, then those of missing predictions."""
         seen = KeySet()
+        self._writers.clear()
         parsed = isinstance(self.rows, Path)
+        graded = self.own_protocol or self.protocol
         cases = Cases(self.cases, self.shard) if self.cases else None
         predicted = PredictedCases(cases) if cases and self.only is None else None
 
@@ -160,13 +183,14 @@ class Source(JudgedSource):
             row = Row(values.values, values.line, parsed=parsed)
             if predicted is not None and values.case is not None:
                 predicted.add(row.identifier("tested_model"), values.case)
-            item = check_new(row.to_item())
+            item = check_new(read_item(row, graded))
             if predicted is not None:
                 predicted.add_usable(item.tested_model)
             return item
 
         def make(item: Item, row: RawRow) -> Task:
-            protocol, rubric = graded_by(item, self.own_protocol or self.protocol, self.rubric)
+            protocol, rubric = graded_by(item, graded, self.rubric)
+            self._count_writer(item)
             findings = protocol.find(item, rubric) if self.finds else ()
             return Task(item, protocol, rubric, findings, row.digest, row.offset)
 
@@ -177,6 +201,10 @@ class Source(JudgedSource):
         for tested_model, case in predicted.missing() if self.counts_missing else ():
             for sample in range(predicted.samples(tested_model)):
                 yield self._of_missing(cases, case, tested_model, sample, check_new)
+
+    def _count_writer(self, item: Item) -> None:
+        if item.construction is not None and item.construction.model:
+            self._writers[item.construction.model] += 1
 
     def _of_missing(
         self,
@@ -212,9 +240,34 @@ class Source(JudgedSource):
         return self._missing
 
     @property
+    def writers(self) -> Mapping[str, int]:
+        """The models that wrote parts of cases; rows of missing predictions are not counted."""
+        return self._writers
+
+    @property
     def described(self) -> dict[str, Any]:
-        """The cases without a prediction, once they are known."""
-        return {} if self.missing is None else {"missing_predictions": self.missing.model_dump()}
+        """The cases without a prediction, and who wrote parts of the others, once it is known."""
+        missing = self.missing
+        return {
+            **({} if missing is None else {"missing_predictions": missing.model_dump()}),
+            **({"cases_written_by": dict(self.writers)} if self.writers else {}),
+        }
+
+
+def read_item(row: Row, name: str | Protocol) -> Item:
+    """The item of a row: with a tested model's response, or with what the protocol examines.
+
+    Raises:
+        RowError: If the row can't be used.
+    """
+    return row.to_reference() if _examines_reference(name) else row.to_item()
+
+
+def _examines_reference(name: str | Protocol) -> bool:
+    if name == AUTO:
+        return False
+    protocol = name if isinstance(name, Protocol) else get_protocol(name)
+    return protocol.examines == "reference"
 
 
 def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Protocol, Rubric]:

@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 import orjson
 
 from ..errors import InputError, RowError
+from ..protocols import Protocol
 from ..records import ERROR_CODES, HumanLabel
 from ..records.labels import label_of
 from ..rubrics import Rubric
@@ -54,7 +55,7 @@ def export_tasks(
         for ref, places in by_rubric.items():
             name = ref.replace("@", "-").replace("/", "-")
             config, tasks = folder / f"{name}.config.xml", folder / f"{name}.tasks.json"
-            config.write_bytes(_config(places[0].rubric))
+            config.write_bytes(_config(places[0].rubric, places[0].protocol))
             tasks.write_bytes(orjson.dumps([_task(place, reader, log) for place in places]))
             files += [config, tasks]
     except OSError as error:
@@ -120,7 +121,7 @@ def _key(key: Key) -> str:
 
 
 def _task(place: QueuedItem, reader: ItemReader, log: LabelLog) -> Json:
-    view = item_view(reader.item(place), place.rubric, reader.roots)
+    view = item_view(reader.item(place), place.protocol, place.rubric, reader.roots)
     case, prediction = view["case"], view["prediction"]
     pictures = [file["url"] for file in case["files"] if "url" in file]
     n_steps = max(
@@ -134,7 +135,7 @@ def _task(place: QueuedItem, reader: ItemReader, log: LabelLog) -> Json:
             "item": _key(place.key),
             "query": case["query"],
             "case": _text(rest),
-            "reference": _chain(case["reference"] or {}),
+            "reference": _chain(case.get("reference") or {}),
             "prediction": _chain(prediction) or prediction["response"],
             "pictures": pictures,
             "steps": [{"value": str(number)} for number in range(1, n_steps + 1)],
@@ -177,6 +178,8 @@ _SHOWN = {
     "reference": "Reference: one valid plan among others",
     _ABOUT: "Prediction",
 }
+_SHOWN_OF_CASE = {"query": "Query", "case": "The case", _ABOUT: "Reference"}
+"""Where the case itself is examined, its reference stands in the prediction's place."""
 
 
 def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
@@ -195,11 +198,12 @@ def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
     yield "unsure", "Doubt", "single", ["Sure", "Unsure"]
 
 
-def _config(rubric: Rubric) -> bytes:
+def _config(rubric: Rubric, protocol: Protocol) -> bytes:
     """The labelling configuration of a rubric: what is shown, and a control per question."""
     view = ET.Element("View")
     ET.SubElement(view, "Header", value=rubric.task.strip())
-    for name, title in _SHOWN.items():
+    is_case = protocol.examines == "reference"
+    for name, title in (_SHOWN_OF_CASE if is_case else _SHOWN).items():
         ET.SubElement(view, "Header", value=title)
         ET.SubElement(view, "Text", name=name, value=f"${name}")
     ET.SubElement(view, "Image", name="pictures", valueList="$pictures")

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import InputError, RowError
 from ..jsonl import object_of, parse_object, read_line_at, read_lines
-from ..judge.source import graded_by
+from ..judge.source import graded_by, read_item
 from ..protocols import AUTO
 from ..protocols.base import Protocol
 from ..records import Item, Row
@@ -144,7 +144,7 @@ class ItemReader:
             row = object_of(raw)
             if self._cases is not None:
                 row = self._cases.join(row, digest)
-            return Row(row, number, parsed=True).to_item(), digest.digest()
+            return read_item(Row(row, number, parsed=True), self._protocol), digest.digest()
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
             raise row_error_of(error) from None
 

@@ -108,7 +108,7 @@ class LabelService:
         return {
             "number": request["item"],
             **({"raters": raters} if raters else {}),
-            **item_view(item, place.rubric, self.reader.roots),
+            **item_view(item, place.protocol, place.rubric, self.reader.roots),
             "asks": question_view(item, place.protocol, place.rubric),
             "label": self._label(name, place),
         }
@@ -211,11 +211,12 @@ class LabelService:
 # What the page receives --------------------------------------------------------------------------
 
 
-def item_view(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Json:
+def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Path]) -> Json:
     """An item as a blind rater sees it.
 
     Args:
         item: The item.
+        protocol: How it is graded; where the case itself is examined, all of it is shown.
         rubric: What it is labelled by: it says what of the case's condition matters.
         roots: Folders that pictures may lie in.
 
@@ -226,10 +227,13 @@ def item_view(item: Item, rubric: Rubric, roots: Sequence[Path]) -> Json:
     by_shape = {"category": ("broken_tool", "replacement"), "pass": ("unsolvable_type",)}
     shown = ("horizon", "extraneous", *by_shape.get(rubric.shape, ()))
     case, prediction = case_view(item), prediction_view(item, ())
-    case["condition"] = {k: v for k, v in case["condition"].items() if k in shown}
+    if protocol.examines == "reference":
+        del case["reference"]  # it stands in the prediction's place
+    else:
+        case["condition"] = {k: v for k, v in case["condition"].items() if k in shown}
     case["groups"] = {}
     for tool in case["tools"] or ():
-        if rubric.shape != "category":
+        if rubric.shape != "category" and protocol.examines == "response":
             tool["marks"] = [mark for mark in tool.get("marks", ()) if mark == "distractor"]
     pictures = [at for at, file in enumerate(item.files) if is_image(file)]
     for at in sample(pictures, _JUDGED.max_images):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import closing, nullcontext
+from collections.abc import Generator
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from ..errors import OtherRunError, RowError
 from ..judge.dry_run import Forecast, known_rates, seconds_of
 from ..llm.base import ScriptedClient, cache_key
-from ..llm.cache import DATABASE
+from ..llm.cache import DATABASE, ReplyCache
 from ..llm.engine import place_of
-from ..llm.resources import REPLIES, can_see, prices_of
+from ..llm.resources import REPLIES, Resources, can_see, prices_of
 from ..records import Usage
 from ..runs.folder import finished_in
 from ..runs.rows import BadRow
@@ -45,10 +47,7 @@ def forecast_predictions(session: Session) -> list[Forecast]:
     planners = [Planner(spec, nobody, can_see(spec)) for spec in session.specs]
     worker = PredictWorker(planners, session.prompts, full=False)
     counts: list[Counter[str]] = [Counter() for _ in planners]
-    folder = session.resources.cache
-    has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
-    cache = session.resources.open_cache() if has_cache else None  # none is created here
-    with closing(cache) if cache else nullcontext():
+    with open_known_cache(session.resources) as cache:
         for entry in source:
             if isinstance(entry, BadRow):
                 for count in counts:
@@ -74,15 +73,32 @@ def forecast_predictions(session: Session) -> list[Forecast]:
             count.update(calls=1, pictures=len(prompt.images), characters=length)
             count["longest"] = max(count["longest"], length)
     return [
-        _forecast(session, planner.spec, count)
+        forecast_of(planner.spec, count, session.resources.cache)
         for planner, count in zip(planners, counts, strict=True)
     ]
 
 
-def _forecast(session: Session, spec: PlannerSpec, count: Counter[str]) -> Forecast:
-    characters, longest = count.pop("characters", 0), count.pop("longest", 0)
-    counts: dict[str, Any] = dict(count)
-    rates, calls = known_rates(spec, session.resources.cache), count["calls"]
+@contextmanager
+def open_known_cache(resources: Resources) -> Generator[ReplyCache | None]:
+    """The reply cache where there is one already; none is created."""
+    folder = resources.cache
+    has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
+    cache = resources.open_cache() if has_cache else None
+    with closing(cache) if cache else nullcontext():
+        yield cache
+
+
+def forecast_of(spec: PlannerSpec, count: Counter[str], cache: Path | None) -> Forecast:
+    """What calls take, of their counts.
+
+    Args:
+        spec: The model.
+        count: Fields of ``Forecast``, ``characters`` of all prompts and of the ``longest``.
+        cache: Folder where earlier runs left what they measured; None without.
+    """
+    characters, longest = count["characters"], count["longest"]
+    counts: dict[str, Any] = {n: v for n, v in count.items() if n in Forecast.model_fields}
+    rates, calls = known_rates(spec, cache), count["calls"]
     prompt_tokens = round(characters * rates.tokens_per_character)
     reply_tokens = round(calls * rates.reply_tokens)
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=reply_tokens)

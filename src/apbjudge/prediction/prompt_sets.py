@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -60,30 +61,36 @@ class PromptSet:
             raise OptionError(f"--prompts: {self.name}: {path}: {detail}") from None
 
 
-def prompt_set_names(kind: str) -> tuple[str, ...]:
+def prompt_set_names(kind: str, folder: Traversable = _FOLDER) -> tuple[str, ...]:
     """Names of the shipped sets of a kind, ``prompts`` or ``review_prompts``."""
-    files = (file.name for file in _FOLDER.joinpath(kind).iterdir())
+    files = (file.name for file in folder.joinpath(kind).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 
 
 def load_prompt_set(
-    ref: str, *, kind: str, paths: Sequence[str], names: Sequence[str]
+    ref: str,
+    *,
+    kind: str,
+    paths: Sequence[str],
+    names: Sequence[str],
+    folder: Traversable = _FOLDER,
 ) -> PromptSet:
     """A shipped set by name, or a user's TOML file.
 
     Args:
         ref: ``name@version`` or a path.
-        kind: ``prompts`` or ``review_prompts``, as the option is called.
+        kind: Such as ``review_prompts``, as the option is called.
         paths: The templates that it must have.
         names: The values that they may use.
+        folder: Where the shipped sets are, in a folder for each kind.
 
     Raises:
         OptionError: If there is no such set, or it can't be used; the text names what is wrong.
     """
-    shipped, flag = prompt_set_names(kind), f"--{kind.replace('_', '-')}"
+    shipped, flag = prompt_set_names(kind, folder), f"--{kind.replace('_', '-')}"
     try:
         if ref in shipped:
-            data = _FOLDER.joinpath(kind, f"{ref}.toml").read_bytes()
+            data = folder.joinpath(kind, f"{ref}.toml").read_bytes()
         elif ref.endswith(".toml"):
             data = Path(ref).read_bytes()
         else:

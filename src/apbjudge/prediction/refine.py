@@ -42,7 +42,16 @@ from .reviews import (
 )
 from .session import Closable, PredictionRun, Session, carry_out, planner_of
 from .source import DraftSource, RefineTask, data_roots
-from .worker import CALLS, PREDICTIONS, Planner, account_of, failure, response_of, unusable
+from .worker import (
+    CALLS,
+    PREDICTIONS,
+    Account,
+    Planner,
+    account_of,
+    failure,
+    response_of,
+    unusable,
+)
 from .worker import Row as JsonRow
 
 Drafts = str | PathLike[str]
@@ -50,20 +59,10 @@ Drafts = str | PathLike[str]
 
 
 @dataclass(slots=True)
-class _Account:
-    """What the calls of a row took."""
+class _Account(Account):
+    """What the calls of a row took, and what came of each round."""
 
-    usage: Usage = field(default_factory=Usage)
-    cost_usd: float | None = 0.0
-    latency_s: float | None = None
     rounds: list[JsonRow] = field(default_factory=list[JsonRow])
-
-    def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
-        self.usage = self.usage + usage
-        if self.cost_usd is not None:
-            self.cost_usd = None if cost_usd is None else self.cost_usd + cost_usd
-        if latency_s is not None:
-            self.latency_s = (self.latency_s or 0.0) + latency_s
 
 
 class RefineWorker:
@@ -190,9 +189,7 @@ class RefineWorker:
             "finish_reason": last.get("finish_reason"),
             "refusal": last.get("refusal"),
             "served_model": last.get("served_model"),
-            "usage": account.usage.model_dump(),
-            "cost_usd": account.cost_usd,
-            "latency_s": None if account.latency_s is None else round(account.latency_s, 3),
+            **account.to_json(),
             "settings": last.get("settings"),
             "prompt_set": self._prompts.prompts.name,
             "review_prompt_set": self._review_prompts.name,

@@ -263,8 +263,19 @@ async def _ask(
     lane: Lane[Any, Row] = Lane(session.source, worker, log)
     asked = [*session.specs, *([session.critic] if session.critic is not None else [])]
     concurrency = sum(spec.max_concurrency for spec in asked)
+    return await ask_models(lane, clients, concurrency=concurrency, events=session.events)
+
+
+async def ask_models(
+    lane: Lane[Any, Row], clients: Sequence[Closable], *, concurrency: int, events: Events
+) -> Progress:
+    """Carries out a run whose worker asks models, and closes their clients.
+
+    Raises:
+        OptionError: If no call can succeed.
+    """
     try:
-        return await run_lanes([lane], concurrency=concurrency, events=session.events)
+        return await run_lanes([lane], concurrency=concurrency, events=events)
     except AccessError as error:
         raise OptionError(str(error)) from None
     finally:
@@ -274,7 +285,7 @@ async def _ask(
 
 def _manifest(session: Session, log: Log) -> dict[str, Any]:
     source, prompts = session.source, session.prompts.prompts
-    critic = session.critic
+    critic, resources, events = session.critic, session.resources, session.events
     return {
         **environment(["pydantic", "orjson", "aiohttp", "litellm", "jinja2"]),
         "input": source.name,
@@ -287,17 +298,17 @@ def _manifest(session: Session, log: Log) -> dict[str, Any]:
             "sha256": prompts.digest,
             "shows_condition": prompts.shows_condition,
         },
-        "models": {spec.model: _described(session, spec) for spec in session.specs},
-        "critic": None if critic is None else {critic.model: _described(session, critic)},
+        "models": {spec.model: described(spec, resources, events) for spec in session.specs},
+        "critic": None if critic is None else {critic.model: described(critic, resources, events)},
     }
 
 
-def _described(session: Session, spec: PlannerSpec) -> dict[str, Any]:
+def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[str, Any]:
     """How a model is asked; warns of settings that its provider does not take."""
-    transport = "client" if session.resources.client is not None else transport_of(spec)
+    transport = "client" if resources.client is not None else transport_of(spec)
     dropped = dropped_settings(spec) if transport == "litellm" else ()
     if dropped:
-        session.events.note(
+        events.note(
             f"warning: {spec.model} is not sent {', '.join(dropped)}: its provider does not take "
             "that"
         )

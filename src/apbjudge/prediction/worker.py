@@ -13,6 +13,7 @@ import orjson
 
 from ..errors import AccessError, JudgeError, PendingError, RefusalError, RowError, visible
 from ..llm.base import Client, Completion, Request
+from ..llm.model_names import is_same_model
 from ..llm.resources import REPLIES
 from ..records import Usage
 from ..records.run_folder import mapping
@@ -144,22 +145,6 @@ class Planner:
             )
 
 
-_VERSION = re.compile(r"[-@:_](?:(?:\d{3,8}|\d{4}-\d\d-\d\d)(?:-v\d+(?::\d+)?)?|latest|default)")
-"""What a provider adds to the name of a model: a date or a number of three digits at least.
-
-One or two digits tell one model from another: gpt-4.1 is not gpt-4.
-"""
-
-
-def is_same_model(asked: str, served: str) -> bool:
-    """Whether a reported name may be that of the model asked: provider and version aside."""
-    name, given = (each.lower().rpartition("/")[2] for each in (asked, served))
-    names = (name, name.removesuffix("-latest"))
-    return given in names or any(
-        given.startswith(each) and _VERSION.fullmatch(given[len(each) :]) for each in names
-    )
-
-
 class PredictWorker:
     """Makes a prediction of a task."""
 
@@ -242,6 +227,37 @@ def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = 
     """The record of a task that never reached the model, or whose answer never came."""
     counts = usage.model_dump()
     return {**fields, "reason": reason, "detail": detail, "usage": counts, "cost_usd": None}
+
+
+@dataclass(slots=True)
+class Account:
+    """What the calls of a row took.
+
+    Attributes:
+        usage: Calls and tokens of all.
+        cost_usd: Their price; None once that of one is not known.
+        latency_s: Seconds of those that were measured; None where none was.
+    """
+
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = 0.0
+    latency_s: float | None = None
+
+    def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
+        """Adds a call."""
+        self.usage = self.usage + usage
+        if self.cost_usd is not None:
+            self.cost_usd = None if cost_usd is None else self.cost_usd + cost_usd
+        if latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + latency_s
+
+    def to_json(self) -> Row:
+        """As fields of a row."""
+        return {
+            "usage": self.usage.model_dump(),
+            "cost_usd": self.cost_usd,
+            "latency_s": None if self.latency_s is None else round(self.latency_s, 3),
+        }
 
 
 def account_of(completion: Completion) -> Row:

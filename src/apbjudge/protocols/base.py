@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 from ..errors import OptionError, RowError
 from ..records import Finding, Form, Item
@@ -43,6 +44,8 @@ class Protocol:
         admit: Raises RowError when a case lacks what the protocol needs.
         categorise: The category that follows from exact names alone, or None.
         template: Folder of the prompt templates, with version.
+        examines: What is judged: a tested model's ``response``, or the case itself, with its
+            ``reference`` in the response's place.
         rules: For checks of its own: what the judge reads about each rule's proven findings. It
             must not quote the prediction, since a judge believes it.
     """
@@ -54,6 +57,7 @@ class Protocol:
     admit: Callable[[Item], None] = no_requirement
     categorise: Callable[[Item], int | None] = no_category
     template: str = "judge@1"
+    examines: Literal["response", "reference"] = "response"
     rules: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def rubric_for(self, item: Item, override: Rubric | None = None) -> Rubric:

@@ -93,20 +93,42 @@ def read_file(
     Raises:
         RowError: If it is missing, outside the folders or too large.
     """
-    path = _place(roots, name, field)
-    what = "picture" if Path(name).suffix.lower() in MEDIA_TYPES else "file"
+    path, size = find_file(roots, name, field, hint=hint)
+    what = _kind(name)
+    if size > max_bytes:
+        raise RowError(field, f"a {what} of at most {max_bytes} bytes", f"{size} bytes")
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise RowError(field, f"a regular file{hint and f' ({hint})'}", name)
-        if status.st_size > max_bytes:
-            got = f"{status.st_size} bytes"
-            raise RowError(field, f"a {what} of at most {max_bytes} bytes", got)
         return path.read_bytes()
     except OSError as error:
-        ways = "--data-root names another folder" + (hint and f", {hint}")
-        expected = f"a readable {what} in {_listed(roots)} ({ways})"
-        raise RowError(field, expected, f"{name}: {error.strerror}") from None
+        raise _unreadable(roots, name, field, hint, error) from None
+
+
+def find_file(roots: Sequence[Path], name: str, field: str, *, hint: str = "") -> tuple[Path, int]:
+    """Where a file of a case is, and its bytes on disk; see ``read_file``.
+
+    Raises:
+        RowError: If it is missing, outside the folders or no regular file.
+    """
+    path = _place(roots, name, field)
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise _unreadable(roots, name, field, hint, error) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise RowError(field, f"a regular file{hint and f' ({hint})'}", name)
+    return path, status.st_size
+
+
+def _kind(name: str) -> str:
+    return "picture" if Path(name).suffix.lower() in MEDIA_TYPES else "file"
+
+
+def _unreadable(
+    roots: Sequence[Path], name: str, field: str, hint: str, error: OSError
+) -> RowError:
+    ways = "--data-root names another folder" + (hint and f", {hint}")
+    expected = f"a readable {_kind(name)} in {_listed(roots)} ({ways})"
+    return RowError(field, expected, f"{name}: {error.strerror}")
 
 
 def _place(roots: Sequence[Path], name: str, field: str) -> Path:

@@ -89,6 +89,7 @@ class PromptMaker:
         prediction = _template(template, "prediction").render(
             fence=fence,
             horizon=item.condition.horizon,
+            unsolvable_type=item.condition.unsolvable_type,
             response=item.response,
             facts="\n".join(dict.fromkeys(facts)),
         )
@@ -118,6 +119,7 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
         .render(
             fence=fence,
             form=item.form,
+            horizon=condition.horizon,
             tools=item.tools.text if item.tools and item.tools.tools else names,
             system_prompt=item.system_prompt,
             query=item.query,
@@ -127,7 +129,10 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
             trajectory=pretty(item.trajectory) if item.trajectory else "",
             extraneous="\n".join(condition.extraneous),
             broken_tool=condition.broken_tool if rubric.shape == "category" else None,
+            broken_tool_name=condition.broken_tool or "",
             replacement=replacement.name if replacement else "",
+            unsolvable_type=condition.unsolvable_type,
+            claims={} if item.construction is None else item.construction.claims,
             pass_rule=rubric.types.get(unsolvable) if unsolvable else None,
             reference="" if blind or item.reference is None else item.reference.text,
         )

@@ -1,4 +1,4 @@
-"""The six protocols, each a row of checks, and which of them grades a row of data."""
+"""The protocols, each a row of checks, and which of the benchmark's six grades a row of data."""
 
 from __future__ import annotations
 
@@ -116,22 +116,34 @@ PROTOCOLS: Mapping[str, Protocol] = {
 }
 """The six protocols of the Agent Planning Benchmark (arXiv:2606.04874)."""
 
+# The claims of a case that code can't prove; nothing of a tested model is looked at.
+CASE = Protocol(
+    name="case",
+    shape="flags",
+    rubrics={"plan": "case-plan@1", "steps": "case-steps@1"},
+    checks=(),
+    template="case@1",
+    examines="reference",
+)
+
+_BY_NAME: Mapping[str, Protocol] = {**PROTOCOLS, CASE.name: CASE}
+
 ENTRY_POINT_GROUP = "apbjudge.protocols"
 AUTO = "auto"
 
 
 @lru_cache(maxsize=32)
 def get_protocol(name: str) -> Protocol:
-    """A protocol by name: one of the six, or one that an installed package adds.
+    """A protocol by name: one of the six, ``case``, or one that an installed package adds.
 
     Raises:
         OptionError: If there is none of that name.
     """
-    if name in PROTOCOLS:
-        return PROTOCOLS[name]
+    if name in _BY_NAME:
+        return _BY_NAME[name]
     entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
     if not entries:
-        known = ", ".join([*PROTOCOLS, AUTO])
+        known = ", ".join([*_BY_NAME, AUTO])
         raise OptionError(f"--protocol: expected one of {known}, got {name!r}")
     protocol = entries[0].load()
     if not isinstance(protocol, Protocol):

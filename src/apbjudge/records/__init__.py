@@ -2,6 +2,7 @@
 
 from .base import Record, row_error
 from .consensus import Consensus, ConsensusTable, majority, resolve
+from .construction import Bound, Composite, Construction
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference, UnsolvableType
 from .judgements import (
     ERROR_CODES,
@@ -28,11 +29,14 @@ __all__ = [
     "ERROR_CODES",
     "SPLITS",
     "UNSOLVABLE_TYPES",
+    "Bound",
     "Call",
     "Certainty",
+    "Composite",
     "Condition",
     "Consensus",
     "ConsensusTable",
+    "Construction",
     "Doubt",
     "ErrorCode",
     "FileRef",

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import orjson
 
 from .base import Record
+from .construction import Construction
 from .predictions import Call, Form, Prediction, Step
 from .responses import call_name, read_chain, read_steps
 from .tools import Tool, Toolset, pretty
@@ -102,6 +103,7 @@ class Item(Record):
         prediction: The reply, read.
         groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type; and
             finish_reason, where the row says why the reply ended.
+        construction: How the case was built; None where the row does not say.
         line: 1-based line of the predictions file.
     """
 
@@ -121,6 +123,7 @@ class Item(Record):
     format_demanded: bool = False
     prediction: Prediction
     groups: dict[str, str | int | None]
+    construction: Construction | None = None
     line: int
 
     @cached_property

@@ -74,8 +74,10 @@ class JudgementTable(Scores):
         item: uint64, key of the item id.
         case_keys: Shape (n, 2), uint64: keys of the case by its name and by its content. They are
             the same unless a row names no case but itself.
+        content: uint64, key of what the tested model was asked; 0 where that is not known.
         scored: Whether there is a verdict.
         cost: Plan cost, NaN where there is none.
+        excess: Plan cost above that of the cheapest way, NaN where it is not known.
         distractor: 1 used, 0 not used, -1 no distractors.
         matches: 1 the reference's tools in its order, 0 others, -1 not known.
         over_refusal: 1 a solvable plan case was answered with the reject form, 0 was not, -1 no
@@ -106,8 +108,10 @@ class JudgementTable(Scores):
     case_id: Texts
     item: Vector
     case_keys: Vector
+    content: Vector
     scored: Vector
     cost: Vector
+    excess: Vector
     distractor: Vector
     matches: Vector
     over_refusal: Vector

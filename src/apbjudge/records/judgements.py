@@ -124,6 +124,7 @@ class _Judgement(Record):
     judge: str
     decided_by: str | None = None
     plan_cost: float | None = None
+    excess_cost: float | None = None
     uses_distractor: bool | None = None
     matches_reference: bool | None = None
     over_refusal: bool | None = None
@@ -148,6 +149,8 @@ class Verdict(_Judgement):
         decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
         category: 1–5 for tool-broken (None: not decided by code), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
+        excess_cost: ``plan_cost`` less the cost of the cheapest way of the reference; below 0 where
+            the plan found a cheaper one or leaves something out. None where either is not known.
         uses_distractor: Whether a listed distractor is called; None without distractors.
         matches_reference: Whether the reference's tools are called in its order; None where that
             is unknown, and in rows of versions without this column.
@@ -190,9 +193,9 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
-    "category plan_cost uses_distractor matches_reference over_refusal findings overrides "
-    "inconsistent doubt reasoning reply_fields diagnosis reason detail raw usage cost_usd "
-    "latency_s fingerprint line content_id groups"
+    "category plan_cost excess_cost uses_distractor matches_reference over_refusal findings "
+    "overrides inconsistent doubt reasoning reply_fields diagnosis reason detail raw usage "
+    "cost_usd latency_s fingerprint line content_id groups"
 ).split()
 
 

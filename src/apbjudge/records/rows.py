@@ -50,6 +50,8 @@ def item_row(item: Item) -> dict[str, Any]:
         "task_category": groups.get("category"),
         "modality": groups.get("modality"),
         "stage": groups.get("stage"),
+        "construction": item.construction
+        and item.construction.model_dump(mode="json", exclude_defaults=True),
     }
     fields = {name: value for name, value in row.items() if value not in (None, "", [], {})}
     if tools is not None:  # an empty list of tools is not the same as none

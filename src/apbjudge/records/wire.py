@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from pydantic import ValidationError
+
 from ..errors import RowError
+from .base import row_error
+from .construction import Construction
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference
 from .loose_json import as_list, as_object
 from .predictions import Form, Prediction
@@ -34,6 +38,9 @@ SPLITS: Mapping[str, tuple[Form, str]] = {
     "step_wise_tool_broken": ("steps", "tool-broken"),
 }
 """Published split to the form of its predictions and the protocol that grades it."""
+
+REFERENCE = "reference"
+"""Stands for the tested model where a case's own reference is looked at."""
 
 _REGIMES: Mapping[str, Form] = {"holistic": "plan", "step-wise": "steps", "stepwise": "steps"}
 _STEP_RANGES = ((5, "1-5"), (10, "6-10"), (15, "11-15"), (20, "16-20"))
@@ -86,6 +93,32 @@ class Row:
         case = self._case(self.identifier("id", "item_id", "case_id"))
         return Item(**case, tested_model="", response="", prediction=Prediction(kind="text"))
 
+    def to_reference(self) -> Item:
+        """Validates the row as a case whose own reference is looked at.
+
+        Returns:
+            What ``to_case`` gives, with ``REFERENCE`` as tested model and the reference as its
+            response, whatever the row has there; beside it there is none. Without a reference the
+            response is empty.
+
+        Raises:
+            RowError: If a field of the case is missing, has the wrong type or a value out of range.
+        """
+        case = self._case(self.identifier("id", "item_id", "case_id"))
+        reference: Reference | None = case.pop("reference")
+        if reference is None:
+            prediction = Prediction(kind="text")
+        else:
+            prediction = Prediction(kind=case["form"], plan=reference.plan, steps=reference.steps)
+        response = "" if reference is None else reference.text
+        return Item(
+            **case,
+            reference=None,
+            tested_model=REFERENCE,
+            response=response,
+            prediction=prediction,
+        )
+
     def _case(self, item_id: str) -> dict[str, Any]:
         """The fields of an item that do not depend on the response."""
         split = self.text("split") or None
@@ -108,6 +141,7 @@ class Row:
             "condition": condition,
             "format_demanded": self.flag("format_demanded"),
             "groups": self.groups(condition, reference, files),
+            "construction": self.construction(),
             "line": self.line,
         }
 
@@ -250,6 +284,17 @@ class Row:
             return Reference(form=form, plan=plan) if plan else None
         listed: Any = [value] if isinstance(value, dict) else value
         return Reference(form=form, plan=plan, value=tuple(self.objects(listed, name)))
+
+    def construction(self) -> Construction | None:
+        """How the case was built; None where the row does not say."""
+        value = self.structured("construction")
+        if _is_empty(value):
+            return None
+        try:
+            return Construction.model_validate(value)
+        except ValidationError as error:
+            fault = row_error(error)
+            raise RowError(f"construction.{fault.field}", fault.expected, fault.got) from None
 
     def groups(
         self, condition: Condition, reference: Reference | None, files: tuple[FileRef, ...]

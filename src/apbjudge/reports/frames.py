@@ -152,6 +152,7 @@ def _columns(table: JudgementTable) -> dict[str, Any]:
         "grade": scores.pop("grade"),
         "category": category,
         "plan_cost": table.cost,
+        "excess_cost": table.excess,
         "uses_distractor": _booleans(table.distractor),
         "matches_reference": _booleans(table.matches),
         "over_refusal": _booleans(table.over_refusal),

@@ -164,7 +164,7 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
         yield "behaviours after a broken tool", [_across(rows, category.measures, whose), *matrix]
     yield from _preferences(judge.preferences, whose)
     if judge.between is not None:
-        yield "raters among themselves", [_between(judge.between, judge.raters, whose)]
+        yield "raters among themselves", _between(judge.between, judge.raters, whose)
     if judge.stand_in is not None:
         title = "may the judge replace a rater? (alternative annotator test)"
         yield title, _stand_in(judge.stand_in, judge.raters)
@@ -226,13 +226,28 @@ _POSITION = {
 }
 
 
-def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> Table:
-    rows = {
-        f"{raters[pair.first]} and {raters[pair.second]}": pair.measures for pair in between.pairs
-    }
+def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> list[Part]:
+    pairs = {f"{raters[pair.first]} and {raters[pair.second]}": pair for pair in between.pairs}
+    rows = {who: pair.measures for who, pair in pairs.items()}
     of_pairs = [n for n in _OF_PAIR if any(n in measures for measures in rows.values())]
     names = dict.fromkeys((*between.together, *of_pairs))
-    return _across({"all raters": between.together, **rows}, names, whose)
+    whole = _across({"all raters": between.together, **rows}, names, whose)
+    codes = dict.fromkeys(code for pair in pairs.values() for code in pair.codes)
+    if not codes:
+        return [whole]
+    kappas: list[list[Cell]] = [
+        [
+            code,
+            *(
+                Figure.named("kappa", pair.codes[code], _joined(whose, who, code))
+                if code in pair.codes
+                else ""
+                for who, pair in pairs.items()
+            ),
+        ]
+        for code in codes
+    ]
+    return [whole, Table.of(["kappa of a code", *pairs], kappas)]
 
 
 def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:

@@ -36,9 +36,9 @@ _HINT = "choose another folder, or --overwrite to replace that run"
 class RecordKind(Generic[T]):
     """What the loop and the folder must know of the records of a run.
 
-    As JSON, each has ``item_id`` (or ``id``), ``tested_model``, ``line`` and ``fingerprint`` of its
-    row; ``reason``, null or not there where it succeeded; and ``usage`` and ``cost_usd``, null
-    where not known.
+    As JSON, each has ``item_id`` (or ``id``), ``tested_model`` where rows are of one, ``line`` and
+    ``fingerprint`` of its row; ``reason``, null or not there where it succeeded; and ``usage`` and
+    ``cost_usd``, null where not known.
 
     Attributes:
         name: What a record is called, for messages.
@@ -88,8 +88,8 @@ def record_key(row: Mapping[str, Any]) -> int:
 
 
 def _name_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Item and tested model."""
-    return row["item_id"] if "item_id" in row else row["id"], row["tested_model"]
+    """Item and tested model; the latter empty where rows are of none."""
+    return row["item_id"] if "item_id" in row else row["id"], row.get("tested_model", "")
 
 
 # Lines --------------------------------------------------------------------------------------------

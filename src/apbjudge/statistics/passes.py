@@ -6,6 +6,8 @@ share of all k-subsets of the trials.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids
@@ -46,7 +48,42 @@ def pass_hat_k(n: Ids | int, c: Ids, k: int) -> Array:
     return _share_of_subsets(trials, successes, k)
 
 
-def mean_over_tasks(values: Array, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
+def pass_estimates(
+    tasks: Ids,
+    correct: Array,
+    ks: Iterable[int],
+    *,
+    clusters: Ids | None = None,
+    level: float = CONFIDENCE_LEVEL,
+) -> dict[str, Estimate]:
+    """pass^k and pass@k of some trials, by name, each over the tasks with k trials or more.
+
+    Args:
+        tasks: Shape (n,): the task of each trial, any ids.
+        correct: Shape (n,): 1 where the trial succeeded, else 0.
+        ks: Trials that one may take; of a k that no task has there is no estimate.
+        clusters: Shape (n,): what is independent, such as a text that several tasks are about;
+            None where the tasks are.
+        level: Confidence level.
+    """
+    _, first, task = np.unique(tasks, return_index=True, return_inverse=True)
+    n = np.bincount(task)
+    c = np.bincount(task, weights=correct)
+    of_task = None if clusters is None else clusters[first]
+    known = [k for k in ks if np.any(n >= k)]
+    estimates: dict[str, Estimate] = {}
+    for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
+        for k in known:
+            has = n >= k
+            own = None if of_task is None else of_task[has]
+            values = of(n[has], c[has], k)
+            estimates[f"{name}{k}"] = mean_over_tasks(values, clusters=own, level=level)
+    return estimates
+
+
+def mean_over_tasks(
+    values: Array, *, clusters: Ids | None = None, level: float = CONFIDENCE_LEVEL
+) -> Estimate:
     """The mean of pass@k or pass^k over tasks, with an interval over tasks.
 
     A task is one unit, however many trials it had: trials of a task are alike, and taken for
@@ -54,12 +91,13 @@ def mean_over_tasks(values: Array, *, level: float = CONFIDENCE_LEVEL) -> Estima
 
     Args:
         values: Shape (m,): a value for each task, 0 to 1.
+        clusters: Shape (m,): tasks of one cluster were sampled together; None where none were.
         level: Confidence level.
 
     Returns:
         The estimate, by the methods of ``proportions.bounded``; no value without tasks.
     """
-    return bounded(values, Sample(), level=level)
+    return bounded(values, Sample(clusters=clusters), level=level)
 
 
 def _checked(n: Ids | int, c: Ids, k: int) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import sqrt
 from statistics import NormalDist
@@ -43,12 +43,21 @@ FEW_ITEMS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The symmetric measures of two raters on the items that both rated, and the first's bias."""
+    """The symmetric measures of two raters on the items that both rated, and the first's bias.
+
+    Attributes:
+        first: Place of one of them among the raters.
+        second: That of the other.
+        n_items: Items that both rated.
+        measures: Estimates by name.
+        codes: Kappa on each error code that both stated.
+    """
 
     first: int
     second: int
     n_items: int
     measures: dict[str, Estimate]
+    codes: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +116,8 @@ def between_raters(
         )
         measures = {name: calibration.measures[name] for name in SHOWN}
         n_items = int(np.count_nonzero(rows))
-        pairs.append(Pair(first=i, second=j, n_items=n_items, measures=measures))
+        codes = {code: of["kappa"] for code, of in calibration.codes.items()}
+        pairs.append(Pair(first=i, second=j, n_items=n_items, measures=measures, codes=codes))
 
     def mean_over_pairs(codes: Ids, of: Callable[[Ids, Ids], Ids]) -> Estimate:
         """Over all pairs of raters of one item, items with many raters having many pairs."""

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .bootstrap import jackknife
-from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from .bootstrap import Measure, jackknife
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, transformed
 from .sample import Kinds
 
 Part = Literal["item", "prompt", "repeat"]
@@ -140,3 +140,116 @@ def _solved(sums: Array) -> Array:
         known = (mixed - cells / n) * prompt + (items - 1) * repeat
         item = (across - known) / (n - wholes / n)
     return np.stack([item, prompt, repeat], axis=-1)
+
+
+# Repeats within items -----------------------------------------------------------------------------
+
+
+FEW_CLUSTERS = 40
+"""Intervals of spreads hold less often than they claim with fewer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatSpread:
+    """How much repeats of one item differ, and how much items do.
+
+    Attributes:
+        within: Standard deviation between repeats of one item, in the values' unit.
+        between: Standard deviation of the items' means over all repeats that might be made: what
+            repeats alone would make of it is taken off, down to 0.
+        share: Share of the variance that repeats make, 0 to 1; 1 less it is the intra-class
+            correlation.
+    """
+
+    within: Estimate
+    between: Estimate
+    share: Estimate
+
+
+def repeat_spread(
+    values: Array, items: Ids, clusters: Ids, *, level: float = CONFIDENCE_LEVEL
+) -> RepeatSpread:
+    """The variance of repeats within items, and of items, by analysis of variance.
+
+    Mean squares within and between items are set equal to what is expected of them, whatever the
+    numbers of repeats (Searle, Casella & McCulloch 1992, Variance Components, section 3.6).
+    Intervals come from leaving out one cluster at a time; those of the standard deviations are of
+    the variances, rooted. What comes out below 0, or a share above 1, is cut.
+
+    Args:
+        values: Shape (n,): such as 1 and 0 for correct and not, or grades.
+        items: Shape (n,): the item of each value.
+        clusters: Shape (n,): what is independent; an item lies in one of them.
+        level: Confidence level.
+
+    Returns:
+        The spread; figures without a value, and the reason in their note, where there is one item,
+        no item has a repeat, or (``share``) nothing varies.
+
+    When not to use it: with fewer than ``FEW_CLUSTERS`` clusters. Of intervals at 95 % for
+    outcomes of 0 and 1 in two to eight repeats, 92 to 99 % held with 40 items or more; with 15,
+    75 to 100 %, least where nearly all outcomes are the same.
+    """
+    n_items = len(np.unique(items))
+    why = "no values"
+    if len(values):
+        why = "one item shows no spread between items" if n_items < 2 else ""
+        why = why or ("no item was repeated" if n_items == len(values) else "")
+    if why:
+        none = nothing(level, n_items=len(values), note=why)
+        return RepeatSpread(within=none, between=none, share=none)
+    sums = _repeat_sums(values, items, clusters)
+    units = [Kinds.merged(sums, np.ones(len(sums), dtype=np.int64))]
+
+    def estimate(measure: Measure, bounds: tuple[float, float] | None) -> Estimate:
+        return jackknife(units, measure, n_items=len(values), level=level, bounds=bounds)
+
+    def share_of(tables: Array) -> Array:
+        within, between = _repeat_variances(tables)
+        total = within + between
+        return within / np.where(total > _NO_VARIANCE, total, np.nan)
+
+    share = estimate(share_of, (0.0, 1.0))
+    if share.value is None:
+        share = replace(share, note="nothing varies")
+    share = transformed(share, lambda end: min(1.0, end))
+    return RepeatSpread(
+        within=_rooted(estimate(lambda tables: _repeat_variances(tables)[0], None)),
+        between=_rooted(estimate(lambda tables: _repeat_variances(tables)[1], None)),
+        share=share,
+    )
+
+
+_NO_VARIANCE = 1e-18
+
+
+def _rooted(variance: Estimate) -> Estimate:
+    """The estimate of a standard deviation from that of its square."""
+    return transformed(variance, lambda end: max(0.0, end) ** 0.5)
+
+
+def _repeat_sums(values: Array, items: Ids, clusters: Ids) -> Array:
+    """What each cluster adds to the sums that the components follow from, shape (n_clusters, 6).
+
+    Columns: values, items, the sum of values, the sums of squares within items and around 0
+    between items, squared sizes of items. Values are taken from their mean.
+    """
+    centred = values - values.mean()
+    _, first, item = np.unique(items, return_index=True, return_inverse=True)
+    sizes = np.bincount(item)
+    totals = np.bincount(item, centred)
+    means = totals / sizes
+    within = np.bincount(item, (centred - means[item]) ** 2)
+    cluster = np.unique(clusters[first], return_inverse=True)[1]
+    columns = (sizes, np.ones(len(sizes)), totals, within, sizes * means**2, sizes**2)
+    return np.stack([np.bincount(cluster, of) for of in columns], axis=1).astype(float)
+
+
+def _repeat_variances(sums: Array) -> tuple[Array, Array]:
+    """Variances within and between items, shape (...), not cut, from sums of shape (..., 6)."""
+    n, items, total, within, around, squares = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_within = np.where(n > items, within / (n - items), np.nan)
+        mean_between = np.where(items > 1, (around - total**2 / n) / (items - 1), np.nan)
+        size = (n - squares / n) / (items - 1)
+        return mean_within, (mean_between - mean_within) / size

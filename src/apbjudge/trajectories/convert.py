@@ -92,7 +92,7 @@ def convert(
             raise OptionError(f"--{name}: expected --to cases with it, got --to {to}")
     is_folder = to == "atif" and (out.is_dir() or not (out.suffix or out.exists()))
     _check_replaceable(source, out, is_folder=is_folder, overwrite=overwrite)
-    definitions = None if tools is None else _read_tools(Path(tools))
+    definitions = None if tools is None else read_tool_list(Path(tools))
     format_ = detect(source) if from_ == "auto" else from_
     entries = read_log(source, format_, outcomes=None if outcomes is None else Path(outcomes))
 
@@ -163,7 +163,12 @@ def _not_in_cases(run: Trajectory, rows: Sequence[object]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _read_tools(path: Path) -> tuple[Any, ...]:
+def read_tool_list(path: Path) -> tuple[Any, ...]:
+    """The definitions in a JSON file of tools.
+
+    Raises:
+        InputError: If there is no list of tools in it.
+    """
     try:
         tools: Any = orjson.loads(path.read_bytes())
         build_toolset(tools, None, "tools")

@@ -56,7 +56,7 @@ def step_rows(
         (i for i, step in enumerate(steps) if step.source == "user" and step.text), len(steps)
     )
     is_said = asked_at < len(steps) and steps[asked_at].text == trajectory.query
-    hidden = _ids(steps, "user") - _ids(steps, "agent")
+    hidden = call_ids(steps, "user") - call_ids(steps, "agent")
     defined = tools if trajectory.tools is None else trajectory.tools
     offered = {} if defined is None else {"tools_json": _json(defined, "tools")}
     before: list[str] = []
@@ -67,10 +67,10 @@ def step_rows(
             return
         at_step = predicted[0]
         for place in range(start, at_step):
-            shown = _messages(steps[place], hidden)
+            shown = messages_of(steps[place], hidden)
             before.extend(_json(message, f"steps[{place}]") for message in shown)
         start = at_step
-        response = [_prediction(steps[place]) for place in predicted]
+        response = [prediction_of(steps[place]) for place in predicted]
         text = _json(response[0] if k == 1 else response, f"steps[{at_step}]")
         yield {
             "id": f"{trajectory.trajectory_id}-step{number}{f'-k{k}' if k > 1 else ''}",
@@ -117,11 +117,13 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{ord(match.group()):04x}"
 
 
-def _ids(steps: Sequence[TrajectoryStep], source: str) -> AbstractSet[str]:
+def call_ids(steps: Sequence[TrajectoryStep], source: str) -> AbstractSet[str]:
+    """Ids of the calls that one side makes."""
     return {call.call_id for step in steps if step.source == source for call in step.calls}
 
 
-def _prediction(step: TrajectoryStep) -> dict[str, Any]:
+def prediction_of(step: TrajectoryStep) -> dict[str, Any]:
+    """A step of the agent in the published form of a predicted step."""
     return {
         "role": "assistant",
         "thought": "\n\n".join(filter(None, (step.thought, step.text))),
@@ -133,8 +135,16 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _messages(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict[str, Any]]:
-    """What the agent saw of a step, and made of it, as chat messages."""
+def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict[str, Any]]:
+    """What the agent saw of a step, and made of it, as chat messages.
+
+    Args:
+        step: The step.
+        hidden: Ids of calls whose results are not the agent's to see.
+
+    Raises:
+        RowError: If a result can't be written as JSON.
+    """
     if step.source == "user":
         if step.text or not step.calls:
             yield {"role": "user", "content": step.text}

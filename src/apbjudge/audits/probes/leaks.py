@@ -8,11 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from ...judge import Task
-from ...records import Item
-from ...statistics.estimates import Estimate
-from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
-from .overlap import (
+from ...construction.overlap import (
     NEAR,
     Duplicates,
     hash_of,
@@ -23,7 +19,11 @@ from .overlap import (
     strings,
     words,
 )
-from .prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
+from ...construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
+from ...judge import Task
+from ...records import Item
+from ...statistics.estimates import Estimate
+from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
 
 SPEC = ProbeSpec(
     name="leaks",

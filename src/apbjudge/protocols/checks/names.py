@@ -88,21 +88,3 @@ def category(item: Item) -> int | None:
         return 5
     replacement = item.condition.replacement
     return 1 if replacement is not None and replacement.name in names else None
-
-
-def plan_cost(item: Item) -> float | None:
-    """Sum of the costs of a plan's calls (arXiv:2606.04874, section on efficiency).
-
-    Returns:
-        The sum in the cases's own cost unit, 0.0 for a plan without calls; None when the tools
-        state no costs, the reply is no plan, or it calls a tool whose cost nobody stated.
-    """
-    if item.tools is None or not item.tools.has_costs or item.prediction.kind != "plan":
-        return None
-    total = 0.0
-    for call in item.prediction.calls:
-        tool = item.tools.by_name.get(call.name)
-        if tool is None or tool.cost is None:
-            return None
-        total += tool.cost
-    return total

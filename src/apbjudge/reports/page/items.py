@@ -33,7 +33,9 @@ CALLS_SHOWN = 400
 # The case ----------------------------------------------------------------------------------------
 
 
-_CASE_FIELDS = "query system_prompt files tools trajectory reference condition groups".split()
+_CASE_FIELDS = (
+    "query system_prompt files tools trajectory reference condition groups construction".split()
+)
 """Fields of an item that the view of its case is made of, and so the key."""
 
 
@@ -44,7 +46,8 @@ def case_view(item: Item) -> View:
         ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
         nothing of tools; else name, description, parameters, cost and marks of each),
         ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
-        idle steps; or None), ``condition`` (hidden from the tested model) and ``groups``.
+        idle steps; or None), ``condition`` (hidden from the tested model; its ``claims`` are those
+        of the construction) and ``groups``.
     """
     condition, replacement, reference = item.condition, item.condition.replacement, item.reference
     return {
@@ -64,6 +67,7 @@ def case_view(item: Item) -> View:
             broken_tool=condition.broken_tool,
             replacement=replacement and replacement.name,
             unsolvable_type=condition.unsolvable_type,
+            claims=item.construction and item.construction.claims,
         ),
         "groups": {name: value for name, value in item.groups.items() if value not in (None, "")},
     }
@@ -295,14 +299,16 @@ def _inside(path: str, arguments: Mapping[str, Any]) -> View:
 
 _JUDGEMENT = (
     "judge kind protocol rubric is_correct grade errors category decided_by overrides inconsistent "
-    "doubt reasoning reply_fields diagnosis reason detail plan_cost uses_distractor "
+    "doubt reasoning reply_fields diagnosis reason detail plan_cost excess_cost uses_distractor "
     "matches_reference over_refusal raw usage cost_usd latency_s fingerprint"
 ).split()
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(
         "is_correct inconsistent uses_distractor matches_reference over_refusal".split(), bool
     ),
-    **dict.fromkeys(("grade", "category", "plan_cost", "cost_usd", "latency_s"), (int, float)),
+    **dict.fromkeys(
+        ("grade", "category", "plan_cost", "excess_cost", "cost_usd", "latency_s"), (int, float)
+    ),
     **dict.fromkeys(("errors", "doubt", "usage", "reply_fields", "diagnosis"), dict),
     "overrides": list,
 }

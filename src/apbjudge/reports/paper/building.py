@@ -47,6 +47,7 @@ from .rows import (
 from .table import (
     DEFINITIONS,
     HEADLINE,
+    OF_BANKS,
     OF_REPLIES,
     Cell,
     Column,
@@ -158,7 +159,7 @@ def _columns(
         if section not in sections:
             continue
         for column in columns:
-            is_optional = column.key in (*OF_REPLIES, "Critic") or (
+            is_optional = column.key in (*OF_BANKS, *OF_REPLIES, "Critic") or (
                 own[section] and is_code(column.key)
             )
             if column.id in stated or not is_optional:
@@ -290,6 +291,9 @@ def contender_of(part: Part, key: str) -> Contender:
         case "C_all" | "C_pass" | "C_com":
             rows = _priced(part, key)
             values = c.cost[rows]
+        case "C_excess" | "cheapest":
+            rows = rows[(c.correct[rows] == 1) & ~np.isnan(c.excess[rows])]
+            values = c.excess[rows] if key == "C_excess" else c.excess[rows] <= 0
         case "CR_B" | "CR_E" | "CR Δ" | "Grade_B" | "Grade_E" | "Grade Δ":
             of = c.outcome if key.startswith("CR") else c.grade
             rows, before = pairs_with_base(c, of, rows, base_of(c, rows))

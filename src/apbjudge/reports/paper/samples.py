@@ -1,190 +1,193 @@
-"""The table of cases that a tested model answered several times: chance in sampling, apart."""
+"""Several samples of a case: whether one is right, whether all are, and how much they differ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...errors import OptionError
-from ...judge.metrics import rate
-from ...judge.run_figures import shown_k
+from ...judge.metrics import Figures, rate
+from ...judge.summary import is_base
+from ...protocols import PROTOCOLS
 from ...records.columns import Vector
-from ...records.judgement_table import JudgementTable
-from ...statistics.bootstrap import cluster_bootstrap
-from ...statistics.estimates import Array, Estimate
-from ...statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
-from ...statistics.proportions import bounded
-from ...statistics.sample import Sample
-from .rows import JudgeResults, Results
-from .table import Cell, Column, Counts, Table, TableRow
+from ...records.judgement_table import PROFILE, RUN, JudgementTable
+from ...statistics.estimates import Estimate, nothing
+from ...statistics.passes import pass_estimates
+from ...statistics.variance_components import FEW_CLUSTERS, RepeatSpread, repeat_spread
+from .rows import JudgeResults, Results, counts_of, has_label
+from .table import Cell, Column, Table, TableRow
 
 SAMPLES = "samples"
-_NOTE = (
-    "pass@k: at least one of k samples is correct (arXiv:2107.03374); pass^k: all of k are "
-    "(arXiv:2406.12045); of the cases with at least k samples, whose number is behind the slash"
+_NEEDS = "judgements of several samples of a case, which share its case_id"
+
+_COUNTS = (
+    Column(key="cases", title="Cases", unit="count", meaning="with a sample that counts"),
+    Column(key="fewest", title="Fewest", unit="count", meaning="samples of a case"),
+    Column(key="most", title="Most", unit="count", meaning="samples of a case"),
 )
-_MEANINGS = {
-    "CR": "correct, over all samples",
-    "Disagree": "cases whose samples are not all right or all wrong",
-    "SD within": "standard deviation of correctness among samples of a case",
-    "SD between": "that of the cases' own rates, sampling taken out",
-    "Within": "share of the variance that sampling makes",
-    "Grade SD": "standard deviation of the grade among samples of a case",
-}
+_RATE = Column(key="CR", title="CR", unit="percent", meaning="correct, over all samples")
+_SPREAD = (
+    Column(key="differ", title="Differ", unit="percent", meaning="cases with unlike verdicts"),
+    Column(key="SD within", title="SD within", unit="grade", meaning="between samples of a case"),
+    Column(key="SD between", title="SD between", unit="grade", meaning="between cases"),
+    Column(key="sampling", title="Sampling", unit="percent", meaning="its share of the variance"),
+    Column(key="Grade SD within", title="Grade SD within", unit="grade"),
+    Column(key="Grade SD between", title="Grade SD between", unit="grade"),
+)
+_NOTES = (
+    "Samples of a case are rows of one tested model with the same case_id, question and condition",
+    (
+        "pass@k: at least one of k samples is correct (arXiv:2107.03374); pass^k: all k are "
+        "(arXiv:2406.12045), and pass^1 is pass@1; estimated without bias from all samples of a "
+        "case, averaged over the cases with k samples or more"
+    ),
+    (
+        "SD within and between are standard deviations of correctness (1 or 0): between samples of "
+        "a case, and between the rates that cases would have in any number of samples; Sampling is "
+        "the share of the variance that the first makes, and 100 % less it the intra-class "
+        "correlation"
+    ),
+)
 
 
 def sample_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
-    """The table, if any tested model has several scored samples of a case.
+    """The table of samples; none where no case has more than one.
 
     Raises:
-        OptionError: If it is among ``names`` and there is nothing for it.
+        OptionError: If there is nothing for it and it is among ``names``.
     """
     if names and SAMPLES not in names:
         return ()
-    found = [row for judge in results.judges for row in _rows(judge)]
-    if not found and SAMPLES in names:
-        raise OptionError(
-            f"--table {SAMPLES}: there is nothing for it; it needs several predictions of a tested "
-            "model on a case, as of predict --samples"
-        )
-    if not found:
+    rows = tuple(row for judge in results.judges for row in _rows(judge))
+    if not rows:
+        if names:
+            raise OptionError(f"--table {SAMPLES}: there is nothing for it; it needs {_NEEDS}")
         return ()
-    keys = dict.fromkeys(key for _, _, estimates in found for key in estimates)
-    order = [key for key in keys if key.startswith("pass")]
-    of_sampling = [key for key in _MEANINGS if key in keys and key != "CR"]
-    columns = tuple(map(_column, ["CR", *order, *of_sampling]))
-    table = Table(
-        key=SAMPLES,
-        number="",
-        title="Several samples of a case",
-        heads=("Tested model", "Protocol", "Samples"),
-        columns=columns,
-        rows=tuple(
-            TableRow(
-                judge=heads[0],
-                heads=heads[1:],
-                counts={"": counts},
-                cells={("", key): Cell(estimate=estimate) for key, estimate in estimates.items()},
-            )
-            for heads, counts, estimates in found
+    keys = {key for row in rows for _, key in row.cells}
+    shown = {row.judge for row in rows}
+    notes = (f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown)
+    return (
+        Table(
+            key=SAMPLES,
+            number="",
+            title="Several samples of a case",
+            heads=("Tested model", "Protocol"),
+            columns=(*_COUNTS, _RATE, *_passes(keys), *(of for of in _SPREAD if of.key in keys)),
+            rows=rows,
+            notes=(*_NOTES, *notes, *_few(rows), *_left_out(rows, several=len(shown) > 1)),
         ),
-        notes=(_NOTE,),
-        paper="",
     )
-    return (table,)
 
 
-def _column(key: str) -> Column:
-    unit = "grade" if key == "Grade SD" else "percent"
-    return Column(key=key, title=key, unit=unit, meaning=_MEANINGS.get(key, ""))
+def _passes(keys: set[str]) -> Iterator[Column]:
+    """The columns of pass@k, then those of pass^k."""
+    for name in ("pass@", "pass^"):
+        for k in sorted(int(key.removeprefix(name)) for key in keys if key.startswith(name)):
+            yield Column(key=f"{name}{k}", title=f"{name}{k}", unit="percent")
 
 
-_Row = tuple[tuple[str, ...], Counts, dict[str, Estimate]]
+def _few(rows: Sequence[TableRow]) -> Iterator[str]:
+    """That intervals of spreads need cases."""
+    if any((row.cells["", "CR"].estimate.n_clusters or 0) < FEW_CLUSTERS for row in rows):
+        yield (
+            f"With fewer than {FEW_CLUSTERS} cases, intervals of SD and Sampling hold less often "
+            "than they claim"
+        )
 
 
-def _rows(judge: JudgeResults) -> Iterator[_Row]:
-    """Judge, tested model, protocol and samples, with counts and figures."""
+def _left_out(rows: Sequence[TableRow], *, several: bool) -> Iterator[str]:
+    """Cases that have too few samples for a k."""
+    for row in rows:
+        n_cases = row.cells["", "pass@1"].estimate.n_items
+        for (_, key), cell in row.cells.items():
+            if key.startswith("pass@") and (n := n_cases - cell.estimate.n_items):
+                k, have = key.removeprefix("pass@"), "case has" if n == 1 else "cases have"
+                of = ", ".join(filter(None, (row.judge if several else "", *row.heads)))
+                yield f"{of}: {n} {have} fewer than {k} samples, no part in pass@{k} and pass^{k}"
+
+
+def _rows(judge: JudgeResults) -> Iterator[TableRow]:
+    """A row for each tested model and protocol with several samples of a case."""
     c = judge.columns
-    names = ("tested_model", "protocol")
-    of_plans = c.is_item & (c.codes["form"] != c.form_of_runs)[c.profile]
+    shown = ~is_base(c) & ~has_label(c, "form", RUN)
+    names = ("tested_model", "protocol", "form")
     keys = np.stack([c.codes[name] for name in names], axis=1)
-    parts: list[tuple[tuple[str, ...], Vector]] = []
-    for key in np.unique(keys, axis=0):
-        texts = tuple(c.labels[n][int(code)] or "" for n, code in zip(names, key, strict=True))
-        rows = np.flatnonzero(of_plans & (keys == key).all(axis=1)[c.profile])
-        rows = rows[_is_sample(c, rows)]
-        if len(rows):
-            parts.append((texts, rows))
-    for texts, rows in sorted(parts, key=lambda part: part[0]):
-        scored = rows[c.scored[rows] == 1]
-        _, case = np.unique(c.case[scored], return_inverse=True)
-        n = np.bincount(case)
-        if not len(n) or n.max() < 2:
+    found: list[tuple[tuple[str, int, str], TableRow]] = []
+    for key in np.unique(keys[shown], axis=0):
+        rows = c.where(shown & (keys == key).all(axis=1))
+        model, protocol, form = (
+            c.labels[name][int(code)] or "" for name, code in zip(names, key, strict=True)
+        )
+        if not (figures := sample_figures(c, rows)):
             continue
-        samples = str(n.max()) if n.min() == n.max() else f"{n.min()} to {n.max()}"
-        counts = Counts(rows=len(rows), scored=len(scored))
-        figures = sample_figures(case, c.correct[scored].astype(float), c.grade[scored])
-        yield (judge.judge, *texts, samples), counts, figures
+        row = TableRow(
+            judge=judge.judge,
+            heads=(model, protocol if form == protocol else f"{protocol} ({form})"),
+            counts={"": counts_of(c, rows)},
+            cells={("", name): Cell(estimate=estimate) for name, estimate in figures.items()},
+        )
+        known = [*PROTOCOLS]
+        rank = known.index(protocol) if protocol in known else len(known)
+        found.append(((model.casefold(), rank, row.heads[1]), row))
+    yield from (row for _, row in sorted(found, key=lambda each: each[0]))
 
 
-def _is_sample(c: JudgementTable, rows: Vector) -> Vector:
-    """Whether rows are samples of their case: of its own id, or of its id with a number."""
-    is_sample = np.zeros(len(rows), dtype=bool)
-    if len(np.unique(c.case[rows])) == len(rows):
-        return is_sample
-    for i, row in enumerate(rows.tolist()):
-        item, case = c.item_id[row], c.case_id[row]
-        if item is not None and case is not None:
-            number = item.removeprefix(f"{case}#")
-            is_sample[i] = item == case or (number != item and number.isdigit())
-    return is_sample
-
-
-def sample_figures(case: Vector, correct: Array, grade: Array) -> dict[str, Estimate]:
-    """What several samples of cases show.
+def sample_figures(c: JudgementTable, rows: Vector) -> Figures:
+    """The figures of a tested model under a protocol; none where no case has two samples.
 
     Args:
-        case: Shape (n,): index of each sample's case, from 0 without gaps.
-        correct: Shape (n,): 1 or 0.
-        grade: Shape (n,): 0 to 1, NaN where there is none.
-
-    Returns:
-        CR with intervals over cases; pass@k and pass^k; and over the cases with at least two
-        samples, with bootstrap intervals over cases: how many disagree, the standard deviations
-        within and between cases, and the share of the variance that lies within.
+        c: All judgements of a judge.
+        rows: Shape (n,): indices of the tested model's rows under the protocol. Those without a
+            verdict don't count, but for cases without a prediction where the run counts them.
     """
-    n = np.bincount(case)
-    c = np.bincount(case, weights=correct)
-    figures = {"CR": rate(correct, case)}
-    for name, of in (("pass@", pass_at_k), ("pass^", pass_hat_k)):
-        for k in shown_k(int(n.max())):
-            if k > 1:
-                has = n >= k
-                figures[f"{name}{k}"] = mean_over_tasks(of(n[has], c[has], k))
-    several = n > 1
-    m, hits = n[several].astype(float), c[several]
-    figures["Disagree"] = bounded(((hits > 0) & (hits < m)).astype(float), Sample())
-    mean, within = hits / m, hits * (m - hits) / (m * (m - 1))
-    sums = np.stack([np.ones(len(m)), mean, mean**2, within, within / m], axis=1)
-
-    for name, measure in (
-        ("SD within", _sd_within),
-        ("SD between", _sd_between),
-        ("Within", _share_within),
-    ):
-        figures[name] = cluster_bootstrap(sums, None, measure, n_items=len(m))
-    graded = ~np.isnan(grade)
-    if graded.all():
-        variance = _variance_within(case, grade, n)[several]
-        sums[:, 3] = variance
-        figures["Grade SD"] = cluster_bootstrap(sums, None, _sd_within, n_items=len(m))
+    rows = rows[~np.isnan(c.outcome[rows])]
+    cases = _cases(c, rows)
+    sizes = np.bincount(cases)
+    if not len(sizes) or sizes.max() < 2:
+        return {}
+    outcome, clusters = c.outcome[rows], c.case[rows]
+    ks = [2**i for i in range(int(sizes.max()).bit_length())]
+    rates = {"CR": rate(outcome, clusters)}
+    passes = pass_estimates(cases, outcome, ks, clusters=clusters)
+    rates |= {name: of for name, of in passes.items() if name != "pass^1"}
+    if c.by_code[c.profile[rows]].any():  # code alone proves faults, not correctness
+        rates = {name: replace(of, bound="upper") for name, of in rates.items()}
+    n_scored = int(c.scored[rows].sum())
+    counts = {"cases": len(sizes), "fewest": int(sizes.min()), "most": int(sizes.max())}
+    count = replace(nothing(n_items=n_scored, note=""), n_clusters=rates["CR"].n_clusters)
+    figures: Figures = {name: replace(count, value=float(n)) for name, n in counts.items()}
+    figures |= {**rates, "differ": _differing(cases, outcome, clusters)}
+    spread = repeat_spread(outcome, cases, clusters)
+    figures |= {**_deviations("", spread), "sampling": spread.share}
+    graded = ~np.isnan(c.grade[rows])
+    if graded.any():
+        spread = repeat_spread(c.grade[rows][graded], cases[graded], clusters[graded])
+        figures |= _deviations("Grade ", spread)
     return figures
 
 
-def _sd_within(totals: Array) -> Array:
-    """Of sums over cases: of 1, the case's mean, its square, variance within and its share."""
-    return np.sqrt(totals[..., 3] / totals[..., 0])
+def _deviations(of: str, spread: RepeatSpread) -> dict[str, Estimate]:
+    return {f"{of}SD within": spread.within, f"{of}SD between": spread.between}
 
 
-def _variance_between(totals: Array) -> Array:
-    cases, means, squares = totals[..., 0], totals[..., 1], totals[..., 2]
-    spread = (squares - means**2 / cases) / np.maximum(cases - 1, 1)
-    return np.maximum(spread - totals[..., 4] / cases, 0.0)
+def _differing(cases: Vector, outcome: Vector, clusters: Vector) -> Estimate:
+    """The share of cases, of those with two samples or more, whose samples differ."""
+    _, first = np.unique(cases, return_index=True)
+    n, c = np.bincount(cases), np.bincount(cases, weights=outcome)
+    several = n > 1
+    return rate(((c > 0) & (c < n))[several], clusters[first][several])
 
 
-def _sd_between(totals: Array) -> Array:
-    return np.sqrt(_variance_between(totals))
+def _cases(c: JudgementTable, rows: Vector) -> Vector:
+    """Shape (n,): numbers of the cases from 0 that rows of one tested model are samples of.
 
-
-def _share_within(totals: Array) -> Array:
-    within = totals[..., 3] / totals[..., 0]
-    whole = within + _variance_between(totals)
-    return within / np.where(whole > 0, whole, np.nan)
-
-
-def _variance_within(case: Vector, values: Array, n: Vector) -> Array:
-    """Unbiased variance of the values of each case; 0 of a single one."""
-    mean = np.bincount(case, weights=values) / n
-    squares = np.bincount(case, weights=(values - mean[case]) ** 2)
-    return squares / np.maximum(n - 1, 1)
+    A case_id may be that of several questions, or of one with different distractors, which are
+    other cases here and one unit of the intervals all the same.
+    """
+    names = [name for name in PROFILE if name not in {"decided_by", "finish_reason"}]
+    conditions = np.stack([c.codes[name] for name in names], axis=1)
+    condition = np.unique(conditions, axis=0, return_inverse=True)[1].reshape(-1)
+    parts = (c.case_keys[rows, 0], c.content[rows], condition[c.profile[rows]].astype(np.uint64))
+    return np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1)

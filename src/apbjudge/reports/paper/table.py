@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...judge.metrics import OVER_REFUSAL, OWN_CODE, TRUNCATED, WEIGHTED
+from ...judge.metrics import CHEAPEST, EXCESS, OVER_REFUSAL, OWN_CODE, TRUNCATED, WEIGHTED
 from ...records import ERROR_CODES
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.measures import PAPER
@@ -178,6 +178,8 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("C_all", "cost", "lower", "mean cost of a plan"),
     ("C_pass", "cost", "lower", "of a correct plan"),
     ("C_com", "cost", "lower", "of a plan for cases that all have right"),
+    (EXCESS, "cost", "lower", "of a correct plan, above the cheapest way"),
+    (CHEAPEST, "percent", "higher", "correct plans that cost no more than the cheapest way"),
     ("agreement", "percent", None, "same verdict as humans"),
     ("precision", "percent", None, "human-correct of judge-correct"),
     ("recall", "percent", None, "judge-correct of human-correct"),
@@ -211,7 +213,9 @@ refinement changes; counts, and what is no mean over the items of a row or says 
 wrong; and all figures of judges, see ``building``."""
 
 
+OF_COSTS = ("C_all", "C_pass", "C_com")
 OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
+OF_BANKS = (EXCESS, CHEAPEST)
 """Columns that a table has only where a row has a figure for them."""
 
 
@@ -426,7 +430,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="efficiency",
         number="Table 5",
         title="Correctness and cost of plans",
-        sections=(Section(("CR", "Grade", "C_all", "C_pass", "C_com", *OF_REPLIES), "efficiency"),),
+        sections=(Section(("CR", "Grade", *OF_COSTS, *OF_BANKS, *OF_REPLIES), "efficiency"),),
         needs="judgements of the protocol efficiency",
         notes=(
             (

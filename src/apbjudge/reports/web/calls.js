@@ -187,16 +187,18 @@
       label ? node("p.kind", node("span.sign", sign), " ", label) : null, ours, theirs);
   };
 
+  const subject = (view) => (view.isCase ? "Reference" : "Prediction");
+
   const ourCell = (view, pair) => {
     const markOf = view.options.stepMark || (() => null);
-    if (pair.ourIdle) return cell("ours", "Prediction", idleStep(pair.ourIdle, markOf(pair.ourIdle.step)));
+    if (pair.ourIdle) return cell("ours", subject(view), idleStep(pair.ourIdle, markOf(pair.ourIdle.step)));
     if (pair.ours === null || pair.ours === undefined) return node("div.cell.ours.empty");
     const call = view.prediction.calls[pair.ours];
     const isFirst = (view.prediction.calls[pair.ours - 1] || {}).step !== call.step;
     const mark = isFirst && markOf(call.step);
     const other = pair.kind === "arguments" ? view.reference.calls[pair.theirs] : null;
     const findings = view.findings.filter((found) => found.call === pair.ours);
-    return cell("ours", "Prediction",
+    return cell("ours", subject(view),
       callCard(view, call, { other, side: "ours", findings, number: pair.ours + 1, mark }));
   };
 
@@ -274,12 +276,12 @@
     " are shown."));
 
   const chain = (view) => section(view.level + 1, "chains", "Tool calls", [
-    when(named(FORMS, view.prediction.kind), () => node("p.form", FORMS[view.prediction.kind])),
+    when(!view.isCase && named(FORMS, view.prediction.kind), () => node("p.form", FORMS[view.prediction.kind])),
     ...generalFindings(view), ...unsaidProblems(view), costLine(view),
-    when(view.case.reference === null, () =>
+    when(view.isCase ? !view.prediction.response : view.case.reference === null, () =>
       node("p.muted.small", "The case has no reference.")),
     when(!(view.prediction.calls || []).length, () =>
-      node("p.muted.small", "The prediction calls no tool.")),
+      node("p.muted.small", `The ${subject(view).toLowerCase()} calls no tool.`)),
     comparedLine(view), list(view), cutShort(view),
   ]);
 
@@ -290,7 +292,7 @@
     const ours = view.prediction.plan;
     const theirs = view.reference && view.reference.plan;
     if (!ours && !theirs) return null;
-    const label = view.prediction.kind === "reject" ? "Reason given" : "Prediction";
+    const label = view.prediction.kind === "reject" ? "Reason given" : subject(view);
     return section(view.level + 1, "plans", "Plan in words",
       node(view.reference ? "div.row.plan-row" : "div.plan-row",
         planCell(label, ours), when(view.reference, () => planCell("Reference", theirs))));

@@ -90,6 +90,8 @@
       ["broken tool", said.broken_tool],
       ["its replacement", said.replacement],
       ["distractors", said.extraneous && said.extraneous.join(", ")],
+      ...Object.entries(said.claims || {}).map(([name, claim]) =>
+        [name.replaceAll("_", " "), claim.replaceAll("\n", "; ")]),
     ]));
   };
 
@@ -162,7 +164,7 @@
     tools(view),
     view.case.system ? details("System prompt", () => words(view.case.system)) : null,
     when(view.prediction.response, () =>
-      details("Reply of the tested model, as it came", () => code(view.prediction.response))),
+      details(view.isCase ? "Reference as text" : "Reply of the tested model, as it came", () => code(view.prediction.response))),
   ]);
 
   const DEFAULTS = {
@@ -182,6 +184,7 @@
     return {
       data: whole, options: chosen, level: chosen.level, case: own, prediction,
       run: data.run || null,
+      isCase: (data.item || {}).protocol === "case", // its reference stands in the prediction's place
       isRun: Boolean(data.run || judgements.some((said) => said.diagnosis)),
       called: data.run ? agents.flatMap((step) => step.calls || []) : prediction.calls || [],
       reference: own.reference || null,

@@ -139,6 +139,7 @@
 
   const small = (said) => facts([
     ["decided by", said.decided_by], ["cost of the plan", said.plan_cost],
+    ["above the cheapest way", said.excess_cost],
     ["uses a distractor", yesNo(said.uses_distractor)],
     ["calls the reference's tools in its order", yesNo(said.matches_reference)],
     ["rejects a solvable case", yesNo(said.over_refusal)],

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ...records import Item, Step
-from ...records.keys import short_key
+from ..records import Item, Step
+from ..records.keys import short_key
 
 NEAR = 0.8
 """Jaccard similarity of the queries' runs of words from which two cases are near duplicates."""

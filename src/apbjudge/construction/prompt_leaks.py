@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from ...records import Item
+from ..records import Item
 from .overlap import strings
 
 DISTRACTORS = "distractors named"

@@ -1,0 +1,58 @@
+"""``apbjudge build``: cases from one's own data."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import click
+
+from ..construction.config import BuildConfig
+from ..construction.writing.config import WriteConfig
+from ..errors import visible
+from ..prediction.config import PlannerSpec
+from .grade import INTERRUPTED
+from .options import Values, command, print_problems, shown, take
+
+
+@command(
+    BuildConfig,
+    WriteConfig,
+    PlannerSpec,
+    omit=["vision", "max_images", "max_image_bytes", "max_text_bytes"],
+)
+def build(values: Values) -> int:
+    """Builds cases from logs of runs, or rows of queries, tools and calls.
+
+    Exit code 0: done; 1: done, but some entries of the source could not be read, or texts that the
+    model was asked for never came (the same command tries them again); 2: unusable input or
+    options.
+    """
+    from ..construction.build import CASES, FILES
+    from ..construction.build import build as build_cases
+    from ..reports.cases import build_document
+    from ..reports.text import render_text
+    from .progress import Reporter
+
+    config = take(BuildConfig, values)
+    model: str | None = values.get("model")
+    of_model = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
+    spec = None if model is None else PlannerSpec.at(model, **of_model)
+    write = take(WriteConfig, {n: v for n, v in values.items() if n != "model"}, model=spec)
+    reporter = Reporter(sys.stderr)
+    try:
+        with reporter:
+            result = build_cases(config=config, write=write, events=reporter.events())
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {shown(config.out)}", err=True)
+        return INTERRUPTED
+    click.echo(render_text(build_document(result), width=100), nl=False)
+    click.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
+    following = shlex.join(["check", str(result.out / CASES)])
+    click.echo(visible(f"next: apbjudge {following}"), err=True)
+    code = print_problems(result.problems)
+    if result.writing is not None and result.writing.failed:
+        texts = f"apbjudge: {result.writing.failed} texts never came"
+        click.echo(f"{texts}; the same command tries them again", err=True)
+        code = 1
+    return code

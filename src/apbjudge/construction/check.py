@@ -1,0 +1,310 @@
+"""Checks of cases: from files to findings, counts and what the cases are made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..errors import InputError, OptionError, RowError, visible
+from ..jsonl import read_lines, replacing
+from ..records import Row
+from ..records.loose_json import as_object
+from ..runs.rows import known, row_error_of
+from .checks.conditions import CONDITION_CHECKS
+from .checks.efficiency import EFFICIENCY_CHECKS
+from .checks.form import FORM_CHECKS
+from .checks.leaks import LEAK_CHECKS, Placement
+from .checks.personal import PERSONAL_CHECKS
+from .checks.repetition import Repetition
+from .checks.twins import Twins
+from .composition import Composition
+from .config import CheckConfig
+from .findings import CHECKS, CaseCheck, CaseFinding, CheckedCase, check_names
+
+LISTED = 20
+"""Findings of a check that are kept to be shown; a file has all of them."""
+
+CASE_CHECKS: tuple[CaseCheck, ...] = (
+    *FORM_CHECKS,
+    *LEAK_CHECKS,
+    *CONDITION_CHECKS,
+    *EFFICIENCY_CHECKS,
+    *PERSONAL_CHECKS,
+)
+"""All that look at one case alone."""
+
+
+@dataclass(slots=True)
+class FindingCounts:
+    """What a check found.
+
+    Attributes:
+        findings: How many.
+        cases: In how many cases; findings about a file as a whole are not counted here.
+        listed: The first of them.
+    """
+
+    findings: int = 0
+    cases: int = 0
+    listed: list[CaseFinding] = field(default_factory=list[CaseFinding])
+
+
+@dataclass(frozen=True, slots=True)
+class CaseReport:
+    """What checking cases came to.
+
+    Attributes:
+        files: The files, in order.
+        rows: Rows that are not blank.
+        cases: Cases that could be read, each counted once.
+        counts: By check, those with findings alone, in the order of ``CHECKS``.
+        composition: What the cases are made of.
+        checks: Names of the checks that were made.
+    """
+
+    files: tuple[str, ...]
+    rows: int
+    cases: int
+    counts: Mapping[str, FindingCounts]
+    composition: Composition
+    checks: tuple[str, ...]
+
+    def count(self, certainty: str) -> int:
+        """Findings of a certainty."""
+        return sum(
+            of.findings for name, of in self.counts.items() if CHECKS[name].certainty == certainty
+        )
+
+    @property
+    def listed(self) -> Iterator[CaseFinding]:
+        """The first findings of each check."""
+        return chain.from_iterable(of.listed for of in self.counts.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        made = self.composition
+        return {
+            "files": list(self.files),
+            "rows": self.rows,
+            "cases": self.cases,
+            "checks": list(self.checks),
+            "findings": {
+                name: {
+                    "certainty": CHECKS[name].certainty,
+                    "findings": of.findings,
+                    "cases": of.cases,
+                    "first": [finding.model_dump() for finding in of.listed],
+                }
+                for name, of in self.counts.items()
+            },
+            "composition": {
+                "splits": dict(made.by_split),
+                "kinds": [[*key, n] for key, n in sorted(made.kinds.items())],
+                "sources": {
+                    name: {
+                        "cases": of.cases,
+                        "mean_steps": of.mean_length,
+                        "steps": {str(n): k for n, k in sorted(of.lengths.items())},
+                    }
+                    for name, of in made.by_source.items()
+                },
+                "categories": dict(made.by_category.most_common()),
+                "tools": made.n_tools,
+                "checkable_tools": made.n_checkable,
+            },
+        }
+
+
+def check(
+    cases: str | Path | Iterable[Mapping[str, Any]] | None = None,
+    config: CheckConfig | None = None,
+    *,
+    asked: Iterable[CaseFinding] = (),
+    **settings: Any,
+) -> CaseReport:
+    """Checks cases by code alone; asks no model.
+
+    What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
+    some bytes a case.
+
+    Args:
+        cases: A JSONL file, or cases as dicts; several files are the ``cases`` of the config.
+        config: The settings; else they are given one by one.
+        asked: Findings of a judge who was asked (``asking.ask``), to be reported with the others.
+        **settings: The fields of ``CheckConfig``, in place of ``config``.
+
+    Raises:
+        OptionError: If a setting is unusable, or there is nothing to check.
+        InputError: If a file can't be read or holds no row.
+    """
+    if isinstance(cases, str | Path):
+        settings["cases"] = (Path(cases),)
+    config = config or CheckConfig(**settings)
+    rows = None if isinstance(cases, str | Path) else cases
+    if rows is None and not config.cases:
+        raise OptionError("check: expected files of cases, got none")
+    chosen = chosen_checks(config)
+    checker = CaseChecker(chosen, data_root=config.data_root)
+    if config.findings is not None and any(
+        config.findings.resolve() == path.resolve() for path in config.cases
+    ):
+        raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
+    with nullcontext() if config.findings is None else replacing(config.findings) as file:
+        if rows is not None:
+            found = checker.check_rows(rows)
+        else:
+            found = chain.from_iterable(map(checker.check_file, config.cases))
+        for finding in chain(found, checker.close(), checker.take(asked)):
+            if file is not None:
+                file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
+    return checker.report()
+
+
+def chosen_checks(config: CheckConfig) -> frozenset[str]:
+    """Names of the checks to make.
+
+    Raises:
+        OptionError: If one does not exist, or none is left.
+    """
+    only, ignored = check_names(config.only, "--only"), check_names(config.ignore, "--ignore")
+    chosen = (only or frozenset(CHECKS)) - ignored
+    if not chosen:
+        raise OptionError("--ignore: expected some checks to be left, got none")
+    return chosen
+
+
+class CaseChecker:
+    """Looks at cases one at a time, and then at what only all of them show.
+
+    Args:
+        chosen: Names of the checks to make.
+        data_root: Folder that files of cases are looked for in first.
+        thorough: Whether near duplicates and levels are compared, which takes most of the memory.
+    """
+
+    def __init__(
+        self, chosen: frozenset[str], *, data_root: Path | None = None, thorough: bool = True
+    ) -> None:
+        if data_root is not None and not data_root.is_dir():
+            raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+        self._chosen = chosen
+        self._roots = () if data_root is None else (data_root,)
+        self._files: list[str] = []
+        self._rows = self._cases = 0
+        self._counts: dict[str, FindingCounts] = {}
+        self._last: dict[str, tuple[str, int]] = {}
+        self._composition = Composition()
+        self._repetition = Repetition(thorough=thorough)
+        self._twins = Twins()
+        self._placement = Placement()
+
+    def check_file(self, path: Path) -> Iterator[CaseFinding]:
+        """Yields the findings of the cases in a file, one case at a time.
+
+        Raises:
+            InputError: If it can't be read or holds no row.
+        """
+        name = os.fsencode(path).decode(errors="backslashreplace")
+        numbered = ((line.number, line.values) for line in read_lines(path))
+        yield from self._check(numbered, name, path)
+
+    def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[CaseFinding]:
+        """Yields the findings of cases in memory; they are numbered from 1 in place of lines."""
+        yield from self._check(enumerate(rows, start=1), "row", Path())
+
+    def _check(
+        self, rows: Iterable[tuple[int, Any]], name: str, path: Path
+    ) -> Iterator[CaseFinding]:
+        before = self._rows
+        self._files.append(name)
+        for number, values in rows:
+            self._rows += 1
+            for finding in self._check_row(values, number, name, path):
+                if finding.check in self._chosen:
+                    self._count(finding)
+                    yield finding
+        if self._rows == before:
+            raise InputError(f"{visible(name)}: the file holds no rows")
+
+    def _check_row(self, values: Any, number: int, name: str, path: Path) -> Iterator[CaseFinding]:
+        try:
+            if isinstance(values, RowError):
+                raise values  # noqa: TRY301 - it is reported as those below are
+            case = CheckedCase(
+                item=Row(values, number, parsed=path != Path()).to_case(),
+                row=values,
+                file=Path(name),
+                roots=(*self._roots, path.parent),
+            )
+            yield from self.check_case(case)
+        except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
+            bad = row_error_of(error)
+            fields: Mapping[str, Any] = as_object(values) or {}
+            yield CaseFinding(
+                check="unreadable",
+                certainty="proven",
+                case=known(fields, "id", "item_id", "case_id"),
+                file=name,
+                line=number,
+                field=bad.field,
+                message=f"expected {bad.expected}, got {bad.got}",
+            )
+
+    def check_case(self, case: CheckedCase) -> Iterator[CaseFinding]:
+        """Yields what one case shows, whether or not the check is among those chosen."""
+        is_new, repeated = self._repetition.add(case)
+        yield from repeated
+        if not is_new:
+            return
+        self._cases += 1
+        self._composition.add(case.item)
+        self._twins.add(case)
+        self._placement.add(case)
+        for check_of in CASE_CHECKS:
+            yield from check_of(case)
+
+    def close(self) -> Iterator[CaseFinding]:
+        """Yields what only all cases together show."""
+        yield from self.take(
+            chain(self._repetition.findings(), self._twins.findings(), self._placement.findings())
+        )
+
+    def take(self, findings: Iterable[CaseFinding]) -> Iterator[CaseFinding]:
+        """Counts findings that were made elsewhere, and yields those of the checks chosen."""
+        for finding in findings:
+            if finding.check in self._chosen:
+                self._count(finding)
+                yield finding
+
+    def _count(self, finding: CaseFinding) -> None:
+        of = self._counts.setdefault(finding.check, FindingCounts())
+        of.findings += 1
+        place = finding.file, finding.line
+        if finding.line and self._last.get(finding.check) != place:
+            of.cases += 1
+            self._last[finding.check] = place
+        if len(of.listed) < LISTED:
+            of.listed.append(finding)
+
+    def report(self) -> CaseReport:
+        """What was found so far."""
+        return CaseReport(
+            files=tuple(self._files),
+            rows=self._rows,
+            cases=self._cases,
+            counts={name: self._counts[name] for name in CHECKS if name in self._counts},
+            composition=self._composition,
+            checks=tuple(name for name in CHECKS if name in self._chosen),
+        )
+
+
+def proven(findings: Sequence[CaseFinding]) -> list[CaseFinding]:
+    """Those that are certain."""
+    return [finding for finding in findings if finding.certainty == "proven"]

@@ -1,0 +1,1 @@
+"""What is checked of cases, a module for each subject."""

@@ -1,0 +1,102 @@
+"""Whether a case that can't be solved has its solvable twin, and differs in nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...errors import shorten
+from ...records import Item
+from ...records.keys import short_key
+from ..findings import CHECKS, CaseFinding, CheckedCase
+from ..overlap import words
+
+
+class _Marks(NamedTuple):
+    """Hashes of what twins may and may not have in common; 0 for a part that may differ."""
+
+    query: int
+    system_prompt: int
+    files: int
+    tools: int
+
+
+class _Claim(NamedTuple):
+    """A case that names its twin."""
+
+    case: str
+    file: str
+    line: int
+    twin: int
+    twin_name: str
+    marks: _Marks
+
+
+class Twins:
+    """Sees every case; some hundred bytes for each that can't be solved, 40 for the others."""
+
+    def __init__(self) -> None:
+        self._solvable: dict[int, _Marks] = {}
+        self._claims: list[_Claim] = []
+
+    def add(self, case: CheckedCase) -> None:
+        """Takes a case."""
+        item = case.item
+        if item.form != "plan":
+            return
+        kind = item.condition.unsolvable_type
+        if kind is None:
+            if not item.condition.extraneous:
+                self._solvable[short_key(item.item_id)] = _marks(item)
+            return
+        if item.construction is None or item.construction.twin is None:
+            return
+        own = _marks(item)
+        may_differ = {
+            "visual_missing": own._replace(files=0),
+            "tool_removal": own._replace(tools=0),
+        }
+        marks = may_differ.get(kind, own._replace(query=0))
+        twin = item.construction.twin
+        claim = _Claim(item.item_id, str(case.file), item.line, short_key(twin), twin, marks)
+        self._claims.append(claim)
+
+    def findings(self) -> Iterator[CaseFinding]:
+        """Yields what is missing or differs."""
+        for claim in self._claims:
+            twin = self._solvable.get(claim.twin)
+            if twin is None:
+                message = f"{shorten(claim.twin_name)} is in none of the files"
+                yield _finding("twin-missing", claim, message)
+                continue
+            differing = [
+                name
+                for name, own, others in zip(_Marks._fields, claim.marks, twin, strict=True)
+                if own not in (0, others)
+            ]
+            if differing:
+                parts = ", ".join(differing).replace("_", " ")
+                message = f"{parts} differ from those of {shorten(claim.twin_name)}"
+                yield _finding("twin-differs", claim, message)
+
+
+def _marks(item: Item) -> _Marks:
+    names = sorted(item.tools.names) if item.tools else []
+    return _Marks(
+        short_key("query", " ".join(words(item.query))),
+        short_key("system", " ".join(words(item.system_prompt))),
+        short_key("files", *(file.path for file in item.files)),
+        short_key("tools", *names),
+    )
+
+
+def _finding(check: str, claim: _Claim, message: str) -> CaseFinding:
+    return CaseFinding(
+        check=check,
+        certainty=CHECKS[check].certainty,
+        case=claim.case,
+        file=claim.file,
+        line=claim.line,
+        field="construction.twin",
+        message=message,
+    )

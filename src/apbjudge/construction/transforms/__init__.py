@@ -1,0 +1,36 @@
+"""What makes cases of a seed, a module for each kind, and which of them make a split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..cases import EFFICIENCY, Transform
+from .broken import tool_broken
+from .distractors import extraneous_plans, extraneous_steps
+from .efficiency import efficiency
+from .plans import holistic
+from .steps import step_wise
+from .unsolvable import (
+    contradictory_constraints,
+    information_missing,
+    private_reference,
+    tool_removal,
+    visual_missing,
+)
+
+TRANSFORMS: Mapping[str, Mapping[str, Transform]] = {
+    "holistic_planning": {"holistic": holistic},
+    "step_wise_planning": {"step_wise": step_wise},
+    "holistic_tool_extraneous": {"extraneous_plans": extraneous_plans},
+    "step_wise_tool_extraneous": {"extraneous_steps": extraneous_steps},
+    "step_wise_tool_broken": {"tool_broken": tool_broken},
+    "holistic_unsolvable": {
+        "contradictory_constraints": contradictory_constraints,
+        "information_missing": information_missing,
+        "private_reference": private_reference,
+        "tool_removal": tool_removal,
+        "visual_missing": visual_missing,
+    },
+    EFFICIENCY: {"efficiency": efficiency},
+}
+"""Transforms by split and by the name that their rows state."""

@@ -1,0 +1,132 @@
+"""Whose an earlier message is, and what the agent calls in it, in any dialect of chat messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..records import Call, message_calls
+from ..records.loose_json import as_list, as_object
+from ..records.native import ARGUMENT_KEYS, native_entries
+
+Message = dict[str, Any]
+
+_AGENT = frozenset("assistant model ai agent gpt bot chatbot function_call".split())
+_OTHERS = frozenset(
+    "tool function user human customer system developer observation environment ipython "
+    "tool_response tool_result tool_results function_response toolmessage humanmessage".split()
+)
+_RESULT = re.compile(r"observ|result|output|respon|return|error|exception", re.IGNORECASE)
+"""Names of fields that hold what a call has yielded."""
+_OWN = frozenset({"thought", "action", "tool_calls"})
+
+
+class Turn(NamedTuple):
+    """What the agent says in a message.
+
+    Attributes:
+        entry: Its step, with calls in ``tool_calls`` or in the form of its own.
+        calls: Its calls.
+        is_item: Whether the message is nothing but a call, beside which others may belong to the
+            same step.
+    """
+
+    entry: Message
+    calls: tuple[Call, ...]
+    is_item: bool
+
+
+def _party(message: Mapping[str, Any]) -> str:
+    """Who a message is from, in small letters; empty where it does not say."""
+    role = message.get("role")
+    if isinstance(role, str) and role:
+        return role.lower()
+    named = (str(message.get(key) or "").lower() for key in ("from", "source", "type"))
+    known = (name for name in named if name in _AGENT or name in _OTHERS)
+    return next((name for name in known if name != "function"), "")  # a type of calls
+
+
+def is_agents(message: Mapping[str, Any]) -> bool:
+    """Whether a message is the agent's own, and not a result, a user's or a rule."""
+    if party := _party(message):
+        return party in _AGENT
+    if str(message.get("type")).endswith(("_output", "_result")):
+        return False
+    says = _OWN.isdisjoint(message) and not any(key in message for key in ARGUMENT_KEYS)
+    holds = ("content" in message and "name" in message) or any(map(_RESULT.search, message))
+    return not (says and holds)
+
+
+def turns_of(message: Message) -> list[Turn]:
+    """What the agent says in a message, in any dialect; nothing where others wrote it."""
+    if not is_agents(message):
+        return []
+    is_own = not {"action", "tool", "tool_name"}.isdisjoint(message)
+    if message.get("tool_calls") is None and not is_own and _party(message):
+        # a name beside a role is the speaker's, unless arguments say that it is a tool's
+        dropped = {"tool_calls"}
+        if not any(key in message for key in ARGUMENT_KEYS):
+            dropped.add("name")
+        message = {key: value for key, value in message.items() if key not in dropped}
+    entries = [message] if is_own else native_entries(message, None)
+    is_item = _OWN.isdisjoint(message) and "content" not in message
+    turns: list[Turn] = []
+    for entry in [message] if entries is None else entries:
+        spec = as_object(entry) or {}
+        turns.append(Turn(spec, tuple(c for c in message_calls(spec) if c.name), is_item))
+    return turns
+
+
+def calls_in(message: Message) -> list[Call]:
+    """The agent's calls in a message."""
+    return [call for turn in turns_of(message) for call in turn.calls]
+
+
+def holds_result(message: Mapping[str, Any]) -> bool:
+    """Whether a message with calls has a result beside them."""
+    parts: list[Mapping[str, Any]] = [message]
+    for key in ("tool_calls", "content", "parts"):
+        for entry in as_list(message.get(key)) or ():
+            spec = as_object(entry) or {}
+            parts += [spec, as_object(spec.get("function")) or {}]
+    if any(str(part.get("type")).endswith(("_result", "_output")) for part in parts[1:]):
+        return True
+    return any(
+        _RESULT.search(key) is not None and value is not None
+        for part in parts
+        for key, value in part.items()
+    )
+
+
+def _answers(message: Mapping[str, Any]) -> int:
+    """How many results a message of somebody else may hold."""
+    blocks = [as_object(block) or {} for block in as_list(message.get("content")) or ()]
+    results = sum(str(block.get("type")) in ("tool_result", "toolResult") for block in blocks)
+    parts = [as_object(part) or {} for part in as_list(message.get("parts")) or ()]
+    return max(1, results, sum("functionResponse" in part for part in parts))
+
+
+def is_known(message: Message) -> bool:
+    """Whether it is clear whose a message is, and in what form."""
+    party = _party(message)
+    return party in _AGENT or party in _OTHERS or not (party or _FORMS.isdisjoint(message))
+
+
+_FORMS = frozenset(
+    "type content thought action tool_calls function_call parts tool tool_name name function "
+    "arguments".split()
+)
+
+
+def is_parallel(messages: Sequence[Message], called: Sequence[Sequence[Call]], at: int) -> bool:
+    """Whether calls in a row of messages are answered together later."""
+    answers, n_calls = 0, len(called[at])
+    for message, calls in zip(messages[at + 1 :], called[at + 1 :], strict=True):
+        if not is_agents(message):
+            answers += _answers(message)
+        elif answers:
+            break
+        else:
+            n_calls += len(calls)
+    return answers >= n_calls

@@ -1,0 +1,314 @@
+"""From seeds to texts: tasks, a run of the model over them, and its counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ...errors import OptionError
+from ...judge.dry_run import Forecast
+from ...llm.base import ScriptedClient, cache_key
+from ...llm.engine import place_of
+from ...llm.resources import Resources
+from ...prediction.config import PlannerSpec
+from ...prediction.dry_run import forecast_of, open_known_cache
+from ...prediction.prompt_sets import PromptSet
+from ...prediction.prompts import characters
+from ...prediction.session import ask_models, described, planner_of
+from ...prediction.worker import CALLS, Planner
+from ...records import Record
+from ...records.run_folder import MANIFEST
+from ...runs.event_loops import block_on
+from ...runs.folder import RecordLog, environment, manifest_states
+from ...runs.loop import QUIET, Events, Lane, Progress
+from ..seeds import Seed
+from .config import Kind, WriteConfig
+from .prompts import messages_of, write_prompts
+from .records import WRITING_RECORDS, Row
+from .tasks import TASKS, TaskCounts, TaskSource, WritingTask, task_of, write_tasks
+from .worker import WritingWorker
+from .writings import Writings
+
+Seeds = Callable[[], Iterable[Seed]]
+"""Reads the seeds anew at each call: queries are written before what depends on them."""
+
+
+class TextCounts(Record):
+    """What became of the tasks of one kind.
+
+    Attributes:
+        accepted: Texts that code accepts, those below included.
+        repaired: Accepted after complaints.
+        partial: Accepted in part, such as some of the tools.
+        rejected: Texts that code did not accept at last, by the first complaint.
+        failed: Tasks whose answer never came, by reason.
+        calls: Calls made.
+        prompt_tokens: Tokens sent.
+        completion_tokens: Tokens received.
+        cost_usd: Known costs; None where the price of a task is not known.
+    """
+
+    accepted: int = 0
+    repaired: int = 0
+    partial: int = 0
+    rejected: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WritingRun:
+    """What a model wrote for seeds.
+
+    Attributes:
+        folder: Where tasks, texts and failures are.
+        counts: By kind; what is of none, such as a damaged task, is under the empty name.
+        not_asked: How many seeds there is no task for, by kind and reason.
+        waiting: Seeds whose query was not answered, so that nothing else was asked for them.
+        manifest: Versions, hashes, settings, counts.
+        progress: What this session did.
+    """
+
+    folder: Path
+    counts: Mapping[str, TextCounts]
+    not_asked: Mapping[str, int]
+    waiting: int
+    manifest: dict[str, Any]
+    progress: Progress
+
+    @property
+    def failed(self) -> int:
+        """Tasks without an answer, which the same call tries again."""
+        return sum(sum(each.failed.values()) for each in self.counts.values())
+
+    def writings(self) -> Writings:
+        """The texts, to be put into seeds."""
+        return Writings(self.folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    folder: Path
+    spec: PlannerSpec
+    prompts: PromptSet
+    repairs: int
+    resources: Resources
+    events: Events
+    overwrite: bool
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {
+            "command": "build: texts by a model",
+            "models": {self.spec.model: self.spec.asked},
+            "prompts": [self.prompts.name, self.prompts.digest],
+        }
+
+    def open(self) -> RecordLog[Row]:
+        # inputs are not compared: a text is looked up by all that it was written for
+        return RecordLog(
+            self.folder,
+            WRITING_RECORDS,
+            self.identity,
+            overwrite=self.overwrite,
+            note=self.events.note,
+        )
+
+    def manifest(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **environment(["pydantic", "orjson", "aiohttp", "litellm", "jinja2"]),
+            "identity": self.identity,
+            "repairs": self.repairs,
+            "prompts": {"name": self.prompts.name, "sha256": self.prompts.digest},
+            "models": {self.spec.model: described(self.spec, self.resources, self.events)},
+            **more,
+        }
+
+
+def write_texts(
+    seeds: Seeds,
+    config: WriteConfig,
+    folder: Path,
+    *,
+    kinds: Sequence[Kind],
+    resources: Resources,
+    events: Events = QUIET,
+    overwrite: bool = False,
+) -> WritingRun:
+    """Has a model write for seeds what code can't; see ``WriteConfig.kinds``.
+
+    The same call continues a run that was stopped or killed, and pays for no answer twice. Replies
+    are kept in the folder where there is no cache. A text that is not accepted is kept with all
+    attempts, and is not asked for again unless more repairs are allowed; what was never answered is
+    in ``failures.jsonl`` and tried again.
+
+    Args:
+        seeds: Reads the seeds; called once or twice.
+        config: The model, and how it is asked.
+        folder: Where tasks and texts go, such as ``OUT/writing``.
+        kinds: What is to be written.
+        resources: Client, limits and cache.
+        events: Called back while the run goes on.
+        overwrite: Whether a run of other settings in the folder is deleted instead of refused.
+
+    Raises:
+        OptionError: If there is no model, a setting is unusable, no call can succeed, or the folder
+            holds another run.
+        InputError: If a file can't be read or written.
+    """
+    if config.model is None:
+        raise OptionError("--model: expected a model, got nothing")
+    cache = resources.cache or folder / CALLS
+    session = _Session(
+        folder=folder,
+        spec=config.model,
+        prompts=write_prompts(config.write_prompts),
+        repairs=config.repairs,
+        resources=replace(resources, cache=cache, is_durable=True),
+        events=events,
+        overwrite=overwrite,
+    )
+    with closing(session.open()) as log:  # before anything is written there
+        if not (folder / MANIFEST).exists():
+            log.write_manifest(session.manifest({}) | {"state": "running"})
+    run, asked = None, TaskCounts()
+    while True:
+        writings = Writings(folder)
+        tasks = write_tasks(folder / TASKS, seeds(), kinds, writings, config.repairs)
+        if run is not None and tasks == asked:  # no query more was answered
+            return run
+        more = _carry_out(session, kinds, tasks, writings)
+        run, asked = more if run is None else _joined(run, more), tasks
+        if not tasks.waiting:
+            return run
+
+
+def _joined(run: WritingRun, more: WritingRun) -> WritingRun:
+    """A session in which further tasks became known: what it did is what both did."""
+    progress = more.progress
+    progress.add_costs(run.progress)
+    progress.done += run.progress.done
+    progress.skipped = run.progress.skipped
+    return more
+
+
+def _carry_out(
+    session: _Session, kinds: Sequence[Kind], tasks: TaskCounts, writings: Writings
+) -> WritingRun:
+    """A session over the tasks that are there."""
+    source = TaskSource(rows=session.folder / TASKS)
+    stated = {
+        "kinds": list(kinds),
+        "not_asked": dict(sorted(tasks.not_asked.items())),
+        "waiting": tasks.waiting,
+    }
+    with closing(session.open()) as log:
+        manifest = session.manifest(stated)
+        progress = Progress()
+        with manifest_states([(log, manifest)]):
+            if tasks.tasks:
+                planner = planner_of(session.spec, session.resources, session.events)
+                worker = WritingWorker(planner, session.prompts, session.repairs, writings)
+                lane: Lane[Any, Row] = Lane(source, worker, log)
+                clients, most = [planner.client], session.spec.max_concurrency
+                progress = block_on(
+                    ask_models(lane, clients, concurrency=most, events=session.events)
+                )
+        counts = counts_of(log.current())
+        manifest |= {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "counts": {name: each.model_dump() for name, each in counts.items()},
+            "state": "done",
+        }
+        log.write_manifest(manifest)
+    return WritingRun(session.folder, counts, tasks.not_asked, tasks.waiting, manifest, progress)
+
+
+@dataclass(slots=True)
+class _Counting:
+    n: Counter[str] = field(default_factory=Counter[str])
+    rejected: Counter[str] = field(default_factory=Counter[str])
+    failed: Counter[str] = field(default_factory=Counter[str])
+    cost_usd: float | None = 0.0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        usage = row["usage"]
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            self.n[name] += usage[name]
+        if row.get("reason") is not None:
+            self.failed[row["reason"]] += 1
+            return
+        cost = row["cost_usd"]
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        if row["rejected"]:
+            self.rejected[row["rejected"]] += 1
+            return
+        self.n["accepted"] += 1
+        self.n["repaired"] += len(row["attempts"]) > 1
+        self.n["partial"] += bool(row["complaints"])
+
+
+def counts_of(rows: Iterator[Row]) -> dict[str, TextCounts]:
+    """What became of the tasks of each kind, in the order of their first record."""
+    counts: dict[str, _Counting] = {}
+    for row in rows:
+        counts.setdefault(row.get("kind") or "", _Counting()).add(row)
+    return {
+        name: TextCounts(
+            **count.n,
+            rejected=dict(count.rejected),
+            failed=dict(count.failed),
+            cost_usd=count.cost_usd,
+        )
+        for name, count in counts.items()
+    }
+
+
+# Dry run ------------------------------------------------------------------------------------------
+
+
+def forecast_texts(
+    seeds: Iterable[Seed], config: WriteConfig, *, kinds: Sequence[Kind], cache: Path | None
+) -> Forecast:
+    """Estimates what writing would take; no call is made and nothing is written.
+
+    Texts that depend on a rewritten query are estimated with the query as it is.
+
+    Args:
+        seeds: The seeds.
+        config: The model, and how it is asked.
+        kinds: What is to be written.
+        cache: Folder of the reply cache; None without.
+
+    Raises:
+        OptionError: If there is no model, or the prompts can't be used.
+    """
+    if config.model is None:
+        raise OptionError("--model: expected a model, got nothing")
+    spec, prompts = config.model, write_prompts(config.write_prompts)
+    planner = Planner(spec, ScriptedClient(lambda request: ""), sees=False)
+    count: Counter[str] = Counter()
+    with open_known_cache(Resources(cache=cache)) as replies:
+        for seed in seeds:
+            for task in (task_of(seed, kind) for kind in kinds):
+                if not isinstance(task, WritingTask):
+                    continue
+                count["rows"] += 1
+                request = planner.request(messages_of(task, prompts), 0, task.seed)
+                key = cache_key(request.key(place_of(spec.addresses)), "text")
+                if replies is not None and replies.get(key) is not None:
+                    count["reused"] += 1
+                    continue
+                length = characters(request.messages)
+                count.update(calls=1, characters=length)
+                count["longest"] = max(count["longest"], length)
+    most_calls = count["calls"] * (1 + config.repairs)
+    return forecast_of(spec, count, cache).model_copy(update={"most_calls": most_calls})

@@ -1,0 +1,238 @@
+"""Claims put to a judge: votes, findings, and what is reported of the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import InputError, JudgeSpec, OptionError
+from apbjudge.construction.asking import VOTES, Asked, ask
+from apbjudge.construction.findings import CHECKS
+from apbjudge.rubrics import load_rubric
+from apbjudge.runs.loop import Events
+from tests.support.judging import write_rows
+from tests.support.server import Answer, Behaviour, ChatServer, Seen, Status
+
+pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+
+PLAN, STEPS = load_rubric("case-plan@1"), load_rubric("case-steps@1")
+SEED = 40
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Any], ChatServer]]:
+    with ExitStack() as stack:
+        yield lambda behave: stack.enter_context(ChatServer(behave))
+
+
+def row(name: str, **changes: Any) -> dict[str, Any]:
+    """A case of a bakery; its query holds the name in brackets."""
+    tool = {"name": "bake", "description": "Bakes a loaf.", "parameters": {"type": "object"}}
+    return {
+        "id": name,
+        "query": f"Bake me a loaf. ({name})",
+        "tools": [tool],
+        "plan": "Bake it.",
+        "tool_chain": [{"name": "bake", "parameter_description": {}, "reason": "a loaf"}],
+        **changes,
+    }
+
+
+def votes(*codes: str) -> Answer:
+    """A consistent reply that flags these codes."""
+    flags = {code: code in codes for code in PLAN.codes}
+    reply = {"reasoning": f"because of {codes}", **flags}
+    return Answer(json.dumps({**reply, "grade": 0.0 if codes else 1.0, "is_correct": not codes}))
+
+
+OK = votes()
+
+
+def by_seed(scripts: dict[str, Sequence[Behaviour]]) -> Callable[[Seen], Behaviour]:
+    """For each case, the answers to seed, seed + 1, …"""
+
+    def behave(seen: Seen) -> Behaviour:
+        (answers,) = [script for name, script in scripts.items() if f"({name})" in seen.text]
+        return answers[seen.body["seed"] - SEED]
+
+    return behave
+
+
+def spec(server: ChatServer, **settings: Any) -> JudgeSpec:
+    usual = {"api_base": (server.address,), "retries": 0, "seed": SEED, "max_reasks": 0}
+    return JudgeSpec(model="hosted_vllm/scripted", **{**usual, **settings})
+
+
+def shown(asked: Asked) -> list[tuple[str | None, str, str]]:
+    return [(f.case, f.check, f.message) for f in asked.findings]
+
+
+def test_three_votes_are_asked_and_the_majority_decides(serve: Any, tmp_path: Path) -> None:
+    server = serve(
+        by_seed(
+            {
+                "fine": [OK] * 3,
+                "split": [votes("Query"), OK, votes("Query", "Tools")],
+                "doubted": [OK, votes("Hint"), OK],
+                "apart": [votes("Query"), votes("Reference"), OK],
+                "all": [votes("Distractor")] * 3,
+            }
+        )
+    )
+    names = ("fine", "split", "doubted", "apart")
+    offered = {"name": "fry", "description": "Fries a loaf."}
+    rows = [
+        *map(row, names),
+        row("all", extraneous_tool_names=["fry"], tools=[*row("x")["tools"], offered]),
+    ]
+    cases = write_rows(tmp_path / "cases.jsonl", rows)
+    asked = ask(cases, spec(server))
+    assert shown(asked) == [
+        (
+            "split",
+            "asked-query",
+            "query unrealistic or unclear (2 of 3 votes): because of ('Query',)",
+        ),
+        (
+            "apart",
+            "asked-query",
+            "query unrealistic or unclear (1 of 3 votes): because of ('Query',)",
+        ),
+        ("apart", "asked-reference", "reference wrong (1 of 3 votes): because of ('Query',)"),
+        ("all", "asked-distractor", "distractor of use (3 of 3 votes): because of ('Distractor',)"),
+    ]
+    assert [(f.file, f.line, f.certainty) for f in asked.findings] == [
+        (str(cases), line, "asked") for line in (2, 4, 4, 5)
+    ]
+    assert (asked.n_answered, asked.n_split, asked.n_void, asked.unanswered) == (5, 1, 0, ())
+    assert len(server.requests) == 5 * VOTES
+    assert {seen.body["temperature"] for seen in server.requests} == {1.0}
+    assert {seen.body["seed"] for seen in server.requests} == {SEED, SEED + 1, SEED + 2}
+
+
+def test_failed_votes_are_stated_and_cases_without_any_are_reported(
+    serve: Any, tmp_path: Path
+) -> None:
+    broken = Status(500)
+    server = serve(by_seed({"a": [votes("Tools"), broken, votes("Tools")], "b": [broken] * 3}))
+    cases = write_rows(tmp_path / "cases.jsonl", [row("a"), row("b"), row("c", tools="none")])
+    asked = ask(cases, spec(server))
+    ((case, check, message),) = shown(asked)
+    assert (case, check) == ("a", "asked-tools")
+    assert "(2 of 2 votes, 1 without a usable reply)" in message
+    assert asked.n_answered == 1
+    assert [(one.item_id, one.line, one.reason) for one in asked.unanswered] == [
+        ("b", 2, "transport"),
+        ("c", 3, "bad_input"),
+    ]
+
+
+def test_a_claim_that_the_case_does_not_make_is_no_finding(serve: Any) -> None:
+    absent = ("Distractor", "Unsolvable", "Composite", "Trap")
+    server = serve(
+        lambda seen: votes("Reference", "Achievable") if "(u)" in seen.text else votes(*absent)
+    )
+    unsolvable = row("u", split="holistic_unsolvable", unsolvable_type="tool_removal")
+    asked = ask([row("a"), unsolvable], spec(server), votes=1)
+    assert asked.findings == ()
+    assert (asked.n_answered, asked.n_void) == (2, 6)
+
+
+def test_every_claim_that_a_case_makes_can_be_refuted(serve: Any) -> None:
+    server = serve(lambda seen: votes(*PLAN.codes))
+    claims = {"composites": [{"name": "bake", "replaces": [0, 1]}], "traps": ["bake"]}
+    whole = row("a", extraneous_tool_names=["bake"], construction=claims)
+    asked = ask([whole], spec(server), votes=1)
+    expected = {f"asked-{code.lower()}" for code in PLAN.codes if code != "Unsolvable"}
+    assert {finding.check for finding in asked.findings} == expected
+    assert all("(1 of 1 vote)" in finding.message for finding in asked.findings)
+
+
+def test_every_code_has_a_check_and_every_asked_check_a_code() -> None:
+    codes = {*PLAN.codes, *STEPS.codes}
+    asked = {name for name, check in CHECKS.items() if check.certainty == "asked"}
+    assert asked == {f"asked-{code.lower()}" for code in codes}
+    assert len(codes) == 11
+
+
+def test_votes_are_those_asked_for_or_of_the_settings(serve: Any) -> None:
+    server = serve(lambda seen: OK)
+    for judge, wanted, n, temperature in [
+        (spec(server, samples=2, temperature=0.6), None, 2, 0.6),
+        (spec(server, samples=2, temperature=0.6), 4, 4, 0.6),
+        (spec(server), 1, 1, 0.0),
+        (spec(server, temperature=0.3), None, 3, 0.3),
+    ]:
+        server.forget()
+        ask([row("a")], judge, votes=wanted, cache=False)
+        assert [seen.body["temperature"] for seen in server.requests] == [temperature] * n
+    with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
+        ask([row("a")], spec(server, temperature=0))
+    server.forget()
+    ask([row("a")], f"hosted_vllm/scripted@{server.address}", cache=False)
+    assert len(server.requests) == VOTES
+
+
+def test_a_second_call_continues_the_run_and_pays_for_nothing(serve: Any, tmp_path: Path) -> None:
+    server = serve(lambda seen: votes("Query") if "(b)" in seen.text else OK)
+    cases = write_rows(tmp_path / "cases.jsonl", [row("a"), row("b")])
+    out = tmp_path / "asked"
+    first = ask(cases, spec(server), out=out, cache=False)
+    server.forget()
+    again = ask(cases, spec(server), out=out, cache=False)
+    assert server.requests == []
+    assert shown(again) == shown(first) != []
+    assert (out / "judgements.jsonl").is_file()
+
+
+def test_a_mended_case_is_asked_about_alone(serve: Any, tmp_path: Path) -> None:
+    server = serve(lambda seen: votes("Query") if "(b)" in seen.text else OK)
+    cases, out = tmp_path / "cases.jsonl", tmp_path / "asked"
+    write_rows(cases, map(row, "abc"))
+    assert len(ask(cases, spec(server), out=out, cache=False).findings) == 1
+    server.forget()
+    write_rows(cases, [row("a"), row("b", query="Bake me one loaf of rye. (mended)"), row("c")])
+    assert ask(cases, spec(server), out=out, cache=False).findings == ()
+    assert len(server.requests) == VOTES
+    assert all("(mended)" in seen.text for seen in server.requests)
+
+
+def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cases\.jsonl: can't be read"):
+        ask(tmp_path / "cases.jsonl", "hosted_vllm/scripted", cache=False)
+
+
+def test_a_budget_leaves_cases_unanswered_and_says_which(serve: Any, tmp_path: Path) -> None:
+    server = serve(lambda seen: OK)
+    cases = write_rows(tmp_path / "cases.jsonl", map(row, "abc"))
+    asked = ask(cases, spec(server, max_concurrency=1), votes=1, max_calls=2)
+    assert asked.n_answered == 2
+    assert [one.reason for one in asked.unanswered] == ["budget"]
+
+
+def test_a_model_that_wrote_part_of_a_case_is_named(serve: Any) -> None:
+    server = serve(lambda seen: OK)
+    notes: list[str] = []
+    events = Events(progress=lambda progress: None, bad_row=notes.append, note=notes.append)
+    models = ("openai/scripted", "Scripted", "other", None)
+    rows = [row(f"r{n}", construction={"model": name}) for n, name in enumerate(models)]
+    ask([*rows, row("plain", construction=5)], spec(server), votes=1, events=events)
+    (note,) = [note for note in notes if "wrote in part" in note]
+    assert note == "warning: hosted_vllm/scripted judges 2 rows of cases that it wrote in part"
+
+
+def test_what_can_not_be_asked_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--ask: expected a model"):
+        ask([row("a")], "static")
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'extends = "apb-holistic@1"\nname = "own"\nversion = 1\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(OptionError, match=r"--rubric: expected codes among Query.*got E1"):
+        ask([row("a")], "hosted_vllm/scripted", rubric=str(own))

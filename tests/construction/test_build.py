@@ -1,0 +1,179 @@
+"""From a source to cases, from cases to findings: the whole way, with hostile sources."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import InputError, OptionError
+from apbjudge.construction.build import CASES, MANIFEST, REJECTS
+from apbjudge.construction.cases import BUILT_SPLITS
+from apbjudge.construction.composition import DataSetCounts, split_of
+from apbjudge.records import Row
+
+from .worlds import TOWN
+
+EXAMPLES = TOWN.parents[1]
+
+
+def built(tmp_path: Path, source: Path = TOWN, **settings: Any) -> apbjudge.Build:
+    settings = {"split": "all", "out": tmp_path / "out", "data_root": EXAMPLES} | settings
+    return apbjudge.build(source, **settings)
+
+
+def rows(build: apbjudge.Build, name: str = CASES) -> list[dict[str, Any]]:
+    text = (build.out / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_every_split_is_built_and_the_account_adds_up(tmp_path: Path) -> None:
+    build = built(tmp_path, licence="CC0-1.0")
+    made = rows(build)
+    funnel = build.manifest["funnel"]
+    assert (funnel["entries"], funnel["seeds"], funnel["kept"]) == (9, 8, len(made))
+    assert funnel["rejected"] == {"the run did not succeed": 1}
+    assert funnel["licences"] == {"CC0-1.0": len(made)}
+    splits = Counter(split_of(Row(row, 1).to_case()) for row in made)
+    assert set(splits) == set(BUILT_SPLITS)
+    by_split = Counter[str]()
+    for of in funnel["transforms"]:
+        assert of["built"] >= of["kept"]
+        by_split[of["split"]] += of["kept"]
+    assert by_split == splits
+    rejected = Counter(row["reason"] for row in rows(build, REJECTS))
+    counted = Counter(funnel["rejected"])
+    for of in funnel["transforms"]:
+        counted.update(of["rejected"])
+    assert rejected == counted
+    assert json.loads((build.out / MANIFEST).read_bytes()) == build.manifest
+
+
+def test_built_cases_hold_what_check_asks_of_them(tmp_path: Path) -> None:
+    build = built(tmp_path)
+    report = apbjudge.check(build.out / CASES, data_root=EXAMPLES)
+    assert report.count("proven") == 0
+    assert set(report.counts) <= {"reference-quoted"}
+    assert report.cases == build.funnel.kept
+    twins = {row["id"] for row in rows(build)}
+    for row in rows(build):
+        assert row["construction"].get("twin", row["id"]) in twins
+
+
+def test_equal_seeds_give_equal_bytes_and_another_seed_others(tmp_path: Path) -> None:
+    one, same = (built(tmp_path, out=tmp_path / name) for name in ("a", "b"))
+    other = built(tmp_path, out=tmp_path / "c", seed_of_draw=5)
+    for name in (CASES, REJECTS, MANIFEST):
+        assert (one.out / name).read_bytes() == (same.out / name).read_bytes()
+    assert (one.out / CASES).read_bytes() != (other.out / CASES).read_bytes()
+
+
+def test_the_order_of_the_source_moves_no_case(tmp_path: Path) -> None:
+    lines = TOWN.read_text(encoding="utf-8").splitlines()
+    turned = tmp_path / "town.jsonl"
+    turned.write_text("\n".join(reversed(lines)), encoding="utf-8")
+    one, other = built(tmp_path, out=tmp_path / "a"), built(tmp_path, turned, out=tmp_path / "b")
+
+    def known(build: apbjudge.Build) -> set[str]:
+        kept = [
+            {**row, "construction": {**row["construction"], "source": ""}} for row in rows(build)
+        ]
+        return {json.dumps(row) for row in kept}
+
+    assert known(one) == known(other)
+
+
+def test_fewer_seeds_are_a_part_of_all(tmp_path: Path) -> None:
+    whole, part = built(tmp_path, out=tmp_path / "a"), built(tmp_path, out=tmp_path / "b", n=3)
+    assert part.funnel.seeds == 3
+    assert part.funnel.unused == 5
+    assert {row["id"] for row in rows(part)} <= {row["id"] for row in rows(whole)}
+
+
+def test_unsolvable_cases_alone_have_their_twins_beside_them(tmp_path: Path) -> None:
+    made = rows(built(tmp_path, split="holistic_unsolvable"))
+    kinds = Counter(row["split"] for row in made)
+    assert set(kinds) == {"holistic_planning", "holistic_unsolvable"}
+    for at, row in enumerate(made):
+        if twin := row["construction"].get("twin"):
+            assert twin in {earlier["id"] for earlier in made[:at]}
+
+
+def test_a_solvable_twin_is_solved_by_its_reference(tmp_path: Path) -> None:
+    """Replaying the reference, each call finds the recorded result of the same call."""
+    recorded: dict[str, str] = {}
+    for line in TOWN.read_text(encoding="utf-8").splitlines():
+        for message in json.loads(line)["messages"]:
+            for call in message.get("tool_calls", ()):
+                arguments = json.loads(call["function"]["arguments"])
+                recorded[json.dumps([call["function"]["name"], arguments], sort_keys=True)] = "ok"
+    made = {row["id"]: row for row in rows(built(tmp_path))}
+    for row in made.values():
+        for step in json.loads(row.get("ground_truth_steps_json", "[]")):
+            for call in step["tool_calls"]:
+                if row["split"] != "step_wise_tool_broken":
+                    called = [call["function"]["name"], call["function"]["arguments"]]
+                    assert json.dumps(called, sort_keys=True) in recorded
+
+
+def test_bad_entries_are_rejects_with_their_line_and_never_a_stop(tmp_path: Path) -> None:
+    source = tmp_path / "odd.jsonl"
+    good = TOWN.read_text(encoding="utf-8").splitlines()[2]
+    bad = json.loads(good) | {"id": "x", "case_id": "x", "tools": 7}
+    escaping = json.loads(good) | {"id": "y", "case_id": "y", "files": ["../../etc/passwd"]}
+    lines = [good, "{no json", json.dumps(bad), json.dumps(escaping), "[1, 2]", good]
+    source.write_text("\n".join(lines), encoding="utf-8")
+    build = built(tmp_path, source, data_root=None, split="holistic_planning")
+    assert build.funnel.seeds == 1
+    assert len(rows(build)) == 1
+    assert build.funnel.unreadable + sum(build.funnel.rejected.values()) == 5
+    places = {row["source"] for row in rows(build, REJECTS)}
+    assert {f"{source}:2", f"{source}:4"} <= places
+    assert any(":2:" in problem for problem in build.problems)
+
+
+def test_nothing_to_build_from_says_what_was_in_the_way(tmp_path: Path) -> None:
+    source = tmp_path / "none.jsonl"
+    source.write_text(TOWN.read_text(encoding="utf-8").splitlines()[8], encoding="utf-8")
+    with pytest.raises(InputError, match=r"got none: the run did not succeed \(1\)"):
+        built(tmp_path, source)
+    assert not (tmp_path / "out" / CASES).exists()
+
+
+def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    built(tmp_path, split="holistic_planning")
+    with pytest.raises(OptionError, match="holds a build; --overwrite replaces it"):
+        built(tmp_path, split="holistic_planning")
+    built(tmp_path, split="holistic_planning", overwrite=True)
+    (out / "thesis.tex").touch()
+    with pytest.raises(OptionError, match=r"got 'thesis\.tex'"):
+        built(tmp_path, split="holistic_planning", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"split": "sideways"}, "expected some of holistic_planning"),
+        ({"levels": (0, 2)}, "whole numbers from 1 to 50"),
+        ({"horizons": (4,)}, "whole numbers from 1 to 3"),
+    ],
+)
+def test_unusable_settings_are_named(tmp_path: Path, settings: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        built(tmp_path, **settings)
+
+
+# Composition --------------------------------------------------------------------------------------
+
+
+def test_lengths_fall_into_the_paper_s_ranges() -> None:
+    counts = DataSetCounts(cases=6)
+    counts.lengths.update([1, 10, 11, 20, 21])
+    assert [counts.in_range(name) for name in ("1-10", "11-20", ">20")] == [2, 2, 1]
+    assert counts.mean_length == pytest.approx(63 / 5)
+    assert DataSetCounts().mean_length is None

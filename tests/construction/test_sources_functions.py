@@ -1,0 +1,258 @@
+"""Rows with a query and tools, with reference calls or without; and arguments' types."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.construction.sources import detect
+from apbjudge.construction.sources.converting import converted
+from apbjudge.errors import InputError, OptionError
+from apbjudge.records.tools import read_tool
+
+from .sourcing import BAKERY, fates, lines, needs, only, seeds
+
+CALLS = [
+    {"name": "find_loaves", "arguments": {"kind": "rye"}},
+    {"name": "order_loaf", "arguments": {"loaf_id": "R-77", "count": 2}},
+]
+
+
+def row(name: str, calls: Any = CALLS, /, **fields: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "query": "Two loaves of rye (R-77).",
+        "tools": BAKERY,
+        "calls": calls,
+        **fields,
+    }
+
+
+def test_reference_calls_are_the_solution(tmp_path: Path) -> None:
+    seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", source="till", licence="CC0"))))
+    assert (seed.source, seed.licence, seed.repairs) == ("till", "CC0", ())
+    assert [(c.name, dict(c.arguments), c.step, c.result) for c in seed.calls] == [
+        ("find_loaves", {"kind": "rye"}, 1, None),
+        ("order_loaf", {"loaf_id": "R-77", "count": 2}, 2, None),
+    ]
+    assert [(step.source, len(step.calls)) for step in seed.run.steps] == [
+        ("user", 0),
+        ("agent", 1),
+        ("agent", 1),
+    ]
+    assert not seed.has_results
+    assert seed.used == {"find_loaves", "order_loaf"}
+
+
+@pytest.mark.parametrize("field", ["calling", "tool_calls", "answers", "ground_truth", "actions"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"api": "find_loaves", "parameters": {"kind": "rye"}},
+        {"name": "find_loaves", "kwargs": {"kind": "rye"}},
+        {"function": {"name": "find_loaves", "arguments": '{"kind": "rye"}'}},
+        {"tool_name": "find_loaves", "args": {"kind": "rye"}},
+        {"function": "find_loaves", "arguments": {"kind": "rye"}},
+    ],
+)
+def test_calls_are_read_in_any_spelling(tmp_path: Path, field: str, call: Any) -> None:
+    for value in ([call], call, json.dumps([call])):
+        path = lines(tmp_path / "x.jsonl", {**row("a"), "calls": None, field: value})
+        assert detect(path) == "functions"
+        (made,) = only(seeds(path)).calls
+        assert (made.name, made.arguments) == ("find_loaves", {"kind": "rye"})
+
+
+def test_calls_written_as_text_are_read(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", row("a", ["order_loaf('R-77', count=2)"]))
+    (made,) = only(seeds(path, source_format="functions")).calls
+    assert made.arguments == {"loaf_id": "R-77", "count": 2}
+
+
+def test_tools_and_queries_have_many_names(tmp_path: Path) -> None:
+    base = {"id": "a", "calls": CALLS}
+    rows: list[dict[str, Any]] = [
+        {**base, "question": "Rye?", "functions": BAKERY},
+        {**base, "instruction": "Rye?", "tools_json": json.dumps(BAKERY)},
+        {**base, "user_query": "Rye?", "tools": json.dumps(BAKERY)},
+        {**base, "prompt": "Rye?", "api_list": {each["name"]: each for each in BAKERY}},
+    ]
+    for each in rows:
+        assert len(only(seeds(lines(tmp_path / "x.jsonl", each))).toolset.tools) == 3
+
+
+def test_names_of_results_say_what_a_value_rests_on(tmp_path: Path) -> None:
+    calls = [
+        {"name": "find_loaves", "arguments": {"kind": "rye"}, "responses": ["API_call_0", "kind"]},
+        {"name": "find_loaves", "arguments": {"kind": "kind"}, "label": "$var_1"},
+        {"name": "order_loaf", "arguments": {"loaf_id": "API_call_0", "ribbon": "$var_1.colour"}},
+        {"name": "order_loaf", "arguments": {"loaf_id": ["API_call_0 result", "$var_1"]}},
+        {"name": "order_loaf", "arguments": {"loaf_id": "API_call_00", "ribbon": "API_call_9"}},
+    ]
+    seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", calls))))
+    assert needs(seed) == [{}, {}, {"loaf_id": 0, "ribbon": 1}, {"loaf_id": 1}, {}]
+
+
+def test_rows_that_are_no_seeds_cost_no_other(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "x.jsonl",
+        row("a"),
+        row("a", query="Other?"),
+        row("b"),
+        row("c", []),
+        row("d", query=" "),
+        row("e", [{"name": "bake", "arguments": {}}]),
+        row("f", [{"arguments": {}}]),
+        row("g", [{"name": "find_loaves", "arguments": "rye, please"}]),
+        row("h", "find rye"),
+        row("i", tools=None),
+        row("j", tools=[{"name": ""}]),
+        row("k", query=4),
+        row("l", licence=4),
+        "{",
+        "[]",
+        {**row("m", query="Or rolls?"), "id": None},
+        row("n", ["find_loaves(kind=rye)"]),
+    )
+    assert fates(path) == [
+        "a",
+        "! id",
+        "- an entry before it is the same task",
+        "- no call is made",
+        "- the query is missing",
+        "- a called tool is not offered",
+        "! calls[0]",
+        "! calls[0]",
+        "! calls",
+        "- no tools are known",
+        "! tools[0].name",
+        "! query",
+        "! licence",
+        "! line",
+        "! line",
+        "x-16",
+        "! calls[0]",
+    ]
+
+
+def test_a_file_may_be_one_array_or_one_object(tmp_path: Path) -> None:
+    rows = [row("a"), row("b", query="And rolls?")]
+    path = tmp_path / "x.json"
+    for indent in (None, 1):
+        path.write_text(json.dumps(rows, indent=indent))
+        assert fates(path) == ["a", "b"]
+        path.write_text(json.dumps(rows[0], indent=indent))
+        assert fates(path) == ["a"]
+
+
+def test_queries_have_no_solution(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "x.jsonl", row("a", None), row("b", None, query=""), row("c", None, tools=[])
+    )
+    assert detect(path) == "queries"
+    assert fates(path) == ["a", "- the query is missing", "- no tools are known"]
+    seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", None))))
+    assert (seed.calls, seed.run.steps) == ((), ())
+
+
+def test_answers_in_words_are_no_calls(tmp_path: Path) -> None:
+    assert detect(lines(tmp_path / "x.jsonl", row("a", None, answers=["rye"]))) == "queries"
+
+
+def test_unusable_sources_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.jsonl: no such file or folder"):
+        detect(tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match=r"expected tasks or runs of agents, got an empty file"):
+        fates(lines(tmp_path / "empty.jsonl"))
+    with pytest.raises(InputError, match=r"expected runs of agents, .*, got fields 'a'"):
+        fates(lines(tmp_path / "x.jsonl", {"a": 1}, {"a": 2}))
+    with pytest.raises(OptionError, match=r"--from: expected one of auto, .*, got 'nope'"):
+        fates(tmp_path, source_format="nope")
+    with pytest.raises(InputError):
+        fates(tmp_path, source_format="functions")
+    with pytest.raises(InputError, match="expected a folder of JSON files"):
+        fates(tmp_path)
+
+
+# Types -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("number", "37.5", 37.5),
+        ("float", "37.5", 37.5),
+        ("number", "12", 12),
+        ("number", "1e2", 100.0),
+        ("number", "1234567890.1234567", "1234567890.1234567"),
+        ("number", "037", "037"),
+        ("number", "nan", "nan"),
+        ("number", "１２", "１２"),
+        ("number", True, True),
+        ("integer", "12", 12),
+        ("integer", "007", "007"),
+        ("integer", "12.0", "12.0"),
+        ("integer", 12.0, 12),
+        ("integer", 12.5, 12.5),
+        ("integer", "9" * 30, "9" * 30),
+        ("boolean", "True", True),
+        ("boolean", "yes", "yes"),
+        ("boolean", 1, 1),
+        ("string", 12, "12"),
+        ("string", 12.5, "12.5"),
+        ("string", True, True),
+        ("string", None, None),
+        ("array", '["a"]', ["a"]),
+        ("array", "a, b", "a, b"),
+        ("array", '{"a": 1}', '{"a": 1}'),
+        ("object", '{"a": 1}', {"a": 1}),
+        ("object", "{a: 1}", "{a: 1}"),
+        (["integer", "null"], "4", 4),
+        (["string", "integer"], "4", "4"),
+        (None, "4", "4"),
+    ],
+)
+def test_arguments_are_converted_where_nothing_is_lost(
+    kind: Any, value: Any, expected: Any
+) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": kind} if kind else {}}}
+    tool = read_tool({"name": "t", "parameters": schema}, "t")
+    result = converted({"x": value, "y": "5"}, tool)
+    assert result == {"x": expected, "y": "5"}
+    assert type(result["x"]) is type(expected)
+
+
+def test_parts_of_arguments_are_converted_too() -> None:
+    part = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"x": {"type": "array", "items": part}}}
+    tool = read_tool({"name": "t", "parameters": schema}, "t")
+    assert converted({"x": [{"n": "4", "m": "5"}, "6"]}, tool) == {"x": [{"n": 4, "m": "5"}, "6"]}
+
+
+def test_a_conversion_is_a_repair(tmp_path: Path) -> None:
+    calls = [{"name": "pay_order", "arguments": {"order_id": "O-1", "amount": "9.5"}}]
+    seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", calls))))
+    assert seed.calls[0].arguments == {"order_id": "O-1", "amount": 9.5}
+    assert seed.run.steps[1].calls[0].arguments == seed.calls[0].arguments
+    assert seed.repairs == ("arguments converted to the schema's types",)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+_KINDS = st.sampled_from(["string", "integer", "number", "boolean", "array", "object", "null"])
+
+
+@given(_JSON, _KINDS | st.lists(_KINDS) | _JSON)
+def test_conversion_is_stable(value: Any, kind: Any) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": kind}}}
+    tool = read_tool({"name": "t", "parameters": schema}, "t")
+    once = converted({"x": value}, tool)
+    assert converted(once, tool) == once

@@ -1,0 +1,185 @@
+"""Whatever a source holds, each row leaves one entry and no row stops the others."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.construction.cases import Reject, case_row
+from apbjudge.construction.references import chain_of
+from apbjudge.construction.seeds import Seed
+from apbjudge.construction.sources import FORMATS, read_seeds
+from apbjudge.construction.sources import tau2 as reader
+from apbjudge.errors import RowError
+from apbjudge.records import Row
+
+from .sourcing import BAKERY, chat, lines
+from .worlds import context_of
+
+_ODD = st.sampled_from(
+    ["", "\0", "a\0b", "\U0001f35e", "{", "[]", '{"a": 1}', "API_call_0", "1e999", "9" * 400]
+)
+_LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | _ODD
+_VALUE = st.recursive(
+    _LEAF,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(_ODD | st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+_CALL = {"name": "find_loaves", "arguments": {"kind": "rye"}}
+_GOOD: dict[str, dict[str, Any]] = {
+    "trajectories": chat("good", "Rye?", ("find_loaves", {"kind": "rye"}, "R-77")),
+    "functions": {"id": "good", "query": "Rye?", "tools": BAKERY, "calls": [_CALL]},
+    "queries": {"id": "good", "query": "Rye?", "tools": BAKERY},
+    "bfcl": {
+        "id": "good",
+        "question": [[{"role": "user", "content": "Rye?"}]],
+        "involved_classes": ["Shop"],
+    },
+    "tau2": {
+        "id": "good",
+        "user_scenario": {"instructions": "Buy rye."},
+        "evaluation_criteria": {"actions": [_CALL]},
+        "tools": BAKERY,
+    },
+}
+_FIELDS = sorted(
+    {name for row in _GOOD.values() for name in row}
+    | set("files licence source plan category system_prompt responses ground_truth ticket".split())
+    | set("initial_state excluded_function missed_function success reward case_id".split())
+)
+
+
+@pytest.fixture(autouse=True)
+def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "is_installed", lambda: False)
+
+
+def source(folder: str | Path, name: str, *rows: Any) -> Path:
+    path = Path(folder) / "x.jsonl"
+    lines(
+        Path(folder) / "possible_answer" / "x.jsonl",
+        {"id": "good", "ground_truth": [["find_loaves('rye')"]]},
+    )
+    lines(Path(folder) / "multi_turn_func_doc" / "shop.json", *BAKERY)
+    return lines(path, *rows, _GOOD[name])
+
+
+def changed(value: Any, places: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Every place in a JSON value, as its holder and key."""
+    members = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    for key, part in members:
+        places.append((value, key))
+        if isinstance(part, dict | list):
+            changed(part, places)
+    return iter(places)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+def test_a_row_with_any_value_anywhere_costs_no_other(name: str, data: st.DataObject) -> None:
+    row = json.loads(json.dumps(_GOOD[name])) | {"id": "bad"}
+    for _ in range(data.draw(st.integers(1, 3))):
+        holder, key = data.draw(st.sampled_from(list(changed(row, []))))
+        if data.draw(st.booleans()):
+            holder, key = row, data.draw(st.sampled_from(_FIELDS))
+        holder[key] = data.draw(_VALUE)
+    with TemporaryDirectory() as folder:
+        entries = list(read_seeds(source(folder, name, row), source_format=name, any_outcome=True))
+    assert [entry.line for entry in entries] == [1, 2]
+    assert isinstance(entries[1].content, Seed | Reject)  # or the same task as the first
+    for entry in entries:
+        if isinstance(entry.content, Seed):
+            _check_usable(entry.content)
+        else:
+            assert isinstance(entry.content, RowError | Reject)
+
+
+def _check_usable(seed: Seed) -> None:
+    """A case is made of the seed that can be written and read again."""
+    row = case_row(
+        seed,
+        context_of(seed),
+        split="holistic_planning",
+        transform="t",
+        tools=seed.toolset.tools,
+        chain=chain_of(seed),
+    )
+    item = Row(orjson.loads(orjson.dumps(row)), 1).to_case()
+    assert item.tools is not None
+    assert {call.name for call in seed.calls} <= item.tools.names
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": "bad", "query": "\\ud800"}',
+        '{"id": "bad", "query": "\\u0000"}',
+        '{"id": 1' + "0" * 400 + "}",
+        '{"id": NaN}',
+        '{"id": "bad", "tools": ' + "[" * 900 + "]" * 900 + "}",
+        '{"id": "bad", "calls": ' + '{"a":' * 300 + "1" + "}" * 300 + "}",
+        '{"id": "bad", "messages": [{"role": "assistant", "tool_calls": [{"id": "c", "function": '
+        '{"name": "find_loaves", "arguments": '
+        + json.dumps('{"a":' * 900 + "1" + "}" * 900)
+        + "}}]}]}",
+        '"text"',
+        "[[[]]]",
+        "null",
+        "{",
+        "\x00\x01",
+    ],
+)
+def test_lines_of_any_kind_cost_no_other(tmp_path: Path, name: str, text: str) -> None:
+    path = source(tmp_path, name, {"id": "first"}, text)
+    first, second, third = read_seeds(path, source_format=name, any_outcome=True)
+    assert isinstance(first.content, RowError | Reject)
+    assert isinstance(second.content, RowError | Reject)
+    assert isinstance(third.content, Seed)
+    assert third.content.seed_id == "good"
+
+
+@pytest.mark.parametrize("name", ["trajectories", "functions"])
+def test_results_and_arguments_may_be_deep(tmp_path: Path, name: str) -> None:
+    deep: Any = "R-77"
+    for _ in range(150):
+        deep = {"in": [deep]} if name == "functions" else [deep]
+    row = (
+        {
+            **_GOOD[name],
+            "id": "deep",
+            "calls": [{"name": "find_loaves", "arguments": {"kind": deep}}],
+        }
+        if name == "functions"
+        else chat("deep", "Rye?", ("find_loaves", {"kind": deep}, "[" * 900 + "]" * 900))
+    )
+    first, _ = read_seeds(source(tmp_path, name, row), source_format=name)
+    assert isinstance(first.content, RowError if name == "functions" else Seed)
+
+
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    def peak(n: int) -> int:
+        rows = (
+            {**_GOOD["functions"], "id": str(i), "query": f"Rye {i}? " + "x" * 10_000}
+            for i in range(n)
+        )
+        path = lines(tmp_path / f"{n}.jsonl", *rows)
+        tracemalloc.start()
+        assert sum(isinstance(entry.content, Seed) for entry in read_seeds(path)) == n
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(10)
+    assert peak(800) < peak(200) + 1_000_000  # the rows themselves grow by 6 MB

@@ -1,0 +1,293 @@
+"""Tasks of τ², with and without a package that can replay them; the package here is invented."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from apbjudge.construction.seeds import Seed
+from apbjudge.construction.sources import detect, read_seeds
+from apbjudge.construction.sources import tau2 as reader
+from apbjudge.construction.sources.replaying import Replay, is_installed, replay
+
+from .sourcing import BAKERY, fates, needs, only, seeds
+
+FIND = {"name": "find_loaves", "arguments": {"kind": "rye"}}
+ORDER = {"name": "order_loaf", "arguments": {"loaf_id": "R-77", "count": 2}}
+WANT = {
+    "domain": "bakery",
+    "reason_for_call": "You want two loaves.",
+    "known_info": "They should be rye.",
+    "task_instructions": "Be brief.",
+    "unknown_info": "The price.",
+}
+
+_PACKAGE = {
+    "__init__.py": "",
+    "data_model/__init__.py": "",
+    "data_model/message.py": """
+        from dataclasses import dataclass
+
+        @dataclass
+        class ToolCall:
+            id: str
+            name: str
+            arguments: dict
+            requestor: str = "assistant"
+    """,
+    "data_model/tasks.py": """
+        from types import SimpleNamespace
+
+        class InitialState:
+            @staticmethod
+            def model_validate(value):
+                actions = value.get("initialization_actions") or ()
+                actions = [SimpleNamespace(**each) for each in actions]
+                data = value.get("initialization_data")
+                return SimpleNamespace(initialization_data=data, initialization_actions=actions)
+    """,
+    "domains/__init__.py": "",
+    "domains/bakery/__init__.py": "",
+    "domains/bakery/environment.py": """
+        import json, os, signal, sys
+        from pathlib import Path
+        from types import SimpleNamespace
+
+        print("baking")
+
+        def describe():
+            facts = {"environ": sorted(os.environ), "folder": os.listdir(), "name": __name__}
+            facts["is_timed"] = signal.getitimer(signal.ITIMER_REAL)[0] > 0
+            facts["modules"] = sorted(name for name in sys.modules if name.startswith("apbjudge"))
+            try:
+                Path("loaf").write_text("rye")
+            except OSError as error:
+                facts["error"] = error.strerror
+            return facts
+
+        class World:
+            def __init__(self):
+                self.stock = ["R-77"]
+
+            def get_policy(self):
+                return "Sell bread."
+
+            def get_tools(self):
+                names = ("find_loaves", "order_loaf", "describe", "stop", "tell")
+                return [SimpleNamespace(openai_schema={"name": name}) for name in names]
+
+            def set_state(self, data, actions, messages):
+                for action in actions:
+                    getattr(self, action.func_name)(**action.arguments)
+
+            def sell_out(self):
+                self.stock = []
+
+            def get_response(self, call):
+                print("called")
+                name, error = call.name, False
+                if name == "stop":
+                    os.kill(os.getpid(), signal.SIGALRM)
+                elif name == "tell":
+                    content = "x" * call.arguments["n"]
+                elif name == "describe":
+                    content = json.dumps(describe())
+                elif name == "find_loaves":
+                    content = json.dumps(self.stock)
+                elif name == "order_loaf" and self.stock:
+                    content = f"{call.requestor} ordered {self.stock.pop()}"
+                else:
+                    content, error = "Sold out", True
+                return SimpleNamespace(content=content, error=error)
+
+        get_environment = World
+    """,
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "installed"
+    for name, text in _PACKAGE.items():
+        path = root / "tau2" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+    monkeypatch.syspath_prepend(root)
+    return root
+
+
+@pytest.fixture
+def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "is_installed", lambda: False)
+
+
+def task(name: str, *actions: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "user_scenario": {"persona": None, "instructions": WANT},
+        "initial_state": None,
+        "evaluation_criteria": {"actions": list(actions)},
+        **fields,
+    }
+
+
+def tasks(folder: Path, *listed: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "tasks.json"
+    path.write_text(json.dumps(listed, indent=1))
+    return path
+
+
+@pytest.mark.usefixtures("no_package")
+def test_without_the_package_there_are_calls_but_no_results(tmp_path: Path) -> None:
+    touch = {"name": "touch_screen", "arguments": {}, "requestor": "user"}
+    path = tasks(tmp_path, task("a", FIND, touch, ORDER, license="MIT"))
+    assert detect(path) == detect(tmp_path) == "tau2"
+    assert fates(path) == ["- no tools are known"]
+    seed = only(seeds(tmp_path, tools=BAKERY))
+    assert seed.run.query == "You want two loaves.\n\nThey should be rye.\n\nBe brief."
+    assert [(call.name, call.step, call.result) for call in seed.calls] == [
+        ("find_loaves", 1, None),
+        ("order_loaf", 3, None),
+    ]
+    assert [step.source for step in seed.run.steps] == ["user", "agent", "user", "agent"]
+    assert (seed.licence, seed.source) == ("MIT", "tasks")
+
+
+@pytest.mark.usefixtures("no_package")
+def test_tasks_that_are_no_seeds_cost_no_other(tmp_path: Path) -> None:
+    path = tasks(
+        tmp_path,
+        task("a"),
+        task("b", {**FIND, "requestor": "user"}),
+        task("c", FIND, initial_state={"message_history": [{"role": "user", "content": "Hi"}]}),
+        task("d", {"name": "find_loaves", "arguments": 4}),
+        task("e", {**FIND, "requestor": "baker"}),
+        task("f", {"arguments": {}}),
+        task("g", FIND, user_scenario={"instructions": 4}),
+        task("h", FIND, user_scenario={}, ticket="A ticket"),
+        task("i", FIND, user_scenario={"instructions": "Say rye."}),
+        task("j", FIND, evaluation_criteria=None),
+        task("k", FIND, user_scenario={}),
+        4,
+    )
+    assert fates(path, tools=BAKERY) == [
+        "- no call is made",
+        "- no call is made",
+        "- the task begins in the middle of a conversation",
+        "! evaluation_criteria.actions.0.arguments",
+        "! evaluation_criteria.actions.0.requestor",
+        "! evaluation_criteria.actions.0.name",
+        "! user_scenario.instructions",
+        "h",
+        "i",
+        "- no call is made",
+        "- the query is missing",
+        "! line",
+    ]
+
+
+@pytest.mark.usefixtures("package")
+def test_actions_are_replayed_in_a_world_of_their_own(tmp_path: Path) -> None:
+    empty = {"initialization_actions": [{"func_name": "sell_out", "arguments": {}}]}
+    other = {"instructions": {**WANT, "known_info": "Any kind."}}
+    path = tasks(
+        tmp_path,
+        task("a", FIND, ORDER),
+        task("b", {**ORDER, "requestor": "user"}, FIND),
+        4,
+        task("c", FIND, ORDER, initial_state=empty, user_scenario=other),
+        task("d", ORDER, initial_state=empty),
+    )
+    assert fates(path) == ["a", "b", "! line", "c", "- no call succeeded"]
+    found = {entry.line: entry.content for entry in read_seeds(path)}
+    first, second, third = (each for each in found.values() if isinstance(each, Seed))
+    assert "tau2" not in sys.modules
+    assert first.run.system_prompt == "Sell bread."
+    assert {tool.name for tool in first.toolset.tools} >= {"find_loaves", "order_loaf"}
+    assert [call.result for call in first.calls] == ['["R-77"]', "assistant ordered R-77"]
+    assert needs(first) == [{}, {"loaf_id": 0}]
+    assert second.run.steps[1].observations[0].content == "user ordered R-77"
+    assert [call.result for call in second.calls] == ["[]"]
+    assert [call.name for call in third.calls] == ["find_loaves"]
+    assert third.repairs == ("failed calls left out",)
+    given = [each for each in BAKERY if each["name"] != "pay_order"]
+    assert len(seeds(tasks(tmp_path, task("a", FIND)), tools=given)[0].toolset.tools) == 2
+
+
+@pytest.mark.usefixtures("package")
+def test_more_tasks_than_a_child_takes_are_all_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "BATCH", 2)
+    instructions = [{"instructions": {**WANT, "reason_for_call": f"Loaf {i}"}} for i in range(5)]
+    path = tasks(
+        tmp_path, *(task(str(i), FIND, user_scenario=each) for i, each in enumerate(instructions))
+    )
+    assert fates(path) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.usefixtures("package")
+def test_a_child_knows_nothing_of_us() -> None:
+    _, (replayed,) = replay("bakery", [_wanted({"name": "describe", "arguments": {}})])
+    ((text, is_error),) = replayed.results
+    facts = json.loads(text)
+    assert not is_error
+    assert not any("KEY" in name or name == "HOME" for name in facts["environ"])
+    assert facts["folder"] == facts["modules"] == []
+    assert facts["is_timed"] is True
+    assert facts["error"] == "File too large"
+
+
+@pytest.mark.usefixtures("package")
+def test_a_task_that_ends_the_process_costs_no_other() -> None:
+    stop = {"name": "stop", "arguments": {}}
+    wanted = [_wanted(*actions) for actions in ((FIND,), (FIND, stop), (stop,), (FIND,))]
+    world, replays = replay("bakery", wanted)
+    assert world is not None
+    found = Replay((('["R-77"]', False),))
+    stopped = Replay(fault="it took too long or ended the process")
+    assert replays == [found, stopped, stopped, found]
+
+
+@pytest.mark.usefixtures("package")
+def test_faults_of_a_replay_are_named(tmp_path: Path) -> None:
+    private = {"initialization_actions": [{"func_name": "__init__", "arguments": {}}]}
+    long = {"name": "tell", "arguments": {"n": 300_000}}
+    path = tasks(tmp_path, task("a", FIND, initial_state=private), task("b", long))
+    entries = list(read_seeds(path))
+    details = [getattr(entry.content, "detail", "") for entry in entries]
+    assert details == [
+        "a: ValueError: no action of the world: __init__",
+        "b: ValueError: a result of more than 262144 characters",
+    ]
+
+
+@pytest.mark.usefixtures("package")
+def test_a_domain_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
+    for domain in ("smithy", "no.such", "../bakery"):
+        wanted = {"instructions": {**WANT, "domain": domain}}
+        path = tasks(tmp_path, task("a", FIND, user_scenario=wanted))
+        assert only(seeds(path, tools=BAKERY)).calls[0].result is None
+    assert replay("smithy", [_wanted(FIND)]) == (None, [])
+    assert replay("bakery", [_wanted(FIND)], seconds=0) == (None, [])
+
+
+def test_another_package_of_that_name_is_not_the_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tau2").mkdir()
+    (tmp_path / "tau2" / "__init__.py").write_text("raise RuntimeError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not is_installed()
+    (tmp_path / "tau2" / "domains").mkdir()
+    assert is_installed()
+
+
+def _wanted(*actions: dict[str, Any]) -> dict[str, Any]:
+    return {"initial_state": None, "actions": actions}

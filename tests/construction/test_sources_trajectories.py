@@ -1,0 +1,302 @@
+"""Logs of agents as sources: which runs are taken, and what their values rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.construction.sources import read_seeds
+from apbjudge.construction.sources.evidence import Result, holds, normal
+from apbjudge.errors import InputError
+from apbjudge.trajectories.outcomes import Outcomes
+
+from .sourcing import BAKERY, chat, fates, lines, needs, only, seeds
+from .worlds import TOWN
+
+ASK = "Two loaves of rye, please, and pay 9.50 for them."
+FIND = ("find_loaves", {"kind": "rye"}, {"loaves": [{"id": "R-77"}, {"id": "R-78"}]})
+ORDER = ("order_loaf", {"loaf_id": "R-77", "count": 2}, "order O-1204 taken")
+PAY = ("pay_order", {"order_id": "O-1204", "amount": 9.5}, {"paid": True})
+
+
+def test_a_run_that_succeeded_is_a_seed(tmp_path: Path) -> None:
+    path = lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, ORDER, PAY, license="CC0"))
+    seed = only(seeds(path, licence="MIT", source="bakery"))
+    assert (seed.seed_id, seed.source, seed.licence, seed.repairs) == ("a", "bakery", "CC0", ())
+    assert [(call.name, call.step) for call in seed.calls] == [
+        ("find_loaves", 1),
+        ("order_loaf", 2),
+        ("pay_order", 3),
+    ]
+    assert needs(seed) == [{}, {"loaf_id": 0}, {"order_id": 1}]
+    assert seed.calls[1].result == "order O-1204 taken"
+    assert seed.has_results
+    assert seed.run.query == ASK
+    (entry,) = read_seeds(path)
+    assert (entry.file, entry.line) == (str(path), 1)
+    assert entry.content != seed  # source and licence come from the options
+
+
+def test_only_runs_that_are_known_to_have_succeeded_are_taken(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "till.jsonl",
+        chat("a", ASK, FIND, case_id="1", success=False),
+        chat("b", ASK, FIND, case_id="1", success=None),
+        chat("c", ASK, ("find_loaves", {"kind": "rye"}, "Error: closed"), case_id="1"),
+        chat("d", ASK, FIND, case_id="1"),
+        chat("e", ASK, FIND, ORDER, case_id="1"),
+        chat("f", "Rolls?", FIND, case_id="2", reward=0.5, success=None),
+    )
+    assert fates(path) == [
+        "- the run did not succeed",
+        "- the outcome is not known",
+        "- no call succeeded",
+        "d",
+        "- another run of this task was taken",
+        "- the run did not succeed",
+    ]
+    taken = "- another run of this task was taken"
+    assert fates(path, any_outcome=True) == ["a", taken, taken, taken, taken, "f"]
+    outcomes = lines(tmp_path / "outcomes.jsonl", {"id": "b", "success": True})
+    assert fates(path, outcomes=Outcomes(outcomes))[:4] == [
+        "- the run did not succeed",
+        "b",
+        taken,
+        taken,
+    ]
+
+
+def test_runs_without_what_a_case_needs_are_rejected(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "till.jsonl",
+        chat("a", ASK),
+        chat("b", FIND),
+        chat("c", ASK, ("bake", {}, "done")),
+        chat("d", ASK, FIND, tools=None),
+        chat("e", ASK, ("find_loaves", ["rye"], "found")),
+        chat("f", ASK, FIND, tools=[{"parameters": {}}]),
+        chat("g", ASK, FIND, id="g", files=["../till.png"]),
+        '{"id": "h", "messages": 4}',
+    )
+    assert fates(path) == [
+        "- no call is made",
+        "- the query is missing",
+        "- a called tool is not offered",
+        "- no tools are known",
+        "- the arguments of a call can't be read",
+        "! tools[0].name",
+        "! files[0].path",
+        "! messages",
+    ]
+    tools = tmp_path / "tools.json"
+    tools.write_bytes(orjson.dumps(BAKERY))
+    assert fates(path, tools=tools)[3] == "d"
+    assert fates(path, tools=BAKERY)[3] == "d"
+    tools.write_text("{")
+    with pytest.raises(InputError, match=r"tools\.json: expected a JSON list of tools"):
+        read_seeds(path, tools=tools)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_failed"),
+    [
+        ("Error: no such loaf", True),
+        ("error", True),
+        ('{"error": "no such loaf"}', True),
+        ("{'error': 'no such loaf'}", True),
+        ('{"error": null, "loaf": "R-7"}', False),
+        ('{"error": "", "loaf": "R-7"}', False),
+        ("Errors are rare: one loaf", False),
+        ('{"loaf": "error"}', False),
+        ("", False),
+    ],
+)
+def test_calls_that_failed_are_left_out(tmp_path: Path, result: str, is_failed: bool) -> None:
+    tried = ("order_loaf", {"loaf_id": "R-7", "count": 2}, result)
+    seed = only(seeds(lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, tried, ORDER))))
+    assert len(seed.calls) == 2 + (not is_failed)
+    assert seed.repairs == (("failed calls left out",) if is_failed else ())
+    assert seed.calls[-1].step == 3
+    assert needs(seed)[-1] == {"loaf_id": 0}
+
+
+def test_calls_of_one_message_have_their_own_results(tmp_path: Path) -> None:
+    run = chat("a", ASK, FIND)
+    call = {"type": "function", "function": {"name": "find_loaves", "arguments": '{"kind": "rye"}'}}
+    run["messages"][1]["tool_calls"] = [{**call, "id": "x"}, {**call, "id": "y"}]
+    run["messages"][2:] = [
+        {"role": "tool", "tool_call_id": "y", "content": "second"},
+        {"role": "tool", "tool_call_id": "x", "content": "first"},
+    ]
+    seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
+    assert [(c.step, c.result) for c in seed.calls] == [(1, "first"), (1, "second")]
+    for message, name in zip(
+        run["messages"][1]["tool_calls"], ("find_loaves", "pay_order"), strict=True
+    ):
+        message["function"] = {**call["function"], "name": name}
+        del message["id"]
+    run["messages"][2:] = [
+        {"role": "tool", "name": "pay_order", "content": "paid"},
+        {"role": "tool", "name": "find_loaves", "content": "found"},
+    ]
+    seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
+    assert [(c.name, c.result) for c in seed.calls] == [
+        ("find_loaves", "found"),
+        ("pay_order", "paid"),
+    ]
+
+
+def test_turns_of_the_user_are_joined_where_calls_pass_what_they_state(tmp_path: Path) -> None:
+    later = ("Yes, the rye one.", "Thank you!")
+    run = chat("a", "Hello!", later[0], FIND, "Go on.", ORDER, later[1])
+    seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
+    assert seed.run.query == "Hello!\n\nYes, the rye one.\n\nGo on."
+    assert seed.repairs == ("the user's turns joined",)
+    assert seed.run.steps[0].text == "Hello!"
+    for more in ("Please.", "Yes, rye."):
+        run = chat("a", "A rye loaf!", more, FIND)
+        seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
+        assert (seed.run.query, seed.repairs) == ("A rye loaf!", ())
+
+
+def rests_on(tmp_path: Path, query: str, *calls: Any, **fields: Any) -> list[dict[str, int]]:
+    tools = [{"name": name} for name in {call[0] for call in calls}]
+    run = chat("a", query, *calls, **{"tools": tools, **fields})
+    return needs(only(seeds(lines(tmp_path / "till.jsonl", run))))
+
+
+def test_a_value_rests_on_the_last_result_that_states_it(tmp_path: Path) -> None:
+    calls = (("see", {}, {"id": "R-77"}), ("see", {}, "R-77 and R-78"), ("see", {}, "R-78"))
+    assert rests_on(tmp_path, "Go", *calls, ("take", {"id": "R-77"}, "ok"))[-1] == {"id": 1}
+    assert rests_on(tmp_path, "Go", *calls, ("take", {"id": "R-7"}, "ok"))[-1] == {}
+    assert rests_on(tmp_path, "Take r-77", *calls, ("take", {"id": "R-77"}, "ok"))[-1] == {}
+    keys = (("see", {}, {"R-90": {}}), ("take", {"id": "R-90"}, "ok"))
+    assert rests_on(tmp_path, "Go", *keys)[-1] == {"id": 0}
+
+
+def test_what_the_user_says_later_was_not_known_before(tmp_path: Path) -> None:
+    see, take = ("find_loaves", {}, {"id": "R-77"}), ("order_loaf", {"loaf_id": "R-77"}, "ok")
+    seed = only(seeds(lines(tmp_path / "till.jsonl", chat("a", "Go", see, take, "R-77?", take))))
+    assert needs(seed) == [{}, {"loaf_id": 0}, {}]
+
+
+def test_the_latest_of_several_parts_counts(tmp_path: Path) -> None:
+    calls = (("see", {}, "R-77"), ("see", {}, "R-78"), ("take", {"ids": ["R-77", "R-78"]}, "ok"))
+    assert rests_on(tmp_path, "Go", *calls)[-1] == {"ids": 1}
+
+
+def test_a_part_of_a_value_may_rest_on_a_result(tmp_path: Path) -> None:
+    value = {"loaves": [{"id": "R-77", "slices": 12}], "kind": "rye"}
+    calls = (("see", {}, {"id": "R-77"}), ("take", {"what": value, "ribbon": "red"}, "ok"))
+    assert rests_on(tmp_path, "rye in 12 slices, red ribbon", *calls)[-1] == {"what": 0}
+
+
+def test_what_is_known_otherwise_rests_on_no_result(tmp_path: Path) -> None:
+    see = ("see", {}, {"kind": "spelt", "count": 3, "day": "2026-03-02"})
+    take = ("take", {"kind": "spelt"}, "ok")
+    assert rests_on(tmp_path, "Go", see, take)[-1] == {"kind": 0}
+    messages = chat("", "Go", see, take)["messages"]
+    spelt = {"role": "system", "content": "Spelt is sold on Fridays."}
+    assert rests_on(tmp_path, "Go", see, take, messages=[spelt, *messages])[-1] == {}
+    listed = {"type": "object", "properties": {"kind": {"enum": ["rye", "spelt"]}}}
+    tools = [{"name": "see"}, {"name": "take", "parameters": listed}]
+    assert rests_on(tmp_path, "Go", see, take, tools=tools)[-1] == {}
+    # One digit is anywhere by chance.
+    assert rests_on(tmp_path, "Go", see, ("take", {"count": 3}, "ok"))[-1] == {}
+    # A date that was passed before any result had it is the agent's own spelling of a date.
+    ask = ("ask", {"day": "2026-03-02"}, "open")
+    assert rests_on(tmp_path, "March 2nd", ask, see, ask)[-1] == {}
+    assert rests_on(tmp_path, "March 2nd", see, ask)[-1] == {"day": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "leaf", "is_stated"),
+    [
+        ("pay $1,250.00 now", 1250, True),
+        ("pay 1250 now", 1250.0, True),
+        ("pay 1250.75 now", 1250, False),
+        ("pay 37.5.", 37.5, True),
+        ("pay 137.5", 37.5, False),
+        ("on 2026-03-14", 14, False),
+        ("on 2026-03-14", "2026-03-14", True),
+        ("Loaf  R-77!", "loaf r-77", True),
+        ("R-778", "R-77", False),
+        ("say (rye)", "rye", True),
+        ("rye_bread", "rye", False),
+        ("20.5 and 5.20", 20, False),
+    ],
+)
+def test_a_text_states_whole_words_and_numbers(text: str, leaf: Any, is_stated: bool) -> None:
+    assert holds(normal(text), leaf) is is_stated
+    assert Result(text).states(leaf) is is_stated
+
+
+def test_a_number_in_json_is_a_value_of_its_own() -> None:
+    assert Result('{"n": 14, "t": "20 loaves"}').states(14)
+    assert not Result('{"n": 15, "t": "20 loaves"}').states(20)
+    assert Result('{"n": 15, "t": "20 loaves"}').states("20 loaves")
+
+
+_WORDS = st.text(st.characters(exclude_characters=",."))
+
+
+@given(_WORDS.filter(str.strip), _WORDS, _WORDS)
+def test_a_text_between_blanks_is_stated(leaf: str, before: str, after: str) -> None:
+    assert holds(normal(f"{before}\n{leaf}\n{after}"), leaf)
+    assert Result(f"{before}\n{leaf}\n{after}").states(leaf)
+
+
+def test_runs_that_broke_off_are_rejected(tmp_path: Path) -> None:
+    messages = chat("", ASK, FIND)["messages"]
+    run = {"task_id": 1, "reward": 1, "traj": messages, "info": {"error": "the oven is out"}}
+    assert fates(lines(tmp_path / "till.jsonl", run), tools=BAKERY) == ["- the run broke off"]
+
+
+def test_what_no_case_could_hold_is_an_entry(tmp_path: Path) -> None:
+    path = lines(tmp_path / "till\udcff.jsonl", chat("a", ASK, FIND))
+    assert fates(path) == ["! id"]
+
+
+def test_files_and_words_about_the_task_are_read(tmp_path: Path) -> None:
+    fields = {
+        "files": [{"type": "image", "path": "pictures/loaf.png"}, "list.txt"],
+        "category": "Food",
+        "plan": "Look, order, pay.",
+    }
+    seed = only(seeds(lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, **fields))))
+    assert [(file.type, file.path) for file in seed.files] == [
+        ("image", "pictures/loaf.png"),
+        ("file", "list.txt"),
+    ]
+    assert (seed.category, seed.plan, seed.source) == ("Food", "Look, order, pay.", "till")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/etc/hosts", "../a.png", "a/../../b", "C:\\a.png", "..\\a", "\\\\host\\a", "a\0b", ""),
+        *("http://example.org/a.png", "file:a.png", "data:image/png;base64,AA"),
+    ],
+)
+def test_files_lie_inside_the_data_folder(tmp_path: Path, path: str) -> None:
+    log = lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, files=[path]))
+    assert fates(log) == ["! files[0].path"]
+
+
+def test_a_folder_of_runs_names_the_file(tmp_path: Path) -> None:
+    lines(tmp_path / "runs" / "1.json", chat("a", ASK, FIND))
+    lines(tmp_path / "runs" / "2.json", "{")
+    first, second = read_seeds(tmp_path / "runs")
+    assert (first.file, first.line) == (str(tmp_path / "runs" / "1.json"), 1)
+    assert (second.file, second.line) == (str(tmp_path / "runs"), 2)
+
+
+def test_the_town_is_read() -> None:
+    found = fates(TOWN)
+    assert found[-1] == "- the run did not succeed"
+    assert found[:-1] == [f"town-0{i}" for i in range(1, 9)]

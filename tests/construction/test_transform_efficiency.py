@@ -1,0 +1,266 @@
+"""Costs, composites and traps: the cheapest way takes a composite and no trap."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.construction.cases import Reject, Row
+from apbjudge.construction.references import chain_of
+from apbjudge.construction.seeds import Seed
+from apbjudge.construction.transforms.efficiency import efficiency
+from apbjudge.records import Construction, Tool
+from apbjudge.records import Row as CaseRow
+
+from .worlds import CROSSING, FERRY, Call, context_of, seed_of, tool
+
+BAKERY = (
+    tool("list_breads", "Lists the breads of a bakery.", bakery="string"),
+    tool("slice_loaf", "Slices a loaf.", loaf="string"),
+)
+TOWN = seed_of(name="bakery", tools=BAKERY)
+
+
+def made(seed: Seed, *others: Seed, number: int = 7) -> Row | Reject:
+    context = context_of(seed, *others, seed=number)
+    (row,) = efficiency(seed, context)
+    (again,) = efficiency(seed, context)
+    if not isinstance(row, Reject):
+        assert orjson.dumps(row) == orjson.dumps(again)
+    return row
+
+
+def parts_of(row: Row | Reject) -> tuple[Construction, dict[str, Tool], list[str]]:
+    """How a row was built, its tools by name and the calls of its reference."""
+    assert not isinstance(row, Reject), row.reason
+    item = CaseRow(row, 1, parsed=True).to_case()
+    assert (item.split, item.form) == (None, "plan")
+    assert item.construction is not None
+    assert item.tools is not None
+    assert item.tools.has_costs
+    assert len(item.tools.by_name) == len(item.tools.tools)
+    assert item.reference is not None
+    calls = [call.name for call in item.reference.calls]
+    return item.construction, dict(item.tools.by_name), calls
+
+
+def costs(tools: dict[str, Tool]) -> dict[str, int]:
+    assert all(tool.cost is not None and tool.cost == int(tool.cost) for tool in tools.values())
+    return {name: int(tool.cost or 0) for name, tool in tools.items()}
+
+
+def ways(calls: list[str], covers: dict[str, list[tuple[int, ...]]]) -> list[tuple[str, ...]]:
+    """Every way to do the calls in order, each by the tools that do one or several of them."""
+    doing: dict[int, list[tuple[str, int]]] = {}
+    for name, spans in covers.items():
+        for span in spans:
+            doing.setdefault(span[0], []).append((name, len(span)))
+    found: list[tuple[str, ...]] = []
+
+    def go(at: int, way: tuple[str, ...]) -> None:
+        if at == len(calls):
+            found.append(way)
+            return
+        for name, n in doing.get(at, ()):
+            go(at + n, (*way, name))
+
+    go(0, ())
+    return found
+
+
+CHAINS = st.lists(st.sampled_from(range(6)), min_size=4, max_size=7)
+NAMES = (
+    "find_sailings",
+    "check_space",
+    "book_crossing",
+    "pay_crossing",
+    "get_tides",
+    "report_loss",
+)
+
+
+@given(CHAINS, st.booleans(), st.booleans(), st.integers(0, 2**32))
+def test_the_cheapest_way_takes_a_composite_and_no_trap(
+    chain: list[int], linked: bool, has_pool: bool, number: int
+) -> None:
+    arguments = {"origin": "Vik", "thing": "hat"}
+    calls: list[Call] = [(NAMES[i], arguments, {"ok": at}) for at, i in enumerate(chain)]
+    needs = {at: {"origin": at - 1} for at in range(1, len(chain))} if linked else {}
+    seed = seed_of(*calls, needs=needs)
+    row = made(seed, *([TOWN] if has_pool else []), number=number)
+    if isinstance(row, Reject):
+        assert row.reason == "too few runs of calls can be merged"
+        runs = {tuple(chain[at : at + n]) for n in (2, 3) for at in range(len(chain) - n + 1)}
+        assert len([run for run in runs if len({*run}) == len(run)]) < 3
+        return
+    construction, tools, reference = parts_of(row)
+    cost = costs(tools)
+    composites, traps = construction.composites, construction.traps
+    new = {composite.name for composite in composites} | {*traps}
+    assert reference == [NAMES[i] for i in chain]
+    assert tools.keys() - new == {each["name"] for each in FERRY}
+    assert 3 <= len(composites) <= 6
+    assert 2 <= len(traps) <= 4
+    assert len(new) == len(composites) + len(traps)
+    assert all(1 <= cost[name] <= 5 for name in tools.keys() - new)
+    assert all(value >= 1 for value in cost.values())
+    for composite in composites:
+        span = composite.replaces
+        assert span == tuple(range(span[0], span[-1] + 1))
+        assert 2 <= len(span) <= 3
+        assert len(span) < len(reference)
+        assert cost[composite.name] <= sum(cost[reference[at]] for at in span) - 1
+        assert composite.name.split("_and_") == [reference[at] for at in span]
+    assert len({composite.replaces for composite in composites}) == len(composites)
+    # Traps by what their descriptions say that they do: one call, or nothing of the task.
+    covers: dict[str, list[tuple[int, ...]]] = {name: [] for name in tools}
+    for at, name in enumerate(reference):
+        covers[name].append((at,))
+    for composite in composites:
+        covers[composite.name].append(composite.replaces)
+    for trap in traps:
+        for name in set(reference):
+            if tools[name].description.rstrip(".").lower() in tools[trap].description.lower():
+                assert cost[trap] > cost[name]
+                covers[trap] += [(at,) for at, other in enumerate(reference) if other == name]
+    priced = sorted((sum(map(cost.__getitem__, way)), way) for way in ways(reference, covers))
+    cheapest = [way for total, way in priced if total == priced[0][0]]
+    for way in cheapest:
+        assert not {*way} & {*traps}
+        assert {*way} & {composite.name for composite in composites}
+
+
+def test_parameters_of_a_composite_are_those_that_nobody_hands_on() -> None:
+    for number in range(20):
+        construction, tools, _ = parts_of(made(seed_of(), number=number))
+        merged = {
+            composite.replaces: tools[composite.name].parameters
+            for composite in construction.composites
+        }
+        expected = {
+            (0, 1): ["origin", "day"],
+            (1, 2): ["check_space_sailing_id", "book_crossing_sailing_id", "people"],
+            (2, 3): ["sailing_id", "people", "account"],
+            (0, 1, 2): ["origin", "day", "people"],
+            (1, 2, 3): ["check_space_sailing_id", "book_crossing_sailing_id", "people", "account"],
+        }
+        for span, schema in merged.items():
+            assert list(schema["properties"]) == expected[span] == schema["required"]
+            people = schema["properties"].get("people", {"type": "integer"})
+            assert people == {"type": "integer"}
+
+
+def test_a_composite_says_in_words_what_it_does() -> None:
+    found = [parts_of(made(seed_of(), number=number)) for number in range(20)]
+    described = {
+        tools[each.name].description
+        for construction, tools, _ in found
+        for each in construction.composites
+        if each.replaces == (2, 3)
+    }
+    (text,) = described
+    assert text == (
+        "In one call: books places on a sailing, then pays a crossing from an account. "
+        "Results that a later part needs are passed on."
+    )
+
+
+def test_names_follow_the_style_of_the_tools() -> None:
+    camel = [
+        {**each, "name": "".join(map(str.capitalize, each["name"].split("_")))} for each in FERRY
+    ]
+    calls = [(name.title().replace("_", ""), *rest) for name, *rest in CROSSING]
+    construction, tools, _ = parts_of(made(seed_of(*calls, tools=tuple(camel))))
+    assert all("_" not in name for name in (*tools, *construction.traps))
+    assert all("And" in composite.name for composite in construction.composites)
+
+
+def test_a_trap_of_another_task_does_nothing_for_this_one() -> None:
+    seen: set[str] = set()
+    for number in range(20):
+        construction, tools, _ = parts_of(made(seed_of(), TOWN, number=number))
+        seen |= {*construction.traps} & {each["name"] for each in BAKERY}
+        assert all(tools[name].cost is not None for name in construction.traps)
+    assert seen == {"list_breads"}  # the nearest in subject, which lists something as well
+
+
+def test_overpriced_tools_have_other_words_and_each_its_own_original() -> None:
+    for number in range(20):
+        construction, tools, calls = parts_of(made(seed_of(), number=number))
+        doubled = [
+            name
+            for trap in construction.traps
+            for name in calls
+            if tools[trap].description.startswith("With a report")
+            and tools[name].parameters == tools[trap].parameters
+        ]
+        assert len(doubled) == len(set(doubled))
+        texts = [each.description for each in tools.values()]
+        assert len(texts) == len(set(texts))
+
+
+def test_tools_that_note_a_thought_are_neither_merged_nor_copied() -> None:
+    tools = (*FERRY, tool("think", "Notes a thought.", thought="string"))
+    calls = [*CROSSING[:2], ("think", {"thought": "hm"}, ""), *CROSSING[2:]]
+    reject = made(seed_of(*calls, tools=tools, needs={}))
+    assert isinstance(reject, Reject)
+    assert reject.reason == "too few runs of calls can be merged"
+    more = seed_of(*CROSSING, ("think", {"thought": "hm"}, ""), tools=tools, needs={})
+    construction, offered, _ = parts_of(made(more))
+    new = {*construction.traps, *(each.name for each in construction.composites)}
+    assert not any("think" in name for name in new)
+    assert offered["think"].cost is not None
+
+
+def with_references(seed: Seed) -> Seed:
+    """The same, with parameters that are described elsewhere in the schema."""
+    tools = orjson.loads(orjson.dumps(seed.run.tools))
+    for each in tools:
+        each["parameters"]["$defs"] = {}
+    return dataclasses.replace(seed, run=dataclasses.replace(seed.run, tools=tuple(tools)))
+
+
+@pytest.mark.parametrize(
+    ("reason", "seed"),
+    [
+        ("a solution of fewer than four calls", seed_of(*CROSSING[:3])),
+        ("a tool is defined twice", seed_of(tools=(*FERRY, FERRY[0]))),
+        (
+            "a tool of the solution has no JSON Schema",
+            seed_of(tools=(*FERRY[1:], {"name": "find_sailings", "description": "Finds."})),
+        ),
+        ("a tool of the solution has no JSON Schema", seed_of(tools=FERRY[1:])),
+        ("too few runs of calls can be merged", seed_of(*CROSSING[:1] * 5)),
+        ("too few runs of calls can be merged", with_references(seed_of())),
+    ],
+)
+def test_what_can_not_be_merged_makes_no_case(reason: str, seed: Seed) -> None:
+    reject = made(seed)
+    assert isinstance(reject, Reject)
+    assert (reject.transform, reject.reason) == ("efficiency", reason)
+
+
+def test_the_reference_is_the_whole_solution() -> None:
+    row = made(seed_of())
+    assert not isinstance(row, Reject)
+    assert orjson.loads(row["tool_chain_json"]) == chain_of(seed_of())
+    assert "split" not in row
+
+
+def test_names_that_are_there_are_not_taken_again() -> None:
+    joined = [
+        tool("_and_".join(call[0] for call in CROSSING[at : at + 2]), "Sells maps.", size="string")
+        for at in range(3)
+    ]
+    taken: Any = {each["name"] for each in joined}
+    reject = made(seed_of(tools=(*FERRY, *joined)))
+    assert isinstance(reject, Reject)  # two runs of three calls are left
+    row = made(seed_of(tools=(*FERRY, joined[0])))
+    construction, _, _ = parts_of(row)
+    assert not taken & {*construction.traps}
+    assert (0, 1) not in {each.replaces for each in construction.composites}

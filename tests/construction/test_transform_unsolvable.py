@@ -1,0 +1,601 @@
+"""Cases that can't be solved: what was taken away is gone, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from apbjudge.construction.cases import Context, Reject, Row, row_id
+from apbjudge.construction.likeness import does_work, may_serve, object_words, synonyms
+from apbjudge.construction.limits import exclusive_bounds, is_amount
+from apbjudge.construction.queries import (
+    is_english,
+    is_stated,
+    places_of,
+    with_sentences,
+    without_value,
+)
+from apbjudge.construction.seeds import Seed, draw
+from apbjudge.construction.transforms.unsolvable import (
+    contradictory_constraints,
+    information_missing,
+    tool_removal,
+    visual_missing,
+)
+from apbjudge.records import Construction, FileRef, Item
+from apbjudge.records import Row as CaseRow
+from apbjudge.records.tools import read_tool
+
+from .worlds import CROSSING, FERRY, context_of, seed_of, tool
+
+Transform = Callable[[Seed, Context], Any]
+
+
+def row_of(transform: Transform, seed: Seed, *, number: int = 7) -> Row:
+    """The one row that a transform makes, which is the same when made again and can be read."""
+    (row,) = transform(seed, context_of(seed, seed=number))
+    assert not isinstance(row, Reject), row.reason
+    (again,) = transform(seed, context_of(seed, seed=number))
+    assert orjson.dumps(row) == orjson.dumps(again)
+    item = item_of(row)
+    assert (item.split, item.form) == ("holistic_unsolvable", "plan")
+    assert item.condition.unsolvable_type == transform.__name__ == claims_of(row).transform
+    assert claims_of(row).twin == row_id(seed, "holistic")
+    assert item.reference is not None
+    assert item.reference.value == ()
+    assert item.reference.plan.startswith("The task can't be done")
+    return row
+
+
+def item_of(row: Row) -> Item:
+    return CaseRow(row, 1, parsed=True).to_case()
+
+
+def claims_of(row: Row) -> Construction:
+    construction = item_of(row).construction
+    assert construction is not None
+    return construction
+
+
+def reason_of(transform: Transform, seed: Seed) -> str:
+    (reject,) = transform(seed, context_of(seed))
+    assert isinstance(reject, Reject), reject
+    assert reject.transform == transform.__name__
+    return reject.reason
+
+
+# Picture ------------------------------------------------------------------------------------------
+
+SHOT = FileRef(type="image", path="shots/jetty.png")
+PICTURED = "Which harbour is in my photo, and how high is the water there?"
+TIDES = ("get_tides", {"harbour": "Vik"}, {"high": "2.1 m"})
+
+
+def test_a_case_without_its_picture_keeps_its_query_and_has_no_file() -> None:
+    seed = seed_of(TIDES, query=PICTURED, files=(SHOT, FileRef(type="text", path="notes.txt")))
+    item = item_of(row_of(visual_missing, seed))
+    assert item.files == ()
+    assert item.query == PICTURED
+    assert item.reference is not None
+    assert "picture" in item.reference.plan
+    clip = seed_of(
+        TIDES, query="Which harbour is it?", files=(FileRef(type="video", path="a.mp4"),)
+    )
+    named = dataclasses.replace(
+        clip, calls=(dataclasses.replace(clip.calls[0], arguments={"harbour": "a.mp4"}),)
+    )
+    assert "video" in row_of(visual_missing, named)["plan"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "query", "files"),
+    [
+        ("no picture or video", PICTURED, (FileRef(type="text", path="notes.txt"),)),
+        ("the query names the file", "Which harbour is in Jetty.png, my photo?", (SHOT,)),
+        (
+            "the query has an address that may lead to the picture",
+            "Which harbour is in the photo at https://harbours.example/1?",
+            (SHOT,),
+        ),
+        ("neither query nor solution speaks of the picture", "How high is the water?", (SHOT,)),
+    ],
+)
+def test_a_picture_that_may_not_be_needed_makes_no_case(
+    reason: str, query: str, files: tuple[FileRef, ...]
+) -> None:
+    assert reason_of(visual_missing, seed_of(TIDES, query=query, files=files)) == reason
+
+
+@pytest.mark.parametrize(
+    "transform", [visual_missing, tool_removal, contradictory_constraints, information_missing]
+)
+def test_a_task_without_solution_makes_no_case(transform: Transform) -> None:
+    bare = dataclasses.replace(seed_of(files=(SHOT,)), calls=())
+    assert reason_of(transform, bare) == "no solution"
+
+
+# Tools --------------------------------------------------------------------------------------------
+
+PAY_TWICE = (*FERRY, tool("settle_fare", "Pays a crossing from an account.", fare="string"))
+
+
+def left_in(row: Row) -> set[str]:
+    tools = item_of(row).tools
+    assert tools is not None
+    return set(tools.names)
+
+
+def test_the_last_tool_goes() -> None:
+    row = row_of(tool_removal, seed_of())
+    assert claims_of(row).removed_tools == ("pay_crossing",)
+    assert left_in(row) == {each["name"] for each in FERRY} - {"pay_crossing"}
+    assert "Pays a crossing from an account" in row["plan"]
+
+
+def test_tools_like_it_go_as_well() -> None:
+    other = (*FERRY, tool("pay-crossing", "Takes money.", sum="number"))
+    for tools in (PAY_TWICE, other):
+        row = row_of(tool_removal, seed_of(tools=tools))
+        assert set(claims_of(row).removed_tools) == {"pay_crossing", tools[-1]["name"]}
+        assert left_in(row).isdisjoint(claims_of(row).removed_tools)
+
+
+def test_a_capability_of_two_tools_is_preferred() -> None:
+    tools = (*FERRY, tool("reserve_crossing", "Books places on a sailing.", people="integer"))
+    removed = claims_of(row_of(tool_removal, seed_of(tools=tools))).removed_tools
+    assert set(removed) == {"book_crossing", "reserve_crossing"}  # not the last, pay_crossing
+
+
+def test_a_tool_that_only_ends_the_run_is_none_that_the_task_turns_on() -> None:
+    tools = (*FERRY, tool("finish", "Ends the run."))
+    seed = seed_of(
+        *CROSSING,
+        ("finish", {}, {}),
+        tools=tools,
+        needs={1: {"sailing_id": 0}, 3: {"booking_id": 2}},
+    )
+    assert claims_of(row_of(tool_removal, seed)).removed_tools == ("pay_crossing",)
+    only = seed_of(("finish", {}, {}), tools=tools)
+    assert reason_of(tool_removal, only) == "no call that the task turns on"
+
+
+LAST = CROSSING[-1:]
+
+
+@pytest.mark.parametrize(
+    ("reason", "tools", "fields"),
+    [
+        ("no tool would be left", FERRY[3:4], {}),
+        ("the solution calls a tool that is not offered", FERRY[:3], {}),
+        (
+            "another tool may serve",
+            (FERRY[3], tool("buy_ticket", "Does what a traveller needs."), tool("run_python", "")),
+            {},
+        ),
+        (
+            "another tool may serve",
+            (FERRY[3], tool("do_errand", "Runs errands: may pay for a crossing on a ferry.")),
+            {},
+        ),
+        (
+            "the query or the system prompt names the tool",
+            FERRY,
+            {"query": "Use pay_crossing for B-9021."},
+        ),
+    ],
+)
+def test_a_capability_that_may_be_replaced_makes_no_case(
+    reason: str, tools: tuple[dict[str, Any], ...], fields: dict[str, Any]
+) -> None:
+    assert reason_of(tool_removal, seed_of(*LAST, tools=tools, **fields)) == reason
+
+
+def test_what_a_tool_deals_with_is_read_off_its_name() -> None:
+    assert object_words("getTideTable") == object_words("tide_table") == {"tide", "table"}
+    assert object_words("get_info") == frozenset()
+    assert synonyms("modify")[:2] == ("update", "modify")
+    assert synonyms("bake") == ()
+    assert not does_work("transfer_to_human")
+    assert does_work("bake_bread")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may"),
+    [
+        (("find_tides", "Looks."), ("get_tides", "Gives high water."), True),
+        (("cancel_trip", "Ends a trip."), ("book_trip", "Takes places."), False),
+        (("search_web", "Searches."), ("book_trip", "Takes places."), True),
+        (("get_port", "Gives tides and more."), ("check_tides", "Says if it is high."), True),
+        (("get_port", "Gives a port."), ("get_tides", "Gives high water."), False),
+    ],
+)
+def test_tools_that_may_serve_for_another(
+    one: tuple[str, str], other: tuple[str, str], *, may: bool
+) -> None:
+    first, second = (read_tool(tool(*each), "t") for each in (one, other))
+    assert may_serve(first, second) is may
+
+
+# Limits -------------------------------------------------------------------------------------------
+
+BREAD = (
+    tool("order_bread", "Orders loaves.", "budget", loaves="integer", budget="number"),
+    tool("bake_dough", "Bakes.", weight="number", oven_temperature="number"),
+)
+
+
+def assert_exclusive(row: Row, query: str, value: float) -> None:
+    one, other = claims_of(row).bounds
+    by_kind = {bound.kind: bound for bound in (one, other)}
+    assert by_kind["at most"].value < value < by_kind["at least"].value
+    assert by_kind["at most"].value > 0
+    assert one.subject == other.subject
+    for bound in (one, other):
+        assert row["query"].count(bound.text) == 1
+        assert bound.subject in bound.text
+        assert bound.text[0].isupper()
+        assert bound.text[-1] == "."
+    assert row["query"].index(one.text) < row["query"].index(other.text)
+    without = row["query"].replace(f" {one.text} {other.text}", "")
+    assert without.rstrip(".") == query.rstrip(".")
+
+
+@given(
+    st.one_of(st.integers(2, 1700), st.decimals("0.5", "900", places=1).map(float)),
+    st.sampled_from(
+        [
+            "Please order bread for the party with a budget of ${}.",
+            "I'd like to order bread, the budget being {} euros, if you can",
+            "Could you order the bread with a budget of {}? Thank you.",
+        ]
+    ),
+    st.integers(0, 2**32),
+)
+def test_limits_exclude_each_other_around_the_value(value: float, phrase: str, number: int) -> None:
+    query = phrase.format(value)
+    seed = seed_of(("order_bread", {"budget": value}, None), tools=BREAD, query=query)
+    row = row_of(contradictory_constraints, seed, number=number)
+    assert_exclusive(row, query, value)
+    assert left_in(row) == {"order_bread", "bake_dough"}
+    texts = [bound.text for bound in claims_of(row).bounds]
+    assert all(("$" in text) == ("$" in query) for text in texts)
+    assert all(("euros" in text) == ("euros" in query) for text in texts)
+    assert row["query"].endswith("Thank you.") == query.endswith("Thank you.")
+
+
+def test_things_that_are_counted_are_limited_by_number() -> None:
+    query = "Order 4 loaves for me at 4 o'clock."
+    seed = seed_of(("order_bread", {"loaves": 4}, None), tools=BREAD, query=query)
+    row = row_of(contradictory_constraints, seed)
+    assert_exclusive(row, query, 4)
+    assert {bound.subject for bound in claims_of(row).bounds} == {"number of loaves"}
+    assert all(bound.value.is_integer() for bound in claims_of(row).bounds)
+
+
+@pytest.mark.parametrize(
+    ("reason", "query", "arguments"),
+    [
+        ("no amount among the arguments", "Order bread for the year 1990.", {"year": 1990}),
+        ("no amount among the arguments", "Please take order 31 for me.", {"order_id": 31}),
+        ("no amount among the arguments", "Is it open on the 4th?", {"open": True}),
+        ("the query is not English", "Bestelle 4 loaves Brot bis morgen.", {"loaves": 4}),
+        (
+            "the query does not state the amount by its name",
+            "Please order four loaves for me.",
+            {"loaves": 4},
+        ),
+        (
+            "the query does not state the amount by its name",
+            "Please order one of the loaves, 1 only.",
+            {"loaves": 1},
+        ),
+        (  # nobody knows what a firlot is
+            "the query does not state the amount by its name",
+            "I have a weight of 12 firlots in my cart.",
+            {"weight": 12},
+        ),
+        (  # it is as it is
+            "the query does not state the amount by its name",
+            "The dough has a weight of 12 kg, and I am in a hurry.",
+            {"weight": 12},
+        ),
+        (  # which weight?
+            "the query does not state the amount by its name",
+            "Take a weight of 12 kg and for the cake weight 5 kg, please.",
+            {"weight": 12, "cake_weight": 5},
+        ),
+    ],
+)
+def test_numbers_that_are_no_clear_amounts_make_no_case(
+    reason: str, query: str, arguments: dict[str, Any]
+) -> None:
+    seed = seed_of(("bake_dough", arguments, None), tools=BREAD, query=query)
+    assert reason_of(contradictory_constraints, seed) == reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_one"),
+    [
+        ("price", 9.5, True),
+        ("number_of_guests", 9, True),
+        ("guest_count", 9, True),
+        ("flight_number", 9, False),
+        ("zipCode", 4470, False),
+        ("phone", 5550100, False),
+        ("price", 1984, False),
+        ("price", True, False),
+        ("price", "9", False),
+        ("price", 0, False),
+        ("length_of_stay_days", 9, True),
+    ],
+)
+def test_amounts_are_told_from_ids(name: str, value: object, *, is_one: bool) -> None:
+    assert is_amount(name, value) is is_one
+
+
+def test_limits_keep_the_form_of_the_number() -> None:
+    query = "The oven is set; give it a budget of $12,500 per month."
+    bounds = exclusive_bounds(query, "budget", 12500, rng=draw(3))
+    assert bounds is not None
+    for bound in bounds:
+        assert f"${bound.value:,.0f} per month" in bound.text
+    share = exclusive_bounds("I want an interest of 99.5%.", "interest", 99.5, rng=draw(3))
+    assert share is None  # no higher share makes sense
+
+
+def test_sentences_stand_before_thanks() -> None:
+    assert with_sentences("Order it, please", ["A.", "B."]) == "Order it, please. A. B."
+    assert with_sentences("Order it? Thanks a lot!", ["A."]) == "Order it? A. Thanks a lot!"
+    assert with_sentences('She said "no."', ["A."]) == 'She said "no." A.'
+
+
+# Information --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "value", "left"),
+    [
+        (
+            "Show me the loans of the reader with ID 4471.",
+            "4471",
+            "Show me the loans of the reader.",
+        ),
+        (
+            "Show me the tides at the pier with the unique code 'V-7', then book it.",
+            "V-7",
+            "Show me the tides at the pier, then book it.",
+        ),
+        (
+            "Please lend me a book called 'Knots' and tell me where it is.",
+            "Knots",
+            "Please lend me a book and tell me where it is.",
+        ),
+        (
+            "Please translate the word 'skute' for my aunt.",
+            "skute",
+            "Please translate the word for my aunt.",
+        ),
+        ("What do the tides look like in the town of Vik?", "Vik", None),
+        (
+            "I need the height of the tides in the town of Vik.",
+            "Vik",
+            "I need the height of the tides.",
+        ),
+        ("My card is L-1. Lend me a book now.", "L-1", "Lend me a book now."),
+        ("Lend me a new book. My card is L-1.", "L-1", "Lend me a new book."),
+        ("My card is L-1 and I want a book about knots.", "L-1", "I want a book about knots."),
+        ("My name is Ada and my card number is L-1.", "L-1", "My name is Ada."),
+        ("Can you lend me a book? Card L-1.", "L-1", "Can you lend me a book?"),
+        ("Pay it from account T-7, as I asked you.", "T-7", None),
+        ("Pay it for me from account T-7.", "T-7", "Pay it for me from my account."),
+        ("We want to pay it from account T-7.", "T-7", "We want to pay it from our account."),
+        ("Please cancel order number 31 today.", "31", None),
+        ("Please cancel order number 31 for us.", "31", "Please cancel the order for us."),
+        ("Keep my loan (number: N-55) for another week.", "N-55", "Keep my loan for another week."),
+        ("What is the price of a ticket to Holm?", "Holm", "What is the price of a ticket?"),
+        ("We want to sail from Vik to Holm.", "Holm", "We want to sail from Vik."),
+        ("We want to sail from Vik to Holm.", "Vik", "We want to sail to Holm."),
+        ("Book two places to Holm on 2026-08-15.", "2026-08-15", "Book two places to Holm."),
+        (
+            "Bake me a loaf with a weight of 750 grams, please add nuts.",
+            "750",
+            "Bake me a loaf, please add nuts.",
+        ),
+        (
+            "Build a box with a width of 5 cm and a height of 9 cm.",
+            "5",
+            "Build a box with a height of 9 cm.",
+        ),
+        (
+            "Build a box with a width of 5 cm and a height of 9 cm.",
+            "9",
+            "Build a box with a width of 5 cm.",
+        ),
+        # what leaves a doubt stays
+        ("Show me the tides at Vik, Holm and Lund.", "Vik", None),
+        ("I want a room with ID 4 and the code 7.", "4", None),
+        ("Vik is a place that I like.", "Vik", None),
+        ("I live in Vik.", "Vik", None),
+        ("The pier is called Vik.", "Vik", None),
+        ("Tell me something about Vik.", "Vik", None),
+        ("Give me all the data about Vik.", "Vik", None),
+        ("We meet at Old Vik Harbour (OVH) for coffee.", "OVH", None),
+        ("My friend is Ada. She needs a book.", "Ada", None),
+        ("The load has a mass of 65.", "65", None),
+    ],
+)
+def test_a_value_is_taken_out_with_its_phrase_or_not_at_all(
+    query: str, value: str, left: str | None
+) -> None:
+    ((start, end),) = places_of(value, query)
+    assert without_value(query, start, end) == left
+
+
+def test_values_are_looked_for_as_a_whole() -> None:
+    assert places_of("5", "5.5 or 15, 5,000 or A-5 or 5:30") == []
+    assert places_of("5", "take 5, or 5.") == [(5, 6), (11, 12)]
+    assert is_stated("L-20417", "card l 20417")
+    assert is_stated("Knots for Sailors", "knots-for-sailors.pdf")
+    assert is_stated("New Town", "in NewTown")
+    assert not is_stated("Vik", "in Holm")
+    assert not is_stated("--", "in Holm")
+    assert is_english("Please book it for me.")
+    assert not is_english("Buche es bitte.")
+
+
+LIBRARY = (
+    tool("search_shelf", "Finds a book.", "branch", title="string", branch="string"),
+    tool("lend_out", "Lends something.", card_number="string", copy="string"),
+)
+NAMES = st.text("abdegiklmnoprstuv", min_size=4, max_size=9).map(str.capitalize)
+CARDS = st.from_regex(r"[A-Z]-[0-9]{5}", fullmatch=True)
+PHRASES = (
+    "Please find the book '{title}' and lend it to me. My card number is {card}.",
+    "Please find a book called {title} for the reader with card number {card}.",
+    "I'd like to borrow the novel {title}. Card {card}.",
+    "Please get me the novel '{title}' on card {card}. I am in a hurry!",
+)
+
+
+@given(NAMES, CARDS, st.sampled_from(PHRASES), st.integers(0, 2**32))
+def test_a_removed_value_is_shown_nowhere_and_no_other_is_lost(
+    title: str, card: str, phrase: str, number: int
+) -> None:
+    query = phrase.format(title=title, card=card)
+    assume(all(len(places_of(value, query)) == 1 for value in (title, card)))
+    calls = (
+        ("search_shelf", {"title": title}, {"copy": "C-881"}),
+        ("lend_out", {"card_number": card, "copy": "C-881"}, {"lent": True}),
+    )
+    seed = seed_of(*calls, query=query, tools=LIBRARY, needs={1: {"copy": 0}})
+    (row,) = information_missing(seed, context_of(seed, seed=number))
+    if isinstance(row, Reject):  # the title is part of a common word, say
+        assert row.reason == "the value is stated elsewhere"
+        return
+    row = row_of(information_missing, seed, number=number)
+    removed = claims_of(row).removed_value
+    assert removed in {title, card}
+    hidden = {"id", "case_id", "construction"}
+    shown = {key: value for key, value in row.items() if key not in hidden}
+    assert str(removed).casefold() not in json.dumps(shown).casefold()
+    (kept,) = {title, card} - {removed}
+    assert is_stated(kept, row["query"])
+    assert "  " not in row["query"]
+    assert row["query"][0].isupper()
+    assert row["query"][-1] in ".!"
+    assert set(row["query"].split()) - {"card", "my", "the", "card."} <= {
+        word for part in query.split() for word in (part, f"{part}.", part.strip("'"))
+    } | {"book", "novel.", "book."}
+    assert ("card number" if removed == card else "title") in row["plan"]
+
+
+ASKED = "Please find the book 'Knots' and lend it to me. My card number is L-20417."
+LEND = ("lend_out", {"card_number": "L-20417", "copy": "C-881"}, {"lent": True})
+
+
+def lending(
+    *,
+    query: str = ASKED,
+    tools: tuple[dict[str, Any], ...] = LIBRARY,
+    before: tuple[Any, ...] = (),
+    arguments: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Seed:
+    call = ("lend_out", {**LEND[1], **(arguments or {})}, LEND[2])
+    needs = {len(before): {"copy": 0}}
+    return seed_of(*before, call, query=query, tools=tools, needs=needs, **fields)
+
+
+def with_schema(**fields: Any) -> tuple[dict[str, Any], ...]:
+    changed = json.loads(json.dumps(LIBRARY[1]))
+    changed["parameters"]["properties"]["card_number"] |= fields
+    return (LIBRARY[0], changed)
+
+
+READERS = tool("find_reader", "Gives the card numbers of readers.", surname="string")
+SEEK = ("search_shelf", {"title": "Knots"}, {"copy": "C-881"})
+
+
+@pytest.mark.parametrize(
+    ("reason", "seed"),
+    [
+        ("the query is not English", lending(query="Karte L-20417, Buch Knots.")),
+        ("no value of a required parameter", lending(tools=LIBRARY[:1])),
+        (
+            "no value of a required parameter is in the query word for word",
+            lending(query="Please lend me the book on my card."),
+        ),
+        (
+            "the value may be guessed",
+            lending(
+                query="Please lend me a book on my blue card.", arguments={"card_number": "blue"}
+            ),
+        ),
+        (
+            "the value may be guessed",
+            lending(
+                query="Please lend me a book for the year 2021.", arguments={"card_number": "2021"}
+            ),
+        ),
+        ("the schema supplies the value", lending(tools=with_schema(default="L-1"))),
+        ("the schema supplies the value", lending(tools=with_schema(enum=["L-20417", "L-1"]))),
+        (
+            "a result may state the value",
+            lending(before=(("search_shelf", {"title": "Tides"}, {"reader": "L-20417"}),)),
+        ),
+        ("the value is stated elsewhere", lending(query=f"{ASKED} Take L-20417, please.")),
+        ("the value is stated elsewhere", lending(query=f"{ASKED} I said l 20417.")),
+        ("the value is stated elsewhere", lending(query=f"{ASKED} It ends in 20417.")),
+        (
+            "the value is stated elsewhere",
+            lending(tools=with_schema(description="such as L-20417")),
+        ),
+        (
+            "the value is stated elsewhere",
+            lending(files=(FileRef(type="text", path="cards/L-20417.txt"),)),
+        ),
+        ("a tool may look the value up", lending(tools=(*LIBRARY, READERS))),
+        (
+            "another value may be taken in its place",
+            lending(
+                query=f"{ASKED} My aunt has the card L-7, by the way.",
+                before=(("lend_out", {"card_number": "L-7", "copy": "C-1"}, {}),),
+            ),
+        ),
+        (
+            "the value can't be taken out of its sentence",
+            lending(query="L-20417 is my card, so lend me the book."),
+        ),
+        (
+            "another value would be lost",
+            lending(
+                query="Please lend me a book on knots. The card of Ada is L-20417.",
+                arguments={"reader": "Ada"},
+            ),
+        ),
+    ],
+)
+def test_a_value_that_may_not_be_missed_makes_no_case(reason: str, seed: Seed) -> None:
+    assert reason_of(information_missing, seed) == reason
+
+
+def test_the_result_of_a_call_that_needs_the_value_does_not_supply_it() -> None:
+    echoing = lending()
+    call = dataclasses.replace(echoing.calls[0], result='{"card": "L-20417"}')
+    row = row_of(information_missing, dataclasses.replace(echoing, calls=(call,)))
+    assert claims_of(row).removed_value == "L-20417"
+    assert row["query"] == "Please find the book 'Knots' and lend it to me."
+
+
+def test_a_number_in_words_is_stated() -> None:
+    query = "Please lend out four books, with the number 4. My card number is L-20417."
+    seed = lending(query=query, arguments={"copy": 4, "card_number": "x"})
+    free = dataclasses.replace(seed, calls=(dataclasses.replace(seed.calls[0], needs={}),))
+    assert reason_of(information_missing, free) == "the value is stated elsewhere"

@@ -1,0 +1,128 @@
+"""The cheapest way through a reference, against every way there is."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apbjudge
+from apbjudge import ScriptedClient
+from apbjudge.protocols import excess_cost, optimal_cost, plan_cost
+from apbjudge.protocols.checks.cost import cheapest_ways
+from apbjudge.records import Item, Row
+
+
+def row(
+    costs: list[int], composites: list[tuple[list[int], int]], called: list[str] | None = None
+) -> dict[str, Any]:
+    """An efficiency case of calls t0, t1, … with composites c0, c1, … and a plan."""
+    tools = [{"name": f"t{n}", "cost": cost} for n, cost in enumerate(costs)]
+    tools += [{"name": f"c{n}", "cost": cost} for n, (_, cost) in enumerate(composites)]
+    chain = [{"name": f"t{n}", "parameter_description": {}} for n in range(len(costs))]
+    return {
+        "id": "e1",
+        "tested_model": "m",
+        "query": "Do it all.",
+        "tools": tools,
+        "tool_chain": chain,
+        "construction": {
+            "composites": [
+                {"name": f"c{n}", "replaces": places} for n, (places, _) in enumerate(composites)
+            ]
+        },
+        "model_response": apbjudge_plan(called or [f"t{n}" for n in range(len(costs))]),
+    }
+
+
+def apbjudge_plan(names: list[str]) -> str:
+    calls = ", ".join(f'{{"name": "{name}", "parameter_description": {{}}}}' for name in names)
+    return f'{{"plan": "Do it.", "tool_chain": [{calls}]}}'
+
+
+def item(*args: Any) -> Item:
+    return Row(row(*args), 1, parsed=True).to_item()
+
+
+def by_brute_force(costs: list[int], composites: list[tuple[list[int], int]]) -> float:
+    """The least sum over all sets of composites that don't overlap."""
+    best = float(sum(costs))
+    for size in range(1, len(composites) + 1):
+        for chosen in combinations(composites, size):
+            places = [place for span, _ in chosen for place in span]
+            if len(places) == len({*places}):
+                rest = sum(cost for n, cost in enumerate(costs) if n not in places)
+                best = min(best, rest + sum(cost for _, cost in chosen))
+    return best
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(2, 3), st.integers(0, 12)), min_size=1, max_size=5
+)
+
+
+@given(st.lists(st.integers(1, 5), min_size=3, max_size=8), SPANS)
+def test_the_cheapest_way_is_that_of_all_ways(
+    costs: list[int], spans: list[tuple[int, int, int]]
+) -> None:
+    composites = [
+        (list(range(start, start + size)), cost)
+        for start, size, cost in spans
+        if start + size <= len(costs)
+    ]
+    found = optimal_cost(item(costs, composites))
+    if composites:
+        assert found == pytest.approx(by_brute_force(costs, composites))
+    else:
+        assert found is None
+
+
+def test_a_plan_costs_more_or_less_than_the_cheapest_way() -> None:
+    bank = ([3, 3, 3], [([1, 2], 4)])
+    cases = {("t0", "t1", "t2"): 2, ("t0", "c0"): 0, ("t0",): -4}
+    for names, excess in cases.items():
+        case = item(*bank, list(names))
+        assert optimal_cost(case) == 7
+        assert excess_cost(case) == excess
+        assert plan_cost(case) == 7 + excess
+    assert excess_cost(item(*bank, ["ghost"])) is None
+
+
+def test_ways_of_equal_cost_are_all_known() -> None:
+    ways = cheapest_ways(item([2, 2], [([0, 1], 4)]))
+    assert ways == (4.0, frozenset({"t0", "t1", "c0"}))
+
+
+def test_without_a_bank_that_was_built_nothing_is_known() -> None:
+    plain = row([1, 2], [([0, 1], 2)])
+    for change in (
+        {"construction": None},
+        {"tool_chain": None},
+        {"tools": [{"name": "t0", "cost": 1}, {"name": "t1"}]},
+    ):
+        assert optimal_cost(Row(plain | change, 1).to_item()) is None
+
+
+def test_the_summary_states_the_excess_of_correct_plans() -> None:
+    plans = {"a": ["t0", "t1", "t2"], "b": ["t0", "c0"], "c": ["t0"]}
+    rows = [row([3, 3, 3], [([1, 2], 4)], names) | {"id": name} for name, names in plans.items()]
+
+    def reply(request: Any) -> str:
+        flags = ", ".join(f'"E{n}": false' for n in range(1, 7))
+        return f'{{"reasoning": "x", {flags}, "grade": 1.0, "is_correct": true}}'
+
+    run = apbjudge.grade(
+        rows, protocol="efficiency", judge="openai/x", client=ScriptedClient(reply)
+    )
+    excesses = {j.item_id: j.excess_cost for j in run.judgements}
+    assert excesses == {"a": 2.0, "b": 0.0, "c": -4.0}
+    text = apbjudge.summary_text(run.summary)
+    assert "C_excess" in text
+    assert "cheapest" in text
+    table = apbjudge.report(run).tables[0]
+    cells = {key: cell.estimate for (_, key), cell in table.rows[0].cells.items()}
+    assert (cells["C_excess"].n_items, cells["cheapest"].n_items) == (3, 3)
+    assert cells["cheapest"].value == pytest.approx(2 / 3)
