@@ -1,0 +1,86 @@
+"""What a world is, and how a tested model talks with one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from ..llm.base import Completion
+from ..records.trajectories import Observation, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a world says of the state that calls have brought it to.
+
+    Attributes:
+        reward: 0 to 1; 1 is success.
+        details: What it is made of, as JSON values.
+    """
+
+    reward: float
+    details: Mapping[str, Any] = field(default_factory=lambda: cast("Mapping[str, Any]", {}))
+
+
+class Environment(Protocol):
+    """A world in which one episode at a time takes place.
+
+    Equal calls after ``reset`` of one task give equal observations: a world draws nothing that its
+    seed and the task do not settle.
+    """
+
+    def reset(self, task: str) -> None:
+        """Begins a task by its id; raises RowError where there is none."""
+        ...
+
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Definitions of the tools that can be called now."""
+        ...
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+        """Carries out a call; what the agent did wrong is an observation, never an exception."""
+        ...
+
+    def score(self) -> Score:
+        """Scores the state as it is."""
+        ...
+
+    def snapshot(self) -> Any:
+        """The state, for ``restore``; what happens later does not change it."""
+        ...
+
+    def restore(self, snapshot: Any) -> None:
+        """Goes back to a state."""
+        ...
+
+
+class Dialogue(Protocol):
+    """An episode as a tested model sees it: messages out, a reply in, until it ends.
+
+    It is made for one task, and pure: equal replies lead to equal messages. So an episode is
+    resumed by giving it the replies that it had.
+    """
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """All messages so far, as a chat model takes them."""
+        ...
+
+    @property
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Definitions offered natively with the next request; empty where calls are text."""
+        ...
+
+    @property
+    def ended(self) -> str:
+        """Why the episode ended, in the world's own word; empty while it goes on."""
+        ...
+
+    def answer(self, reply: Completion) -> None:
+        """Takes the model's reply: carries out what it asks for and adds messages."""
+        ...
+
+    def trajectory(self) -> Trajectory:
+        """The run so far: ids, steps, outcome. Usage, trial and model are the runner's."""
+        ...
