@@ -20,6 +20,9 @@ from .construction.check import check as check
 from .construction.config import BuildConfig as BuildConfig
 from .construction.config import CheckConfig as CheckConfig
 from .construction.findings import CaseFinding as CaseFinding
+from .environments.config import SimulateConfig as SimulateConfig
+from .environments.simulate import Simulation as Simulation
+from .environments.simulate import simulate as simulate
 from .errors import ApbJudgeError as ApbJudgeError
 from .errors import GateError as GateError
 from .errors import InputError as InputError

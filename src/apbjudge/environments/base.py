@@ -84,3 +84,38 @@ class Dialogue(Protocol):
     def trajectory(self) -> Trajectory:
         """The run so far: ids, steps, outcome. Usage, trial and model are the runner's."""
         ...
+
+
+class World(Protocol):
+    """A set of tasks that episodes take place on.
+
+    Attributes:
+        name: As in the source of its trajectories, such as ``planbench-xl``.
+        setting: Condition under which it runs, such as ``block``; empty for the usual one.
+        digest: Hash of all that may move an episode beside the replies.
+        tasks: Ids of its tasks, in order.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its kind."""
+        ...
+
+    @property
+    def setting(self) -> str:
+        """Its condition."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of its data and settings."""
+        ...
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        """Ids of its tasks."""
+        ...
+
+    def dialogue(self, task: str) -> Dialogue:
+        """A new episode of a task."""
+        ...

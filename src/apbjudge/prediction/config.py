@@ -159,7 +159,7 @@ class PredictConfig(RunsConfig, CasesConfig):
     @field_validator("model", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
-        specs = _specs(value)
+        specs = planner_specs(value)
         if not specs:
             raise ValueError("expected at least one, got none")
         return specs
@@ -174,14 +174,21 @@ class PredictConfig(RunsConfig, CasesConfig):
         specs = self.model
         if self.preset is not None:
             specs = tuple(with_preset(spec, self.preset) for spec in specs)
-        if self.samples == 1:
-            return specs
-        if any(spec.temperature == 0 and "temperature" in spec.model_fields_set for spec in specs):
-            raise OptionError("--samples: expected --temperature above 0, got 0")
-        return tuple(
-            spec.model_copy(update={"temperature": 1.0}) if spec.temperature == 0 else spec
-            for spec in specs
-        )
+        return specs if self.samples == 1 else sampling(specs, "--samples")
+
+
+def sampling(specs: Sequence[PlannerSpec], option: str) -> tuple[PlannerSpec, ...]:
+    """Models asked several times for the same: at temperature 1 where none is set.
+
+    Raises:
+        OptionError: If 0 was set by hand.
+    """
+    if any(spec.temperature == 0 and "temperature" in spec.model_fields_set for spec in specs):
+        raise OptionError(f"{option}: expected --temperature above 0, got 0")
+    return tuple(
+        spec.model_copy(update={"temperature": 1.0}) if spec.temperature == 0 else spec
+        for spec in specs
+    )
 
 
 def with_preset(spec: PlannerSpec, name: str) -> PlannerSpec:
@@ -275,7 +282,7 @@ class RefineConfig(RunsConfig):
     @field_validator("model", mode="before")
     @classmethod
     def _each_named(cls, value: Any) -> Any:
-        return _specs(value)
+        return planner_specs(value)
 
     @property
     def method(self) -> str:
@@ -285,7 +292,7 @@ class RefineConfig(RunsConfig):
         return self.mode + ("+" if self.guide == "codes" else "-")
 
 
-def _specs(value: Any) -> list[Any]:
+def planner_specs(value: Any) -> list[Any]:
     """One or several models, each a name, a PlannerSpec or its fields."""
     is_list = isinstance(value, list | tuple)
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]

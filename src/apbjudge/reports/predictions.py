@@ -1,9 +1,10 @@
-"""What became of the cases that tested models were asked about."""
+"""What became of the cases that tested models were asked about, and of their episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
 from .document import Cell, Document, Notes, Table
 from .numbers import DASH, count
@@ -32,3 +33,24 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
             row.append(count(each.unchanged))
     table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
     return render_text(Document((table, Notes(tuple(reasons)))))
+
+
+def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
+    """The counts of a run of ``simulate``, a line for each tested model."""
+    rows: list[list[Cell]] = []
+    for name, each in counts.items():
+        successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
+        numbers = (each.turns, sum(each.failed.values()))
+        tokens = (each.prompt_tokens, each.completion_tokens)
+        cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
+        cells = [count(each.played), successes, *map(count, (*numbers, *tokens)), cost]
+        rows.append([name or "(unknown tasks)", *cells])
+    heads = "tested model,episodes,success,turns,failed,tokens sent,received,USD"
+    notes = [
+        f"{what}, {name or '(unknown tasks)'}: {word} {n}"
+        for name, each in counts.items()
+        for what, of in (("ended", each.endings), ("failed", each.failed))
+        for word, n in of.items()
+    ]
+    table = Table.of(heads.split(","), rows, align="lrrrrrrr")
+    return render_text(Document((table, Notes(tuple(notes)))))

@@ -1,0 +1,62 @@
+"""``apbjudge simulate``: a world and tested models to trajectories."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..environments.config import SimulateConfig
+from ..prediction.config import PlannerSpec
+from .grade import INTERRUPTED
+from .options import Values, command, shown, take
+from .predict import planners_of
+
+FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
+
+
+class WorldArgument(Config):
+    """Where episodes take place."""
+
+    world_path: Annotated[Path, Option(is_argument=True, metavar="WORLD")] = Field(
+        description="File or folder of the world, such as the data folder of PlanBench-XL."
+    )
+
+
+@command(WorldArgument, PlannerSpec, SimulateConfig)
+def simulate(values: Values) -> int:
+    """Lets tested models act in a world and writes their runs, as grade takes them.
+
+    Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
+    goes on with them); 2: unusable input or options.
+    """
+    from ..environments.simulate import session_of, simulate_in
+    from ..reports.predictions import simulation_text
+    from .progress import Reporter
+
+    path = take(WorldArgument, values).world_path
+    config = take(SimulateConfig, values, model=planners_of(values))
+    reporter = Reporter(sys.stderr)
+    session = session_of(path, config, config.out, events=reporter.events(), in_memory=False)
+    out = session.folder
+    try:
+        with reporter:
+            run = simulate_in(session)
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
+        return INTERRUPTED
+    click.echo(simulation_text(run.counts), nl=False)
+    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    if not run.failed:
+        return 0
+    where = shown(out / "failures.jsonl")
+    click.echo(
+        f"apbjudge: {run.failed} episodes without an end, see {where}; the same command goes on "
+        "with them",
+        err=True,
+    )
+    return 1

@@ -1,0 +1,66 @@
+"""The settings of a run of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from ..config import Option
+from ..prediction.config import PlannerSpec, RunsConfig, planner_specs, sampling
+
+
+class SimulateConfig(RunsConfig):
+    """Which models act in a world, how often and how long."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "overwrite cache",
+    }
+
+    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+        description="litellm model with provider, optionally with its addresses: "
+        "MODEL@http://HOST/v1. Repeat it for several tested models.",
+    )
+    world: str | None = Field(
+        default=None,
+        description="Kind of the world, shipped or of an installed package; default by content.",
+    )
+    options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
+        default=(), description="A setting of the world, such as block_plan=plan.json."
+    )
+    tasks: tuple[str, ...] = Field(
+        default=(), description="Ids of the tasks to take; without it all."
+    )
+    trials: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Episodes per task and model; with several the temperature is 1.",
+    )
+    max_turns: int | None = Field(
+        default=None,
+        ge=1,
+        description="Replies in an episode at most; the world may have a limit of its own.",
+    )
+    max_episode_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens of an episode, sent and received, at which it ends."
+    )
+    max_episode_cost: float | None = Field(
+        default=None, gt=0, description="US dollars of an episode at which it ends."
+    )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        specs = planner_specs(value)
+        if not specs:
+            raise ValueError("expected at least one, got none")
+        return specs
+
+    @property
+    def planners(self) -> tuple[PlannerSpec, ...]:
+        """The models as they are asked; raises OptionError where trials would be equal."""
+        return self.model if self.trials == 1 else sampling(self.model, "--trials")

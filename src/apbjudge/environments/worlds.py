@@ -1,0 +1,73 @@
+"""The kinds of worlds, by name and by what a path holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from ..errors import OptionError
+from .base import World
+
+ENTRY_POINT_GROUP = "apbjudge.worlds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldKind:
+    """A kind of world; installed packages add theirs as entry points of ``apbjudge.worlds``.
+
+    Attributes:
+        name: As on the command line.
+        holds: Whether a path is a world of this kind, by its content.
+        open: Opens it with its settings by name; raises InputError or OptionError.
+        settings: What each setting is, by name.
+    """
+
+    name: str
+    holds: Callable[[Path], bool]
+    open: Callable[[Path, Mapping[str, str]], World]
+    settings: Mapping[str, str]
+
+
+WORLD_KINDS: tuple[WorldKind, ...] = ()
+"""The shipped ones."""
+
+
+@lru_cache(maxsize=32)
+def _installed(name: str) -> WorldKind | None:
+    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
+    if not entries:
+        return None
+    kind = entries[0].load()
+    if not isinstance(kind, WorldKind):
+        raise OptionError(f"--world: {name!r} is not an apbjudge WorldKind")
+    return kind
+
+
+def open_world(path: Path, name: str | None = None, options: Mapping[str, str] = {}) -> World:
+    """Opens a world.
+
+    Args:
+        path: A file or folder.
+        name: Its kind; None finds out by content, among the shipped ones.
+        options: Its settings by name.
+
+    Raises:
+        OptionError: If there is no such kind, none fits, or a setting is unknown or unusable.
+        InputError: If its files are missing or contradict each other.
+    """
+    known = ", ".join(kind.name for kind in WORLD_KINDS)
+    if name is None:
+        kind = next((each for each in WORLD_KINDS if each.holds(path)), None)
+        if kind is None:
+            raise OptionError(f"WORLD: expected one of {known} (--world names others), got {path}")
+    else:
+        kind = next((each for each in WORLD_KINDS if each.name == name), None) or _installed(name)
+        if kind is None:
+            raise OptionError(f"--world: expected {known} or an installed one, got {name!r}")
+    if unknown := sorted(options.keys() - kind.settings.keys()):
+        settings = ", ".join(kind.settings) or "no settings"
+        raise OptionError(f"--with: expected {settings}, got {unknown[0]!r}")
+    return kind.open(path, options)

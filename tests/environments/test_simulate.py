@@ -1,0 +1,180 @@
+"""Episodes: played to an end, one record each, resumed in the middle, graded as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge.environments.episodes import TRAJECTORIES
+from apbjudge.environments.simulate import Simulation, simulate
+from apbjudge.environments.worlds import open_world
+from apbjudge.errors import OptionError, OtherRunError, TransportError
+from apbjudge.llm.base import Completion, Request, ScriptedClient, ToolCall
+from apbjudge.records import Usage
+from apbjudge.records.trajectories import trajectory_of
+
+from .counting import Counting
+
+MODEL = "hosted_vllm/counter"
+WORLD = Counting("1", "2", "3")
+
+
+def adding(text: str) -> Completion:
+    """A reply that calls ``add`` with these arguments."""
+    return Completion(
+        text="",
+        finish_reason="tool_calls",
+        tool_calls=(ToolCall(name="add", arguments=text, id=""),),
+        usage=Usage(calls=1, prompt_tokens=10, completion_tokens=5),
+        cost_usd=0.5,
+    )
+
+
+def done(text: str = "Done.") -> Completion:
+    return Completion(
+        text=text,
+        finish_reason="stop",
+        usage=Usage(calls=1, prompt_tokens=10, completion_tokens=5),
+        cost_usd=0.5,
+    )
+
+
+def goal(request: Request) -> int:
+    first = next(m for m in request.messages if m["role"] == "user")
+    return int(first["content"].removeprefix("Reach ").removesuffix("."))
+
+
+def total(request: Request) -> int:
+    results = [m["content"] for m in request.messages if m["role"] == "tool"]
+    return json.loads(results[-1])["sum"] if results else 0
+
+
+def one_by_one(request: Request) -> Completion:
+    return done() if total(request) == goal(request) else adding('{"amount": 1}')
+
+
+def run(client: ScriptedClient, world: Any = WORLD, **settings: Any) -> Simulation:
+    return simulate(world, model={"model": MODEL, "retries": 0}, client=client, **settings)
+
+
+def test_episodes_are_played_to_their_end(tmp_path: Path) -> None:
+    client = ScriptedClient(one_by_one)
+    played = run(client, out=tmp_path / "run", trials=2)
+    (counts,) = played.counts.values()
+    assert (counts.played, counts.successes, counts.turns) == (6, 6, 2 * (2 + 3 + 4))
+    assert counts.endings == {"answered": 6}
+    assert counts.cost_usd == 0.5 * counts.turns
+    assert [request.tools[0]["function"]["name"] for request in client.requests] == ["add"] * 18
+    runs = [trajectory_of(row) for row in played]
+    assert sorted((r.trajectory_id, r.case_id, r.trial) for r in runs) == sorted(
+        (task if trial == 0 else f"{task}#2", task, trial) for task in "123" for trial in (0, 1)
+    )
+    longest = max(runs, key=lambda each: len(each.steps))
+    assert [step.kind for step in longest.steps] == ["call", "call", "call", "answer"]
+    assert longest.steps[2].observations[0].content == {"sum": 3}
+    again = run(ScriptedClient(one_by_one), out=tmp_path / "run", trials=3)
+    assert again.progress.done == 3  # the third trials alone
+
+
+def test_a_simulation_is_graded_as_a_log(tmp_path: Path) -> None:
+    def early(request: Request) -> Completion:
+        return one_by_one(request) if goal(request) < 3 else done()
+
+    played = run(ScriptedClient(early), out=tmp_path / "run")
+    graded = apbjudge.grade(played, protocol="outcome")
+    assert {j.item_id: j.is_correct for j in graded.judgements} == {
+        "1": True,
+        "2": True,
+        "3": False,
+    }
+
+
+def test_what_a_model_does_wrong_is_said_to_it_and_ends_the_episode_in_the_end() -> None:
+    replies = {1: "nonsense", 2: "[1]", 3: '{"amount": "one"}'}
+
+    def odd(request: Request) -> Completion:
+        return adding(replies[goal(request)])
+
+    played = {trajectory_of(row).case_id: trajectory_of(row) for row in run(ScriptedClient(odd))}
+    assert played["1"].termination == played["2"].termination == "exceeded_max_call_errors"
+    assert len(played["1"].steps) == 2
+    assert played["1"].steps[0].calls[0].parse_error
+    assert "no JSON object" in str(played["2"].steps[0].observations[0].content)
+    assert played["3"].termination == "exceeded_max_steps"
+    assert len(played["3"].steps) == 6
+    assert played["3"].steps[0].observations[0].is_error
+
+
+def test_messages_that_go_back_are_such_as_providers_take() -> None:
+    client = ScriptedClient(lambda request: adding("nonsense"))
+    run(client, Counting("7"))
+    said = client.requests[-1].messages[-2:]
+    assert said[0]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert said[1]["tool_call_id"] == said[0]["tool_calls"][0]["id"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "ending"),
+    [
+        ({"max_turns": 2}, "exceeded_turns"),
+        ({"max_episode_tokens": 30}, "exceeded_tokens"),
+        ({"max_episode_cost": 1.0}, "exceeded_cost"),
+    ],
+    ids=str,
+)
+def test_an_episode_ends_at_the_limits_of_the_run(limit: dict[str, Any], ending: str) -> None:
+    (row,) = run(ScriptedClient(one_by_one), Counting("2"), **limit)
+    ended = trajectory_of(row)
+    assert (ended.termination, row["turns"]) == (ending, 2)
+    assert ended.outcome is not None
+    assert ended.outcome.is_success is False  # though the sum is right
+
+
+@pytest.mark.parametrize("cache", [False, True], ids=["no cache", "cache"])
+def test_an_interrupted_episode_goes_on_where_it_was(tmp_path: Path, cache: bool) -> None:
+    """Task 3 fails at its third reply; the second session pays for what is missing."""
+    cached: Any = tmp_path / "cache" if cache else False
+
+    def failing(request: Request) -> Completion:
+        if total(request) == 2 and goal(request) == 3:
+            raise TransportError("scripted failure")
+        return one_by_one(request)
+
+    first = run(ScriptedClient(failing), out=tmp_path / "run", cache=cached)
+    assert first.failed == 1
+    assert {row["case_id"] for row in first} == {"1", "2"}
+    client = ScriptedClient(one_by_one)
+    second = run(client, out=tmp_path / "run", cache=cached)
+    assert second.failed == 0
+    assert len(client.requests) == 2  # the third call and the answer
+    (row,) = (row for row in second if row["case_id"] == "3")
+    assert trajectory_of(row).outcome is not None
+    assert row["turns"] == 4
+    assert row["usage"]["reused"] == 2
+
+
+def test_a_folder_of_other_episodes_is_refused(tmp_path: Path) -> None:
+    run(ScriptedClient(one_by_one), out=tmp_path / "run")
+    other = Counting("1", "2", "3")
+    other.digest = "2"
+    with pytest.raises(OtherRunError):
+        run(ScriptedClient(one_by_one), other, out=tmp_path / "run")
+
+
+def test_tasks_and_options_have_to_be_known(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"--tasks: expected tasks of the world, got '9'"):
+        run(ScriptedClient(one_by_one), tasks=("9",))
+    with pytest.raises(OptionError, match=r"--world: expected .* got 'nowhere'"):
+        open_world(tmp_path, "nowhere")
+    with pytest.raises(OptionError, match="WORLD: expected one of"):
+        open_world(tmp_path)
+
+
+def test_only_the_tasks_asked_for_are_played() -> None:
+    rows = list(run(ScriptedClient(one_by_one), tasks=("2",)))
+    assert [row["case_id"] for row in rows] == ["2"]
+    assert TRAJECTORIES.endswith(".jsonl")
