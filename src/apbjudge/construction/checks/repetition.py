@@ -30,8 +30,8 @@ class Repetition:
     """Sees every case once.
 
     Args:
-        thorough: Whether near duplicates and levels are looked at, which takes some 5,000 bytes
-            a case; without, 24 bytes.
+        thorough: Whether near duplicates and levels are looked at, which takes some 2,000 bytes
+            for each ``case_id``; without, 24 bytes for each case.
     """
 
     def __init__(self, *, thorough: bool = True) -> None:
