@@ -230,3 +230,53 @@ def reference(case: dict[str, Any]) -> str:
     if case.get("unsolvable_type"):
         return json.dumps({"status": "REJECT", "reason": case["plan"]})
     return json.dumps({"plan": case["plan"], "tool_chain": json.loads(case["tool_chain_json"])})
+
+
+# Twins --------------------------------------------------------------------------------------------
+
+
+def test_a_twin_can_be_solved_by_replaying_its_reference_and_the_case_cannot(
+    tmp_path: Path,
+) -> None:
+    """A value must be in the query or in a result so far, and a call gets what the log has."""
+    made = {row["id"]: row for row in rows(built(tmp_path))}
+    lines = TOWN.read_text(encoding="utf-8").splitlines()
+    logs = {f"town.jsonl:{number}": json.loads(line) for number, line in enumerate(lines, start=1)}
+    replayed = Counter[str]()
+    for row in made.values():
+        kind = row.get("unsolvable_type")
+        if kind in (None, "contradictory_constraints"):  # its calls can be made, but not rightly
+            continue
+        twin, log = made[row["construction"]["twin"]], logs[row["construction"]["source"]]
+        assert replay(twin, log) == "done", twin["id"]
+        assert replay(row | {"tool_chain_json": twin["tool_chain_json"]}, log) != "done", row["id"]
+        replayed[kind] += 1
+    assert replayed["tool_removal"] >= 3
+    assert replayed["information_missing"] >= 3
+    assert replayed["visual_missing"] >= 1
+
+
+def replay(case: dict[str, Any], log: dict[str, Any]) -> str:
+    """Carries out the reference's calls with the arguments of the log; where it stops, why."""
+    known = case["query"] + json.dumps(case["files"])
+    offered = {tool["name"] for tool in json.loads(case["tools_json"])}
+    results = {
+        message["tool_call_id"]: message["content"]
+        for message in log["messages"]
+        if message["role"] == "tool"
+    }
+    calls = iter(
+        (call["function"]["name"], json.loads(call["function"]["arguments"]), results[call["id"]])
+        for message in log["messages"]
+        for call in message.get("tool_calls") or ()
+    )
+    for step in json.loads(case["tool_chain_json"]):
+        if step["name"] not in offered:
+            return f"{step['name']} is not offered"
+        name, arguments, result = next(call for call in calls if call[0] == step["name"])
+        for value in arguments.values():
+            is_prose = isinstance(value, str) and len(value.split()) > 3  # the agent's own words
+            if not is_prose and str(value).casefold() not in known.casefold():
+                return f"nothing says {value!r} for {name}"
+        known += "\n" + result
+    return "done"
