@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,14 +15,15 @@ from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
 from apbjudge.construction.likeness import name_words
 from apbjudge.construction.seeds import Seed, draw
 from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
-from apbjudge.construction.transforms.distractors import extraneous_plans, extraneous_steps
+from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
 from apbjudge.construction.transforms.plans import holistic
 from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.records import Item
 from apbjudge.records import Row as RowReader
 from apbjudge.records.tools import read_tool
+from apbjudge.records.trajectories import Observation, ToolCall, TrajectoryStep
 
-from .worlds import CROSSING, FERRY, QUERY, context_of, seed_of, tool
+from .worlds import CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
 
 BARE = tuple((name, arguments, None) for name, arguments, _ in CROSSING)
 NEEDS = {1: {"sailing_id": 0}, 2: {"sailing_id": 0}, 3: {"booking_id": 2}}
@@ -151,7 +153,103 @@ def test_later_turns_of_the_user_stay_among_the_messages() -> None:
     assert [message["role"] for message in prefix] == ["assistant", "tool", "user"]
 
 
+def with_steps(seed: Seed, *added: tuple[int, TrajectoryStep]) -> Seed:
+    """The seed with further steps in its run: each at the place that it is to have in the end."""
+    steps = list(seed.run.steps)
+    calls = list(seed.calls)
+    for at, step in added:
+        steps.insert(at, step)
+        calls = [replace(c, step=c.step + (c.step >= at)) for c in calls]
+    return replace(seed, run=replace(seed.run, steps=tuple(steps)), calls=tuple(calls))
+
+
+def attempt(name: str, *results: str, thought: str = "", **arguments: Any) -> TrajectoryStep:
+    """A step with a call for each result."""
+    calls = [ToolCall(name, arguments, f"{name}-{i}") for i in range(len(results))]
+    answers = [Observation(text, c.call_id) for text, c in zip(results, calls, strict=True)]
+    return TrajectoryStep(
+        source="agent",
+        kind="call",
+        thought=thought,
+        calls=tuple(calls),
+        observations=tuple(answers),
+    )
+
+
+def test_calls_that_failed_are_history_and_never_the_reference() -> None:
+    failed = attempt("check_space", "Error: no such sailing.", sailing_id="S-1")
+    retried = attempt("get_tides", '{"high": "07:40"}', "Error: asleep.", thought="Once more.")
+    tides: Call = ("get_tides", {}, {"high": "07:40"})
+    calls = [*CROSSING[:2], tides, *CROSSING[2:]]
+    seed = seed_of(*calls, needs={})
+    # before the second call that works, and before the third, in whose step a call fails as well
+    seed = with_steps(seed, (2, failed), (4, failed))
+    steps = list(seed.run.steps)
+    steps[5] = retried
+    seed = replace(seed, run=replace(seed.run, steps=tuple(steps)))
+    made = {(row["stage"], row["prediction_horizon"]): row for row in rows(step_wise, seed)}
+    solution = [name for name, _, _ in calls]
+    for (stage, k), row in made.items():
+        first = ("early", "middle", "late").index(stage) + 1
+        reference = json.loads(row["ground_truth_steps_json"])
+        rest = json.loads(row["reference_remaining_steps_json"])
+        assert names(reference) == solution[first : first + k]
+        assert names(rest) == solution[first + k :]
+        assert all("S-1" not in json.dumps(step) for step in [*reference, *rest])
+    prefix = json.loads(made["early", 1]["trajectory_prefix_json"])
+    assert prefix[-1]["content"] == "Error: no such sailing."  # the failed attempts are shown
+    next_two = json.loads(made["early", 2]["ground_truth_steps_json"])
+    assert next_two[1]["thought"] == ""  # it spoke of a failure that nobody was shown
+    at_once = json.loads(made["middle", 1]["ground_truth_steps_json"])
+    assert at_once[0]["thought"] == "Once more."
+
+
 # Distractors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", [extraneous_plans, extraneous_steps])
+def test_what_the_run_calls_at_all_is_no_distractor(transform: Transform) -> None:
+    seed = with_steps(
+        seed_of(),
+        (2, attempt("get_tides", "Error: asleep.")),
+        (6, attempt("report_loss", "Error: closed.")),
+    )
+    context = context_of(seed, BAKERY, levels=(9,))
+    (row,) = rows(transform, seed, context)
+    offered = {each["name"] for each in FERRY}
+    assert offered.isdisjoint(json.loads(row["extraneous_tool_names_json"]))
+    assert offered <= set(json.loads(row["tool_names_json"]))
+    assert rejects(transform, seed, context_of(seed, levels=(2,))) == [TOO_FEW]
+
+
+def test_tools_invented_for_the_task_come_before_those_of_other_tasks() -> None:
+    invented = [
+        *(tool("get_ferry_menu", "States what the kitchen on board cooks.", ferry="string"),),
+        *(tool("rent_deck_chair", "Rents a chair to sit in.", deck="string"),),
+        *(tool("look_up_sailings", "Shows sailings between harbours.", start="string"),),
+        *(tool("GetTides", "Something else.", thing="string"),),
+    ]
+    seed = seed_of(invented=tuple(read_tool(each, "t") for each in invented), model="m")
+    levels = [
+        json.loads(row["extraneous_tool_names_json"])
+        for row in rows(extraneous_plans, seed, context_of(seed, BAKERY, levels=(1, 2, 4)))
+    ]
+    assert set(levels[1]) == {"get_ferry_menu", "rent_deck_chair"}
+    assert set(levels[0]) < set(levels[1]) < set(levels[2])
+    assert set(levels[2]) - set(levels[1]) <= {tool.name for tool in BAKERY.toolset.tools}
+
+
+def test_what_ends_a_run_or_may_serve_is_no_distractor() -> None:
+    others = (
+        tool("transfer_to_human", "Hands the talk over.", thing="string"),
+        tool("fetch_ferry_sailings", "All departures of today.", day="string"),  # may find sailings
+        tool("mend_shoe", "Mends the sole of a shoe.", thing="string"),
+    )
+    seed = seed_of(tools=FERRY[:4])
+    context = context_of(seed, seed_of(name="o", tools=others), levels=(1, 2))
+    assert [row["extraneous_tool_names_json"] for row in rows(extraneous_plans, seed, context)] == [
+        '["mend_shoe"]'
+    ]
 
 
 @pytest.mark.parametrize("transform", [extraneous_plans, extraneous_steps])
