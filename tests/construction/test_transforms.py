@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from dataclasses import replace
+from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
-from apbjudge.construction.likeness import name_words
+from apbjudge.construction.checks.conditions import broken
+from apbjudge.construction.findings import CheckedCase
+from apbjudge.construction.likeness import name_words, stems
 from apbjudge.construction.seeds import Seed, draw
-from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
+from apbjudge.construction.transforms.broken import (
+    FAILURES,
+    other_words,
+    substitute_of,
+    tool_broken,
+)
 from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
 from apbjudge.construction.transforms.plans import holistic
 from apbjudge.construction.transforms.steps import step_wise
@@ -346,3 +357,111 @@ def test_substitutes_are_written_in_the_style_of_the_name(name: str) -> None:
         "BOOK_CROSSING": "RESERVE_PASSAGE",
     }
     assert made[0].name == style[name]
+
+
+def renamed(name: str, *, number: int = 3, **types: str) -> str:
+    made = substitute_of(
+        read_tool(tool(name, f"What {name} does.", **types), "t"), SEED, draw(number)
+    )
+    return "" if isinstance(made, Reject) else made[0].name
+
+
+SEED = seed_of()
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "other"),
+    [
+        ("getTreatmentPlans", {"patient": "string"}, r"\w+Therapy(Schemes|Strategies)"),
+        ("getZorgWeatherReport", {"day": "string"}, r"\w+ClimateSummary"),  # a word left out
+        (
+            "getRestaurantPriceZorg",
+            {"day": "string"},
+            r"\w+(Eatery|Diner)(Cost|Fee|Expense)[A-Z]\w+",
+        ),
+        ("find_direct_flights_to_zorg", {"day": "string"}, r"(locate|seek)_nonstop_departures_\w+"),
+        ("compare_prices_of_hotels", {}, r"contrast_(costs|fees|expenses)_of_(inns|lodgings)"),
+        ("getZorgCount", {"patient_id": "string"}, r"\w+ByClientIdentifier"),
+        ("calculate_zorg", {"price": "number"}, r"\w+_from_(cost|fee|expense)"),
+        ("translate_to_zorg", {"message": "string"}, r"(convert|transform)_notice"),
+        ("getZorg", {"blurp": "string"}, ""),  # blurp_value would tell nothing
+        ("createZorg", {"price": "string"}, ""),  # what is made is not its price
+        ("createFlightZorg", {"price": "string"}, ""),  # nor is a zorg a flight
+        ("zorgFlights", {"price": "string"}, ""),
+        ("weather_report", {}, "climate_summary"),
+    ],
+)
+def test_what_has_no_other_word_is_left_out_where_enough_is_left(
+    name: str, types: dict[str, str], other: str
+) -> None:
+    for number in range(8):
+        assert re.fullmatch(other, renamed(name, number=number, **types))
+
+
+def test_no_word_of_the_list_is_akin_to_the_one_that_it_replaces_in_a_name() -> None:
+    for word in ("reports", "booking", "client", "sale", "art"):
+        for number in range(20):
+            other = renamed(f"get_{word}", number=number)
+            assert not any(stems(word) & stems(o) or word in o for o in name_words(other))
+    known = {"get_account_summary": "account", "get_profile_digest": "profile"}
+    offered = seed_of(tools=tuple(tool(name, "Does.") for name in known))
+    for number in range(20):
+        made = substitute_of(offered.toolset.by_name["get_account_summary"], offered, draw(number))
+        if not isinstance(made, Reject):
+            assert set(name_words(made[0].name)) != {"get", "profile", "digest"}
+
+
+def test_every_line_of_the_list_of_words_is_of_use() -> None:
+    listed = tomllib.loads(
+        resources.files("apbjudge.construction.transforms")
+        .joinpath("words.toml")
+        .read_text("utf-8")
+    )
+    for kind in ("actions", "things"):
+        lines = [line.replace(":", "").split() for line in listed[kind]]
+        assert all(len(words) == len(set(words)) > 1 for words in lines)
+        assert len({tuple(words) for words in lines}) == len(lines)
+    assert other_words("policies", is_first=False) == ("guidelines",)
+    assert {*other_words("companies", is_first=False)} == {"firms", "businesses"}
+    assert "data" not in "".join(other_words("infos", is_first=False))
+
+
+def test_the_description_does_not_tell_the_name_that_is_broken() -> None:
+    made = substitute_of(
+        read_tool(tool("get_price", "With get_price one pays."), "t"), SEED, draw(1)
+    )
+    assert not isinstance(made, Reject)
+    assert made[0].description == f"With {made[0].name} one pays."
+
+
+def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:
+    tools = (tool("think", "Notes.", thought="string"), tool("get_tides", "Tides.", day="string"))
+    calls = (("think", {"thought": "a"}, {"a": 1}), ("get_tides", {"day": "a"}, {"b": 2}))
+    (row,) = rows(tool_broken, seed_of(*calls, tools=tools))
+    assert row["broken_tool_name"] == "get_tides"
+    named = seed_of(*calls, tools=tools, query="Call get_tides for me.")
+    assert rejects(tool_broken, named) == ["no call that can fail"]
+
+
+def test_of_calls_made_at_once_the_one_that_worked_is_broken() -> None:
+    both = attempt("check_space", "Error: no such sailing.", '{"left": 14}')
+    calls = (
+        replace(both.calls[0], arguments={"sailing_id": "S-1"}),
+        replace(both.calls[1], arguments={"sailing_id": "S-310"}),
+    )
+    seed = seed_of(("check_space", {"sailing_id": "S-310"}, {"left": 14}))
+    steps = (seed.run.steps[0], replace(both, calls=calls))
+    (row,) = rows(tool_broken, replace(seed, run=replace(seed.run, steps=steps)))
+    asked, failed = json.loads(row["trajectory_prefix_json"])
+    (made,) = asked["tool_calls"]
+    assert made["function"]["arguments"] == {"sailing_id": "S-310"}
+    assert failed["content"] in FAILURES
+    (step,) = json.loads(row["ground_truth_steps_json"])
+    assert [*step["tool_calls"][0]["function"]["arguments"].values()] == ["S-310"]
+
+
+@given(st.integers(0, 2**20))
+def test_the_checks_find_nothing_in_cases_of_broken_tools(number: int) -> None:
+    (row,) = rows(tool_broken, seed_of(), context_of(seed_of(), seed=number))
+    case = CheckedCase(item=item(row), row=row, file=Path("cases.jsonl"), roots=())
+    assert list(broken(case)) == []
