@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ...records import Tool
 from ..cases import Context, Reject, Row, case_row
@@ -16,28 +17,19 @@ TOO_FEW = "too few distractors for a level"
 
 
 def extraneous_plans(seed: Seed, context: Context) -> Iterator[Row | Reject]:
-    """Whole plans, a case for each number of distractors."""
+    """A whole plan for each number of distractors; those of a level are among the next one's."""
     name = "extraneous_plans"
     if not seed.calls:
         yield Reject(name, NO_CALLS)
         return
-    base, distractors = split_tools(seed, context)
-    for level in context.levels:
-        if level > len(distractors):
-            yield Reject(name, TOO_FEW, f"{len(distractors)} for level {level}")
-            continue
-        added = distractors[:level]
-        yield case_row(
-            seed,
-            context,
-            split="holistic_tool_extraneous",
-            transform=name,
-            parts=(level,),
-            tools=[*base, *added],
-            extraneous=[tool.name for tool in added],
-            plan=plan_of(seed),
-            chain=chain_of(seed),
-        )
+    yield from _levels(
+        seed,
+        context,
+        split="holistic_tool_extraneous",
+        transform=name,
+        plan=plan_of(seed),
+        chain=chain_of(seed),
+    )
 
 
 def extraneous_steps(seed: Seed, context: Context) -> Iterator[Row | Reject]:
@@ -56,26 +48,39 @@ def extraneous_steps(seed: Seed, context: Context) -> Iterator[Row | Reject]:
         yield Reject(name, "too few steps")
         return
     cut, k, steps = draw(context.seed, seed.seed_id, name).choice(asked)
+    yield from _levels(
+        seed,
+        context,
+        split="step_wise_tool_extraneous",
+        transform=name,
+        parts=(cut.stage, k),
+        query=query_of_steps(seed),
+        horizon=k,
+        stage=cut.stage,
+        prefix=cut.prefix,
+        steps=steps,
+        remaining=cut.steps[k:],
+    )
+
+
+def _levels(
+    seed: Seed, context: Context, *, transform: str, parts: Sequence[object] = (), **fields: Any
+) -> Iterator[Row | Reject]:
+    """A case for each number of distractors."""
     base, distractors = split_tools(seed, context)
     for level in context.levels:
         if level > len(distractors):
-            yield Reject(name, TOO_FEW, f"{len(distractors)} for level {level}")
+            yield Reject(transform, TOO_FEW, f"{len(distractors)} for level {level}")
             continue
         added = distractors[:level]
         yield case_row(
             seed,
             context,
-            split="step_wise_tool_extraneous",
-            transform=name,
-            parts=(cut.stage, k, level),
+            transform=transform,
+            parts=(*parts, level),
             tools=[*base, *added],
-            query=query_of_steps(seed),
             extraneous=[tool.name for tool in added],
-            horizon=k,
-            stage=cut.stage,
-            prefix=cut.prefix,
-            steps=steps,
-            remaining=cut.steps[k:],
+            **fields,
         )
 
 
