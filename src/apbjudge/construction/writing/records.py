@@ -8,9 +8,9 @@ from typing import Any
 from ...errors import RowError
 from ...prediction.worker import asking_records
 from ...records.loose_json import as_list, as_object
-from .tasks import TASKS
 
 WRITTEN = "written.jsonl"
+TASKS = "tasks.jsonl"
 REFUSED, CUT_OFF = "refused", "cut off"
 """Complaints about a reply beside those of its rules."""
 
