@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from apbjudge import InputError, OptionError
 from apbjudge.construction.build import CASES, MANIFEST, REJECTS
 from apbjudge.construction.cases import BUILT_SPLITS
 from apbjudge.construction.composition import DataSetCounts, split_of
-from apbjudge.records import Row
+from apbjudge.llm.base import Completion, Request, ScriptedClient
+from apbjudge.prediction.prompts import PromptMaker
+from apbjudge.records import Row, Usage
 
 from .worlds import TOWN
 
@@ -177,3 +180,103 @@ def test_lengths_fall_into_the_paper_s_ranges() -> None:
     assert [counts.in_range(name) for name in ("1-10", "11-20", ">20")] == [2, 2, 1]
     assert counts.mean_length == pytest.approx(63 / 5)
     assert DataSetCounts().mean_length is None
+
+
+# From built cases to a report --------------------------------------------------------------------
+
+
+def test_built_cases_are_predicted_graded_and_reported_as_they_are(tmp_path: Path) -> None:
+    """One tested model gives the references; one wants a tool that nobody has."""
+    build = built(tmp_path)
+    cases = rows(build)
+    maker = PromptMaker.of("neutral@1", (EXAMPLES,), apbjudge.PlannerSpec(model="expert"))
+    references = {
+        json.dumps(maker.make(Row(case, 1).to_case()).messages()): reference(case) for case in cases
+    }
+
+    def reply(request: Request) -> Completion:
+        text = references[json.dumps(request.messages)]
+        if request.model == "careless":
+            text = re.sub(r'("name": ?)"[^"]+"', r'\1"do_everything"', text)
+        return Completion(text=text, finish_reason="stop", usage=Usage(calls=1), cost_usd=0.0)
+
+    predictions = apbjudge.predict(
+        build.out / CASES,
+        model=[apbjudge.PlannerSpec(model=name, vision="yes") for name in ("expert", "careless")],
+        data_root=EXAMPLES,
+        client=ScriptedClient(reply),
+        out=tmp_path / "predictions",
+    )
+    assert not predictions.failed
+    run = apbjudge.grade(predictions, cases=build.out / CASES, data_root=EXAMPLES)
+    found = {
+        model: {j.item_id for j in run.judgements if j.tested_model == model and j.findings}
+        for model in ("expert", "careless")
+    }
+    calling = {case["id"] for case in cases if '"name"' in reference(case)}
+    assert not found["expert"]
+    assert found["careless"] == calling
+    report = apbjudge.report(run)
+    shown = {table.key for table in report.tables}
+    assert shown >= {"overall", "extraneous", "efficiency", "stage", "horizon"}
+    report.write_page(tmp_path / "page.html")
+    assert "careless" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def reference(case: dict[str, Any]) -> str:
+    """What a perfect planner replies."""
+    if "prediction_horizon" in case:
+        return case["ground_truth_steps_json"]
+    if case.get("unsolvable_type"):
+        return json.dumps({"status": "REJECT", "reason": case["plan"]})
+    return json.dumps({"plan": case["plan"], "tool_chain": json.loads(case["tool_chain_json"])})
+
+
+# Twins --------------------------------------------------------------------------------------------
+
+
+def test_a_twin_can_be_solved_by_replaying_its_reference_and_the_case_cannot(
+    tmp_path: Path,
+) -> None:
+    """A value must be in the query or in a result so far, and a call gets what the log has."""
+    made = {row["id"]: row for row in rows(built(tmp_path))}
+    lines = TOWN.read_text(encoding="utf-8").splitlines()
+    logs = {f"town.jsonl:{number}": json.loads(line) for number, line in enumerate(lines, start=1)}
+    replayed = Counter[str]()
+    for row in made.values():
+        kind = row.get("unsolvable_type")
+        if kind in (None, "contradictory_constraints"):  # its calls can be made, but not rightly
+            continue
+        twin, log = made[row["construction"]["twin"]], logs[row["construction"]["source"]]
+        assert replay(twin, log) == "done", twin["id"]
+        assert replay(row | {"tool_chain_json": twin["tool_chain_json"]}, log) != "done", row["id"]
+        replayed[kind] += 1
+    assert replayed["tool_removal"] >= 3
+    assert replayed["information_missing"] >= 3
+    assert replayed["visual_missing"] >= 1
+
+
+def replay(case: dict[str, Any], log: dict[str, Any]) -> str:
+    """Carries out the reference's calls with the arguments of the log; where it stops, why."""
+    known = case["query"] + json.dumps(case["files"])
+    offered = {tool["name"] for tool in json.loads(case["tools_json"])}
+    results = {
+        message["tool_call_id"]: message["content"]
+        for message in log["messages"]
+        if message["role"] == "tool"
+    }
+    calls = iter(
+        (call["function"]["name"], json.loads(call["function"]["arguments"]), results[call["id"]])
+        for message in log["messages"]
+        for call in message.get("tool_calls") or ()
+    )
+    for step in json.loads(case["tool_chain_json"]):
+        if step["name"] not in offered:
+            return f"{step['name']} is not offered"
+        name, arguments, result = next(call for call in calls if call[0] == step["name"])
+        for value in arguments.values():
+            is_prose = isinstance(value, str) and len(value.split()) > 3  # the agent's own words
+            if not is_prose and str(value).casefold() not in known.casefold():
+                return f"nothing says {value!r} for {name}"
+        known += "\n" + result
+    return "done"

@@ -93,6 +93,7 @@ def test_a_case_that_occurs_twice() -> None:
     assert seen([BASE, other()]) == (["duplicate-case"], 2)
     again = other(tools=BASE["tools"][::-1], source="elsewhere", tool_chain=[{"name": "lend_book"}])
     assert seen([BASE, again]) == (["duplicate-case"], 2)
+    assert seen([BASE, again], thorough=False) == (["duplicate-case"], 2)
     assert CHECKS["duplicate-case"].certainty == "proven"
 
 

@@ -386,6 +386,21 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         ),
     ),
     (
+        "distractor-called",
+        "extraneous",
+        last(
+            lambda r: (
+                r
+                | {
+                    "trajectory_prefix": [
+                        {"role": "assistant", "tool_calls": [{"name": distractor_of(r)}]},
+                        *results("{}"),
+                    ]
+                }
+            )
+        ),
+    ),
+    (
         "distractor-equals-tool",
         "extraneous",
         last(
@@ -490,7 +505,7 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         ),
     ),
     (
-        "map-broken",
+        "map-not-followed",
         "broken",
         last(
             lambda r: part(
@@ -502,6 +517,8 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
+    ("map-broken", "broken", last(lambda r: claim(r, parameter_map={"sailing_id": "deck"}))),
+    ("map-broken", "broken", last(lambda r: claim(r, parameter_map={"deck": "sailing"}))),
     ("visual-present", "visual", last(lambda r: r | {"files": [PICTURE.model_dump()]})),
     ("visual-not-needed", "visual", lambda rows: [row | {"query": QUERY} for row in rows]),
     (
@@ -544,7 +561,7 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
-    ("bounds-agree", "contradiction", last(lambda r: r | {"query": f"{QUERY} Hurry."})),
+    ("bounds-not-stated", "contradiction", last(lambda r: r | {"query": f"{QUERY} Hurry."})),
     ("twin-missing", "removal", lambda rows: rows[1:]),
     ("twin-differs", "missing", last(lambda r: tools(r, lambda t: t.append({"name": "new_one"})))),
     ("cost-missing", "bank", last(lambda r: tools(r, lambda t: named(t, "get_tides").pop("cost")))),
@@ -599,7 +616,9 @@ TOGETHER = {
     "condition-told": {"levels-differ"},
     "telling-name": {"levels-not-nested"},
     "value-present": {"twin-differs"},
-    "reference-missing-parameter": {"map-broken"},
+    "reference-missing-parameter": {"map-not-followed"},
+    "map-broken": {"map-not-followed"},
+    "distractor-called": {"levels-differ"},
     "distractors-placed": {"tools-in-order", "near-duplicate"},
     "tools-in-order": {"distractors-placed", "near-duplicate"},
     "reference-calls-broken": {"reference-not-replacement", "prefix-has-reference"},

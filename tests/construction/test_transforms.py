@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from dataclasses import replace
+from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +16,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
-from apbjudge.construction.likeness import name_words
+from apbjudge.construction.checks.conditions import broken
+from apbjudge.construction.findings import CheckedCase
+from apbjudge.construction.likeness import name_words, stems
 from apbjudge.construction.seeds import Seed, draw
-from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
-from apbjudge.construction.transforms.distractors import extraneous_plans, extraneous_steps
+from apbjudge.construction.transforms.broken import (
+    FAILURES,
+    other_words,
+    substitute_of,
+    tool_broken,
+)
+from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
 from apbjudge.construction.transforms.plans import holistic
 from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.records import Item
 from apbjudge.records import Row as RowReader
 from apbjudge.records.tools import read_tool
+from apbjudge.records.trajectories import Observation, ToolCall, TrajectoryStep
 
-from .worlds import CROSSING, FERRY, QUERY, context_of, seed_of, tool
+from .worlds import CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
 
 BARE = tuple((name, arguments, None) for name, arguments, _ in CROSSING)
 NEEDS = {1: {"sailing_id": 0}, 2: {"sailing_id": 0}, 3: {"booking_id": 2}}
@@ -151,7 +164,103 @@ def test_later_turns_of_the_user_stay_among_the_messages() -> None:
     assert [message["role"] for message in prefix] == ["assistant", "tool", "user"]
 
 
+def with_steps(seed: Seed, *added: tuple[int, TrajectoryStep]) -> Seed:
+    """The seed with further steps in its run: each at the place that it is to have in the end."""
+    steps = list(seed.run.steps)
+    calls = list(seed.calls)
+    for at, step in added:
+        steps.insert(at, step)
+        calls = [replace(c, step=c.step + (c.step >= at)) for c in calls]
+    return replace(seed, run=replace(seed.run, steps=tuple(steps)), calls=tuple(calls))
+
+
+def attempt(name: str, *results: str, thought: str = "", **arguments: Any) -> TrajectoryStep:
+    """A step with a call for each result."""
+    calls = [ToolCall(name, arguments, f"{name}-{i}") for i in range(len(results))]
+    answers = [Observation(text, c.call_id) for text, c in zip(results, calls, strict=True)]
+    return TrajectoryStep(
+        source="agent",
+        kind="call",
+        thought=thought,
+        calls=tuple(calls),
+        observations=tuple(answers),
+    )
+
+
+def test_calls_that_failed_are_history_and_never_the_reference() -> None:
+    failed = attempt("check_space", "Error: no such sailing.", sailing_id="S-1")
+    retried = attempt("get_tides", '{"high": "07:40"}', "Error: asleep.", thought="Once more.")
+    tides: Call = ("get_tides", {}, {"high": "07:40"})
+    calls = [*CROSSING[:2], tides, *CROSSING[2:]]
+    seed = seed_of(*calls, needs={})
+    # before the second call that works, and before the third, in whose step a call fails as well
+    seed = with_steps(seed, (2, failed), (4, failed))
+    steps = list(seed.run.steps)
+    steps[5] = retried
+    seed = replace(seed, run=replace(seed.run, steps=tuple(steps)))
+    made = {(row["stage"], row["prediction_horizon"]): row for row in rows(step_wise, seed)}
+    solution = [name for name, _, _ in calls]
+    for (stage, k), row in made.items():
+        first = ("early", "middle", "late").index(stage) + 1
+        reference = json.loads(row["ground_truth_steps_json"])
+        rest = json.loads(row["reference_remaining_steps_json"])
+        assert names(reference) == solution[first : first + k]
+        assert names(rest) == solution[first + k :]
+        assert all("S-1" not in json.dumps(step) for step in [*reference, *rest])
+    prefix = json.loads(made["early", 1]["trajectory_prefix_json"])
+    assert prefix[-1]["content"] == "Error: no such sailing."  # the failed attempts are shown
+    next_two = json.loads(made["early", 2]["ground_truth_steps_json"])
+    assert next_two[1]["thought"] == ""  # it spoke of a failure that nobody was shown
+    at_once = json.loads(made["middle", 1]["ground_truth_steps_json"])
+    assert at_once[0]["thought"] == "Once more."
+
+
 # Distractors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", [extraneous_plans, extraneous_steps])
+def test_what_the_run_calls_at_all_is_no_distractor(transform: Transform) -> None:
+    seed = with_steps(
+        seed_of(),
+        (2, attempt("get_tides", "Error: asleep.")),
+        (6, attempt("report_loss", "Error: closed.")),
+    )
+    context = context_of(seed, BAKERY, levels=(9,))
+    (row,) = rows(transform, seed, context)
+    offered = {each["name"] for each in FERRY}
+    assert offered.isdisjoint(json.loads(row["extraneous_tool_names_json"]))
+    assert offered <= set(json.loads(row["tool_names_json"]))
+    assert rejects(transform, seed, context_of(seed, levels=(2,))) == [TOO_FEW]
+
+
+def test_tools_invented_for_the_task_come_before_those_of_other_tasks() -> None:
+    invented = [
+        *(tool("get_ferry_menu", "States what the kitchen on board cooks.", ferry="string"),),
+        *(tool("rent_deck_chair", "Rents a chair to sit in.", deck="string"),),
+        *(tool("look_up_sailings", "Shows sailings between harbours.", start="string"),),
+        *(tool("GetTides", "Something else.", thing="string"),),
+    ]
+    seed = seed_of(invented=tuple(read_tool(each, "t") for each in invented), model="m")
+    levels = [
+        json.loads(row["extraneous_tool_names_json"])
+        for row in rows(extraneous_plans, seed, context_of(seed, BAKERY, levels=(1, 2, 4)))
+    ]
+    assert set(levels[1]) == {"get_ferry_menu", "rent_deck_chair"}
+    assert set(levels[0]) < set(levels[1]) < set(levels[2])
+    assert set(levels[2]) - set(levels[1]) <= {tool.name for tool in BAKERY.toolset.tools}
+
+
+def test_what_ends_a_run_or_may_serve_is_no_distractor() -> None:
+    others = (
+        tool("transfer_to_human", "Hands the talk over.", thing="string"),
+        tool("fetch_ferry_sailings", "All departures of today.", day="string"),  # may find sailings
+        tool("mend_shoe", "Mends the sole of a shoe.", thing="string"),
+    )
+    seed = seed_of(tools=FERRY[:4])
+    context = context_of(seed, seed_of(name="o", tools=others), levels=(1, 2))
+    assert [row["extraneous_tool_names_json"] for row in rows(extraneous_plans, seed, context)] == [
+        '["mend_shoe"]'
+    ]
 
 
 @pytest.mark.parametrize("transform", [extraneous_plans, extraneous_steps])
@@ -248,3 +357,111 @@ def test_substitutes_are_written_in_the_style_of_the_name(name: str) -> None:
         "BOOK_CROSSING": "RESERVE_PASSAGE",
     }
     assert made[0].name == style[name]
+
+
+def renamed(name: str, *, number: int = 3, **types: str) -> str:
+    made = substitute_of(
+        read_tool(tool(name, f"What {name} does.", **types), "t"), SEED, draw(number)
+    )
+    return "" if isinstance(made, Reject) else made[0].name
+
+
+SEED = seed_of()
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "other"),
+    [
+        ("getTreatmentPlans", {"patient": "string"}, r"\w+Therapy(Schemes|Strategies)"),
+        ("getZorgWeatherReport", {"day": "string"}, r"\w+ClimateSummary"),  # a word left out
+        (
+            "getRestaurantPriceZorg",
+            {"day": "string"},
+            r"\w+(Eatery|Diner)(Cost|Fee|Expense)[A-Z]\w+",
+        ),
+        ("find_direct_flights_to_zorg", {"day": "string"}, r"(locate|seek)_nonstop_departures_\w+"),
+        ("compare_prices_of_hotels", {}, r"contrast_(costs|fees|expenses)_of_(inns|lodgings)"),
+        ("getZorgCount", {"patient_id": "string"}, r"\w+ByClientIdentifier"),
+        ("calculate_zorg", {"price": "number"}, r"\w+_from_(cost|fee|expense)"),
+        ("translate_to_zorg", {"message": "string"}, r"(convert|transform)_notice"),
+        ("getZorg", {"blurp": "string"}, ""),  # blurp_value would tell nothing
+        ("createZorg", {"price": "string"}, ""),  # what is made is not its price
+        ("createFlightZorg", {"price": "string"}, ""),  # nor is a zorg a flight
+        ("zorgFlights", {"price": "string"}, ""),
+        ("weather_report", {}, "climate_summary"),
+    ],
+)
+def test_what_has_no_other_word_is_left_out_where_enough_is_left(
+    name: str, types: dict[str, str], other: str
+) -> None:
+    for number in range(8):
+        assert re.fullmatch(other, renamed(name, number=number, **types))
+
+
+def test_no_word_of_the_list_is_akin_to_the_one_that_it_replaces_in_a_name() -> None:
+    for word in ("reports", "booking", "client", "sale", "art"):
+        for number in range(20):
+            other = renamed(f"get_{word}", number=number)
+            assert not any(stems(word) & stems(o) or word in o for o in name_words(other))
+    known = {"get_account_summary": "account", "get_profile_digest": "profile"}
+    offered = seed_of(tools=tuple(tool(name, "Does.") for name in known))
+    for number in range(20):
+        made = substitute_of(offered.toolset.by_name["get_account_summary"], offered, draw(number))
+        if not isinstance(made, Reject):
+            assert set(name_words(made[0].name)) != {"get", "profile", "digest"}
+
+
+def test_every_line_of_the_list_of_words_is_of_use() -> None:
+    listed = tomllib.loads(
+        resources.files("apbjudge.construction.transforms")
+        .joinpath("words.toml")
+        .read_text("utf-8")
+    )
+    for kind in ("actions", "things"):
+        lines = [line.replace(":", "").split() for line in listed[kind]]
+        assert all(len(words) == len(set(words)) > 1 for words in lines)
+        assert len({tuple(words) for words in lines}) == len(lines)
+    assert other_words("policies", is_first=False) == ("guidelines",)
+    assert {*other_words("companies", is_first=False)} == {"firms", "businesses"}
+    assert "data" not in "".join(other_words("infos", is_first=False))
+
+
+def test_the_description_does_not_tell_the_name_that_is_broken() -> None:
+    made = substitute_of(
+        read_tool(tool("get_price", "With get_price one pays."), "t"), SEED, draw(1)
+    )
+    assert not isinstance(made, Reject)
+    assert made[0].description == f"With {made[0].name} one pays."
+
+
+def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:
+    tools = (tool("think", "Notes.", thought="string"), tool("get_tides", "Tides.", day="string"))
+    calls = (("think", {"thought": "a"}, {"a": 1}), ("get_tides", {"day": "a"}, {"b": 2}))
+    (row,) = rows(tool_broken, seed_of(*calls, tools=tools))
+    assert row["broken_tool_name"] == "get_tides"
+    named = seed_of(*calls, tools=tools, query="Call get_tides for me.")
+    assert rejects(tool_broken, named) == ["no call that can fail"]
+
+
+def test_of_calls_made_at_once_the_one_that_worked_is_broken() -> None:
+    both = attempt("check_space", "Error: no such sailing.", '{"left": 14}')
+    calls = (
+        replace(both.calls[0], arguments={"sailing_id": "S-1"}),
+        replace(both.calls[1], arguments={"sailing_id": "S-310"}),
+    )
+    seed = seed_of(("check_space", {"sailing_id": "S-310"}, {"left": 14}))
+    steps = (seed.run.steps[0], replace(both, calls=calls))
+    (row,) = rows(tool_broken, replace(seed, run=replace(seed.run, steps=steps)))
+    asked, failed = json.loads(row["trajectory_prefix_json"])
+    (made,) = asked["tool_calls"]
+    assert made["function"]["arguments"] == {"sailing_id": "S-310"}
+    assert failed["content"] in FAILURES
+    (step,) = json.loads(row["ground_truth_steps_json"])
+    assert [*step["tool_calls"][0]["function"]["arguments"].values()] == ["S-310"]
+
+
+@given(st.integers(0, 2**20))
+def test_the_checks_find_nothing_in_cases_of_broken_tools(number: int) -> None:
+    (row,) = rows(tool_broken, seed_of(), context_of(seed_of(), seed=number))
+    case = CheckedCase(item=item(row), row=row, file=Path("cases.jsonl"), roots=())
+    assert list(broken(case)) == []

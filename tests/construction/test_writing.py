@@ -26,13 +26,8 @@ from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
 from apbjudge.construction.writing.prompts import messages_of, repair_of, write_prompts
 from apbjudge.construction.writing.records import WRITING_RECORDS
 from apbjudge.construction.writing.rules import read_reply
-from apbjudge.construction.writing.tasks import (
-    TaskRow,
-    TaskSource,
-    WritingTask,
-    task_of,
-    with_query,
-)
+from apbjudge.construction.writing.source import TaskRow, TaskSource
+from apbjudge.construction.writing.tasks import WritingTask, task_of, with_query
 from apbjudge.construction.writing.worker import WritingWorker
 from apbjudge.construction.writing.write import forecast_texts, write_texts
 from apbjudge.construction.writing.writings import Writings

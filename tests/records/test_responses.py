@@ -328,3 +328,12 @@ def test_a_reply_cut_anywhere_is_read_without_an_error() -> None:
         read = read_response(STEPS[:at], "steps", 2)
         assert read.problems
         assert {c.name for c in read.calls} <= {"find_trains", "reserve_seat"}
+
+
+def test_the_name_of_a_speaker_is_no_call() -> None:
+    said = {"role": "assistant", "name": "planner", "tool_calls": None, "thought": "Ask first."}
+    called = {"role": "assistant", "name": "find_trains", "thought": "", "arguments": {}}
+    read = read_response(json.dumps([said, called]), "steps", 2)
+    assert [call.name for call in read.calls] == ["find_trains"]
+    bare = {"role": "assistant", "name": "find_trains", "thought": ""}
+    assert [c.name for c in read_response(json.dumps([bare]), "steps", 1).calls] == ["find_trains"]

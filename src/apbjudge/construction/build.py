@@ -23,10 +23,10 @@ from ..runs.rows import row_error_of
 from ..version import VERSION
 from .cases import EFFICIENCY, Context, Reject
 from .cases import Row as CaseRow
-from .check import CaseChecker, proven
+from .check import CaseChecker
 from .composition import NOT_STATED
 from .config import BuildConfig
-from .findings import CHECKS, CheckedCase
+from .findings import CHECKS, CheckedCase, rejects
 from .pool import ToolPool
 from .seeds import Seed
 from .sources import SeedEntry, read_seeds
@@ -360,11 +360,11 @@ class Builder:
             yield Reject(name, "the seed can't be read", str(row_error_of(error)))
 
     def _checked(self, row: CaseRow, name: str) -> CaseRow | Reject:
-        """The row, unless code proves a fault of it."""
+        """The row, unless it is not what it was built to be."""
         item = Row(row, 0, parsed=True).to_case()
         case = CheckedCase(item=item, row=row, file=Path(CASES), roots=self._roots)
         findings = list(self._checker.check_case(case))
-        if faults := proven(findings):
+        if faults := [finding for finding in findings if rejects(finding)]:
             return Reject(name, f"check {faults[0].check}", faults[0].message)
         self._funnel.suspected.update({finding.check for finding in findings})
         return row

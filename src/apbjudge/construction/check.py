@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
@@ -303,8 +303,3 @@ class CaseChecker:
             composition=self._composition,
             checks=tuple(name for name in CHECKS if name in self._chosen),
         )
-
-
-def proven(findings: Sequence[CaseFinding]) -> list[CaseFinding]:
-    """Those that are certain."""
-    return [finding for finding in findings if finding.certainty == "proven"]

@@ -96,29 +96,37 @@ _PROVEN: Mapping[str, str] = {
     "reference-used-before-made": "results are used after the call that yields them",
     # conditions
     "distractor-not-offered": "distractors are among the tools",
-    "distractor-used": "no distractor is called by the reference or before it",
+    "distractor-used": "the reference calls no distractor",
+    "reference-calls-broken": "the reference does not call the broken tool again",
+    "map-broken": "the parameter map is from parameters of the broken tool to its replacement's",
+    "removed-tool-present": "a removed tool is not offered",
+    "bounds-not-stated": "the query states the limits that contradict each other",
+    # efficiency
+    "composite-unknown": "composites and traps are tools, and replace calls that exist",
+    "composite-not-consecutive": "a composite replaces several calls in a row",
+    # repetition
+    "duplicate-case": "a case occurs once",
+}
+_CLAIMED: Mapping[str, str] = {
+    "distractor-called": "no distractor is called before the reference or after it",
     "distractor-equals-tool": "no distractor is a needed tool under another name",
     "broken-not-called": "the broken tool is called at the end of the messages",
     "replacement-not-offered": "the replacement is among the tools",
     "replacement-parameters": "it takes the broken tool's arguments, one for one",
-    "reference-calls-broken": "the reference does not call the broken tool again",
-    "map-broken": "the reference is the failed call through the parameter map",
+    "map-not-followed": "the reference is the failed call through the parameter map",
     "visual-present": "a case without its picture has no file",
-    "removed-tool-present": "a removed tool is not offered",
     "nothing-removed": "the reference cannot be carried out with the tools left",
     "value-present": "a removed value is stated nowhere in the case",
-    "bounds-agree": "contradictory limits are in the query and exclude each other",
-    # efficiency
-    "cost-missing": "every tool of an efficiency case has a cost",
-    "composite-unknown": "composites and traps are tools, and replace calls that exist",
-    "composite-not-consecutive": "a composite replaces two or three calls in a row",
+    "bounds-agree": "contradictory limits exclude each other",
+    "cost-missing": "where one tool has a cost, all have",
     "composite-not-cheaper": "a composite costs less than the calls that it replaces",
     "composite-covers-all": "no composite does the whole task",
     "trap-on-cheapest-plan": "no trap is on the cheapest plan",
-    # repetition
-    "duplicate-case": "a case occurs once",
 }
+"""What makes a case good for its condition. Others may have meant it otherwise, so it is suspected;
+a case that ``build`` made is rejected by it."""
 _SUSPECTED: Mapping[str, str] = {
+    **_CLAIMED,
     "undefined-tool": "every tool listed by name is defined",
     "undescribed-parameter": "every required parameter is described",
     "stray-condition": "the row states no condition that its split does not have",
@@ -169,7 +177,13 @@ CHECKS: Mapping[str, Check] = {
     **{name: Check("suspected", claim) for name, claim in _SUSPECTED.items()},
     **{name: Check("asked", claim) for name, claim in _ASKED.items()},
 }
-"""Every check by code, with the claim that its findings deny."""
+"""Every check, with the claim that its findings deny."""
+_REJECTING = frozenset({*_PROVEN, *_CLAIMED})
+
+
+def rejects(finding: CaseFinding) -> bool:
+    """Whether a case that was built is not kept for a finding."""
+    return finding.check in _REJECTING
 
 
 def check_names(names: Sequence[str], option: str) -> frozenset[str]:

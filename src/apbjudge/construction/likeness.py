@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..records import Tool
-from ..records.loose_json import as_list, as_object
+from ..records.loose_json import as_object
 from ..records.parameters import COERCIBLE
 
 LIKE = 0.5
@@ -62,16 +62,22 @@ def properties(tool: Tool) -> dict[str, dict[str, Any]]:
     return {name: as_object(spec) or {} for name, spec in described.items()}
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8192)
 def _words(name: str, description: str) -> frozenset[str]:
     return stems(f"{' '.join(name_words(name))} {description}")
 
 
-def likeness(one: Tool, other: Tool) -> float:
-    """Share of words that two tools have in common in name and description, 0 to 1 (Jaccard)."""
-    ours, theirs = (_words(tool.name, tool.description) for tool in (one, other))
-    both = len(ours & theirs)
-    return both / (len(ours) + len(theirs) - both) if both else 0.0
+def likeness(one: Tool, *others: Tool) -> float:
+    """Share of words in name and description that two tools have in common, 0 to 1 (Jaccard).
+
+    Of several others the likest counts.
+    """
+    ours, most = _words(one.name, one.description), 0.0
+    for other in others:
+        theirs = _words(other.name, other.description)
+        if both := len(ours & theirs):
+            most = max(most, both / (len(ours) + len(theirs) - both))
+    return most
 
 
 def is_same(one: Tool, other: Tool) -> bool:
@@ -85,6 +91,7 @@ def synonyms(verb: str) -> tuple[str, ...]:
     return next((verbs for verbs in _VERBS if verb in verbs), ())
 
 
+@lru_cache(maxsize=8192)
 def object_words(name: str) -> frozenset[str]:
     """What a tool deals with, by its name: stems of all words that are no verbs or fillers."""
     first, *others = name_words(name) or [""]
@@ -133,8 +140,13 @@ def definition_of(tool: Tool) -> dict[str, Any]:
 
 def _without_marks(schema: Any) -> Any:
     """A schema without the keys that only our reader adds."""
-    if (listed := as_list(schema)) is not None:
-        return [_without_marks(part) for part in listed]
-    if (parts := as_object(schema)) is None:
-        return schema
-    return {key: _without_marks(part) for key, part in parts.items() if key != COERCIBLE}
+    if isinstance(schema, dict):
+        parts = cast("dict[str, Any]", schema).items()
+        return {
+            key: _without_marks(part) if isinstance(part, dict | list) else part
+            for key, part in parts
+            if key != COERCIBLE
+        }
+    if isinstance(schema, list):
+        return [_without_marks(part) for part in cast("list[Any]", schema)]
+    return schema

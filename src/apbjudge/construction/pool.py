@@ -78,8 +78,7 @@ class ToolPool:
         drawn = [self._listed[i] for i in rng.sample(range(len(self._listed)), n)]
 
         def nearness(pooled: PooledTool) -> tuple[bool, float]:
-            near = max((likeness(pooled.tool, tool) for tool in like), default=0.0)
-            return pooled.category == category != "", near
+            return pooled.category == category != "", likeness(pooled.tool, *like)
 
         drawn.sort(key=nearness, reverse=True)
         by_name: dict[str, Tool] = {}

@@ -13,11 +13,12 @@ from .seeds import Seed, SeedCall
 
 def chain_of(seed: Seed) -> list[dict[str, Any]]:
     """The solution's calls as a chain: what each parameter is, and why the call is made."""
+    taken: dict[int, list[object]] = {}
     return [
         {
             "name": call.name,
             "parameter_description": {
-                parameter: _description(call, parameter, value)
+                parameter: _description(call, parameter, value, taken)
                 for parameter, value in call.arguments.items()
             },
             "reason": purpose_of(call.name, seed.tool(call.name)),
@@ -44,7 +45,21 @@ def purpose_of(name: str, tool: Tool | None) -> str:
     return sentence or " ".join(name_words(name)).capitalize()
 
 
-def _description(call: SeedCall, parameter: str, value: object) -> str:
-    if (at := call.needs.get(parameter)) is not None:
-        return f"from the result of step {at + 1}"
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+def _description(
+    call: SeedCall, parameter: str, value: object, taken: dict[int, list[object]]
+) -> str:
+    """What a parameter is; several values of one result are numbered, or calls would look equal.
+
+    Args:
+        call: The call.
+        parameter: One of its parameters.
+        value: What it is given.
+        taken: The values taken from the result of each call so far.
+    """
+    if (at := call.needs.get(parameter)) is None:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    values = taken.setdefault(at, [])
+    if value not in values:
+        values.append(value)
+    number = values.index(value) + 1
+    return f"{f'value {number} ' if number > 1 else ''}from the result of step {at + 1}"

@@ -35,40 +35,67 @@ Row = dict[str, Any]
 """A prediction or a failure, as JSON values."""
 
 
-def _checked(values: Mapping[str, Any] | RowError) -> Row:
-    """A line of a file of predictions or failures, if it is one that a run wrote."""
-    if isinstance(values, RowError):
-        raise values
-    row = dict(values)
-    is_bad = row.get("reason") == BAD_INPUT
-    for name in ("id", "tested_model"):
-        if not isinstance(row.get(name), str) and not (is_bad and row.get(name) is None):
-            raise RowError(name, "a string", row.get(name))
-    if not isinstance(row.get("fingerprint"), str):
-        raise RowError("fingerprint", "a string", row.get("fingerprint"))
-    if type(row.get("line")) is not int:
-        raise RowError("line", "a whole number", row.get("line"))
-    counts = mapping(row.get("usage"))
-    if any(type(counts.get(name)) is not int for name in Usage.model_fields):
-        raise RowError("usage", "counts of calls and tokens", row.get("usage"))
-    if row.get("reason") is None and not isinstance(row.get("model_response"), str):
+def asking_records(
+    name: str,
+    file: str,
+    *,
+    ids: Sequence[str],
+    check: Callable[[Row], None],
+    figures: Sequence[str] = (),
+) -> RecordKind[Row]:
+    """The records of a run that asks models, with its failures and its replies beside them.
+
+    Args:
+        name: What a record is called, for messages.
+        file: Name of their file.
+        ids: Fields that are strings in every record of a row that could be read.
+        check: Raises RowError where a record that is no failure is not whole.
+        figures: Further files that the run writes, which can be computed again.
+    """
+
+    def checked(values: Mapping[str, Any] | RowError) -> Row:
+        if isinstance(values, RowError):
+            raise values
+        row = dict(values)
+        is_bad = row.get("reason") == BAD_INPUT
+        for field_name in ids:
+            value = row.get(field_name)
+            if not isinstance(value, str) and not (is_bad and value is None):
+                raise RowError(field_name, "a string", value)
+        if not isinstance(row.get("fingerprint"), str):
+            raise RowError("fingerprint", "a string", row.get("fingerprint"))
+        if type(row.get("line")) is not int:
+            raise RowError("line", "a whole number", row.get("line"))
+        counts = mapping(row.get("usage"))
+        if any(type(counts.get(each)) is not int for each in Usage.model_fields):
+            raise RowError("usage", "counts of calls and tokens", row.get("usage"))
+        if row.get("reason") is None:
+            check(row)
+        return row | {"cost_usd": row.get("cost_usd")}
+
+    return RecordKind(
+        name=name,
+        file=file,
+        to_json=lambda row: row,
+        check=checked,
+        place=("line",),
+        retried=("transport", "timeout", "budget", "truncated", "unparsable", "error", BAD_INPUT),
+        failures=FAILURES,
+        figures=(FAILURES, *figures),
+        folders={
+            f"{CALLS}/{REPLIES}": re.compile(r"replies\.db(-wal|-shm|-journal)?"),
+            CALLS: re.compile(r"endpoints\.json"),
+        },
+    )
+
+
+def _check_prediction(row: Row) -> None:
+    if not isinstance(row.get("model_response"), str):
         raise RowError("model_response", "a string", row.get("model_response"))
-    return row | {"cost_usd": row.get("cost_usd")}
 
 
-PREDICTION_RECORDS: RecordKind[Row] = RecordKind(
-    name="prediction",
-    file=PREDICTIONS,
-    to_json=lambda row: row,
-    check=_checked,
-    place=("line",),
-    retried=("transport", "timeout", "budget", "truncated", "unparsable", "error", BAD_INPUT),
-    failures=FAILURES,
-    figures=(FAILURES,),
-    folders={
-        f"{CALLS}/{REPLIES}": re.compile(r"replies\.db(-wal|-shm|-journal)?"),
-        CALLS: re.compile(r"endpoints\.json"),
-    },
+PREDICTION_RECORDS = asking_records(
+    "prediction", PREDICTIONS, ids=("id", "tested_model"), check=_check_prediction
 )
 
 

@@ -203,7 +203,10 @@ def _is_alternative(spec: Mapping[str, Any]) -> bool:
 
 def _step_calls(spec: dict[str, Any], where: str, problems: list[FormProblem]) -> tuple[Call, ...]:
     if spec.get("tool_calls") is None:
-        is_call_itself = _first(spec, NAME_KEYS).strip().lower() not in _NO_TOOL
+        # beside a role and no calls a name is the speaker's, unless there are arguments
+        is_speaker = {"role", "tool_calls"} <= spec.keys() and spec.keys().isdisjoint(ARGUMENT_KEYS)
+        named = _first(spec, NAME_KEYS[1:] if is_speaker else NAME_KEYS)
+        is_call_itself = named.strip().lower() not in _NO_TOOL
         return (_call(spec, where, problems),) if is_call_itself else ()
     listed = as_list(spec["tool_calls"])
     if listed is None:

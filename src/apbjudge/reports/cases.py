@@ -167,8 +167,8 @@ def build_document(build: Build) -> Document:
     ]
     lost = [*sorted(funnel.rejected.items()), ("unreadable", funnel.unreadable)]
     lost.append(("not drawn (--n)", funnel.unused))
-    head += [f"{count(n)} entries left out: {reason}" for reason, n in lost if n]
-    head += [f"{count(n)} seeds mended: {what}" for what, n in sorted(funnel.repairs.items())]
+    head += [f"entries left out: {count(n)}, {reason}" for reason, n in lost if n]
+    head += [f"seeds mended: {count(n)}, {what}" for what, n in sorted(funnel.repairs.items())]
     rows = [
         (split, name, *map(count, (of.seeds, of.built, of.kept)), _reasons(of))
         for (split, name), of in funnel.transforms.items()
@@ -177,7 +177,7 @@ def build_document(build: Build) -> Document:
     licences = ", ".join(f"{name} ({count(n)})" for name, n in sorted(funnel.licences.items()))
     foot = [f"licences of the sources: {licences}"]
     foot += [
-        f"{count(n)} cases to look at: {CHECKS[name].claim} ({name})?"
+        f"{name}: {count(n)} to look at ({CHECKS[name].claim}?)"
         for name, n in sorted(funnel.suspected.items())
     ]
     return Document((Notes(tuple(head)), Table.of(heads, rows, align="llrrrf"), Notes(tuple(foot))))

@@ -181,7 +181,7 @@ class _Scan:
 
     def measures(self) -> Iterator[Measure]:
         """One for each kind that there was something to look for."""
-        n_cases = len(self.duplicates.cases)
+        n_cases = len(self.duplicates)
         compared = [case for case in self.replies.values() if len(case.models) > 1]
         sizes = {k: (self.looked[k], len(self.cases[k])) for k in (*PROMPT_LEAKS, QUOTES)}
         if n_cases > 1:

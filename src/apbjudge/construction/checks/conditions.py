@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from ...errors import RowError, shorten
-from ...records import Call, Item, Row, Tool, message_calls, message_tools
+from ...records import Call, Item, Row, Tool, message_calls
 from ...records.loose_json import as_list, as_object
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness, name_words, properties
-from ..overlap import strings
+from ..overlap import strings, words
+from ..turns import calls_in, is_agents
 
 _FAILURE = re.compile(
     r"error|fail|unavailable|timed? ?out|timeout|not (?:work|respond|answer|reach)|refused|"
@@ -39,15 +41,15 @@ def distractors(case: CheckedCase) -> Iterator[CaseFinding]:
         for name in sorted(names - item.tools.names):
             yield case.finding("distractor-not-offered", field, f"{shorten(name)} is no tool")
     called = item.reference.names if item.reference else frozenset[str]()
-    before = {name for message in item.trajectory for name in message_tools(message)}
+    before = {call.name for message in item.trajectory for call in calls_in(message)}
     later = _remaining(case)
-    for where, used in (
-        ("the reference calls", called),
-        ("earlier messages call", before),
-        ("later steps call", later),
+    for check, where, used in (
+        ("distractor-used", "the reference calls", called),
+        ("distractor-called", "earlier messages call", before),
+        ("distractor-called", "later steps call", later),
     ):
         for name in sorted(names & used):
-            yield case.finding("distractor-used", field, f"{where} {shorten(name)}")
+            yield case.finding(check, field, f"{where} {shorten(name)}")
     tools: Mapping[str, Tool] = item.tools.by_name if item.tools else {}
     needed = [tools[name] for name in sorted((called | before | later) - names) if name in tools]
     for name in sorted(names & tools.keys()):
@@ -80,14 +82,12 @@ def broken(case: CheckedCase) -> Iterator[CaseFinding]:
     if name is None:
         return
     field = "broken_tool_name"
-    turns = [calls for message in item.trajectory if (calls := message_calls(message))]
     last = _last_turn(item)
-    if turns and all(call.name for calls in turns for call in calls):
-        names = [call.name for call in last]
-        if name not in names:
-            message = f"the messages end with {shorten(', '.join(names))}, not with {shorten(name)}"
-            yield case.finding("broken-not-called", field, message)
-    if item.trajectory and item.trajectory[-1].get("role") != "assistant":
+    names = [call.name for call in last]
+    if last and name not in names:
+        message = f"the messages end with {shorten(', '.join(names))}, not with {shorten(name)}"
+        yield case.finding("broken-not-called", field, message)
+    if item.trajectory and not is_agents(item.trajectory[-1]):
         answer = " ".join(strings(item.trajectory[-1].get("content")))
         if not _FAILURE.search(answer):
             message = f"the last message is {shorten(answer)}"
@@ -101,11 +101,10 @@ def broken(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 def _last_turn(item: Item) -> tuple[Call, ...]:
-    """The calls of the last message that makes any, and of those directly before it."""
+    """The agent's calls in its last message with any, and in those directly before it."""
     calls: list[Call] = []
     for message in reversed(item.trajectory):
-        made = message_calls(message)
-        if made:
+        if made := calls_in(message):
             calls += made
         elif calls:
             break
@@ -136,17 +135,30 @@ def _replacement(
     if calls and all(call.name != name for call in calls):
         message = f"the reference calls {shorten(calls[0].name)}"
         yield case.finding("reference-not-replacement", "ground_truth_steps", message)
-    mapping = item.construction.parameter_map if item.construction else {}
-    mine = next((call for call in calls if call.name == name), None)
+    if item.construction is None or not (mapping := item.construction.parameter_map):
+        return
+    field = "construction.parameter_map"
+    for tool, parameters in ((ours, mapping), (theirs, mapping.values())):
+        if tool is None or not (known := properties(tool)):
+            continue
+        for parameter in sorted({*parameters} - known.keys()):
+            message = f"{shorten(tool.name)} has no parameter {shorten(parameter)}"
+            yield case.finding("map-broken", field, message)
+    made = [call for call in calls if call.name == name]
     before = [call for call in failed if call.name == broken_name]
-    if mapping and mine is not None and before:
-        wanted = [
-            {mapping.get(key, key): value for key, value in (call.arguments or {}).items()}
-            for call in before
-        ]
-        if (mine.arguments or {}) not in wanted:
-            message = f"the call of {shorten(name)} has other arguments than the map gives"
-            yield case.finding("map-broken", "construction.parameter_map", message)
+    if made and before and not any(_follows(*each, mapping) for each in product(before, made)):
+        message = f"the call of {shorten(name)} has other arguments than the map gives"
+        yield case.finding("map-not-followed", field, message)
+
+
+def _follows(failed: Call, made: Call, mapping: Mapping[str, str]) -> bool:
+    """Whether a call passes what another one passed, as text, to the parameters of a map."""
+    given, passed = failed.arguments or {}, made.arguments or {}
+    return all(
+        str(passed.get(other)) == str(given[name])
+        for name, other in mapping.items()
+        if name in given
+    )
 
 
 def _maps(one: Tool, other: Tool) -> bool:
@@ -218,9 +230,9 @@ def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
         if name in item.tools.names:
             message = f"{shorten(name)} is offered"
             yield case.finding("removed-tool-present", "tools", message)
-        words = set(name_words(name)) - _COMMON
+        own = set(name_words(name)) - _COMMON
         for tool in item.tools.tools:
-            if tool.name != name and words and words <= set(name_words(tool.name)):
+            if tool.name != name and own and own <= set(name_words(tool.name)):
                 message = f"{shorten(tool.name)} is much like {shorten(name)}, which was removed"
                 yield case.finding("removed-tool-like", "tools", message)
     called = item.reference.names if item.reference else frozenset[str]()
@@ -259,10 +271,11 @@ def _bounds(case: CheckedCase) -> Iterator[CaseFinding]:
     bounds = item.construction.bounds if item.construction else ()
     if not bounds:
         return
+    query = f" {' '.join(words(item.query))} "
     for bound in bounds:
-        if " ".join(bound.text.split()) not in " ".join(item.query.split()):
+        if f" {' '.join(words(bound.text))} " not in query:
             message = f"{shorten(bound.text)} is not in the query"
-            yield case.finding("bounds-agree", field, message)
+            yield case.finding("bounds-not-stated", field, message)
     least: dict[str, float] = {}
     most: dict[str, float] = {}
     for bound in bounds:

@@ -17,10 +17,11 @@ from ...protocols import PROTOCOLS
 from ...protocols.images import find_file
 from ...records import SPLITS, Call, Condition, Finding, Form, Item, Prediction, Step
 from ...records.loose_json import as_list, as_object
+from ...records.parameters import COERCIBLE
 from ...records.responses import read_steps
 from ...rubrics import Rubric, load_rubric
 from ..findings import CaseCheck, CaseFinding, CheckedCase
-from ..likeness import definition_of, name_words
+from ..likeness import name_words
 from ..turns import Message, calls_in, holds_result, is_agents, is_known, is_parallel, turns_of
 
 # Tools --------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ def schemas(case: CheckedCase) -> Iterator[CaseFinding]:
         if tool.parameter_kind != "json_schema":
             continue
         field = f"tools.{tool.name[:80]}.parameters"
-        if fault := _schema_fault(orjson.dumps(definition_of(tool)["parameters"])):
+        if fault := _schema_fault(orjson.dumps(tool.parameters)):
             yield case.finding("bad-schema", field, fault)
         described = as_object(tool.parameters.get("properties")) or {}
         if not _BRINGS_MORE.isdisjoint(tool.parameters):
@@ -74,7 +75,8 @@ def _schema_fault(schema: bytes) -> str:
     from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
     plain = _stated(orjson.loads(schema))
-    drafts: Any = (Draft202012Validator, Draft7Validator, Draft4Validator)  # errors are not typed
+    # The newest comes last, since its own rules take longest to apply; errors are not typed.
+    drafts: Any = (Draft7Validator, Draft4Validator, Draft202012Validator)
     faults: list[list[tuple[list[Any], str]]] = []
     try:
         for draft in drafts:
@@ -84,8 +86,9 @@ def _schema_fault(schema: bytes) -> str:
                 return ""
     except RecursionError:
         return ""  # nested too deeply to be held against the rules
-    for path, message in faults[0]:
-        if all(any(_is_within(path, other) for other, _ in of) for of in faults[1:]):
+    *others, newest = faults
+    for path, message in newest:
+        if all(any(_is_within(path, other) for other, _ in of) for of in others):
             place = ".".join(map(str, path))[:80] or "the schema"
             return f"{place} is no JSON Schema: {shorten(message)}"
     return ""
@@ -115,6 +118,7 @@ def _stated(schema: object) -> object:
         key: part if key in _VALUES else _stated(part)
         for key, part in parts.items()
         if part is not None
+        and key != COERCIBLE
         and not (key in ("required", "enum") and part == [])
         and not (key in _ANNOTATIONS and as_object(part) is None)
         and not (key == "type" and isinstance(part, str))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from ...errors import RowError, shorten
 from ...records import Item, Row, Toolset
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list, as_object
-from ...records.tools import toolset_from_text
 from ..findings import CHECKS, CaseCheck, CaseFinding, CheckedCase
 from ..likeness import name_words
 from ..overlap import run_hashes, runs, strings, words
@@ -99,9 +97,9 @@ def reference_shown(case: CheckedCase) -> Iterator[CaseFinding]:
     reference = run_hashes(tuple(filter(None, _prose(item))), QUOTED)
     others = [m for m in item.trajectory if m.get("role") in ("user", "system", "developer")]
     texts = {
-        "query": (item.query,),
-        "system_prompt": (item.system_prompt,),
-        "trajectory_prefix": tuple(strings([m.get("content") for m in others])),
+        "query": [(item.query,)],
+        "system_prompt": [(item.system_prompt,)],
+        "trajectory_prefix": [tuple(strings([m.get("content") for m in others]))],
         "tools": _descriptions(item.tools, item.reference.names),
     }
     for field, listed in texts.items() if reference else ():
@@ -130,24 +128,22 @@ def task_in_tool(case: CheckedCase) -> Iterator[CaseFinding]:
         yield case.finding("task-in-tool", "tools", f"a description has {run}")
 
 
-def _shared(texts: tuple[str, ...], n: int, hashes: frozenset[int]) -> str:
+def _shared(groups: Iterable[tuple[str, ...]], n: int, hashes: frozenset[int]) -> str:
     """The first run of n words that is among some; empty where none is."""
-    if run_hashes(texts, n).isdisjoint(hashes):
-        return ""
-    listed = (run for text in texts for run in runs(words(text), n))
-    return shorten(" ".join(next(run for run in listed if hash(run) in hashes)), 160)
+    for texts in groups:
+        if not run_hashes(texts, n).isdisjoint(hashes):
+            listed = (run for text in texts for run in runs(words(text), n))
+            return shorten(" ".join(next(run for run in listed if hash(run) in hashes)), 160)
+    return ""
 
 
-def _descriptions(tools: Toolset | None, without: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """What tools and parameters are said to be, those of some tools left out."""
-    return () if tools is None else _described(tools.text, without)
-
-
-@lru_cache(maxsize=64)  # rows often repeat their tools
-def _described(tools: str, without: frozenset[str]) -> tuple[str, ...]:
-    listed = [t for t in toolset_from_text(tools, None, "tools").tools if t.name not in without]
-    texts = (text for tool in listed for text in strings(tool.parameters) if " " in text)
-    return (*(tool.description for tool in listed), *texts)
+def _descriptions(
+    tools: Toolset | None, without: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, ...]]:
+    """What each tool and its parameters are said to be, those of some tools left out."""
+    for tool in tools.tools if tools is not None else ():
+        if tool.name not in without:
+            yield tool.description, *(text for text in strings(tool.parameters) if " " in text)
 
 
 _SCREEN = re.compile(r"(?:screen|shot|step|obs|state)\D*(?<!\d)(\d{1,3})\D*$", re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -15,8 +15,9 @@ from ...records import Tool
 from ...records.trajectories import Observation
 from ...trajectories.steps import call_ids, messages_of
 from ..cases import Context, Reject, Row, case_row
-from ..likeness import name_words, properties
+from ..likeness import does_work, name_words, properties, stems, synonyms
 from ..seeds import Seed, SeedCall, draw
+from ..sources.solutions import calls_made
 from .plans import NO_CALLS
 from .steps import STAGES, query_of_steps
 
@@ -32,24 +33,47 @@ FAILURES = (
 """What a broken tool answers."""
 NO_OTHER_NAME = "no other word for the tool's name"
 _SUFFIXES = ("value", "input", "given")
+_TAILS = ("details", "info", "report", "record")
+"""What a look-up gives whose own word has no other."""
+_WORKS_ON = {"get": "by", "calculate": "from", "predict": "from", "convert": ""}
+"""Verbs after which a parameter can stand for the object, and what links the two."""
+_LINKS = frozenset("and by for in of on to with".split())
+"""Words between others, which two names may share."""
 
 
 @cache
-def _groups(kind: str) -> Mapping[str, tuple[str, ...]]:
-    """Other words for each word, of ``actions`` or ``things``."""
+def _groups() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Other words for each word, by kind: ``actions`` or ``things``."""
     file = resources.files(__package__ or "").joinpath("words.toml")
-    others: dict[str, tuple[str, ...]] = {}
-    for group in tomllib.loads(file.read_text(encoding="utf-8"))[kind]:
-        words = group.split()
-        for word in words:
-            others[word] = (*others.get(word, ()), *(other for other in words if other != word))
-    return others
+    listed = tomllib.loads(file.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, list[str]]] = {"actions": {}, "things": {}}
+    for kind, others in found.items():
+        for group in listed[kind]:
+            head, is_one_way, rest = group.partition(":")
+            words = rest.split() if is_one_way else head.split()
+            for word in [head] if is_one_way else words:
+                known = others.setdefault(word, [])
+                known += [other for other in words if other not in (word, *known)]
+    things, countless = found["things"], set(listed["uncountable"])
+    for word in [word for word in things if word not in countless]:
+        if others := [_plural(other) for other in things[word] if other not in countless]:
+            things.setdefault(_plural(word), others)
+    return {kind: {word: tuple(o) for word, o in of.items()} for kind, of in found.items()}
 
 
-def synonyms(word: str, *, is_first: bool) -> tuple[str, ...]:
+def _plural(word: str) -> str:
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return word if word.endswith("ics") else f"{word}es" if _HISSES.search(word) else f"{word}s"
+
+
+_HISSES = re.compile(r"(?:s|x|z|ch|sh)$")
+
+
+def other_words(word: str, *, is_first: bool) -> tuple[str, ...]:
     """Other words for a word of a name, whose first word says what is done; empty without."""
-    kinds = ("actions", "things") if is_first else ("things", "actions")
-    return next(filter(None, (_groups(kind).get(word, ()) for kind in kinds)), ())
+    groups = _groups()
+    return (groups["actions"].get(word, ()) if is_first else ()) or groups["things"].get(word, ())
 
 
 def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
@@ -64,7 +88,11 @@ def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
         if _can_break(seed, at) and (at == 0 or seed.has_results) and call.name
     ]
     rng.shuffle(places)
-    why = Reject(NAME, "no call that can fail", "only calls of tools with a JSON Schema can")
+    why = Reject(
+        NAME,
+        "no call that can fail",
+        "it needs a JSON Schema, does work and is not named in the task",
+    )
     for at in places:
         call = seed.calls[at]
         tool = seed.toolset.checkable[call.name]
@@ -77,32 +105,34 @@ def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 
 def _can_break(seed: Seed, at: int) -> bool:
-    """Whether a call can be the one that fails: the first of its tool, which code can check."""
-    call = seed.calls[at]
-    is_first = all(earlier.name != call.name for earlier in seed.calls[:at])
-    return is_first and call.name in seed.toolset.checkable
+    """Whether a call can fail: the first of a tool that does work and that code can check.
+
+    A tool that the task names is no choice, since the task can't be done then as it is put.
+    """
+    name = seed.calls[at].name
+    is_first = all(earlier.name != name for earlier in seed.calls[:at])
+    is_named = len(name_words(name)) > 1 and name.casefold() in seed.run.query.casefold()
+    return is_first and name in seed.toolset.checkable and does_work(name) and not is_named
 
 
 def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, str]] | Reject:
     """A tool that does the same under another name, and the map of its parameters.
 
-    Every word of the name is replaced, so that the two share none. Parameters are renamed one for
-    one and keep their schemas.
+    The two names share no word of meaning, and none is a part of another. Parameters are renamed
+    one for one and keep their schemas.
     """
-    words = name_words(tool.name)
-    others: list[str] = []
-    for at, word in enumerate(words):
-        free = [o for o in synonyms(word, is_first=at == 0) if o not in words and o not in others]
-        if not free:
-            return Reject(NAME, NO_OTHER_NAME, word)
-        others.append(rng.choice(free))
-    name = _in_style_of(tool.name, others)
-    if name in seed.toolset.names:
-        return Reject(NAME, NO_OTHER_NAME, tool.name)
     known = properties(tool)
-    parameter_map = {parameter: _other_parameter(parameter, known, rng) for parameter in known}
-    if len(set(parameter_map.values())) < len(known):
+    parameter_map = _other_parameters(known, rng)
+    if not parameter_map.keys().isdisjoint(parameter_map.values()):
         return Reject(NAME, "no other names for the tool's parameters", tool.name)
+    renamed = (other for old, other in parameter_map.items() if old in tool.required)
+    telling = [other for other in renamed if name_words(other)[-1] not in _SUFFIXES]
+    others = _other_name(name_words(tool.name), telling, rng)
+    if not others:
+        return Reject(NAME, NO_OTHER_NAME, tool.name)
+    name = _in_style_of(tool.name, others)
+    if any(set(others) == set(name_words(each)) for each in seed.toolset.names):
+        return Reject(NAME, NO_OTHER_NAME, tool.name)
     schema = {
         **tool.parameters,
         "properties": {parameter_map[key]: spec for key, spec in known.items()},
@@ -110,20 +140,88 @@ def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, 
     }
     replacement = Tool(
         name=name,
-        description=tool.description,
+        description=re.sub(rf"\b{re.escape(tool.name)}\b", name, tool.description),
         parameters=schema,
         parameter_kind="json_schema",
     )
     return replacement, parameter_map
 
 
-def _other_parameter(name: str, known: Mapping[str, Any], rng: Random) -> str:
-    """Another name of a parameter: with other words where there are any, else with one more."""
-    words = name_words(name)
-    changed = [rng.choice(synonyms(word, is_first=False) or (word,)) for word in words]
-    if changed == words or _in_style_of(name, changed) in known:
-        changed = [*words, rng.choice(_SUFFIXES)]
-    return _in_style_of(name, changed)
+def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) -> list[str]:
+    """The words of a name that means nearly the same; none where no such name reads well.
+
+    Words that have no other are left out as long as most of the name is left, and the last word,
+    for which a look-up has another. Where too little is left, a parameter says what the tool
+    works on.
+    """
+    first, *rest = words
+    taken = [word for word in words if word not in _LINKS]
+    verb = _drawn(first, taken, rng, is_first=True)
+    if not verb or not rest:
+        return [verb] if verb else []
+    like = synonyms(first)
+    things, is_whole = _other_things(rest, taken, rng)
+    if things and not is_whole and "get" in like:
+        tails = [tail for tail in _TAILS if not _is_akin(tail, taken)]
+        return [verb, *things, rng.choice(tails)]
+    if things and is_whole:
+        return [verb, *things]
+    how = next((how for known, how in _WORKS_ON.items() if known in like), None)
+    for parameter in parameters if how is not None else ():
+        if not any(_is_akin(word, taken) for word in name_words(parameter)):
+            return [*filter(None, (verb, how)), *name_words(parameter)]
+    return []
+
+
+def _other_things(words: Sequence[str], taken: list[str], rng: Random) -> tuple[list[str], bool]:
+    """Other words for the things in a name, and whether the last word is among them.
+
+    None where half of the words or more have no other.
+    """
+    made: list[str] = []
+    link, n_lost, is_whole = "", 0, False
+    for at, word in enumerate(words):
+        if word in _LINKS:
+            link = word if made or at == 0 else ""
+            continue
+        other = _drawn(word, taken, rng)
+        is_whole = bool(other)
+        n_lost += not other
+        made += filter(None, (link, other)) if other else ()
+        link = ""
+    n_kept = sum(word not in _LINKS for word in made)
+    return (made, is_whole) if n_kept > n_lost else ([], False)
+
+
+def _drawn(word: str, taken: list[str], rng: Random, *, is_first: bool = False) -> str:
+    """Another word that is akin to none of those taken, and is taken then; empty without."""
+    free = [o for o in other_words(word, is_first=is_first) if not _is_akin(o, taken)]
+    if not free:
+        return ""
+    taken.append(rng.choice(free))
+    return taken[-1]
+
+
+def _is_akin(word: str, others: Sequence[str]) -> bool:
+    """Whether a word is another one, a part of it or of the same stem."""
+    return any(
+        word == other
+        or (min(len(word), len(other)) > 2 and (word in other or other in word))
+        or bool(stems(word) & stems(other))
+        for other in others
+    )
+
+
+def _other_parameters(known: Iterable[str], rng: Random) -> dict[str, str]:
+    """Another name for each parameter, with other words where there are any, else with one more."""
+    made: dict[str, str] = {}
+    for name in known:
+        words, taken = name_words(name), {*known, *made.values()}
+        changed = [rng.choice(other_words(word, is_first=False) or (word,)) for word in words]
+        suffixes = rng.sample(_SUFFIXES, len(_SUFFIXES))
+        names = (_in_style_of(name, each) for each in (changed, *([*words, s] for s in suffixes)))
+        made[name] = next((each for each in names if each not in taken), name)
+    return made
 
 
 def _in_style_of(name: str, words: list[str]) -> str:
@@ -179,7 +277,8 @@ def _until_failure(seed: Seed, call: SeedCall, failure: str) -> list[dict[str, A
         m for i, s in enumerate(steps[: call.step]) if i != asked for m in messages_of(s, hidden)
     ]
     step = steps[call.step]
-    made = next(c for c in step.calls if c.name == call.name)
+    worked = zip(step.calls, calls_made([step]), strict=True)
+    made = next(c for c, of in worked if c.name == call.name and not of.is_failed)
     answers = [answer for answer in step.observations if answer.call_id == made.call_id]
     failed = replace((answers or [Observation("")])[0], content=failure, is_error=None)
     return [*before, *messages_of(replace(step, calls=(made,), observations=(failed,)), hidden)]

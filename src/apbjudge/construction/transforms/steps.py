@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ...records.trajectories import TrajectoryStep
 from ...trajectories.steps import call_ids, messages_of, prediction_of
 from ..cases import Context, Reject, Row, case_row
 from ..seeds import Seed, SeedCall
+from ..sources.solutions import calls_made
 from .plans import NO_CALLS
 
 STAGES = ("early", "middle", "late")
@@ -22,15 +24,13 @@ class Cut:
 
     Attributes:
         stage: ``early``, ``middle`` or ``late``.
-        prefix: The messages before it.
-        steps: The agent's steps from there on that make calls, each as a predicted step.
-        names: Names of the tools called in ``prefix``.
+        prefix: The messages before it; calls that failed are among them.
+        steps: The agent's steps from there on with calls that worked, each as a predicted step.
     """
 
     stage: str
     prefix: tuple[dict[str, Any], ...]
     steps: tuple[dict[str, Any], ...]
-    names: frozenset[str] = frozenset()
 
 
 def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
@@ -63,34 +63,50 @@ def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 
 def cuts_of(seed: Seed) -> list[Cut]:
-    """Where the run can be cut: at a quarter, a half and three quarters of its calls.
+    """Where the run can be cut: at a quarter, a half and three quarters of its steps with calls.
 
-    Places that fall together are one. Without results, only the beginning can be shown.
+    Places that fall together are one. Only steps with a call that worked count, so that attempts
+    that failed directly before a place are shown. Without results, only the beginning can be shown.
     """
     run = seed.run
     hidden = call_ids(run.steps, "user") - call_ids(run.steps, "agent")
     if not seed.has_results:
         return [Cut("early", (), tuple(_step_of(call) for call in seed.calls))]
-    turns = [at for at, step in enumerate(run.steps) if step.source == "agent" and step.calls]
+    worked = list(_worked(run.steps))
     asked = _first_turn(seed)
     cuts: list[Cut] = []
     taken: set[int] = set()
     for quarter, stage in enumerate(STAGES, start=1):
-        at = turns[len(turns) * quarter // 4]
-        if at in taken:
+        first = len(worked) * quarter // 4
+        if first in taken:
             continue
-        taken.add(at)
-        before = [step for place, step in enumerate(run.steps[:at]) if place != asked]
-        after = [run.steps[turn] for turn in turns if turn >= at]
+        taken.add(first)
+        (at, step, _), *later = worked[first:]
+        before = [each for place, each in enumerate(run.steps[:at]) if place != asked]
+        # What the agent said after a failure that the tested model does not see speaks of it.
+        after = [
+            step,
+            *(replace(s, thought="", text="") if is_retry else s for _, s, is_retry in later),
+        ]
         cuts.append(
             Cut(
                 stage,
-                tuple(message for step in before for message in messages_of(step, hidden)),
-                tuple(prediction_of(step) for step in after),
-                frozenset(call.name for step in before for call in step.calls),
+                tuple(message for each in before for message in messages_of(each, hidden)),
+                tuple(prediction_of(each) for each in after),
             )
         )
     return cuts
+
+
+def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectoryStep, bool]]:
+    """The agent's steps with the calls that worked alone, and whether a failure came before."""
+    is_retry = False
+    for at, step in enumerate(steps):
+        made = list(calls_made([step]))
+        if kept := tuple(c for c, of in zip(step.calls, made, strict=False) if not of.is_failed):
+            yield at, replace(step, calls=kept), is_retry
+        if made:
+            is_retry = any(of.is_failed for of in made)
 
 
 def query_of_steps(seed: Seed) -> str:

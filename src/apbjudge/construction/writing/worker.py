@@ -16,7 +16,8 @@ from ...runs.rows import BadRow
 from .prompts import messages_of, repair_of
 from .records import CUT_OFF, REFUSED, Row, is_final
 from .rules import Complaint, Reading, read_reply
-from .tasks import TaskRow, WritingTask
+from .source import TaskRow
+from .tasks import WritingTask
 from .writings import Writings
 
 

@@ -29,8 +29,9 @@ from ...runs.loop import QUIET, Events, Lane, Progress
 from ..seeds import Seed
 from .config import Kind, WriteConfig
 from .prompts import messages_of, write_prompts
-from .records import WRITING_RECORDS, Row
-from .tasks import TASKS, TaskCounts, TaskSource, WritingTask, task_of, write_tasks
+from .records import TASKS, WRITING_RECORDS, Row
+from .source import TaskCounts, TaskSource, write_tasks
+from .tasks import WritingTask, task_of
 from .worker import WritingWorker
 from .writings import Writings
 
