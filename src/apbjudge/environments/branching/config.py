@@ -1,0 +1,57 @@
+"""The settings of entropy-guided branching."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ...config import Config
+
+Method = Literal["egb", "self-consistency", "react"]
+Order = Literal["entropy", "random", "position"]
+VerifierKind = Literal["oracle", "judge", "none"]
+
+
+class BranchConfig(Config):
+    """How a case is run and branched; see ``search``."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Branching": "order max_branches max_branches_per_step max_trajectories branch_seed"
+    }
+
+    method: Method = Field(
+        default="egb",
+        description="egb: the likeliest choice of each substep, then branches; self-consistency: "
+        "the same without branches; react: one action a substep.",
+    )
+    verifier: VerifierKind = Field(
+        default="oracle",
+        description="What says that a run is right, so that the search ends: oracle (the "
+        "reference), judge, or none: all branches are run and the first pass is the result.",
+    )
+    order: Order = Field(
+        default="entropy",
+        description="Which substep is branched first: the one of the highest entropy, or as "
+        "controls a random one or the first.",
+    )
+    max_branches: int = Field(default=50, ge=0, description="Branches of a case at most.")
+    max_branches_per_step: int = Field(
+        default=5, ge=0, description="Branches at one substep at most."
+    )
+    max_trajectories: int | None = Field(
+        default=None,
+        ge=1,
+        description="Runs of a case at most, the first pass included: 1 never branches.",
+    )
+    branch_seed: int = Field(default=0, ge=0, description="Seed of the random order.")
+
+    @property
+    def budget(self) -> int:
+        """Branches of a case at most, by both limits; none but with ``egb``."""
+        if self.method != "egb":
+            return 0
+        if self.max_trajectories is None:
+            return self.max_branches
+        return min(self.max_branches, self.max_trajectories - 1)
