@@ -1,9 +1,9 @@
-"""Entropy-guided branching (arXiv:2604.12126): where an agent doubts, its alternatives are tried."""
+"""Entropy-guided branching (arXiv:2604.12126): alternatives are tried where an agent doubts."""
 
 from .config import BranchConfig
 from .distributions import Candidate, Distribution, from_labels, from_samples, label_shares
 from .policy import Decision, Estimate, Policy
-from .search import Branch, BranchResult, branch_case, branch_points
+from .search import Branch, BranchResult, Opinion, branch_case, branch_points
 
 __all__ = [
     "Branch",
@@ -13,6 +13,7 @@ __all__ = [
     "Decision",
     "Distribution",
     "Estimate",
+    "Opinion",
     "Policy",
     "branch_case",
     "branch_points",

@@ -27,9 +27,17 @@ from .config import BranchConfig, Order
 from .distributions import MIN_SHARE, Candidate, Distribution
 from .policy import Decision, Policy
 
-Judge = Callable[[Trajectory], Awaitable[bool]]
+
+class Opinion(NamedTuple):
+    """Whether a run is right, in a judge's view, and what it took to ask."""
+
+    accepted: bool
+    usage: Usage = Usage()
+
+
+Judge = Callable[[Trajectory], Awaitable[Opinion]]
 """Says of a complete run whether it is right, without the reference."""
-FIRST_PASS = "first-pass"
+FIRST_PASS = "first-pass"  # noqa: S105
 """The setting of the row of the first pass; that of the result's row is the method."""
 
 
@@ -38,7 +46,7 @@ class BranchPoint(NamedTuple):
 
     Attributes:
         step: Position of the substep in the plan, from 0.
-        rank: Place of the alternative among the substep's, 1 for the likeliest but the first choice.
+        rank: Place among the substep's alternatives, 1 for the likeliest.
         candidate: The alternative.
     """
 
@@ -75,8 +83,8 @@ class Branch:
 
     def to_json(self) -> dict[str, Any]:
         """What is recorded of it: all but the run itself."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return own | {"usage": self.usage.model_dump(), "trajectory": None}
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "trajectory"}
+        return own | {"usage": self.usage.model_dump()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +122,21 @@ class BranchResult:
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
 
-        They are of two settings, so that they are graded beside each other. Steps of the first pass
-        carry their distribution, which ``apbjudge entropy`` reads; the result lists the branches.
+        They are of two settings, so that they are graded beside each other; without branching
+        they are one. Steps of the first pass carry their distribution, which ``apbjudge entropy``
+        reads; the result lists the branches.
         """
-        rows = ((FIRST_PASS, self._first_row(), self.first_usage),)
+        rows = [(FIRST_PASS, self._first_row(), self.first_usage)]
         if self.config.method == "egb":
-            rows = (*rows, (self._setting, self._result_row(), self.usage))
+            setting = f"egb-{self.config.order}-{self.config.verifier}"
+            rows.append((setting, self._result_row(), self.usage))
         else:
-            rows = ((self._setting, self._first_row(), self.first_usage),)
+            rows = [(self.config.method, *rows[0][1:])]
         for setting, run, usage in rows:
+            counts = {name: float(count) for name, count in usage.model_dump().items()}
             yield replace(
-                run,
-                tested_model=tested_model,
-                trial=trial,
-                setting=setting,
-                usage={n: float(v) for n, v in usage.model_dump().items()},
+                run, tested_model=tested_model, trial=trial, setting=setting, usage=counts
             )
-
-    @property
-    def _setting(self) -> str:
-        config = self.config
-        if config.method != "egb":
-            return config.method
-        return "-".join(["egb", config.order, config.verifier])
 
     def _first_row(self) -> Trajectory:
         steps = [
@@ -306,7 +306,9 @@ class _Search:
             case "oracle":
                 return self._environment.score().reward == 1.0
             case "judge" if self._judge is not None:
-                return await self._judge(self._unmarked())
+                accepted, usage = await self._judge(self._unmarked())
+                self._usage += usage
+                return accepted
             case _:
                 return None
 
