@@ -12,7 +12,7 @@ see ``BranchConfig.verifier``. Whether *entropy* helps shows only beside a rando
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
@@ -191,7 +191,8 @@ async def branch_case(
     branches: list[Branch] = []
     result = first
     if not accepted:
-        for point in branch_points(search.distributions, config, task):
+        steps = step_order(search.distributions, config.order, f"{config.branch_seed}/{task}")
+        for point in branch_points(search.distributions, steps, config):
             branch = await search.branch(point)
             branches.append(branch)
             if branch.accepted:
@@ -203,18 +204,17 @@ async def branch_case(
 
 
 def branch_points(
-    distributions: Sequence[Distribution | None], config: BranchConfig, task: str
+    distributions: Sequence[Distribution | None], steps: Iterable[int], config: BranchConfig
 ) -> Iterator[BranchPoint]:
     """The branches that phase 2 runs unless one is right, in order and within both budgets.
 
     Args:
         distributions: Of each substep.
-        config: Order and budgets.
-        task: Seeds the random order, together with ``branch_seed``.
+        steps: The positions of the substeps in the order in which they are branched.
+        config: The budgets.
     """
     left = config.budget
-    entropies = [0.0 if each is None else each.entropy for each in distributions]
-    for step in step_order(entropies, config.order, f"{config.branch_seed}/{task}"):
+    for step in steps:
         distribution = distributions[step]
         others = () if distribution is None else distribution.candidates[1:]
         some = [each for each in others if each.share >= MIN_SHARE]
@@ -225,13 +225,16 @@ def branch_points(
             yield BranchPoint(step, rank, candidate)
 
 
-def step_order(entropies: Sequence[float], order: Order, seed: str) -> list[int]:
+def step_order(
+    distributions: Sequence[Distribution | None], order: Order, seed: str = ""
+) -> list[int]:
     """The positions of the substeps in the order in which they are branched.
 
-    Of equal entropies the earlier one comes first.
+    Of equal entropies the earlier one comes first. Equal seeds give equal random orders.
     """
-    steps = list(range(len(entropies)))
+    steps = list(range(len(distributions)))
     if order == "entropy":
+        entropies = [0.0 if each is None else each.entropy for each in distributions]
         steps.sort(key=lambda step: -entropies[step])
     elif order == "random":
         digest = sha256(seed.encode()).hexdigest()
