@@ -2,6 +2,7 @@
 
 from .config import BranchConfig
 from .distributions import Candidate, Distribution, from_labels, from_samples, label_shares
+from .model_policy import ModelPolicy
 from .policy import Decision, Estimate, Policy
 from .search import Branch, BranchResult, Opinion, branch_case, branch_points
 
@@ -13,6 +14,7 @@ __all__ = [
     "Decision",
     "Distribution",
     "Estimate",
+    "ModelPolicy",
     "Opinion",
     "Policy",
     "branch_case",
