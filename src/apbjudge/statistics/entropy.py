@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import fsum, log, log2, sqrt
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -326,6 +326,7 @@ def first_wrong(
     plans: Ids,
     positions: Array,
     *,
+    clusters: Ids | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> FirstWrong:
     """How early a search by score comes to the first wrong choice of a plan.
@@ -335,13 +336,16 @@ def first_wrong(
         wrong: Shape (n,), whether the choice is wrong.
         plans: Shape (n,), the plan of each choice.
         positions: Shape (n,), its place in the plan, different ones within a plan.
+        clusters: Shape (n,), what plans were sampled with, such as a case that was run several
+            times; the same for all choices of a plan. None where plans are independent.
         level: Confidence level.
 
     Returns:
-        Means over the plans that have a wrong choice, with intervals over plans.
+        Means over the plans that have a wrong choice.
     """
     values, wrong = np.asarray(scores, float), np.asarray(wrong, dtype=bool)
     found: list[tuple[float, float, float]] = []
+    of: list[Any] = []
     for rows in _groups(plans):
         if not wrong[rows].any():
             continue
@@ -351,12 +355,14 @@ def first_wrong(
         ties = float((own == own[first]).sum())
         position = float((place < place[first]).sum()) + 1
         found.append((earlier + (ties + 1) / 2, position, (len(rows) + 1) / 2))
+        of.append(None if clusters is None else clusters[rows[0]])
+    sample = Sample(clusters=None if clusters is None else np.array(of))
     columns = np.array(found).reshape(-1, 3)
 
-    def mean(of: Array) -> Estimate:
-        if not len(of):
+    def mean(ranks: Array) -> Estimate:
+        if not len(ranks):
             return nothing(level, note="no plan has a wrong choice")
-        return ratio_of_sums(of, np.ones(len(of)), Sample(), level=level)
+        return ratio_of_sums(ranks, np.ones(len(ranks)), sample, level=level)
 
     score, position, random = columns.T
     return FirstWrong(mean(score), mean(position), mean(random), mean(random - score))

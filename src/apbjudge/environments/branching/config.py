@@ -1,13 +1,14 @@
-"""The settings of entropy-guided branching."""
+"""The settings of entropy-guided branching, and of the analysis that it rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ...config import Config
+from ...config import Config, Option
 
 Method = Literal["egb", "self-consistency", "react"]
 Order = Literal["entropy", "random", "position"]
@@ -55,3 +56,24 @@ class BranchConfig(Config):
         if self.max_trajectories is None:
             return self.max_branches
         return min(self.max_branches, self.max_trajectories - 1)
+
+
+class EntropyConfig(Config):
+    """How entropies are set against errors; see ``analysis``."""
+
+    rows: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Runs whose steps carry distributions, as branch writes them, or a run of a "
+        "judge with samples or logprobs."
+    )
+    labels: tuple[Path, ...] = Field(
+        default=(), description="Labels of humans, which say where a judge was wrong."
+    )
+    unit: Literal["nats", "bits"] = Field(default="nats", description="Unit of entropies.")
+    estimate: Literal["plug-in", "miller-madow"] = Field(
+        default="plug-in",
+        description="Entropy of samples: as counted, or corrected for its bias.",
+    )
+    bins: int = Field(default=5, ge=1, le=100, description="Number of bins.")
+    binning: Literal["width", "quantiles"] = Field(
+        default="width", description="Bins equally wide, or with about as many choices in each."
+    )
