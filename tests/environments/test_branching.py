@@ -15,20 +15,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.environments.branching import (
-    BranchConfig,
-    BranchResult,
+from apbjudge.environments.branching.config import BranchConfig
+from apbjudge.environments.branching.distributions import (
     Candidate,
     Distribution,
-    Opinion,
-    branch_case,
-    branch_points,
+    beginnings,
     from_labels,
     from_samples,
     label_shares,
+    labels,
 )
-from apbjudge.environments.branching.distributions import beginnings, labels
-from apbjudge.environments.branching.search import step_order
+from apbjudge.environments.branching.search import (
+    BranchResult,
+    Opinion,
+    branch_case,
+    branch_points,
+    step_order,
+)
 from apbjudge.environments.branching.simulated import (
     Acting,
     SimulatedPolicy,

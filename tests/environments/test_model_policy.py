@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.branching import BranchConfig, BranchResult, ModelPolicy, branch_case
-from apbjudge.environments.branching.model_policy import action_of, by_words
+from apbjudge.environments.branching.config import BranchConfig
+from apbjudge.environments.branching.model_policy import ModelPolicy, action_of, by_words
+from apbjudge.environments.branching.search import BranchResult, branch_case
 from apbjudge.environments.plans import Action, Situation
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, make_library
 from apbjudge.errors import ReplyError

@@ -49,7 +49,7 @@ def _group(group: EntropyGroup, unit: str) -> Iterator[Part]:
     ]
     rows.append(["all", count(group.n), count(group.errors), _rate(group.rate)])
     yield Table.of(("entropy", "choices", "wrong", "rate"), rows, align="lrrv")
-    cells: list[list[Cell]] = [
+    cells: list[Sequence[Cell]] = [
         ["mean entropy of right choices", _plain(group.mean_right)],
         ["mean entropy of wrong choices", _plain(group.mean_wrong)],
         ["AUROC", _named("AUROC", group.auroc)],
@@ -67,7 +67,7 @@ def _group(group: EntropyGroup, unit: str) -> Iterator[Part]:
             ["… in random order", _named("in random order", first.at_random)],
             ["… places saved against random", _named("places saved", first.saved)],
         ]
-    yield Table.of(("", ""), cells, align="lv")
+    yield Table.of(("measure", "value"), cells, align="lv")
 
 
 def _rate(estimate: Estimate) -> Figure:
