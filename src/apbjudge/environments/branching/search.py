@@ -115,8 +115,13 @@ class BranchResult:
         return reduce(add, (branch.usage for branch in self.branches), self.first_usage)
 
     @property
+    def is_first_success(self) -> bool:
+        """Whether the first pass is right by the reference, whatever the verifier said."""
+        return self.first_pass.outcome is not None and bool(self.first_pass.outcome.is_success)
+
+    @property
     def is_success(self) -> bool:
-        """Whether the result is right by the reference, whatever the verifier said."""
+        """The same of the result."""
         return self.result.outcome is not None and bool(self.result.outcome.is_success)
 
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
@@ -152,7 +157,7 @@ class BranchResult:
             "config": self.config.model_dump(),
             "unit": "nats",
             "first_accepted": self.first_accepted,
-            "first_success": bool(self.first_pass.outcome and self.first_pass.outcome.is_success),
+            "first_success": self.is_first_success,
             "branches": [branch.to_json() for branch in self.branches],
         }
         return replace(self.result, extra={**self.result.extra, "branching": record})
