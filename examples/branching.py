@@ -90,7 +90,9 @@ def compare(name: str, plans: Sequence[Plan], budget: int, seed: int) -> list[Tr
             rows = [row for each in results for row in each.rows(name)]
         branches = mean([each.branches for each in exact[order]])
         seen = sum(len(each.branches) for each in results) / len(results)
-        rate = sum(each.is_success for each in asyncio.run(run(plans, short, seed))) / len(plans)
+        # a smaller budget cuts the same search short
+        within = [each.is_success and len(each.branches) <= budget for each in results]
+        rate = sum(within) / len(within)
         interval = f"[{branches.low:.2f}, {branches.high:.2f}]"
         of = f"{100 * sum(few) / len(few):5.1f} %"
         line = f"{order:9} {branches.value:5.2f} {interval:14}  {seen:8.2f}"
