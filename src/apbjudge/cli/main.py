@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "Checks cases for faults by code, and asks a judge about the rest.",
     "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
     "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
+    "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
     "rubric": "Lists and shows rubrics.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
     "cache": "Shows or clears the cached replies of earlier runs.",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from hashlib import sha256
-from math import fsum, log2
+from math import fsum
 from operator import add
 from statistics import median_low
 from typing import Any, Literal, Protocol
@@ -22,6 +22,7 @@ import orjson
 from ..llm.logprobs import TokenChoice, number_shares, yes_share
 from ..records import Doubt, ErrorCode, Override, Usage
 from ..rubrics import Rubric
+from ..statistics.entropy import shannon_entropy
 from .consistency import ParsedVerdict
 
 Method = Literal["samples", "logprobs", "panel"]
@@ -29,9 +30,7 @@ Method = Literal["samples", "logprobs", "panel"]
 
 def entropy_bits(shares: Iterable[float]) -> float:
     """Shannon entropy of shares that sum to 1, in bits; a share of 0 adds nothing."""
-    some = sorted(share for share in shares if share > 0)
-    entropy = 0.0 - fsum(share * log2(share) for share in some)
-    return min(max(entropy, 0.0), log2(len(some))) if some else 0.0
+    return shannon_entropy(shares, unit="bits")
 
 
 def uncertainty_of(verdicts: Sequence[ParsedVerdict], method: Method, rubric: Rubric) -> Doubt:
@@ -76,17 +75,17 @@ def _doubt(
     grades: Mapping[float, float],
     categories: Mapping[float, float],
 ) -> Doubt:
-    entropy = {field: entropy_bits((share, 1 - share)) for field, share in yes.items()}
+    bits = {field: entropy_bits((share, 1 - share)) for field, share in yes.items()}
     for field, shares in (("grade", grades), ("category", categories)):
         if shares:
-            entropy[field] = entropy_bits(shares.values())
+            bits[field] = entropy_bits(shares.values())
     return Doubt(
         method=method,
         n=n,
         shares=yes,
         grades={str(float(grade)): share for grade, share in grades.items()},
         categories={str(int(number)): share for number, share in categories.items()},
-        entropy=entropy,
+        entropy=bits,
     )
 
 

@@ -33,6 +33,15 @@ from .differences import mcnemar as mcnemar
 from .differences import newcombe as newcombe
 from .differences import paired_test as paired_test
 from .differences import part_difference as part_difference
+from .entropy import Bin as Bin
+from .entropy import FirstWrong as FirstWrong
+from .entropy import auroc as auroc
+from .entropy import auroc_within as auroc_within
+from .entropy import binned as binned
+from .entropy import first_wrong as first_wrong
+from .entropy import miller_madow as miller_madow
+from .entropy import shannon_entropy as shannon_entropy
+from .entropy import slope_within as slope_within
 from .estimates import Estimate as Estimate
 from .measures import Calibration as Calibration
 from .measures import calibrate as calibrate

@@ -12,8 +12,8 @@ The authors published none, so the file format is ours: JSONL, one case a line.
 
 Steps such as ``1`` group the substeps, such as ``1.1``, which call one tool or none. An argument is
 a literal or takes a value from the output of an earlier call. ``arguments`` and ``results`` of a
-tool are JSON Schemas of an object, or its properties alone. ``outputs`` holds what every call of
-the plan returns.
+tool are JSON Schemas of an object, or its properties alone; its ``default`` is what a simulator
+answers to a call that nobody recorded. ``outputs`` holds what every call of the plan returns.
 """
 
 from __future__ import annotations
@@ -58,12 +58,18 @@ class PlanStep(Record):
 
 
 class SlateTool(Record):
-    """A tool with what it takes and returns, in JSON Schema or as properties alone."""
+    """A tool with what it takes and returns, in JSON Schema or as properties alone.
+
+    Attributes:
+        default: What a simulator returns where no call with such arguments was recorded; None for
+            an error.
+    """
 
     name: Id
     description: str = ""
     arguments: dict[str, Any] = {}
     results: dict[str, Any] = {}
+    default: Any = None
 
     @cached_property
     def arguments_schema(self) -> Mapping[str, Any]:
@@ -171,15 +177,15 @@ def resolved(value: Any, outputs: Mapping[str, Any]) -> Any:
 
 
 def _target_or_text(match: re.Match[str], outputs: Mapping[str, Any]) -> Any:
-    return (*_target(_reference(match), outputs), match[0])[0]
+    return (*target(_reference(match), outputs), match[0])[0]
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _target(reference: Reference, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The value that a reference leads to, which may be None; nothing where there is none."""
+def target(reference: Reference, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The value that a reference leads to, which may be None; empty where there is none."""
     value: Any = outputs
     for part in (reference.step, *reference.path):
         members, listed = as_object(value), as_list(value)
@@ -255,7 +261,7 @@ def _faults(
         yield _finding("dangling-reference", where, message)
         return
     path = reference.path
-    if not _target(reference, case.outputs):
+    if not target(reference, case.outputs):
         message = f"the recorded output of {reference.step} has no {shorten('.'.join(path))}"
         yield _finding("dangling-reference", where, message)
     tool = case.tools_by_name.get(earlier[reference.step].tool or "")

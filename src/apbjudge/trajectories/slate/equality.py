@@ -11,6 +11,8 @@ from typing import Any
 from ...records.loose_json import as_list, as_object
 
 Schema = Mapping[str, Any]
+SameText = Callable[[str, str], bool]
+"""Whether two free texts mean the same."""
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -18,7 +20,7 @@ def is_same(one: Any, other: Any) -> bool:
     return _is_equal(one, other, {}, _is_same_leaf)
 
 
-def is_equivalent(one: Any, other: Any, schema: Schema) -> bool:
+def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | None = None) -> bool:
     """Whether two JSON values are equal up to how they are written.
 
     Equal are a number and its text (35 and ``"35.00"``, not ``"035"``), a boolean and its text,
@@ -30,8 +32,18 @@ def is_equivalent(one: Any, other: Any, schema: Schema) -> bool:
         one: JSON.
         other: JSON.
         schema: JSON Schema of both, as far as it is known.
+        same_text: Asked about two texts that differ by these rules, unless a number, a boolean or
+            an enum is declared or both are dates; None for no.
     """
-    return _is_equal(one, other, schema, _is_equivalent_leaf)
+
+    def is_equal_leaf(one: Any, other: Any, schema: Schema) -> bool:
+        if _is_equivalent_leaf(one, other, schema):
+            return True
+        if same_text is None or not (isinstance(one, str) and isinstance(other, str)):
+            return False
+        return _is_free(one, other, schema) and same_text(one, other)
+
+    return _is_equal(one, other, schema, is_equal_leaf)
 
 
 def _is_equal(
@@ -78,6 +90,13 @@ def _is_equivalent_leaf(one: Any, other: Any, schema: Schema) -> bool:
     if moment is not None and moment == _moment(other):
         return True
     return _folded(one) == _folded(other)
+
+
+def _is_free(one: str, other: str, schema: Schema) -> bool:
+    """Whether two texts are free: neither chosen from a list nor of a form of their own."""
+    kind = schema.get("type")
+    is_text = any(each in ("string", None) for each in as_list(kind) or [kind])
+    return is_text and "enum" not in schema and None in (_moment(one), _moment(other))
 
 
 _NUMBER = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\s*")

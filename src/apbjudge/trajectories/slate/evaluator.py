@@ -114,10 +114,7 @@ def _evaluation(case: SlateCase, actions: list[Action]) -> Evaluation:
         comparisons[action.substep] = _compare(action, plan[action.substep], case, outputs)
         if action.output:
             outputs[action.substep] = action.output[0]
-    wrong = [
-        step for step in case.final
-        if step not in outputs or not is_same(outputs[step], case.outputs[step])
-    ]  # fmt: skip
+    wrong = wrong_outputs(case, outputs)
     last = next((action.output for action in reversed(actions) if action.call), ())
     is_last_right = bool(last) and is_same(last[0], case.outputs[case.calls[-1].step])
     found = comparisons.values()
@@ -148,6 +145,19 @@ def _evaluation(case: SlateCase, actions: list[Action]) -> Evaluation:
         findings=tuple(map(_of_case, validate(case))),
         groups={"category": case.category} if case.category else {},
     )
+
+
+def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:
+    """The final calls (``SlateCase.final``) without an output, or with another than recorded.
+
+    Args:
+        case: The case.
+        outputs: What the run's calls returned, by substep.
+    """
+    return [
+        step for step in case.final
+        if step not in outputs or not is_same(outputs[step], case.outputs[step])
+    ]  # fmt: skip
 
 
 def _compare(

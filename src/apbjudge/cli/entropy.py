@@ -1,0 +1,19 @@
+"""``apbjudge entropy``: whether a model errs where it doubts."""
+
+from __future__ import annotations
+
+from ..environments.branching.config import EntropyConfig
+from .options import Output, Values, command, print_result, take
+
+
+@command(EntropyConfig, Output)
+def entropy(values: Values) -> int:
+    """Prints whether a model errs where it doubts: entropies against errors.
+
+    Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
+    """
+    from ..environments.branching.analysis import analyse
+    from ..reports.entropy import entropy_text
+
+    config, output = take(EntropyConfig, values), take(Output, values)
+    return print_result(analyse(config), entropy_text, output)

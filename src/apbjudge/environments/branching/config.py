@@ -1,0 +1,79 @@
+"""The settings of entropy-guided branching, and of the analysis that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from ...config import Config, Option
+
+Method = Literal["egb", "self-consistency", "react"]
+Order = Literal["entropy", "random", "position"]
+VerifierKind = Literal["oracle", "judge", "none"]
+
+
+class BranchConfig(Config):
+    """How a case is run and branched; see ``search``."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Branching": "order max_branches max_branches_per_step max_trajectories branch_seed"
+    }
+
+    method: Method = Field(
+        default="egb",
+        description="egb: the likeliest choice of each substep, then branches; self-consistency: "
+        "the same without branches; react: one action a substep.",
+    )
+    verifier: VerifierKind = Field(
+        default="oracle",
+        description="What says that a run is right, so that the search ends: oracle (the "
+        "reference), judge, or none: all branches are run and the first pass is the result.",
+    )
+    order: Order = Field(
+        default="entropy",
+        description="Which substep is branched first: the one of the highest entropy, or as "
+        "controls a random one or the first.",
+    )
+    max_branches: int = Field(default=50, ge=0, description="Branches of a case at most.")
+    max_branches_per_step: int = Field(
+        default=5, ge=0, description="Branches at one substep at most."
+    )
+    max_trajectories: int | None = Field(
+        default=None,
+        ge=1,
+        description="Runs of a case at most, the first pass included: 1 never branches.",
+    )
+    branch_seed: int = Field(default=0, ge=0, description="Seed of the random order.")
+
+    @property
+    def budget(self) -> int:
+        """Branches of a case at most, by both limits; none but with ``egb``."""
+        if self.method != "egb":
+            return 0
+        if self.max_trajectories is None:
+            return self.max_branches
+        return min(self.max_branches, self.max_trajectories - 1)
+
+
+class EntropyConfig(Config):
+    """How entropies are set against errors; see ``analysis``."""
+
+    rows: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Runs whose steps carry distributions, as branch writes them, or a run of a "
+        "judge with samples or logprobs."
+    )
+    labels: tuple[Path, ...] = Field(
+        default=(), description="Labels of humans, which say where a judge was wrong."
+    )
+    unit: Literal["nats", "bits"] = Field(default="nats", description="Unit of entropies.")
+    estimate: Literal["plug-in", "miller-madow"] = Field(
+        default="plug-in",
+        description="Entropy of samples: as counted, or corrected for its bias.",
+    )
+    bins: int = Field(default=5, ge=1, le=100, description="Number of bins.")
+    binning: Literal["width", "quantiles"] = Field(
+        default="width", description="Bins equally wide, or with about as many choices in each."
+    )

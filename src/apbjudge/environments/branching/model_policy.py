@@ -1,0 +1,280 @@
+"""A language model as the agent: what it is asked, and what is made of its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from math import exp, fsum
+from typing import Any
+
+from jinja2 import Template
+
+from ...errors import ReplyError
+from ...llm.base import Client, Completion, Request
+from ...llm.logprobs import TokenChoice
+from ...llm.model_spec import ModelSpec
+from ...protocols.fence import fence
+from ...protocols.prompts import compiled
+from ...records import Usage
+from ...records.loose_json import as_object, json_values
+from ...records.tools import pretty
+from ...records.trajectories import ToolCall, TrajectoryStep
+from ..plans import Action, Situation
+from .distributions import (
+    MIN_SHARE,
+    LabelKind,
+    beginnings,
+    from_labels,
+    from_samples,
+    label_shares,
+    labels,
+)
+from .policy import Decision, Estimate
+
+Tool = Mapping[str, Any]
+Retriever = Callable[[Situation, int], Sequence[Tool]]
+"""Chooses the tools that a model is shown for a substep, a number at most."""
+PROMPTS = "execute@1"
+"""Folder of the texts that a model is sent."""
+_LABEL_TOKENS = 4  # two digits, or a blank before them, and an end
+
+
+class ModelPolicy:
+    """A model that is asked for each substep anew, with all that was done before; see ``Policy``.
+
+    Args:
+        client: What answers; not closed here.
+        spec: The model and its sampling settings, by which ``act`` asks.
+        m: Samples at each substep, of whole calls at ``temperature``; 0 for the probabilities of
+            labels instead, which asks once and again for the arguments of each call.
+        temperature: Of samples.
+        kind: Labels of candidates.
+        max_candidates: Choices shown, doing without a tool among them.
+        retrieve: Chooses tools where there are more; None for ``by_words``.
+        continuation: Settings by which the endpoint goes on with a message of the assistant, such
+            as ``{"continue_final_message": True, "add_generation_prompt": False}`` for vLLM. With
+            them the second digit is asked for after every likely first one; without, after the
+            model's own alone, and the mass of the others is not captured.
+
+    Raises:
+        ValueError: If m is below 0, or there are more candidates than labels.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        spec: ModelSpec,
+        *,
+        m: int = 10,
+        temperature: float = 1.0,
+        kind: LabelKind = "digits",
+        max_candidates: int = 100,
+        retrieve: Retriever | None = None,
+        continuation: Mapping[str, Any] | None = None,
+    ) -> None:
+        if m < 0 or max_candidates < 2:
+            expected = "m >= 0 and max_candidates >= 2"
+            raise ValueError(f"ModelPolicy: expected {expected}, got {m=} {max_candidates=}")
+        if not m:
+            labels(max_candidates, kind)
+        self._client, self._spec, self._m = client, spec, m
+        self._temperature = temperature
+        self._kind: LabelKind = kind
+        self._max_tools = max_candidates - 1
+        self._retrieve = retrieve or by_words
+        self._continuation = continuation
+
+    async def distribution(self, situation: Situation) -> Estimate:
+        """Samples of the whole action, or the probabilities of the candidates' labels."""
+        if not self._m:
+            return await self._by_labels(situation)
+        messages = self._messages(situation, "act")
+        settings = [self._sampling(i) | {"temperature": self._temperature} for i in range(self._m)]
+        replies = await asyncio.gather(
+            *(self._ask(messages, situation, each, sample=i) for i, each in enumerate(settings))
+        )
+        usage = sum((reply.usage for reply in replies), Usage())
+        return Estimate(from_samples([action_of(reply) for reply in replies]), usage)
+
+    async def act(self, situation: Situation) -> Decision:
+        """One action, by the model's own settings."""
+        reply = await self._ask(self._messages(situation, "act"), situation, self._sampling(0))
+        return Decision(action_of(reply), reply.usage)
+
+    async def complete(self, situation: Situation, tool: str | None) -> Decision:
+        """The arguments for a tool; doing without one asks for nothing."""
+        if tool is None:
+            return Decision(Action())
+        definition = [dict(each) for each in situation.tools if each["name"] == tool]
+        messages = self._messages(situation, "arguments", tool=pretty(definition))
+        reply = await self._ask(messages, situation, self._sampling(0))
+        arguments = None if _is_broken(reply) else _last_object(reply.reply_text)
+        if arguments is None:
+            call = ToolCall(tool, reply.reply_text, parse_error="the reply is no JSON object")
+        else:
+            call = ToolCall(tool, arguments)
+        return Decision(Action(call, reply.reply_text), reply.usage)
+
+    async def _by_labels(self, situation: Situation) -> Estimate:
+        tools = self._tools(situation)
+        names: list[str | None] = [*(tool["name"] for tool in tools), None]
+        known = labels(len(names), self._kind)
+        described = [f"{tool['name']}: {tool.get('description', '')}" for tool in tools]
+        options = "\n".join(map(" ".join, zip(known, [*described, "no tool"], strict=True)))
+        messages = self._messages(situation, "label", options=options, kind=self._kind)
+        reply = await self._ask(messages, situation, self._sampling(0), logprobs=True)
+        usage, tokens, reach = reply.usage, list(reply.logprobs), 1.0
+        while tokens and not tokens[0].token.strip():
+            reach *= exp(tokens.pop(0).logprob)
+        if not tokens or not tokens[0].top:
+            raise ReplyError("the endpoint reports no probabilities of tokens", raw=reply.text)
+        first, following = tokens[0], dict[str, TokenChoice]()
+        begun = beginnings(known, first)
+        if first.token.strip() in begun and len(tokens) > 1:
+            following[first.token.strip()] = tokens[1]
+        for text, share in begun.items():
+            if self._continuation is None or text in following or share < MIN_SHARE:
+                continue
+            more = await self._ask(
+                [*messages, {"role": "assistant", "content": text}],
+                situation,
+                self._sampling(0) | dict(self._continuation),
+                logprobs=True,
+            )
+            usage += more.usage
+            if more.logprobs:
+                following[text] = more.logprobs[0]
+        distribution = from_labels(names, known, label_shares(known, first, following))
+        captured = distribution.captured * reach
+        return Estimate(replace(distribution, captured=captured), usage)
+
+    def _sampling(self, sample: int) -> dict[str, Any]:
+        return self._spec.sampling(sample)
+
+    def _tools(self, situation: Situation) -> Sequence[Tool]:
+        if len(situation.tools) <= self._max_tools:
+            return situation.tools
+        return self._retrieve(situation, self._max_tools)[: self._max_tools]
+
+    def _messages(self, situation: Situation, ask: str, **values: str) -> list[dict[str, Any]]:
+        plan = "\n".join(f"{line.step} {line.description}".rstrip() for line in situation.plan)
+        case = _template("case").render(
+            fence=fence,
+            query=situation.query,
+            plan=plan,
+            tools=pretty([dict(tool) for tool in self._tools(situation)]),
+            history=[_shown(step) for step in situation.history],
+        )
+        asked = _template(ask).render(fence=fence, substep=situation.substep, **values)
+        return [
+            {"role": "system", "content": _template("system").render().strip()},
+            {"role": "user", "content": f"{case.strip()}\n\n{asked.strip()}"},
+        ]
+
+    async def _ask(
+        self,
+        messages: list[dict[str, Any]],
+        situation: Situation,
+        settings: dict[str, Any],
+        *,
+        sample: int = 0,
+        logprobs: bool = False,
+    ) -> Completion:
+        return await self._client.complete(
+            Request(
+                model=self._spec.model,
+                messages=messages,
+                max_tokens=_LABEL_TOKENS if logprobs else self._spec.max_reply_tokens,
+                timeout_s=self._spec.timeout_s,
+                settings=settings,
+                logprobs=logprobs,
+                sample=sample,
+                prefix=situation.task,
+            )
+        )
+
+
+@cache
+def _template(name: str) -> Template:
+    folder = resources.files(__name__.rpartition(".")[0]).joinpath("templates", PROMPTS)
+    return compiled(folder.joinpath(f"{name}.j2").read_text(encoding="utf-8"))
+
+
+def _shown(step: TrajectoryStep) -> dict[str, str]:
+    """What a model is shown of a substep that is done."""
+    shown = {"substep": str(step.extra.get("substep", "")), "what": "", "call": "", "output": ""}
+    if step.kind == "invalid":
+        return shown | {"what": "the answer could not be read, nothing was done"}
+    if not step.calls:
+        return shown | {"what": "no tool was called"}
+    call = step.calls[0]
+    outputs = [each.content for each in step.observations]
+    has_failed = any(each.is_error for each in step.observations)
+    return shown | {
+        "what": "the call failed" if has_failed else "a tool was called",
+        "call": pretty({"tool": call.name, "arguments": call.arguments}),
+        "output": "\n".join(each if isinstance(each, str) else pretty(each) for each in outputs),
+    }
+
+
+def action_of(reply: Completion) -> Action:
+    """The action that a reply states; one that was refused, cut off or says nothing is no action.
+
+    The last JSON object with ``tool`` counts. Arguments that are no object are kept as they are,
+    with the complaint.
+    """
+    text = reply.reply_text
+    unreadable = Action(text=text, is_readable=False)
+    if _is_broken(reply):
+        return unreadable
+    stated = [each for each in map(as_object, json_values(text)) if each and "tool" in each]
+    if not stated:
+        return unreadable
+    tool, arguments = stated[-1]["tool"], stated[-1].get("arguments", {})
+    if tool is None:
+        return Action(None, text)
+    if not isinstance(tool, str) or not tool.strip():
+        return unreadable
+    if as_object(arguments) is None:
+        return Action(ToolCall(tool, arguments, parse_error="arguments are no JSON object"), text)
+    return Action(ToolCall(tool, arguments), text)
+
+
+def _is_broken(reply: Completion) -> bool:
+    return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
+
+
+def _last_object(text: str) -> dict[str, Any] | None:
+    objects = [each for each in map(as_object, json_values(text)) if each is not None]
+    return objects[-1] if objects else None
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def by_words(situation: Situation, limit: int) -> Sequence[Tool]:
+    """The tools that share most words with the substep and the request, rare words counting most.
+
+    It stands in for the embedding search of the paper where nobody gives another.
+    """
+    words = [
+        set(_words(f"{tool['name']} {tool.get('description', '')}")) for tool in situation.tools
+    ]
+    known_by = Counter(word for of_tool in words for word in of_tool)
+    substep, query = set(_words(situation.description)), set(_words(situation.query))
+
+    def likeness(at: int) -> float:
+        wanted = ((substep, 2.0), (query, 1.0))
+        return fsum(weight / known_by[w] for text, weight in wanted for w in words[at] & text)
+
+    ranked = sorted(range(len(words)), key=lambda at: -likeness(at))
+    return [situation.tools[at] for at in ranked[:limit]]
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}

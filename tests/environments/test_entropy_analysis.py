@@ -1,0 +1,279 @@
+"""Errors against entropies: rows of runs and of judges, through the function and the command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from math import log
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from apbjudge.environments.branching.analysis import EntropyReport, analyse
+from apbjudge.environments.branching.config import BranchConfig, EntropyConfig
+from apbjudge.environments.branching.search import branch_case
+from apbjudge.environments.branching.simulated import SimulatedPolicy, SimulatedStep, chain_case
+from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
+from apbjudge.errors import InputError, OptionError
+from apbjudge.records.trajectories import LogPlace, Trajectory, TrajectoryStep
+from tests.cli.conftest import Command, apbjudge
+from tests.support.runs import write_runs
+
+__all__ = ["apbjudge"]
+
+N, ERRORS = [365, 116, 67, 21, 15], [184, 79, 52, 20, 14]
+
+
+def run_of(name: str, *steps: Any, model: str = "m", **more: Any) -> Trajectory:
+    return Trajectory(
+        trajectory_id=name,
+        case_id=more.pop("case_id", name),
+        tested_model=model,
+        steps=tuple(
+            TrajectoryStep(source="agent", extra={"distribution": of, "wrong": wrong})
+            for of, wrong in steps
+        ),
+        place=LogPlace("trajectories"),
+        **more,
+    )
+
+
+def shares(*values: float, estimator: str = "logits", **more: Any) -> dict[str, Any]:
+    candidates = [{"tool": f"t{i}", "share": value} for i, value in enumerate(values)]
+    return {"estimator": estimator, "candidates": candidates, **more}
+
+
+def report_of(path: Path, *runs: Trajectory, **settings: Any) -> EntropyReport:
+    return analyse(EntropyConfig(rows=write_runs(path / "rows.jsonl", *runs), **settings))
+
+
+def test_the_published_bins_come_out_of_rows_again(tmp_path: Path) -> None:
+    """arXiv:2604.12126, table 8, each choice at the middle of its bin."""
+    found: list[tuple[dict[str, Any], bool]] = []
+    for place, (n, errors) in enumerate(zip(N, ERRORS, strict=True)):
+        p = [0.999, 0.95, 0.85, 0.7, 0.5][place]
+        found += [(shares(p, 1 - p), i < errors) for i in range(n)]
+    runs = [run_of(f"r{i}", found[i]) for i in range(len(found))]
+    (group,) = report_of(tmp_path, *runs).groups
+    assert (group.n, group.errors, group.cases) == (584, 349, 584)
+    assert group.auroc.value == pytest.approx(0.635, abs=5e-4)
+    assert group.rate.value == pytest.approx(349 / 584)
+    assert group.first_wrong is not None
+    assert group.first_wrong.by_score.value == 1.0
+
+
+def test_estimators_and_numbers_of_samples_never_share_a_bin(tmp_path: Path) -> None:
+    steps = [
+        (shares(0.5, 0.5, estimator="sampling", n=10), True),
+        (shares(0.6, 0.4, estimator="sampling", n=5), False),
+        (shares(0.5, 0.5), True),
+        ({"samples": ["a", None, "a", "b", "a"]}, False),
+        (shares(0.75, 0.25, estimator="sampling", n=8, captured=0.8), False),
+    ]
+    report = report_of(tmp_path, run_of("r", *steps), run_of("s", steps[0], model="other"))
+    assert [(g.model, g.estimator, g.m, g.n) for g in report.groups] == [
+        ("m", "logits", 1, 1),
+        ("m", "sampling", 5, 2),
+        ("m", "sampling", 10, 2),
+        ("other", "sampling", 10, 1),
+    ]
+    assert [g.greatest for g in report.groups] == [None, log(5), log(10), log(10)]
+
+
+@pytest.mark.parametrize(
+    ("unit", "estimate", "expected"),
+    [
+        ("nats", "plug-in", log(2)),
+        ("bits", "plug-in", 1.0),
+        ("nats", "miller-madow", log(2) + 1 / 20),
+        ("bits", "miller-madow", 1 + 1 / 20 / log(2)),
+    ],
+)
+def test_the_unit_and_the_correction_are_stated_and_applied(
+    unit: str, estimate: str, expected: float, tmp_path: Path
+) -> None:
+    sampled = (shares(0.5, 0.5, estimator="sampling", n=10), True)
+    known = (shares(0.5, 0.5), True)
+    report = report_of(tmp_path, run_of("r", sampled, known), unit=unit, estimate=estimate)
+    assert (report.unit, report.estimate) == (unit, estimate)
+    logits, sampling = report.groups
+    assert sampling.mean_wrong == pytest.approx(expected)
+    assert logits.mean_wrong == pytest.approx(log(2) if unit == "nats" else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "wrong", "complaint"),
+    [
+        (shares(0.5, 0.4), True, "shares that sum to 1"),
+        (shares(0.5, 0.5), None, "wrong: expected true or false"),
+        (shares(0.5, 0.5, estimator="guess"), True, "estimator"),
+        (shares(1.5, -0.5), True, "a share of 0 to 1"),
+        ({"estimator": "logits", "candidates": [3]}, True, "a share of 0 to 1"),
+        (shares(1.0, estimator="sampling", n=-1), True, "a whole number"),
+        ([0.5, 0.5], True, "an object"),
+    ],
+)
+def test_a_row_that_can_not_be_read_is_named_and_the_others_stay(
+    distribution: Any, wrong: Any, complaint: str, tmp_path: Path
+) -> None:
+    good = run_of("good", (shares(0.9, 0.1), False))
+    report = report_of(tmp_path, run_of("bad", (distribution, wrong)), good)
+    (problem,) = report.problems
+    assert "rows.jsonl:1: field steps.0.extra" in problem
+    assert complaint in problem
+    assert report.groups[0].n == 1
+    with pytest.raises(InputError, match=r"no choice with a distribution: .*:1: field"):
+        report_of(tmp_path, run_of("bad", (distribution, wrong)))
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    empty = shares(estimator="sampling", n=0, captured=0.0)
+    report = report_of(tmp_path, run_of("r", (shares(1.0), True), (empty, True)), run_of("plain"))
+    assert report.left_out == {
+        "choices of which nothing could be read": 1,
+        "runs without distributions": 1,
+    }
+
+
+def test_trials_of_a_case_are_one_cluster_and_runs_of_their_own(tmp_path: Path) -> None:
+    steps = [(shares(0.5, 0.5), False), (shares(0.9, 0.1), True), (shares(1.0), False)]
+    runs = [run_of(f"r{i}", *steps, case_id="c", trial=i) for i in range(3)]
+    (group,) = report_of(tmp_path, *runs).groups
+    assert (group.n, group.cases) == (9, 1)
+    assert group.auroc.low is None  # one case shows no spread
+    assert group.first_wrong is not None
+    assert group.first_wrong.by_score.value == 2.0
+    assert (group.first_wrong.by_score.n_items, group.first_wrong.by_score.n_clusters) == (3, 1)
+    assert group.first_wrong.at_random.value == 2.0
+
+
+def simulated(path: Path, seed: int = 1) -> Path:
+    """Rows as branching writes them: a torn step is wrong more often than a sure one."""
+    random, rows = Random(seed), list[Trajectory]()
+
+    def step() -> SimulatedStep:
+        if random.random() < 0.5:
+            return SimulatedStep("a", {"a": 0.9, "b": 0.1})
+        return SimulatedStep(random.choice("ab"), {"a": 0.55, "b": 0.45})
+
+    async def runs() -> None:
+        for i in range(20):
+            steps = [step() for _ in range(4)]
+            environment = SlateEnvironment(RecordedOutputs([chain_case(steps, f"c{i}")]))
+            for m, model in ((0, "knowing"), (10, "sampled")):
+                policy = SimulatedPolicy(steps, random=random, m=m)
+                result = await branch_case(f"c{i}", policy, environment, BranchConfig())
+                rows.extend(result.rows(model))
+
+    asyncio.run(runs())
+    return write_runs(path, *rows)
+
+
+def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Path) -> None:
+    simulated(tmp_path / "rows.jsonl")
+    done = apbjudge("entropy", "rows.jsonl")
+    assert (done.code, done.err) == (0, "")
+    assert "knowing, known" in done.out
+    assert "sampled, sampling m=10" in done.out
+    assert "entropy in nats, not corrected" in done.out
+    assert "40 runs without distributions: left out" in done.out
+    assert "places saved against random" in done.out
+    as_json = apbjudge("entropy", "rows.jsonl", "--format", "json", "--bins", "3", "--unit", "bits")
+    report = json.loads(as_json.out)
+    assert [len(group["bins"]) for group in report["groups"]] == [3, 3]
+    known = report["groups"][0]
+    assert known["auroc"]["value"] > 0.6
+    assert known["auroc"]["n_clusters"] == 20
+    assert known["errors"] == sum(each["errors"] for each in known["bins"])
+    assert known["n"] == sum(each["n"] for each in known["bins"]) == 80
+
+
+def test_bad_rows_end_with_1_bad_files_with_2(apbjudge: Command, tmp_path: Path) -> None:
+    good = run_of("good", (shares(0.9, 0.1), False))
+    write_runs(tmp_path / "rows.jsonl", good, run_of("bad", (shares(0.2), True)))
+    done = apbjudge("entropy", "rows.jsonl")
+    assert done.code == 1
+    assert "rows.jsonl:2: field steps.0.extra.distribution.candidates" in done.err
+    for arguments in (("nowhere.jsonl",), ("rows.jsonl", "--labels", "x.jsonl")):
+        assert apbjudge("entropy", *arguments).code == 2
+
+
+# Judges -------------------------------------------------------------------------------------------
+
+
+def judged(tmp_path: Path, rows: Sequence[tuple[float, bool]], method: str, n: int) -> Path:
+    """A judge's run: the share of yes of each item, and what it decided."""
+    lines: list[dict[str, Any]] = []
+    for i, (yes, is_correct) in enumerate(rows):
+        doubt = {"method": method, "n": n, "shares": {"is_correct": yes}, "entropy": {}}
+        lines.append(
+            {
+                "item_id": f"i{i}",
+                "case_id": f"c{i // 2}",
+                "tested_model": "m",
+                "protocol": "holistic",
+                "rubric": "apb@1",
+                "judge": "j",
+                "kind": "verdict",
+                "is_correct": is_correct,
+                "doubt": doubt,
+                "fingerprint": "f",
+                "line": i + 1,
+            }
+        )
+    lines.append({**lines[0], "item_id": "plain", "doubt": None, "line": len(rows) + 1})
+    lines.append({**lines[0], "item_id": "unlabelled", "line": len(rows) + 2})
+    folder = tmp_path / "run"
+    folder.mkdir()
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "judgements.jsonl").write_text(text)
+    return folder
+
+
+def labelled(tmp_path: Path, truth: Sequence[bool]) -> Path:
+    path = tmp_path / "labels.jsonl"
+    rows = [
+        {"item_id": f"i{i}", "tested_model": "m", "rater": "r", "is_correct": is_correct}
+        for i, is_correct in enumerate(truth)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("method", "estimator", "m"),
+    [("samples", "sampling", 5), ("logprobs", "logits", 1), ("panel", "panel", 5)],
+)
+def test_a_judge_is_wrong_where_humans_say_so(
+    method: str, estimator: str, m: int, tmp_path: Path
+) -> None:
+    rows = [(1.0, True), (0.0, False), (0.6, True), (0.4, False), (1.0, True), (0.6, True)]
+    truth = [True, False, False, True, True, True]
+    run, labels = judged(tmp_path, rows, method, m), labelled(tmp_path, truth)
+    for path in (run, run / "judgements.jsonl"):
+        report = analyse(EntropyConfig(rows=path, labels=[labels]))
+        (group,) = report.groups
+        assert (group.model, group.estimator, group.m) == ("j", estimator, m)
+        assert (group.n, group.errors, group.cases) == (6, 2, 3)
+        assert group.mean_wrong == pytest.approx(-0.4 * log(0.4) - 0.6 * log(0.6))
+        assert group.auroc.value == pytest.approx((3 * 2 + 2 / 2) / 8)
+        assert group.first_wrong is None
+        assert group.auroc_position.value is None
+        assert report.left_out == {
+            "judgements without samples or logprobs": 1,
+            "verdicts without a label": 1,
+        }
+    with pytest.raises(OptionError, match="labels of humans"):
+        analyse(EntropyConfig(rows=run))
+
+
+def test_raters_who_are_split_leave_no_label(tmp_path: Path) -> None:
+    run = judged(tmp_path, [(0.6, True), (0.6, True)], "samples", 5)
+    path = tmp_path / "labels.csv"
+    path.write_text("item_id,is_correct,rater\ni0,yes,a\ni0,no,b\ni1,no,a\ni1,no,b\ni1,yes,c\n")
+    report = analyse(EntropyConfig(rows=run, labels=[path]))
+    assert (report.groups[0].n, report.groups[0].errors) == (1, 1)
+    assert report.left_out["verdicts without a label"] == 2

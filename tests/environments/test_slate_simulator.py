@@ -1,0 +1,318 @@
+"""SLATE's simulator: which layer answers, where references lead, and what the protocol says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.environments.plans import Action
+from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, TextPair, make_library
+from apbjudge.environments.slate.recorded import Scope
+from apbjudge.errors import InputError, RowError
+from apbjudge.records.trajectories import ToolCall, trajectory_of, trajectory_row
+from apbjudge.trajectories.slate import SlateCase, SlateEvaluator, load_cases, validate
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "runs" / "slate_cases.jsonl"
+
+SEARCH: dict[str, Any] = {
+    "name": "search",
+    "arguments": {
+        "title": {"type": "string"},
+        "on": {"type": "string"},
+        "copies": {"type": "integer"},
+        "kind": {"type": "string", "enum": ["BOOK_LOAN", "MAP"]},
+    },
+    "results": {"id": {"type": "string"}, "free": {"type": "boolean"}},
+    "default": {"id": "none", "free": False},
+}
+HOLD: dict[str, Any] = {
+    "name": "hold",
+    "arguments": {"id": {"type": "string"}},
+    "results": {"slot": {"type": "integer"}},
+}
+ASKED = {"title": "The Salt Path", "on": "2026-03-05", "copies": 2, "kind": "BOOK_LOAN"}
+
+
+def case(name: str = "c", **changes: Any) -> SlateCase:
+    return SlateCase.model_validate(
+        {
+            "id": name,
+            "query": "Reserve it.",
+            "plan": [
+                {"step": "1", "description": "Reserve"},
+                {"step": "1.1", "tool": "search", "arguments": ASKED},
+                {"step": "1.2", "description": "Check"},
+                {
+                    "step": "1.3",
+                    "tool": "hold",
+                    "arguments": {"id": "OUTPUT_FROM_STEP_1.1.id"},
+                },
+            ],
+            "tools": [SEARCH, HOLD],
+            "outputs": {"1.1": {"id": "B4", "free": True}, "1.3": {"slot": 7}},
+        }
+        | changes
+    )
+
+
+def world(*cases: SlateCase, **settings: Any) -> SlateEnvironment:
+    environment = SlateEnvironment(RecordedOutputs(cases or [case()], **settings))
+    environment.reset((cases or [case()])[0].case_id)
+    return environment
+
+
+def calls(name: str, **arguments: Any) -> Action:
+    return Action(ToolCall(name, arguments))
+
+
+@pytest.mark.parametrize(
+    ("changes", "tag", "layer"),
+    [
+        ({}, "matched", "exact"),
+        ({"copies": 2.0}, "matched", "exact"),
+        ({"copies": "2.00"}, "equivalent", "canonical"),
+        ({"title": "the  SALT path"}, "equivalent", "canonical"),
+        ({"kind": "book loan"}, "equivalent", "canonical"),
+        ({"on": "20260305"}, "equivalent", "canonical"),
+        ({"copies": 3}, "default", "default"),
+        ({"title": "Salt Path (atlas)"}, "default", "default"),
+    ],
+)
+def test_each_layer_answers_and_says_so(changes: dict[str, Any], tag: str, layer: str) -> None:
+    environment = world()
+    observation = environment.call("search", ASKED | changes)
+    step = environment.trajectory().steps[0]
+    assert (step.extra["output"], step.extra["layer"]) == (tag, layer)
+    right = {"id": "B4", "free": True}
+    assert observation.content == (right if tag != "default" else SEARCH["default"])
+    assert observation.is_error is False
+    assert ("source" in step.extra) == (tag != "default")
+
+
+def test_a_judge_is_asked_once_and_only_about_free_text() -> None:
+    asked: list[TextPair] = []
+
+    def same_text(pair: TextPair) -> bool:
+        asked.append(pair)
+        return pair.asked == "Salt Path, by its full title"
+
+    recorded = RecordedOutputs([case()], same_text=same_text)
+    environment = SlateEnvironment(recorded)
+    for title in ("Salt Path, by its full title", "Salt Path, by its full title", "Another"):
+        environment.reset("c")
+        environment.call("search", ASKED | {"title": title})
+        tag = environment.trajectory().steps[0].extra["output"]
+        assert tag == ("default" if title == "Another" else "equivalent")
+    pair = TextPair("search", "The Salt Path", "Salt Path, by its full title")
+    assert asked == [pair, pair._replace(asked="Another")]
+    assert recorded.judged == {pair: True, pair._replace(asked="Another"): False}
+    for changes in ({"kind": "MAPS"}, {"copies": 9}, {"on": "2026-03-06"}):
+        environment.reset("c")
+        environment.call("search", ASKED | {"title": "New"} | changes)
+    assert len(asked) == 2  # what differs beside the text can't be the same
+
+
+def test_the_scope_says_whose_records_answer() -> None:
+    other = case("d", outputs={"1.1": {"id": "Z9", "free": True}, "1.3": {"slot": 1}})
+    elsewhere = other.plan[1].model_copy(update={"arguments": ASKED | {"copies": 5}})
+    other = other.model_copy(update={"plan": (other.plan[0], elsewhere, *other.plan[2:])})
+    other = SlateCase.model_validate(other.model_dump(by_alias=True))
+    tags: dict[str, Any] = {}
+    for scope in ("case", "library"):
+        environment = world(case(), other, scope=scope)
+        content = environment.call("search", ASKED | {"copies": 5}).content
+        tags[scope] = environment.trajectory().steps[0].extra["output"], content["id"]
+    assert tags == {"case": ("default", "none"), "library": ("matched", "Z9")}
+    environment = world(case(), other, scope="library")
+    assert environment.call("search", ASKED).content["id"] == "B4"  # the case's own comes first
+
+
+def test_tools_of_one_name_but_another_interface_do_not_answer_for_each_other() -> None:
+    strange = {**SEARCH, "results": {"id": {"type": "number"}}}
+    other = case(
+        "d",
+        tools=[strange, HOLD],
+        plan=[{"step": "1.1", "tool": "search", "arguments": ASKED | {"copies": 5}}],
+        outputs={"1.1": {"id": 3}},
+    )
+    scope: Scope = "library"
+    environment = world(case(), other, scope=scope)
+    environment.call("search", ASKED | {"copies": 5})
+    assert environment.trajectory().steps[0].extra["output"] == "default"
+
+
+def test_references_come_from_the_agents_own_outputs_so_a_default_is_passed_on() -> None:
+    environment = world()
+    environment.act(calls("search", **(ASKED | {"copies": 3})))
+    environment.act(Action())
+    environment.act(calls("hold", id="OUTPUT_FROM_STEP_1.1.id"))
+    steps = environment.trajectory().steps
+    # what was passed on is "none", which nobody recorded, and hold has no default
+    assert steps[2].extra["output"] == "error"
+    assert environment.score().reward == 0
+    assert environment.score().details == {"wrong outputs": ["1.3"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("sail", {}, "there is no tool sail"),
+        ("search", {"title": "OUTPUT_FROM_STEP_1.3.slot"}, "no earlier output has 1.3.slot"),
+        ("search", {"t": "OUTPUT_FROM_STEP_1.1"}, "no earlier output has 1.1"),
+        ("hold", {"id": "B5"}, "hold has no answer to these arguments"),
+    ],
+)
+def test_what_can_not_be_answered_is_an_error(
+    name: str, arguments: dict[str, Any], message: str
+) -> None:
+    environment = world()
+    observation = environment.call(name, arguments)
+    assert (observation.content, observation.is_error) == (message, True)
+    assert environment.trajectory().steps[0].extra["output"] == "error"
+
+
+def test_arguments_that_are_no_object_are_an_error_and_none_are_an_empty_one() -> None:
+    environment = world()
+    environment.act(Action(ToolCall("search", "x", parse_error="no JSON")))
+    assert environment.trajectory().steps[0].observations[0].is_error
+    environment.reset("c")
+    environment.act(Action(ToolCall("search")))
+    assert environment.trajectory().steps[0].extra["output"] == "default"
+
+
+def test_the_end_of_the_plan_is_an_observation() -> None:
+    environment = world()
+    for _ in range(3):
+        environment.act(Action())
+    assert environment.situation() is None
+    assert environment.call("search", {}).is_error
+    with pytest.raises(ValueError, match="end of the plan"):
+        environment.act(Action())
+
+
+def test_an_agent_never_sees_what_is_right() -> None:
+    environment = world()
+    environment.act(calls("search", **(ASKED | {"title": "Atlas"})))
+    situation = environment.situation()
+    assert situation is not None
+    text = orjson.dumps(
+        [situation.tools, *map(list, situation.plan), [step.extra for step in situation.history]]
+    )
+    for secret in (b"wrong", b"Salt", b"B4", b'"none"', b"default", b"canonical"):
+        assert secret not in text
+    assert (situation.substep, situation.description) == ("1.2", "Check")
+
+
+def test_snapshots_go_back_and_stay_as_they_were() -> None:
+    environment = world()
+    start = environment.snapshot()
+    first = environment.call("search", ASKED)
+    after = environment.snapshot()
+    first.content["id"] = "changed"  # whoever has it may do so
+    environment.act(Action())
+    environment.call("hold", {"id": "OUTPUT_FROM_STEP_1.1.id"})
+    assert environment.score().reward == 1
+    environment.restore(start)
+    assert environment.call("search", ASKED).content == {"id": "B4", "free": True}
+    environment.restore(after)
+    assert len(environment.trajectory().steps) == 1
+    assert environment.trajectory().termination == ""
+
+
+def test_cases_that_can_not_be_run_are_refused() -> None:
+    broken = case(outputs={"1.1": {"id": "B4", "free": True}})
+    with pytest.raises(InputError, match=r"case c: outputs.1.3: no output of this call"):
+        RecordedOutputs([broken])
+    with pytest.raises(InputError, match="comes twice"):
+        RecordedOutputs([case(), case()])
+    idle = case(plan=[{"step": "1.1", "description": "Rest"}], outputs={})
+    with pytest.raises(RowError, match="whose plan calls a tool"):
+        world(idle)
+    with pytest.raises(RowError, match="a case of the file"):
+        world().reset("x")
+    with pytest.raises(ValueError, match="reset"):
+        _ = SlateEnvironment(RecordedOutputs([])).case
+
+
+def follow(environment: SlateEnvironment, skip: frozenset[str] = frozenset()) -> None:
+    """Does what the plan says, and nothing in the substeps to be left out."""
+    for step in environment.case.substeps:
+        is_done = step.tool is not None and step.step not in skip
+        environment.act(Action(ToolCall(step.tool or "", step.arguments)) if is_done else Action())
+
+
+@pytest.mark.parametrize("case_id", load_cases(EXAMPLES).by_id)
+def test_the_reference_itself_succeeds_and_grades_as_such(case_id: str) -> None:
+    cases = load_cases(EXAMPLES)
+    environment = SlateEnvironment(RecordedOutputs(cases.by_id.values()))
+    environment.reset(case_id)
+    follow(environment)
+    assert environment.score().reward == 1
+    run = environment.trajectory()
+    assert not any(step.extra["wrong"] for step in run.steps)
+    row = trajectory_row(replace(run, tested_model="m"))
+    graded = SlateEvaluator(cases.by_id).evaluate(trajectory_of(orjson.loads(orjson.dumps(row))))
+    assert graded.is_correct
+    assert graded.measures["tools matched"] == graded.measures["calls due"]
+    assert graded.measures["matched outputs"] == graded.measures["tagged outputs"]
+
+
+# Libraries ----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 50), st.floats(0, 1))
+def test_every_case_of_a_library_is_valid_and_solved_by_its_plan(seed: int, flow: float) -> None:
+    library = make_library(n_tools=40, n_cases=3, n_offered=6, flow=flow, seed=seed)
+    environment = SlateEnvironment(RecordedOutputs(library.cases))
+    for one in library.cases:
+        assert validate(one) == ()
+        environment.reset(one.case_id)
+        follow(environment)
+        assert environment.score().reward == 1
+        environment.reset(one.case_id)
+        follow(environment, skip=frozenset(one.final[-1:]))
+        assert environment.score().reward == 0
+
+
+def test_a_library_of_a_thousand_tools_has_what_was_asked_for() -> None:
+    library = make_library(n_cases=60, seed=4)
+    assert len({tool.name for tool in library.tools}) == 1000
+    assert all(tool.default is not None for tool in library.tools)
+    by_name = {tool.name: tool for tool in library.tools}
+    for one in library.cases:
+        assert all(by_name[tool.name] == tool for tool in one.tools)
+        for call in one.calls[1:]:
+            assert "OUTPUT_FROM_STEP" in str(call.arguments)
+    sizes = {
+        c: [len(o.substeps) for o in library.cases if o.category == c]
+        for c in ("complex", "advanced")
+    }
+    assert all(8 <= n <= 12 for n in sizes["complex"])
+    assert all(12 <= n <= 16 for n in sizes["advanced"])
+    assert 36 <= len(sizes["complex"]) <= 58
+    n_calls = [len(o.calls) for o in library.cases if o.category == "complex"]
+    assert (min(n_calls), max(n_calls)) == (4, 7)
+
+
+def test_equal_seeds_give_equal_libraries_and_outputs_are_a_function_of_the_call() -> None:
+    one, other = (make_library(n_tools=50, n_cases=4, seed=7) for _ in range(2))
+    assert one == other
+    assert one.cases != make_library(n_tools=50, n_cases=4, seed=8).cases
+    first = one.cases[0].calls[0]
+    assert one.execute(first.tool or "", first.arguments) == one.cases[0].outputs[first.step]
+    changed = one.execute(first.tool or "", first.arguments | {"more": 1})
+    assert changed != one.cases[0].outputs[first.step]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_tools": 1}, {"n_tools": 1001}, {"flow": 1.5}, {"weights": {}}, {"n_cases": -1}]
+)
+def test_a_library_that_can_not_be_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        make_library(**settings)

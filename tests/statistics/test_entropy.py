@@ -1,0 +1,212 @@
+"""Entropy and what it tells of errors: published bins, independent computations, known worlds."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import entropy as scipy_entropy
+from sklearn.metrics import roc_auc_score
+
+from apbjudge.statistics import (
+    auroc,
+    auroc_within,
+    binned,
+    first_wrong,
+    miller_madow,
+    shannon_entropy,
+    slope_within,
+    wilson,
+)
+
+# arXiv:2604.12126, table 8: choices and errors in five equal bins of the entropy
+N, ERRORS = [365, 116, 67, 21, 15], [184, 79, 52, 20, 14]
+INTERVALS = [(45.3, 55.5), (59.2, 75.9), (66.3, 85.9), (77.3, 99.2), (70.2, 98.8)]
+BIN = np.repeat(np.arange(5.0), N)
+WRONG = np.concatenate([np.arange(n) < e for n, e in zip(N, ERRORS, strict=True)])
+
+
+def test_the_published_bins_have_an_auroc_of_635() -> None:
+    area = auroc(BIN, WRONG)
+    assert area.value == pytest.approx(0.635, abs=5e-4)
+    assert area.value == pytest.approx(float(roc_auc_score(WRONG, BIN)))
+    assert area.low is not None
+    assert area.low > 0.5
+    assert (area.method, area.n_items) == ("delong", 584)
+
+
+def test_the_dip_of_the_published_last_bin_is_within_its_interval() -> None:
+    found = binned(BIN, WRONG, bins=5)
+    assert [(b.n, b.errors) for b in found] == list(zip(N, ERRORS, strict=True))
+    assert (found[0].low, found[-1].high) == (0.0, 4.0)
+    for (n, k), (low, high) in zip(zip(N, ERRORS, strict=True), INTERVALS, strict=True):
+        assert wilson(k, n) == pytest.approx((low / 100, high / 100), abs=6e-4)
+    # the printed rate of the first, 50.7 %, is that of 363 choices
+    assert wilson(184, 363) == pytest.approx((0.456, 0.558), abs=6e-4)
+    assert found[-1].rate.low is not None
+    assert found[-1].rate.high is not None
+    assert found[-1].rate.low < ERRORS[3] / N[3] < found[-1].rate.high
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=1, max_size=9).filter(lambda ws: sum(ws) > 1e-3))
+def test_entropy_agrees_with_scipy_and_stays_within_its_bounds(weights: list[float]) -> None:
+    shares = [weight / sum(weights) for weight in weights]
+    nats, bits = shannon_entropy(shares), shannon_entropy(shares, unit="bits")
+    assert nats == pytest.approx(float(scipy_entropy(shares)), rel=1e-9, abs=1e-12)
+    assert bits == pytest.approx(nats / log(2), rel=1e-9, abs=1e-12)
+    assert 0 <= nats <= log(len(shares))
+
+
+@pytest.mark.parametrize("m", [1, 5, 10])
+def test_m_samples_have_an_entropy_of_at_most_ln_m(m: int) -> None:
+    assert shannon_entropy([1 / m] * m) == pytest.approx(log(m))
+    assert round(shannon_entropy([0.1] * 10), 3) == 2.303
+
+
+def test_miller_and_madow_add_half_a_value_less_one_per_sample() -> None:
+    plain = shannon_entropy([0.6, 0.3, 0.1])
+    assert miller_madow([6, 3, 1, 0]) == pytest.approx(plain + 2 / 20)
+    assert miller_madow([6, 3, 1], unit="bits") == pytest.approx((plain + 0.1) / log(2))
+    assert miller_madow([10]) == 0.0
+    assert miller_madow([]) == 0.0
+
+
+def test_the_correction_removes_most_of_the_bias() -> None:
+    rng, shares = np.random.default_rng(3), [0.4, 0.3, 0.2, 0.1]
+    draws = rng.multinomial(10, shares, size=4000)
+    truth = shannon_entropy(shares)
+    plain = np.mean([shannon_entropy(row / 10) for row in draws])
+    corrected = np.mean([miller_madow(row) for row in draws.tolist()])
+    assert plain - truth == pytest.approx(-3 / 20, abs=0.04)  # -(K - 1) / 2m
+    assert abs(corrected - truth) < abs(plain - truth) / 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=40))
+def test_auroc_is_what_sklearn_says_and_turns_with_the_scores(
+    rows: list[tuple[int, bool]],
+) -> None:
+    scores, wrong = (np.array(column) for column in zip(*rows, strict=True))
+    area = auroc(scores, wrong)
+    if len(set(wrong.tolist())) < 2:
+        assert area.value is None
+        return
+    assert area.value == pytest.approx(float(roc_auc_score(wrong, scores)))
+    assert auroc(-scores, wrong).value == pytest.approx(1 - area.value)
+    assert area.low is not None
+    assert area.high is not None
+    assert 0 <= area.low <= area.value <= area.high <= 1
+
+
+def test_copies_of_plans_do_not_narrow_the_interval() -> None:
+    rng = np.random.default_rng(1)
+    scores, wrong, plans = rng.random(60), rng.random(60) < 0.5, np.arange(60) // 3
+    once = auroc(scores, wrong, clusters=plans)
+    again = auroc(np.tile(scores, 9), np.tile(wrong, 9), clusters=np.tile(plans, 9))
+    assert (once.value, once.low, once.high) == pytest.approx((again.value, again.low, again.high))
+    alone = auroc(np.tile(scores, 9), np.tile(wrong, 9))
+    assert alone.low is not None
+    assert once.low is not None
+    assert once.low < alone.low
+
+
+def world(slope: float, seed: int, plans: int = 40) -> tuple[np.ndarray, ...]:
+    """Plans of six choices; the rate of errors rises with the entropy and with the position."""
+    rng = np.random.default_rng(seed)
+    position = np.tile(np.arange(6.0), plans)
+    entropy = rng.random(len(position)) + 0.2 * position
+    rate = np.clip(0.1 + slope * (entropy - 0.2 * position) + 0.08 * position, 0, 1)
+    wrong = rng.random(len(position)) < rate
+    return entropy, wrong, np.repeat(np.arange(plans), 6), position
+
+
+def test_auroc_covers_under_the_null_with_clusters() -> None:
+    """Scores that know the plan but not the choice: the interval has to hold one half."""
+    rng, inside = np.random.default_rng(5), 0
+    for _ in range(200):
+        plans = np.repeat(np.arange(30), 6)
+        scores = rng.random(30)[plans] + 0.1 * rng.random(180)
+        wrong = rng.random(180) < rng.beta(2, 2, 30)[plans]
+        area = auroc(scores, wrong, clusters=plans)
+        assert area.low is not None
+        assert area.high is not None
+        inside += area.low <= 0.5 <= area.high
+    assert inside >= 182
+
+
+def test_the_position_is_a_confounder_and_is_taken_out() -> None:
+    """Entropy that only rises with the position explains nothing once the position is known."""
+    inside = 0
+    for seed in range(60):
+        entropy, wrong, plans, position = world(0.0, seed)
+        raw = slope_within(entropy, wrong, plans)
+        fair = slope_within(entropy, wrong, plans, positions=position)
+        assert raw.value is not None
+        assert fair.low is not None
+        assert fair.high is not None
+        inside += fair.low <= 0 <= fair.high
+    assert inside >= 54
+    raw = slope_within(*world(0.0, 0, plans=400)[:3])
+    assert raw.low is not None
+    assert raw.low > 0  # without the position it looks like an effect
+
+
+def test_a_true_slope_within_plans_is_recovered() -> None:
+    entropy, wrong, plans, position = world(0.5, 2, plans=600)
+    slope = slope_within(entropy, wrong, plans, positions=position)
+    assert slope.value == pytest.approx(0.5, abs=0.08)
+    within = auroc_within(entropy, wrong, plans)
+    assert within.low is not None
+    assert within.low > 0.5
+
+
+def test_no_spread_within_plans_has_no_slope_and_no_pairs() -> None:
+    plans = np.array([0, 0, 1, 1])
+    flat = slope_within(np.array([1.0, 1, 2, 2]), np.array([0, 1, 0, 1]), plans)
+    assert (flat.value, flat.note) == (None, "scores do not differ enough within plans")
+    assert auroc_within(np.arange(4.0), np.array([1, 1, 0, 0]), plans).value is None
+    assert auroc(np.arange(4.0), np.ones(4)).note == "needs wrong choices and right ones"
+
+
+def test_pairs_of_one_plan_alone_are_compared() -> None:
+    """All plans apart the order is perfect; within plans it is upside down."""
+    scores, wrong = np.array([1.0, 2, 11, 12]), np.array([1, 0, 1, 0])
+    assert auroc_within(scores, wrong, np.array([0, 0, 1, 1])).value == 0.0
+    assert auroc(scores, wrong).value == 0.25
+
+
+def test_the_first_wrong_choice_and_its_place() -> None:
+    plans, position = np.array([0] * 4 + [1] * 3 + [2] * 2), np.array([1, 2, 3, 4, 1, 2, 3, 1, 2])
+    wrong = np.array([0, 1, 1, 0, 0, 0, 1, 0, 0])
+    scores = np.array([0.1, 0.9, 2.0, 0.3, 0.5, 0.5, 0.5, 1.0, 2.0])
+    found = first_wrong(scores, wrong, plans, position)
+    assert found.by_score.value == (2 + 2) / 2  # second of four; ties of three have place 2
+    assert found.by_position.value == (2 + 3) / 2
+    assert found.at_random.value == (2.5 + 2) / 2
+    assert found.saved.value == pytest.approx(0.25)
+    assert found.saved.n_items == 2
+    nothing = first_wrong(scores, np.zeros(9), plans, position)
+    assert nothing.saved.note == "no plan has a wrong choice"
+
+
+@given(st.permutations(range(9)))
+def test_the_order_of_the_rows_says_nothing(order: list[int]) -> None:
+    entropy, wrong, plans, position = (column[:9] for column in world(0.5, 7))
+    one = first_wrong(entropy, wrong, plans, position)
+    other = first_wrong(entropy[order], wrong[order], plans[order], position[order])
+    assert one == other
+    assert auroc(entropy, wrong, clusters=plans).value == pytest.approx(
+        auroc(entropy[order], wrong[order], clusters=plans[order]).value
+    )
+
+
+def test_quantiles_put_as_many_choices_into_each_bin() -> None:
+    scores = np.arange(100.0) ** 3
+    found = binned(scores, scores > 5000, bins=4, binning="quantiles", clusters=np.arange(100) // 4)
+    assert [each.n for each in found] == [25] * 4
+    assert [each.rate.value for each in found] == [0.28, 1.0, 1.0, 1.0]
+    assert binned(np.zeros(3), np.ones(3), bins=4, binning="quantiles")[0].n == 3
+    assert binned(np.zeros(3), np.ones(3), bins=4)[0].errors == 3
+    assert binned(np.array([]), np.array([])) == ()
