@@ -20,6 +20,9 @@ from .construction.check import check as check
 from .construction.config import BuildConfig as BuildConfig
 from .construction.config import CheckConfig as CheckConfig
 from .construction.findings import CaseFinding as CaseFinding
+from .environments.branching.config import BranchRunConfig as BranchRunConfig
+from .environments.branching.run import Branching as Branching
+from .environments.branching.run import branch as branch
 from .environments.config import SimulateConfig as SimulateConfig
 from .environments.simulate import Simulation as Simulation
 from .environments.simulate import simulate as simulate

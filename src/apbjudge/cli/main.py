@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "predict": "Asks tested models for plans or next steps, as grade takes them.",
     "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
     "simulate": "Lets tested models act in a world and writes their runs, as grade takes them.",
+    "branch": "Lets tested models carry out given plans, and branches where they doubt.",
     "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
     "merge": "Puts the runs of all shards together into one run.",
     "prompt": "Prints what a judge would get for an item, or a tested model for a case.",

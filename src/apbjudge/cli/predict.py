@@ -78,13 +78,13 @@ def predict(values: Values) -> int:
     return failed_code(run.failed, out)
 
 
-def failed_code(failed: int, out: Path) -> int:
-    """The exit code, 1 where something has no prediction."""
+def failed_code(failed: int, out: Path, *, what: str = "a prediction") -> int:
+    """The exit code, 1 where something has no prediction, or none of what it should have."""
     if not failed:
         return 0
     where = shown(out / "failures.jsonl")
     click.echo(
-        f"apbjudge: {failed} without a prediction, see {where}; the same command tries them again",
+        f"apbjudge: {failed} without {what}, see {where}; the same command tries them again",
         err=True,
     )
     return 1

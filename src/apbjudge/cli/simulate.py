@@ -14,7 +14,7 @@ from ..environments.config import SimulateConfig
 from ..prediction.config import PlannerSpec
 from .grade import INTERRUPTED
 from .options import Values, command, shown, take
-from .predict import planners_of
+from .predict import failed_code, planners_of
 
 FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
 
@@ -34,14 +34,14 @@ def simulate(values: Values) -> int:
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
     """
-    from ..environments.simulate import session_of, simulate_in
+    from ..environments.simulate import simulate_in, simulation_session
     from ..reports.predictions import simulation_text
     from .progress import Reporter
 
     path = take(WorldArgument, values).world_path
     config = take(SimulateConfig, values, model=planners_of(values))
     reporter = Reporter(sys.stderr)
-    session = session_of(path, config, config.out, events=reporter.events(), in_memory=False)
+    session = simulation_session(path, config, events=reporter.events())
     out = session.folder
     try:
         with reporter:
@@ -51,12 +51,4 @@ def simulate(values: Values) -> int:
         return INTERRUPTED
     click.echo(simulation_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    if not run.failed:
-        return 0
-    where = shown(out / "failures.jsonl")
-    click.echo(
-        f"apbjudge: {run.failed} episodes without an end, see {where}; the same command goes on "
-        "with them",
-        err=True,
-    )
-    return 1
+    return failed_code(run.failed, out, what="an end")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,25 +13,15 @@ from typing import Any
 from ..errors import OptionError
 from ..jsonl import read_lines
 from ..llm import Client
-from ..llm.resources import Resources, shared_resources
-from ..prediction.session import ask_models, described, planner_of
-from ..prediction.worker import CALLS
+from ..llm.resources import shared_resources
 from ..records import Record
 from ..records.trajectories import trajectory_of
-from ..runs.event_loops import block_on
-from ..runs.folder import RecordLog, environment, manifest_states, temporary_folder
-from ..runs.loop import QUIET, Events, Lane, Progress
-from ..runs.resume import inputs_json
+from ..runs.folder import RecordLog, temporary_folder
+from ..runs.loop import QUIET, Events, Progress
 from .base import World
 from .config import SimulateConfig
-from .episodes import (
-    TRAJECTORIES,
-    TRAJECTORY_RECORDS,
-    EpisodeSource,
-    EpisodeWorker,
-    Row,
-    digest_of,
-)
+from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
+from .runner import Row, Session, carry_out, default_folder
 from .worlds import open_world
 
 
@@ -102,24 +90,6 @@ class Simulation:
         return self._files[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulationSession:
-    """One session in one folder, before it begins.
-
-    Attributes:
-        identity: What must be equal for two sessions to be the same run.
-    """
-
-    folder: Path
-    world: World
-    path: str
-    config: SimulateConfig
-    resources: Resources
-    identity: Mapping[str, Any]
-    events: Events = QUIET
-    in_memory: bool = False
-
-
 def simulate(
     world: str | Path | World,
     config: SimulateConfig | None = None,
@@ -145,50 +115,48 @@ def simulate(
         InputError: If the files of the world are missing or contradict each other.
     """
     config = config or SimulateConfig(**settings)
-    with (
-        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
-    ) as folder:
-        is_kept = config.out is not None
-        session = session_of(
-            world, config, Path(folder), client=client, events=events, in_memory=not is_kept
-        )
+    session = simulation_session(world, config, client=client, events=events)
+    if config.out is not None:
         return simulate_in(session)
+    with TemporaryDirectory(prefix="apbjudge-") as folder:
+        return simulate_in(replace(session, folder=Path(folder)), in_memory=True)
 
 
-def session_of(
+def simulation_session(
     world: str | Path | World,
     config: SimulateConfig,
-    folder: Path | None,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    in_memory: bool,
-) -> SimulationSession:
-    """The session of a configuration; a folder of None is named after world and models."""
-    path = os.fspath(world) if isinstance(world, str | Path) else ""
+) -> Session:
+    """The session of a configuration; without ``out`` its folder is named after all of it."""
+    path = os.fspath(world) if isinstance(world, str | Path) else world.name
     if isinstance(world, str | Path):
         world = open_world(Path(world), config.world, _options(config.options))
-    if unknown := sorted(set(config.tasks) - set(world.tasks)):
+    place, specs = world, config.planners
+    if unknown := sorted(set(config.tasks) - set(place.tasks)):
         raise OptionError(f"--tasks: expected tasks of the world, got {unknown[0]!r}")
     identity = {
         "command": "simulate",
-        "world": [world.name, world.setting, world.digest],
-        "models": {spec.model: spec.asked for spec in config.planners},
+        "world": [place.name, place.setting, place.digest],
+        "models": {spec.model: spec.asked for spec in specs},
         "limits": [config.max_turns, config.max_episode_tokens, config.max_episode_cost],
     }
-    if folder is None:
-        slug = config.model[0].slug if len(config.model) == 1 else f"{len(config.model)}-models"
-        folder = Path("runs") / f"{Path(path).name}-{slug}-{digest_of(identity)[:6]}"
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    return SimulationSession(
-        folder=folder,
-        world=world,
-        path=path,
-        config=config,
-        resources=resources,
+    return Session(
+        folder=config.out or default_folder(Path(path).stem, specs, identity),
+        kind=TRAJECTORY_RECORDS,
+        name=path,
+        tasks=[task for task in place.tasks if not config.tasks or task in config.tasks],
+        specs=specs,
+        resources=shared_resources(
+            client=client, limits=config, cache=config.cache, warn=events.note
+        ),
         identity=identity,
+        worker=lambda planners: EpisodeWorker(place, planners, config),
+        trials=config.trials,
+        described={"options": list(config.options)},
         events=events,
-        in_memory=in_memory,
+        overwrite=config.overwrite,
     )
 
 
@@ -207,57 +175,20 @@ def _options(texts: Sequence[str]) -> dict[str, str]:
     return options
 
 
-def simulate_in(session: SimulationSession) -> Simulation:
+def simulate_in(session: Session, *, in_memory: bool = False) -> Simulation:
     """Carries out a session."""
-    config, events, world = session.config, session.events, session.world
-    # without a cache, replies are kept in the run's folder: an episode goes on where it was killed
-    cache = session.resources.cache or session.folder / CALLS
-    resources = replace(session.resources, cache=cache, is_durable=True)
-    chosen = set(config.tasks)
-    tasks = [{"id": task} for task in world.tasks if not chosen or task in chosen]
-    source = EpisodeSource(
-        rows=tasks, models=[spec.model for spec in config.planners], trials=config.trials
-    )
-    log = RecordLog(
-        session.folder,
-        TRAJECTORY_RECORDS,
-        session.identity,
-        source=source,
-        overwrite=config.overwrite,
-        note=events.note,
-    )
-    with closing(log):
-        manifest: dict[str, Any] = {
-            **environment(["pydantic", "orjson", "aiohttp", "litellm"]),
-            "input": session.path,
-            "inputs": inputs_json(log.inputs),
-            "identity": session.identity,
-            "trials": config.trials,
-            "options": list(config.options),
-            "models": {spec.model: described(spec, resources, events) for spec in config.planners},
-        }
-        planners = [planner_of(spec, resources, events) for spec in config.planners]
-        worker = EpisodeWorker(world, planners, config)
-        with manifest_states([(log, manifest)]):
-            progress = block_on(
-                ask_models(
-                    Lane(source, worker, log),
-                    [planner.client for planner in planners],
-                    concurrency=sum(spec.max_concurrency for spec in config.planners),
-                    events=events,
-                )
-            )
+    rows: list[Row] = []
+
+    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
+        if in_memory:
+            rows.extend(row for row in log.current() if row.get("reason") is None)
         counts = _counts(log.current())
-        manifest |= {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "counts": {name: each.model_dump() for name, each in counts.items()},
-            "state": "done",
-        }
-        log.write_manifest(manifest)
-        if not session.in_memory:
-            return Simulation(session.folder, counts, manifest, progress)
-        rows = tuple(row for row in log.current() if row.get("reason") is None)
-        return Simulation(None, counts, manifest, progress, rows)
+        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
+
+    manifest, progress = carry_out(session, take)
+    counts = {name: EpisodeCounts(**each) for name, each in manifest["counts"].items()}
+    folder = None if in_memory else session.folder
+    return Simulation(folder, counts, manifest, progress, tuple(rows))
 
 
 def _counts(rows: Iterator[Row]) -> dict[str, EpisodeCounts]:

@@ -40,7 +40,7 @@ def asking_records(
     file: str,
     *,
     ids: Sequence[str],
-    check: Callable[[Row], None],
+    check: Callable[[Row], object],
     figures: Sequence[str] = (),
 ) -> RecordKind[Row]:
     """The records of a run that asks models, with its failures and its replies beside them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..environments.branching.run import BranchCounts
 from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
 from .document import Cell, Document, Notes, Table
@@ -54,3 +55,25 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
     ]
     table = Table.of(heads.split(","), rows, align="lrrrrrrr")
     return render_text(Document((table, Notes(tuple(notes)))))
+
+
+def branching_text(counts: Mapping[str, BranchCounts]) -> str:
+    """The counts of a run of ``branch``, a line for each tested model."""
+    rows: list[list[Cell]] = []
+    for name, each in counts.items():
+        right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
+        numbers = (each.branches, each.accepted_wrong, sum(each.failed.values()), each.calls)
+        cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
+        tokens = (each.prompt_tokens, each.completion_tokens)
+        rows.append([name or "(unknown cases)", *right, *map(count, (*numbers, *tokens)), cost])
+    heads = (
+        "tested model,first pass right,result right,branches,wrong accepted,failed,calls,"
+        "tokens sent,received,USD"
+    )
+    reasons = [
+        f"failed, {name or '(unknown cases)'}: {reason} {n}"
+        for name, each in counts.items()
+        for reason, n in each.failed.items()
+    ]
+    table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
+    return render_text(Document((table, Notes(tuple(reasons)))))

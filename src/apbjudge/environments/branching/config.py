@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from ...config import Config, Option
+from ...prediction.config import PlannerSpec, RunsConfig, planner_specs
+from .distributions import MOST_LABELS, LabelKind
 
 Method = Literal["egb", "self-consistency", "react"]
 Order = Literal["entropy", "random", "position"]
@@ -56,6 +58,67 @@ class BranchConfig(Config):
         if self.max_trajectories is None:
             return self.max_branches
         return min(self.max_branches, self.max_trajectories - 1)
+
+
+class BranchRunConfig(RunsConfig, BranchConfig):
+    """Which models carry out the plans, how their doubt is measured, and where it all goes."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        **BranchConfig.groups,
+        "Agent": "samples labels max_candidates scope trials",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "overwrite cache",
+    }
+
+    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+        description="litellm model with provider, optionally with its addresses: "
+        "MODEL@http://HOST/v1. Repeat it for several tested models.",
+    )
+    judge: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+        default=None,
+        description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
+    )
+    samples: int = Field(
+        default=10,
+        ge=0,
+        le=1000,
+        description="Samples of each choice at temperature 1; 0 takes the probabilities of labels "
+        "instead, where the endpoint reports them.",
+    )
+    labels: LabelKind = Field(
+        default="digits", description="Labels of the candidates for --samples 0."
+    )
+    max_candidates: int = Field(
+        default=100, ge=2, le=100, description="Choices shown, doing without a tool among them."
+    )
+    scope: Literal["case", "library"] = Field(
+        default="case",
+        description="Whose recorded calls may answer: the case's own, or of all cases with a tool "
+        "of the same interface.",
+    )
+    trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return planner_specs(value)
+
+    @field_validator("judge", mode="before")
+    @classmethod
+    def _judge_named(cls, value: Any) -> Any:
+        return PlannerSpec.at(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _fits(self) -> BranchRunConfig:
+        if not self.model:
+            raise ValueError("--model: expected at least one, got none")
+        if (self.verifier == "judge") != (self.judge is not None):
+            expected = "a model" if self.verifier == "judge" else "none"
+            raise ValueError(f"--judge: expected {expected} with --verifier {self.verifier}")
+        most = MOST_LABELS[self.labels]
+        if self.samples == 0 and self.max_candidates > most:
+            raise ValueError(f"--max-candidates: expected at most {most} {self.labels}")
+        return self
 
 
 class EntropyConfig(Config):

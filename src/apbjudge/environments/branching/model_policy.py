@@ -23,8 +23,8 @@ from ...protocols.prompts import compiled
 from ...records import Usage
 from ...records.loose_json import as_object, json_values
 from ...records.tools import pretty
-from ...records.trajectories import ToolCall, TrajectoryStep
-from ..plans import Action, Situation
+from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from ..plans import Action, PlanLine, Situation
 from .distributions import (
     MIN_SHARE,
     LabelKind,
@@ -35,6 +35,7 @@ from .distributions import (
     labels,
 )
 from .policy import Decision, Estimate
+from .search import Opinion
 
 Tool = Mapping[str, Any]
 Retriever = Callable[[Situation, int], Sequence[Tool]]
@@ -120,6 +121,11 @@ class ModelPolicy:
             call = ToolCall(tool, arguments)
         return Decision(Action(call, reply.reply_text), reply.usage)
 
+    async def ask_at_end(self, situation: Situation) -> Completion:
+        """What the model says of a run that is complete."""
+        messages = self._messages(situation, "verify")
+        return await self._ask(messages, situation, self._sampling(0))
+
     async def _by_labels(self, situation: Situation) -> Estimate:
         tools = self._tools(situation)
         names: list[str | None] = [*(tool["name"] for tool in tools), None]
@@ -203,6 +209,38 @@ class ModelPolicy:
 def _template(name: str) -> Template:
     folder = resources.files(__name__.rpartition(".")[0]).joinpath("templates", PROMPTS)
     return compiled(folder.joinpath(f"{name}.j2").read_text(encoding="utf-8"))
+
+
+class ModelVerifier:
+    """A model that says of a complete run whether it is right, without the reference.
+
+    A reply that is cut off, refused or says nothing accepts nothing.
+
+    Args:
+        client: What answers; not closed here.
+        spec: The model and its settings.
+        plans: The plan of each case by its id, as the agent sees it.
+    """
+
+    def __init__(
+        self, client: Client, spec: ModelSpec, plans: Mapping[str, tuple[PlanLine, ...]]
+    ) -> None:
+        self._policy = ModelPolicy(client, spec, m=1)
+        self._plans = plans
+
+    async def __call__(self, run: Trajectory) -> Opinion:
+        """Asks about one run."""
+        situation = Situation(
+            task=run.case_id,
+            query=run.query,
+            plan=self._plans[run.case_id],
+            substep="",
+            history=run.steps,
+            tools=(),
+        )
+        reply = await self._policy.ask_at_end(situation)
+        stated = None if _is_broken(reply) else _last_object(reply.reply_text)
+        return Opinion(stated is not None and stated.get("right") is True, reply.usage)
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:

@@ -1,0 +1,59 @@
+"""``apbjudge branch``: cases with plans to runs that were branched where the model doubts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..environments.branching.config import BranchRunConfig
+from ..prediction.config import PlannerSpec
+from .grade import INTERRUPTED
+from .options import Values, command, shown, take
+from .predict import failed_code, planners_of
+
+FILES = (
+    "trajectories.jsonl branched.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt"
+)
+
+
+class PlansArgument(Config):
+    """What is carried out."""
+
+    cases: Annotated[Path, Option(is_argument=True)] = Field(
+        description="JSONL file of SLATE cases: plans with tools and recorded outputs."
+    )
+
+
+@command(PlansArgument, PlannerSpec, BranchRunConfig)
+def branch(values: Values) -> int:
+    """Lets tested models carry out given plans, and branches where they doubt.
+
+    Exit code 0: done; 1: done, but some cases have no result (failures.jsonl; the same command
+    tries them again); 2: unusable input or options.
+    """
+    from ..environments.branching.run import branch_in, branch_session
+    from ..reports.predictions import branching_text
+    from .progress import Reporter
+
+    cases = take(PlansArgument, values).cases
+    config = take(BranchRunConfig, values, model=planners_of(values))
+    reporter = Reporter(sys.stderr)
+    session = branch_session(cases, config, events=reporter.events())
+    out = session.folder
+    try:
+        with reporter:
+            run = branch_in(session)
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
+        return INTERRUPTED
+    click.echo(branching_text(run.counts), nl=False)
+    files = [name for name in FILES.split() if (out / name).exists()]
+    click.echo(f"\n{shown(out)}/: {' '.join(files)}")
+    runs = shown(out / "trajectories.jsonl")
+    click.echo(f"next: apbjudge grade {runs} --protocol slate --cases {shown(cases)}")
+    return failed_code(run.failed, out, what="a result")

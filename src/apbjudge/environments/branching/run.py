@@ -1,0 +1,352 @@
+"""Branching of all cases of a file: one run in one folder, one record a case, resumable."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import orjson
+
+from ...errors import AccessError, JudgeError, PendingError, RowError
+from ...jsonl import read_lines, replacing
+from ...llm import Client
+from ...llm.base import Completion, Request
+from ...llm.resources import shared_resources
+from ...prediction.worker import Account, Planner, asking_records, failure, unusable
+from ...records import Record, Usage
+from ...records.loose_json import as_list
+from ...records.trajectories import trajectory_row
+from ...runs.folder import RecordLog, temporary_folder
+from ...runs.loop import QUIET, Events, Job, Progress
+from ...runs.rows import BadRow
+from ...trajectories.slate import SlateCases, load_cases
+from ..plans import PlanLine
+from ..runner import Episode, Row, Session, carry_out, default_folder
+from ..slate import RecordedOutputs, SlateEnvironment
+from .config import BranchRunConfig
+from .model_policy import PROMPTS, ModelPolicy, ModelVerifier
+from .search import BranchResult, branch_case
+
+TRAJECTORIES = "trajectories.jsonl"
+BRANCHED = "branched.jsonl"
+
+
+def _check(row: Row) -> None:
+    if as_list(row.get("runs")) is None:
+        raise RowError("runs", "a list of trajectories", row.get("runs"))
+
+
+BRANCH_RECORDS = asking_records(
+    "case", BRANCHED, ids=("id", "tested_model"), check=_check, figures=(TRAJECTORIES,)
+)
+
+
+class BranchCounts(Record):
+    """What became of the cases of one tested model.
+
+    Attributes:
+        cases: Cases run, each trial for itself.
+        first_successes: First passes that are right by the reference.
+        successes: Results that are.
+        branches: Branches run.
+        accepted_wrong: Results that the verifier accepted though they are wrong.
+        failed: Cases without a result, by reason.
+        calls: Calls of the tested model and of the verifier.
+        prompt_tokens: Tokens sent.
+        completion_tokens: Tokens received.
+        cost_usd: Known costs; None where a price is not known.
+    """
+
+    cases: int = 0
+    first_successes: int = 0
+    successes: int = 0
+    branches: int = 0
+    accepted_wrong: int = 0
+    failed: dict[str, int] = {}
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Branching:
+    """Finished cases; stands for the file of their runs wherever a log is taken.
+
+    Attributes:
+        folder: Where the files are; None when they were kept in memory.
+        counts: By tested model.
+        manifest: Versions, hashes, settings, counts.
+        progress: What this session did.
+        rows: Trajectories as JSON rows, when kept in memory: for each case the first pass and,
+            where branches were allowed, the result.
+    """
+
+    folder: Path | None
+    counts: Mapping[str, BranchCounts]
+    manifest: dict[str, Any]
+    progress: Progress
+    rows: tuple[Row, ...] = field(default=(), repr=False)
+    _files: list[str] = field(default_factory=list[str], compare=False, repr=False)
+
+    @property
+    def failed(self) -> int:
+        """Cases without a result."""
+        return sum(sum(each.failed.values()) for each in self.counts.values())
+
+    def __iter__(self) -> Iterator[Row]:
+        """The trajectories as JSON rows."""
+        if self.folder is None:
+            return iter(self.rows)
+        lines = read_lines(self.folder / TRAJECTORIES)
+        return (line.values for line in lines if isinstance(line.values, dict))
+
+    def __fspath__(self) -> str:
+        """The file of trajectories; for a run in memory a temporary one."""
+        if self.folder is not None:
+            return os.fspath(self.folder / TRAJECTORIES)
+        if not self._files:
+            folder = temporary_folder(self, {TRAJECTORIES: self.rows}, self.manifest)
+            self._files.append(str(folder / TRAJECTORIES))
+        return self._files[0]
+
+
+class _Metered(NamedTuple):
+    """A tested model as a client that keeps account of one case, and samples anew in each trial.
+
+    Attributes:
+        planner: The model.
+        account: Of the case.
+        trial: Number of the trial, from 0.
+        samples: Samples of a choice, by which the numbers of samples of two trials differ.
+    """
+
+    planner: Planner
+    account: Account
+    trial: int
+    samples: int
+
+    async def complete(self, request: Request) -> Completion:
+        """The model's answer."""
+        shift = self.trial * max(1, self.samples)
+        settings = dict(request.settings)
+        if isinstance(seed := settings.get("seed"), int):
+            settings["seed"] = seed + shift
+        request = replace(request, sample=request.sample + shift, settings=settings)
+        completion = await self.planner.ask(request)
+        self.account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        return completion
+
+    async def close(self) -> None:
+        """Nothing: the run closes the model."""
+
+
+class BranchWorker:
+    """Runs a case."""
+
+    waits = True
+
+    def __init__(
+        self,
+        cases: SlateCases,
+        planners: Sequence[Planner],
+        config: BranchRunConfig,
+        verifier: Planner | None,
+    ) -> None:
+        self._cases, self._planners = cases, planners
+        self._config, self._verifier = config, verifier
+        self._recorded = RecordedOutputs(cases.by_id.values(), scope=config.scope)
+        self._plans = {
+            name: tuple(PlanLine(step.step, step.description) for step in case.plan)
+            for name, case in cases.by_id.items()
+        }
+
+    def job(self, row: Episode) -> Job[Row]:
+        """The job of a case; raises RowError where it can't be run."""
+        planner = self._planners[row.at]
+        SlateEnvironment(self._recorded).reset(row.task)
+        case = self._cases.by_id[row.task].model_dump(mode="json")
+        # what other cases have recorded may answer as well
+        library = self._cases.digest if self._config.scope == "library" else ""
+        fields = {
+            "id": row.id,
+            "tested_model": row.tested_model,
+            "line": row.line,
+            "fingerprint": planner.fingerprint([case], row.trial, library),
+        }
+        return Job(fields, lambda: self._run(row, fields, planner))
+
+    def reject(self, row: BadRow, detail: str) -> Row:
+        """The failure of a case that can't be run."""
+        return unusable(row, detail)
+
+    async def _run(self, row: Episode, fields: Row, planner: Planner) -> Row:
+        config, account = self._config, Account()
+        client = _Metered(planner, account, row.trial, config.samples)
+        policy = ModelPolicy(
+            client,
+            planner.spec,
+            m=config.samples,
+            kind=config.labels,
+            max_candidates=config.max_candidates,
+        )
+        judge = None
+        if self._verifier is not None:
+            asked = _Metered(self._verifier, account, row.trial, 1)
+            judge = ModelVerifier(asked, self._verifier.spec, self._plans)
+        environment = SlateEnvironment(self._recorded)
+        try:
+            result = await branch_case(row.task, policy, environment, config, judge=judge)
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+            return failure(fields, error.reason, str(error), usage)
+        return {
+            **fields,
+            "case_id": row.task,
+            "trial": row.trial,
+            **_outcome(result),
+            **account.to_json(),
+            "runs": [
+                trajectory_row(replace(run, trajectory_id=row.id))
+                for run in result.rows(row.tested_model, trial=row.trial)
+            ],
+        }
+
+
+def _outcome(result: BranchResult) -> dict[str, Any]:
+    last = result.branches[-1].accepted if result.branches else result.first_accepted
+    return {
+        "first_success": result.is_first_success,
+        "success": result.is_success,
+        "branches": len(result.branches),
+        "accepted": last,
+    }
+
+
+def branch(
+    cases: str | Path,
+    config: BranchRunConfig | None = None,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+    **settings: Any,
+) -> Branching:
+    """Lets tested models carry out given plans, and branches where they doubt.
+
+    Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
+
+    Args:
+        cases: A JSONL file of SLATE cases.
+        config: The settings; else they are given one by one.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+        **settings: The fields of ``BranchRunConfig``, in place of ``config``.
+
+    Raises:
+        OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
+        InputError: If the cases are unusable.
+    """
+    config = config or BranchRunConfig(**settings)
+    session = branch_session(Path(cases), config, client=client, events=events)
+    if config.out is not None:
+        return branch_in(session)
+    with TemporaryDirectory(prefix="apbjudge-") as folder:
+        return branch_in(replace(session, folder=Path(folder)), in_memory=True)
+
+
+def branch_session(
+    path: Path,
+    config: BranchRunConfig,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+) -> Session:
+    """The session of a configuration; without ``out`` its folder is named after all of it."""
+    cases = load_cases(path)
+    own = ("method", "verifier", "order", "max_branches", "max_branches_per_step")
+    more = ("max_trajectories", "branch_seed", "samples", "labels", "max_candidates", "scope")
+    identity = {
+        "command": "branch",
+        "models": {spec.model: spec.asked for spec in config.model},
+        "judge": None if config.judge is None else config.judge.asked,
+        "prompts": PROMPTS,
+        "search": {name: getattr(config, name) for name in (*own, *more)},
+    }
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    return Session(
+        folder=config.out or default_folder(path.stem, config.model, identity),
+        kind=BRANCH_RECORDS,
+        name=str(path),
+        tasks=list(cases.by_id),
+        specs=config.model,
+        helpers=() if config.judge is None else (config.judge,),
+        resources=resources,
+        identity=identity,
+        worker=lambda planners: BranchWorker(
+            cases,
+            planners[: len(config.model)],
+            config,
+            planners[-1] if config.judge is not None else None,
+        ),
+        trials=config.trials,
+        described={"cases_sha256": cases.digest},
+        events=events,
+        overwrite=config.overwrite,
+    )
+
+
+def branch_in(session: Session, *, in_memory: bool = False) -> Branching:
+    """Carries out a session, and writes the runs of all cases as a log."""
+    rows: list[Row] = []
+
+    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
+        with replacing(session.folder / TRAJECTORIES) as file:
+            for record in log.current():
+                for run in record.get("runs", ()):
+                    file.write(orjson.dumps(run, option=orjson.OPT_APPEND_NEWLINE))
+                    if in_memory:
+                        rows.append(run)
+        counts = _counts(log.current())
+        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
+
+    manifest, progress = carry_out(session, take)
+    counts = {name: BranchCounts(**each) for name, each in manifest["counts"].items()}
+    folder = None if in_memory else session.folder
+    return Branching(folder, counts, manifest, progress, tuple(rows))
+
+
+@dataclass(slots=True)
+class _Sums:
+    counts: Counter[str] = field(default_factory=Counter[str])
+    failed: Counter[str] = field(default_factory=Counter[str])
+    cost_usd: float | None = 0.0
+
+
+def _counts(rows: Iterator[Row]) -> dict[str, BranchCounts]:
+    """What became of the cases of each tested model, in the order of their first record."""
+    by_model: dict[str, _Sums] = {}
+    for row in rows:
+        of = by_model.setdefault(row["tested_model"] or "", _Sums())
+        if row.get("reason") is not None:
+            of.failed[row["reason"]] += 1
+            continue
+        of.counts["cases"] += 1
+        of.counts["first_successes"] += row["first_success"]
+        of.counts["successes"] += row["success"]
+        of.counts["branches"] += row["branches"]
+        of.counts["accepted_wrong"] += row["accepted"] is True and not row["success"]
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            of.counts[name] += row["usage"][name]
+        cost, so_far = row["cost_usd"], of.cost_usd
+        of.cost_usd = None if cost is None or so_far is None else so_far + cost
+    return {
+        name: BranchCounts(**of.counts, failed=dict(of.failed), cost_usd=of.cost_usd)
+        for name, of in by_model.items()
+    }
