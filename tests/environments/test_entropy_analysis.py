@@ -113,6 +113,8 @@ def test_the_unit_and_the_correction_are_stated_and_applied(
         (shares(1.5, -0.5), True, "a share of 0 to 1"),
         ({"estimator": "logits", "candidates": [3]}, True, "a share of 0 to 1"),
         (shares(1.0, estimator="sampling", n=-1), True, "a whole number"),
+        (shares(0.5, 0.5, estimator="sampling", n=0), True, "shares of n samples"),
+        (shares(0.5, 0.5, estimator="sampling", n=5), True, "shares of n samples"),
         ([0.5, 0.5], True, "an object"),
     ],
 )

@@ -5,14 +5,27 @@ Runs where both packages are installed; docs/real-models.md says how.
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from math import sqrt
 from pathlib import Path
 
 import pytest
 
 from apbjudge import Unscored, grade
+from apbjudge.environments.branching.config import BranchConfig
+from apbjudge.environments.branching.distributions import labels
+from apbjudge.environments.branching.model_policy import ModelPolicy
+from apbjudge.environments.branching.search import BranchResult, branch_case
+from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
+from apbjudge.llm.base import Completion, Request
+from apbjudge.llm.direct import DirectClient
+from apbjudge.llm.model_spec import ModelSpec
+from apbjudge.trajectories.slate import load_cases
 from tests.real import llama_server
 from tests.real.claims import ROWS, RUBRIC, Claims, Served
 
@@ -53,3 +66,102 @@ class TestLlamaCpp(Claims):
         assert judgement.reason == "truncated"
         assert judgement.usage is not None
         assert judgement.usage.calls == 1
+
+
+CASES = Path(__file__).parents[2] / "examples" / "runs" / "slate_cases.jsonl"
+SAMPLES = 60
+
+
+class At:
+    """A client at an address, which keeps what it was asked."""
+
+    def __init__(self, address: str) -> None:
+        self._client, self._address = DirectClient(), address
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(replace(request, api_base=self._address))
+        return await self._client.complete(self.requests[-1])
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def agent(served: Served) -> tuple[ModelSpec, SlateEnvironment]:
+    environment = SlateEnvironment(RecordedOutputs([load_cases(CASES).by_id["berth"]]))
+    environment.reset("berth")
+    return ModelSpec(model=f"hosted_vllm/{served.model}", max_reply_tokens=30), environment
+
+
+def asking(served: Served, ask: Callable[[At], Awaitable[None]]) -> None:
+    async def run() -> None:
+        client = At(served.address)
+        try:
+            await ask(client)
+        finally:
+            await client.close()
+
+    asyncio.run(run())
+
+
+def test_label_probabilities_are_what_sampling_shows(served: Served) -> None:
+    """Captured mass and each label's share, against replies of one token at temperature 1."""
+    spec, environment = agent(served)
+
+    async def ask(client: At) -> None:
+        situation = environment.situation()
+        assert situation is not None
+        found = (await ModelPolicy(client, spec, m=0).distribution(situation)).distribution
+        names = [*(tool["name"] for tool in situation.tools), None]
+        by_label = dict(zip(labels(len(names), "letters"), names, strict=True))
+        asked = client.requests[-1]
+        drawn: Counter[str] = Counter()
+        for i in range(SAMPLES):
+            settings = {"temperature": 1.0, "seed": i}
+            one = replace(asked, settings=settings, max_tokens=1, logprobs=False)
+            drawn[(await client.complete(one)).text.strip()] += 1
+        shares = {each.tool: each.share * found.captured for each in found.candidates}
+        assert 0.01 < found.captured <= 1
+        rates = {label: shares.get(name, 0.0) for label, name in by_label.items()}
+        for count, p in [
+            *((drawn[label], p) for label, p in rates.items()),
+            (sum(drawn[label] for label in rates), found.captured),
+        ]:
+            assert abs(count - SAMPLES * p) <= 4 * sqrt(SAMPLES * p * (1 - p)) + 1
+
+    asking(served, ask)
+
+
+def test_a_second_digit_follows_each_likely_first_one(served: Served) -> None:
+    spec, environment = agent(served)
+
+    async def ask(client: At) -> None:
+        situation = environment.situation()
+        assert situation is not None
+        policy = ModelPolicy(client, spec, m=0, kind="digits", continuation={})
+        distribution = (await policy.distribution(situation)).distribution
+        assert distribution.captured > 0
+        assert len(distribution.candidates) == len(situation.tools) + 1
+
+    asking(served, ask)
+
+
+def test_both_estimators_run(served: Served) -> None:
+    spec, environment = agent(served)
+
+    async def ask(client: At) -> None:
+        config = BranchConfig(max_branches=1)
+        result: BranchResult = await branch_case(
+            "berth", ModelPolicy(client, spec, m=0), environment, config
+        )
+        assert [each.estimator for each in result.distributions if each] == ["logits"] * 3
+        assert result.usage.calls == len(client.requests)
+        environment.reset("berth")
+        situation = environment.situation()
+        assert situation is not None
+        sampled = await ModelPolicy(client, spec, m=2, structured=True).distribution(situation)
+        assert sampled.distribution.estimator == "sampling"
+        assert sampled.distribution.n <= 2
+        assert sampled.usage.calls == 2
+
+    asking(served, ask)

@@ -322,6 +322,8 @@ class _Reader:
         if estimator != "sampling":
             return estimator, 1, shannon_entropy(known, unit=self._config.unit)
         counts = [round(each * n) for each in known]
+        if not n or sum(counts) != n:
+            raise RowError(f"{where}.candidates", "shares of n samples", known)
         return estimator, round(n / captured) if captured else n, self._of_counts(counts)
 
     def _of_counts(self, counts: list[int]) -> float:
@@ -344,8 +346,8 @@ class _Reader:
                 self.left_out["verdicts without a label"] += 1
                 continue
             yes = doubt.shares["is_correct"]
-            counts = [round(yes * doubt.n), round((1 - yes) * doubt.n)]
-            is_sampled = doubt.method == "samples"
+            n_yes = round(yes * doubt.n)
+            is_sampled = doubt.method == "samples" and doubt.n > 0
             yield Choice(
                 model=judgement.judge,
                 estimator={"samples": "sampling", "logprobs": "logits"}.get(doubt.method, "panel"),
@@ -353,7 +355,7 @@ class _Reader:
                 case=judgement.case_id or judgement.item_id or str(judgement.line),
                 run=str(judgement.line),
                 position=-1,
-                entropy=self._of_counts(counts)
+                entropy=self._of_counts([n_yes, doubt.n - n_yes])
                 if is_sampled
                 else shannon_entropy((yes, 1 - yes), unit=self._config.unit),
                 wrong=judgement.is_correct != label,

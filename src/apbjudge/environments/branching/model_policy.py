@@ -13,6 +13,7 @@ from math import exp, fsum
 from typing import Any
 
 from jinja2 import Template
+from pydantic import BaseModel
 
 from ...errors import ReplyError
 from ...llm.base import Client, Completion, Request
@@ -27,6 +28,7 @@ from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
 from ..plans import Action, PlanLine, Situation
 from .distributions import (
     MIN_SHARE,
+    MOST_LABELS,
     LabelKind,
     beginnings,
     from_labels,
@@ -45,6 +47,13 @@ PROMPTS = "execute@1"
 _LABEL_TOKENS = 4  # two digits, or a blank before them, and an end
 
 
+class ActionReply(BaseModel):
+    """The form of an action, for endpoints that keep to a schema."""
+
+    tool: str | None
+    arguments: dict[str, Any] = {}
+
+
 class ModelPolicy:
     """A model that is asked for each substep anew, with all that was done before; see ``Policy``.
 
@@ -54,13 +63,17 @@ class ModelPolicy:
         m: Samples at each substep, of whole calls at ``temperature``; 0 for the probabilities of
             labels instead, which asks once and again for the arguments of each call.
         temperature: Of samples.
-        kind: Labels of candidates.
+        kind: Labels of candidates; None for letters where there are enough, which most vocabularies
+            have as single tokens, and else digits.
+        structured: Whether the endpoint is asked to keep calls to a schema, which small models
+            need. Some refuse a schema whose arguments are open.
         max_candidates: Choices shown, doing without a tool among them.
         retrieve: Chooses tools where there are more; None for ``by_words``.
-        continuation: Settings by which the endpoint goes on with a message of the assistant, such
-            as ``{"continue_final_message": True, "add_generation_prompt": False}`` for vLLM. With
-            them the second digit is asked for after every likely first one; without, after the
-            model's own alone, and the mass of the others is not captured.
+        continuation: Settings by which the endpoint goes on with a message of the assistant: for
+            vLLM ``{"continue_final_message": True, "add_generation_prompt": False}``, for llama.cpp
+            none (``{}``). With them the second digit is asked for after every likely first one;
+            without (None), after the model's own alone: the mass of the others is not captured,
+            nor any where its reply begins otherwise.
 
     Raises:
         ValueError: If m is below 0, or there are more candidates than labels.
@@ -73,7 +86,8 @@ class ModelPolicy:
         *,
         m: int = 10,
         temperature: float = 1.0,
-        kind: LabelKind = "digits",
+        kind: LabelKind | None = None,
+        structured: bool = False,
         max_candidates: int = 100,
         retrieve: Retriever | None = None,
         continuation: Mapping[str, Any] | None = None,
@@ -82,10 +96,11 @@ class ModelPolicy:
             expected = "m >= 0 and max_candidates >= 2"
             raise ValueError(f"ModelPolicy: expected {expected}, got {m=} {max_candidates=}")
         if not m:
-            labels(max_candidates, kind)
+            labels(max_candidates, kind or "digits")
         self._client, self._spec, self._m = client, spec, m
         self._temperature = temperature
-        self._kind: LabelKind = kind
+        self._kind: LabelKind | None = kind
+        self._reply = ActionReply if structured else None
         self._max_tools = max_candidates - 1
         self._retrieve = retrieve or by_words
         self._continuation = continuation
@@ -114,12 +129,10 @@ class ModelPolicy:
         definition = [dict(each) for each in situation.tools if each["name"] == tool]
         messages = self._messages(situation, "arguments", tool=pretty(definition))
         reply = await self._ask(messages, situation, self._sampling(0))
-        arguments = None if _is_broken(reply) else _last_object(reply.reply_text)
-        if arguments is None:
-            call = ToolCall(tool, reply.reply_text, parse_error="the reply is no JSON object")
-        else:
-            call = ToolCall(tool, arguments)
-        return Decision(Action(call, reply.reply_text), reply.usage)
+        call = action_of(reply).call
+        if call is None:
+            call = ToolCall(tool, reply.reply_text, parse_error="the reply has no arguments")
+        return Decision(Action(replace(call, name=tool), reply.reply_text), reply.usage)
 
     async def ask_at_end(self, situation: Situation) -> Completion:
         """What the model says of a run that is complete."""
@@ -129,10 +142,12 @@ class ModelPolicy:
     async def _by_labels(self, situation: Situation) -> Estimate:
         tools = self._tools(situation)
         names: list[str | None] = [*(tool["name"] for tool in tools), None]
-        known = labels(len(names), self._kind)
+        letters = len(names) <= MOST_LABELS["letters"]
+        kind: LabelKind = self._kind or ("letters" if letters else "digits")
+        known = labels(len(names), kind)
         described = [f"{tool['name']}: {tool.get('description', '')}" for tool in tools]
         options = "\n".join(map(" ".join, zip(known, [*described, "no tool"], strict=True)))
-        messages = self._messages(situation, "label", options=options, kind=self._kind)
+        messages = self._messages(situation, "label", options=options, kind=kind)
         reply = await self._ask(messages, situation, self._sampling(0), logprobs=True)
         usage, tokens, reach = reply.usage, list(reply.logprobs), 1.0
         while tokens and not tokens[0].token.strip():
@@ -195,6 +210,7 @@ class ModelPolicy:
             Request(
                 model=self._spec.model,
                 messages=messages,
+                reply=None if logprobs else self._reply,
                 max_tokens=_LABEL_TOKENS if logprobs else self._spec.max_reply_tokens,
                 timeout_s=self._spec.timeout_s,
                 settings=settings,
@@ -285,11 +301,6 @@ def action_of(reply: Completion) -> Action:
 
 def _is_broken(reply: Completion) -> bool:
     return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
-
-
-def _last_object(text: str) -> dict[str, Any] | None:
-    objects = [each for each in map(as_object, json_values(text)) if each is not None]
-    return objects[-1] if objects else None
 
 
 _WORD = re.compile(r"[^\W_]+")

@@ -138,9 +138,13 @@ class BranchResult:
         else:
             rows = [(self.config.method, *rows[0][1:])]
         for setting, run, usage in rows:
-            counts = {name: float(count) for name, count in usage.model_dump().items()}
             yield replace(
-                run, tested_model=tested_model, trial=trial, setting=setting, usage=counts
+                run,
+                trajectory_id=run.case_id if trial is None else f"{run.case_id}#{trial}",
+                tested_model=tested_model,
+                trial=trial,
+                setting=setting,
+                usage={name: float(count) for name, count in usage.model_dump().items()},
             )
 
     def _first_row(self) -> Trajectory:
