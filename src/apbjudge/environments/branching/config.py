@@ -85,8 +85,10 @@ class BranchRunConfig(RunsConfig, BranchConfig):
         description="Samples of each choice at temperature 1; 0 takes the probabilities of labels "
         "instead, where the endpoint reports them.",
     )
-    labels: LabelKind = Field(
-        default="digits", description="Labels of the candidates for --samples 0."
+    labels: LabelKind | None = Field(
+        default=None,
+        description="Labels of the candidates for --samples 0; without it letters where there are "
+        "enough, else two digits.",
     )
     max_candidates: int = Field(
         default=100, ge=2, le=100, description="Choices shown, doing without a tool among them."
@@ -115,7 +117,7 @@ class BranchRunConfig(RunsConfig, BranchConfig):
         if (self.verifier == "judge") != (self.judge is not None):
             expected = "a model" if self.verifier == "judge" else "none"
             raise ValueError(f"--judge: expected {expected} with --verifier {self.verifier}")
-        most = MOST_LABELS[self.labels]
+        most = MOST_LABELS[self.labels or "digits"]
         if self.samples == 0 and self.max_candidates > most:
             raise ValueError(f"--max-candidates: expected at most {most} {self.labels}")
         return self

@@ -255,8 +255,9 @@ class ModelVerifier:
             tools=(),
         )
         reply = await self._policy.ask_at_end(situation)
-        stated = None if _is_broken(reply) else _last_object(reply.reply_text)
-        return Opinion(stated is not None and stated.get("right") is True, reply.usage)
+        stated = [each for each in map(as_object, json_values(reply.reply_text)) if each]
+        is_right = bool(stated) and stated[-1].get("right") is True
+        return Opinion(is_right and not _is_broken(reply), reply.usage)
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:
