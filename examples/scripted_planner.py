@@ -10,16 +10,20 @@ nothing about any model.
 Asked as ``alder-large``, ``birch-medium`` or ``cress-small``, it gives the prediction that this
 tested model has for the case in the examples. Asked to review an answer, it says what the human
 label of that answer says. Asked for a final answer after a review, it takes over a prediction of
-the examples that is correct, if there is one; ``cress-small`` heeds every second review only. The
-address is the first line on stdout; port 0 takes a free one.
+the examples that is correct, if there is one; ``cress-small`` heeds every second review only. Asked
+for a substep of a plan in ``runs/slate_cases.jsonl``, it does what the reference does, but is torn
+at the first call: three of five replies do without a tool there. The address is the first line on
+stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -32,6 +36,7 @@ from apbjudge.prediction.prompts import PromptMaker
 
 FILES = ("holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency")
 HESITANT = "cress-small"
+_TURNS = count()
 
 
 class Known(NamedTuple):
@@ -74,9 +79,26 @@ class Examples:
         if "assistant" in {message["role"] for message in messages}:
             return self._final(messages, model)
         text = _text(messages)
+        if substep := re.search(r"Do substep ([0-9.]+) now", text):
+            return self._action(text, substep[1])
         if (known := self._by_prompt.get(text)) is not None:
             return _of_model(known, model).item.response
         return self._review(text)
+
+    @cached_property
+    def _plans(self) -> list[dict[str, Any]]:
+        return _lines(self._folder / "runs" / "slate_cases.jsonl")
+
+    def _action(self, text: str, substep: str) -> str:
+        """What is done for a substep of a plan."""
+        plan = next((case["plan"] for case in self._plans if case["query"] in text), ())
+        step = next((each for each in plan if each["step"] == substep), None)
+        if step is None:
+            raise UnknownRequestError("this plan is of no example")
+        first = next(each["step"] for each in plan if each.get("tool"))
+        if substep == first and next(_TURNS) % 5 < 3:
+            return json.dumps({"tool": None})
+        return json.dumps({"tool": step.get("tool"), "arguments": step.get("arguments", {})})
 
     def _final(self, messages: list[dict[str, Any]], model: str) -> str:
         """A correct prediction for the case, or the draft again."""
