@@ -186,7 +186,8 @@ class CaseChecker:
     Args:
         chosen: Names of the checks to make.
         data_root: Folder that files of cases are looked for in first.
-        thorough: Whether near duplicates and levels are compared, which takes most of the memory.
+        thorough: Whether near duplicates, levels and twins are compared, which takes most of the
+            memory; ``build`` makes twins and levels together and does without.
     """
 
     def __init__(
@@ -202,7 +203,7 @@ class CaseChecker:
         self._last: dict[str, tuple[str, int]] = {}
         self._composition = Composition()
         self._repetition = Repetition(thorough=thorough)
-        self._twins = Twins()
+        self._twins = Twins() if thorough else None
         self._placement = Placement()
 
     def check_file(self, path: Path) -> Iterator[CaseFinding]:
@@ -265,7 +266,8 @@ class CaseChecker:
             return
         self._cases += 1
         self._composition.add(case.item)
-        self._twins.add(case)
+        if self._twins is not None:
+            self._twins.add(case)
         self._placement.add(case)
         for check_of in CASE_CHECKS:
             yield from check_of(case)
@@ -273,7 +275,11 @@ class CaseChecker:
     def close(self) -> Iterator[CaseFinding]:
         """Yields what only all cases together show."""
         yield from self.take(
-            chain(self._repetition.findings(), self._twins.findings(), self._placement.findings())
+            chain(
+                self._repetition.findings(),
+                () if self._twins is None else self._twins.findings(),
+                self._placement.findings(),
+            )
         )
 
     def take(self, findings: Iterable[CaseFinding]) -> Iterator[CaseFinding]:
