@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from ...errors import InputError, OptionError, RowError
+from ...errors import InputError, RowError
 from ...jsonl import write_atomically
 from ...records.base import row_error
 from ...trajectories.planbench.data import BLOCKER_TYPES, PlanBenchData, load_data
@@ -172,7 +172,7 @@ def _task_plan(data: PlanBenchData, task_id: str, config: BlockPlanConfig) -> Ta
     if config.setting == "default":
         return TaskPlan({}, total, total, mean, 1)
     seed = int.from_bytes(sha256(task_id.encode()).digest()[:8], "big")
-    rng = random.Random(config.seed + seed)
+    rng = random.Random(config.seed + seed)  # noqa: S311 - as the authors draw
     ratio = _keep_ratio(config)
     wanted = (config.keep_paths or 1) if ratio is None else round(total * ratio)
     wanted = max(1, min(total, wanted))

@@ -10,7 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from ...errors import InputError
+from ...protocols.fence import neutralize
 from ...records.trajectories import FoundTool
 from ...trajectories.planbench.data import (
     BLOCKER_TYPES,
@@ -25,7 +28,7 @@ FAILING = frozenset({"explicit failures", "deprecated", "condition_limited"})
 """Noise types of tools that report a failure; the others report success."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlanBenchWorld:
     """What stays the same in every episode.
 
@@ -74,6 +77,14 @@ class PlanBenchWorld:
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
         """Every tool as chat models take it."""
         return {name: self._definition(tool) for name, tool in self.tools.items()}
+
+    @cached_property
+    def lines(self) -> Mapping[str, str]:
+        """Every tool as agents read it: its definition on one line, fit for a prompt."""
+        return {
+            name: neutralize(orjson.dumps(definition["function"]).decode())
+            for name, definition in self.definitions.items()
+        }
 
     def look_up(self, tool: Tool, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """What the records say: the distinct outputs of those that are equal in all inputs.
