@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,14 @@ BLOCKER_TYPES: Mapping[str, str] = {
     "semantic misleading": "misleading",
 }
 """What a blocker does, in the data and in one word."""
+NOISE_TYPES = (
+    "deprecated",
+    "condition_limited",
+    "stale",
+    "miswired_or_unreliable",
+    "non_authoritative_value",
+)
+"""How noisy tools mislead, in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,7 @@ class Query:
         input_datatypes: Datatypes that the agent holds at the start. In the released data two of
             them are no datatype that a tool knows.
         target_datatype: Datatype that is asked for.
+        input_values: What the agent holds at the start, by datatype; the released data has none.
     """
 
     query_id: str
@@ -44,11 +53,44 @@ class Query:
     correct_answer: str
     input_datatypes: frozenset[str]
     target_datatype: str
+    input_values: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What paths lead from, and to.
+
+    Attributes:
+        task_id: Unique.
+        input_datatypes: Held at the start.
+        target_datatype: To be obtained.
+        one_available_path: A catalogued path in an order that works; empty where none is given.
+    """
+
+    task_id: str
+    input_datatypes: frozenset[str]
+    target_datatype: str
+    one_available_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Datatype:
+    """A kind of value that tools take and return.
+
+    Attributes:
+        name: Unique.
+        description: In a sentence.
+        aliases: Other names for it.
+    """
+
+    name: str
+    description: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool by its typed interface.
+    """A tool: its typed interface, and what an environment needs to offer it.
 
     Attributes:
         name: As agents call it.
@@ -57,6 +99,12 @@ class Tool:
         baseline_tool_name: Executable tool that a noisy one resembles or a blocker replaces; empty
             for executable tools.
         noise_type: How it misleads; one of ``BLOCKER_TYPES`` for blockers.
+        description: As agents read it.
+        parameters: JSON schema of its arguments; empty where the data has none.
+        surface_argument_to_datatype: Datatype of each argument, by the argument's name.
+        return_value: What a noisy tool or blocker always returns.
+        tool_type: As the environment names it; empty for executable tools and blockers.
+        tool_sequence: Tools that a composite stands for; empty for others.
     """
 
     name: str
@@ -64,6 +112,12 @@ class Tool:
     output_datatype: str
     baseline_tool_name: str = ""
     noise_type: str = ""
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    surface_argument_to_datatype: dict[str, str] = field(default_factory=dict[str, str])
+    return_value: Any = None
+    tool_type: str = ""
+    tool_sequence: tuple[str, ...] = ()
 
     @property
     def datatypes(self) -> frozenset[str]:
@@ -81,28 +135,27 @@ class SolutionPath:
 
 @dataclass(frozen=True, slots=True)
 class PlanBenchData:
-    """What the evaluation needs of the data folder.
+    """What the data folder says of queries, tools and paths.
 
     Attributes:
         queries: By id, in the order of the file.
+        tasks: By id, likewise.
         paths: The catalogued paths of a task, by its id.
         baseline: The executable tools by name; composites too.
         noisy: Their noisy siblings by name.
         blockers: What stands in for blocked tools, by name.
+        datatypes: By name, as ``datatypes.json`` has them, or those of the executable tools.
         digest: SHA-256 over the files read.
     """
 
     queries: Mapping[str, Query]
+    tasks: Mapping[str, Task]
     paths: Mapping[str, tuple[SolutionPath, ...]]
     baseline: Mapping[str, Tool]
     noisy: Mapping[str, Tool]
     blockers: Mapping[str, Tool]
+    datatypes: Mapping[str, Datatype]
     digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    task_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +163,29 @@ class _PathEntry:
     tool_set: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Datatype:
-    name: str
+class DataFolder:
+    """The files of a data folder, hashed as they are read."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digest = sha256()
 
-def load_data(folder: Path) -> PlanBenchData:
-    """Reads and checks the data folder; ``datatypes.json`` is only used where it is there.
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the files read so far."""
+        return self._digest.hexdigest()
 
-    Raises:
-        InputError: If a file is missing or unreadable, or they contradict each other; it names the
-            file and the field.
-    """
-    digest = sha256()
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return (self._folder / name).is_file()
 
-    def read(name: str, kind: type[T]) -> T:
-        file = folder / name
+    def read(self, name: str, kind: type[T]) -> T:
+        """Reads a JSON file.
+
+        Raises:
+            InputError: If it is missing, no JSON, or of another form.
+        """
+        file = self._folder / name
         try:
             raw = file.read_bytes()
             content = TypeAdapter(kind).validate_python(orjson.loads(raw))
@@ -135,27 +195,49 @@ def load_data(folder: Path) -> PlanBenchData:
             raise InputError(f"{file}: expected JSON: {error}") from None
         except ValidationError as error:
             raise InputError(f"{file}: {row_error(error)}") from None
-        digest.update(f"{name}\0{len(raw)}\0".encode() + raw)
+        self._digest.update(f"{name}\0{len(raw)}\0".encode() + raw)
         return content
 
-    def by_name(name: str, entries: Iterable[T], key: str) -> dict[str, T]:
+    def by_name(self, name: str, kind: type[T], key: str) -> dict[str, T]:
+        """Reads a JSON list of records that have a name of their own in the field ``key``."""
         found: dict[str, T] = {}
-        for i, entry in enumerate(entries):
+        for i, entry in enumerate(self.read(name, list[kind])):
             entry_id: str = getattr(entry, key)
             if found.setdefault(entry_id, entry) is not entry:
-                raise _inconsistent(folder / name, f"{i}.{key}", "an id of its own", entry_id)
+                raise self.inconsistent(name, f"{i}.{key}", "an id of its own", entry_id)
         return found
 
-    queries = by_name("queries.json", read("queries.json", list[Query]), "query_id")
-    tasks = {task.task_id for task in read("tasks.json", list[_Task])}
-    catalogue = read("paths_set_catalog.json", dict[str, list[_PathEntry]])
-    baseline = by_name("baseline_tools.json", read("baseline_tools.json", list[Tool]), "name")
-    noisy = by_name("noisy_tools.json", read("noisy_tools.json", list[Tool]), "name")
-    blockers = by_name("blocker_tools.json", read("blocker_tools.json", list[Tool]), "name")
+    def inconsistent(self, name: str, field: str, expected: str, got: Any) -> InputError:
+        """What is wrong with a field of a file."""
+        return InputError(f"{self._folder / name}: {RowError(field, expected, got)}")
 
-    datatypes = {datatype for tool in baseline.values() for datatype in tool.datatypes}
-    if (folder / "datatypes.json").is_file():
-        datatypes = {datatype.name for datatype in read("datatypes.json", list[_Datatype])}
+
+def load_data(folder: Path) -> PlanBenchData:
+    """Reads and checks the data folder; ``datatypes.json`` is only used where it is there.
+
+    Raises:
+        InputError: If a file is missing or unreadable, or they contradict each other; it names the
+            file and the field.
+    """
+    return read_data(DataFolder(folder))
+
+
+def read_data(files: DataFolder) -> PlanBenchData:
+    """Likewise, for those who read more files of the folder.
+
+    Raises:
+        InputError: As ``load_data``.
+    """
+    queries = files.by_name("queries.json", Query, "query_id")
+    tasks = files.by_name("tasks.json", Task, "task_id")
+    catalogue = files.read("paths_set_catalog.json", dict[str, list[_PathEntry]])
+    baseline = files.by_name("baseline_tools.json", Tool, "name")
+    noisy = files.by_name("noisy_tools.json", Tool, "name")
+    blockers = files.by_name("blocker_tools.json", Tool, "name")
+    names = dict.fromkeys(chain.from_iterable(tool.datatypes for tool in baseline.values()))
+    datatypes = {name: Datatype(name) for name in sorted(names)}
+    if files.has("datatypes.json"):
+        datatypes = files.by_name("datatypes.json", Datatype, "name")
     paths = {
         task_id: tuple(
             SolutionPath(
@@ -168,55 +250,60 @@ def load_data(folder: Path) -> PlanBenchData:
         )
         for task_id, entries in catalogue.items()
     }
-    data = PlanBenchData(queries, paths, baseline, noisy, blockers, digest.hexdigest())
-    faults = chain(_faults_of_tools(data, datatypes), _faults_of_queries(data, tasks, datatypes))
-    for name, field, expected, got in faults:
-        raise _inconsistent(folder / name, field, expected, got)
+    data = PlanBenchData(queries, tasks, paths, baseline, noisy, blockers, datatypes, files.digest)
+    faults = chain(_faults_of_tools(data), _faults_of_paths(data), _faults_of_queries(data))
+    for name, field_name, expected, got in faults:
+        raise files.inconsistent(name, field_name, expected, got)
     return data
 
 
-def _faults_of_tools(
-    data: PlanBenchData, datatypes: Collection[str]
-) -> Iterator[tuple[str, str, str, str]]:
+def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, str]]:
     """File, field, what would be right, and what is there.
 
     What a blocker returns need not be a datatype: in the released data it often is none.
     """
     for file, tools in (("baseline_tools.json", data.baseline), ("noisy_tools.json", data.noisy)):
         for tool in tools.values():
-            for unknown in tool.datatypes - {*datatypes}:
+            for unknown in tool.datatypes - data.datatypes.keys():
                 yield file, f"{tool.name} (interface)", "a datatype of datatypes.json", unknown
     for file, tools in (("noisy_tools.json", data.noisy), ("blocker_tools.json", data.blockers)):
         for tool in tools.values():
             if tool.baseline_tool_name not in data.baseline:
-                field = f"{tool.name}.baseline_tool_name"
-                yield file, field, "a tool of baseline_tools.json", tool.baseline_tool_name
+                where = f"{tool.name}.baseline_tool_name"
+                yield file, where, "a tool of baseline_tools.json", tool.baseline_tool_name
     for tool in data.blockers.values():
         if tool.noise_type not in BLOCKER_TYPES:
             expected = f"one of {', '.join(BLOCKER_TYPES)}"
             yield "blocker_tools.json", f"{tool.name}.noise_type", expected, tool.noise_type
 
 
-def _faults_of_queries(
-    data: PlanBenchData, tasks: Collection[str], datatypes: Collection[str]
-) -> Iterator[tuple[str, str, str, str]]:
-    """Likewise. What a query starts from may be no datatype: two released queries say ``name``."""
+def _faults_of_paths(data: PlanBenchData) -> Iterator[tuple[str, str, str, str]]:
+    """Likewise, of tasks and their paths."""
     for task_id, paths in data.paths.items():
+        if task_id not in data.tasks:
+            yield "paths_set_catalog.json", task_id, "a task of tasks.json", task_id
         for i, path in enumerate(paths):
             for unknown in path.tools - data.baseline.keys():
-                field = f"{task_id}.{i}.tool_set"
-                yield "paths_set_catalog.json", field, "a tool of baseline_tools.json", unknown
+                where = f"{task_id}.{i}.tool_set"
+                yield "paths_set_catalog.json", where, "a tool of baseline_tools.json", unknown
+    for task_id, task in data.tasks.items():
+        if task.target_datatype not in data.datatypes:
+            where = f"{task_id}.target_datatype"
+            yield "tasks.json", where, "a datatype of the tools", task.target_datatype
+        for unknown in {*task.one_available_path} - data.baseline.keys():
+            where = f"{task_id}.one_available_path"
+            yield "tasks.json", where, "a tool of baseline_tools.json", unknown
+
+
+def _faults_of_queries(data: PlanBenchData) -> Iterator[tuple[str, str, str, str]]:
+    """Likewise. What a query starts from may be no datatype: two released queries say ``name``."""
     for query_id, query in data.queries.items():
         task, target = query.task_id, query.target_datatype
-        if task not in tasks:
+        if task not in data.tasks:
             yield "queries.json", f"{query_id}.task_id", "a task of tasks.json", task
         if not data.paths.get(task):
             expected = "a task with paths in paths_set_catalog.json"
             yield "queries.json", f"{query_id}.task_id", expected, task
-        if target not in datatypes:
+        if target not in data.datatypes:
             expected = "a datatype of the tools"
             yield "queries.json", f"{query_id}.target_datatype", expected, target
-
-
-def _inconsistent(file: Path, field: str, expected: str, got: Any) -> InputError:
-    return InputError(f"{file}: {RowError(field, expected, got)}")
