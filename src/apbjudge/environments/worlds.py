@@ -10,6 +10,8 @@ from pathlib import Path
 
 from ..errors import OptionError
 from .base import World
+from .planbench.config import EpisodeConfig
+from .planbench.tasks import PlanBenchTasks, holds_data, open_data
 
 ENTRY_POINT_GROUP = "apbjudge.worlds"
 
@@ -31,7 +33,14 @@ class WorldKind:
     settings: Mapping[str, str]
 
 
-WORLD_KINDS: tuple[WorldKind, ...] = ()
+WORLD_KINDS: tuple[WorldKind, ...] = (
+    WorldKind(
+        name=PlanBenchTasks.name,
+        holds=holds_data,
+        open=open_data,
+        settings={n: of.description or "" for n, of in EpisodeConfig.model_fields.items()},
+    ),
+)
 """The shipped ones."""
 
 
