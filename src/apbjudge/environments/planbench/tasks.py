@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from ...errors import OptionError
 from .blocking import read_block_plan
 from .config import EpisodeConfig
 from .dialogue import PlanBenchDialogue
@@ -54,7 +55,10 @@ def holds_data(path: Path) -> bool:
 
 def open_data(path: Path, options: Mapping[str, str]) -> PlanBenchTasks:
     """The world of a data folder; raises OptionError for a bad setting, InputError for bad data."""
-    config = EpisodeConfig(**options)  # type: ignore[arg-type] - pydantic reads texts
+    try:
+        config = EpisodeConfig(**options)  # type: ignore[arg-type] - pydantic reads texts
+    except OptionError as error:
+        raise OptionError(f"--with {str(error).removeprefix('--')}") from None
     world = load_world(path)
     plan = None if config.block_plan is None else read_block_plan(config.block_plan, world.data)
     return PlanBenchTasks(PlanBenchRules(world, config, plan))
