@@ -30,6 +30,8 @@ COMMANDS: Mapping[str, str] = {
     "label": "Serves a local page on which humans label items, until Ctrl-C.",
     "check": "Checks cases for faults by code, and asks a judge about the rest.",
     "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
+    "paths": "Enumerates the smallest sets of tools that solve tasks of PlanBench-XL.",
+    "block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
     "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
     "rubric": "Lists and shows rubrics.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
