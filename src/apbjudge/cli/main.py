@@ -32,6 +32,8 @@ COMMANDS: Mapping[str, str] = {
     "label": "Serves a local page on which humans label items, until Ctrl-C.",
     "check": "Checks cases for faults by code, and asks a judge about the rest.",
     "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
+    "paths": "Enumerates the smallest sets of tools that solve tasks of PlanBench-XL.",
+    "block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
     "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
     "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
     "rubric": "Lists and shows rubrics.",
