@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from ..config import Option
-from ..prediction.config import PlannerSpec, RunsConfig, planner_specs, sampling
+from ..prediction.config import PlannerSpec, TestedConfig, sampling
 
 
-class SimulateConfig(RunsConfig):
+class SimulateConfig(TestedConfig):
     """Which models act in a world, how often and how long."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -20,10 +20,6 @@ class SimulateConfig(RunsConfig):
         "Run": "overwrite cache",
     }
 
-    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
-        description="litellm model with provider, optionally with its addresses: "
-        "MODEL@http://HOST/v1. Repeat it for several tested models.",
-    )
     world: str | None = Field(
         default=None,
         description="Kind of the world, shipped or of an installed package; default by content.",
@@ -51,14 +47,6 @@ class SimulateConfig(RunsConfig):
     max_episode_cost: float | None = Field(
         default=None, gt=0, description="US dollars of an episode at which it ends."
     )
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        specs = planner_specs(value)
-        if not specs:
-            raise ValueError("expected at least one, got none")
-        return specs
 
     @property
     def planners(self) -> tuple[PlannerSpec, ...]:

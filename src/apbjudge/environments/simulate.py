@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import OptionError
-from ..jsonl import read_lines
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..records import Record
 from ..records.trajectories import trajectory_of
-from ..runs.folder import RecordLog, temporary_folder
-from ..runs.loop import QUIET, Events, Progress
+from ..runs.folder import RecordLog
+from ..runs.loop import QUIET, Events
+from ..runs.results import ModelRun
 from .base import World
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
@@ -49,45 +49,11 @@ class EpisodeCounts(Record):
     cost_usd: float | None = 0.0
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Simulation:
-    """Finished episodes; stands for their file wherever a log is taken.
+@dataclass(frozen=True, slots=True)
+class Simulation(ModelRun[EpisodeCounts]):
+    """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
 
-    Attributes:
-        folder: Where the files are; None when they were kept in memory.
-        counts: By tested model.
-        manifest: Versions, hashes, settings, counts.
-        progress: What this session did.
-        rows: Trajectories as JSON rows, when kept in memory.
-    """
-
-    folder: Path | None
-    counts: Mapping[str, EpisodeCounts]
-    manifest: dict[str, Any]
-    progress: Progress
-    rows: tuple[Row, ...] = field(default=(), repr=False)
-    _files: list[str] = field(default_factory=list[str], compare=False, repr=False)
-
-    @property
-    def failed(self) -> int:
-        """Episodes without an end."""
-        return sum(sum(each.failed.values()) for each in self.counts.values())
-
-    def __iter__(self) -> Iterator[Row]:
-        """The trajectories as JSON rows."""
-        if self.folder is None:
-            return iter(self.rows)
-        lines = read_lines(self.folder / TRAJECTORIES)
-        return (line.values for line in lines if isinstance(line.values, dict))
-
-    def __fspath__(self) -> str:
-        """The file of trajectories; for a run in memory a temporary one."""
-        if self.folder is not None:
-            return os.fspath(self.folder / TRAJECTORIES)
-        if not self._files:
-            folder = temporary_folder(self, {TRAJECTORIES: self.rows}, self.manifest)
-            self._files.append(str(folder / TRAJECTORIES))
-        return self._files[0]
+    file = TRAJECTORIES
 
 
 def simulate(

@@ -124,7 +124,24 @@ class RunsConfig(Limits):
     )
 
 
-class PredictConfig(RunsConfig, CasesConfig):
+class TestedConfig(RunsConfig):
+    """Which models are tested, and where their answers go."""
+
+    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+        description="litellm model with provider, optionally with its addresses: "
+        "MODEL@http://HOST/v1. Repeat it for several tested models.",
+    )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        specs = _specs(value)
+        if not specs:
+            raise ValueError("expected at least one, got none")
+        return specs
+
+
+class PredictConfig(TestedConfig, CasesConfig):
     """Which models make predictions on cases, and where these go."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -132,10 +149,6 @@ class PredictConfig(RunsConfig, CasesConfig):
         "Run": "data_root overwrite cache batch full",
     }
 
-    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
-        description="litellm model with provider, optionally with its addresses: "
-        "MODEL@http://HOST/v1. Repeat it for several tested models.",
-    )
     preset: str | None = Field(
         default=None,
         description="apb-2026: sampling settings as in the benchmark's paper, for its models.",
@@ -155,14 +168,6 @@ class PredictConfig(RunsConfig, CasesConfig):
         description="Write each prediction with all fields of its case, to be graded without "
         "--cases.",
     )
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        specs = planner_specs(value)
-        if not specs:
-            raise ValueError("expected at least one, got none")
-        return specs
 
     @property
     def planners(self) -> tuple[PlannerSpec, ...]:
@@ -282,7 +287,7 @@ class RefineConfig(RunsConfig):
     @field_validator("model", mode="before")
     @classmethod
     def _each_named(cls, value: Any) -> Any:
-        return planner_specs(value)
+        return _specs(value)
 
     @property
     def method(self) -> str:
@@ -292,7 +297,7 @@ class RefineConfig(RunsConfig):
         return self.mode + ("+" if self.guide == "codes" else "-")
 
 
-def planner_specs(value: Any) -> list[Any]:
+def _specs(value: Any) -> list[Any]:
     """One or several models, each a name, a PlannerSpec or its fields."""
     is_list = isinstance(value, list | tuple)
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]

@@ -15,15 +15,15 @@ from typing import Any, Protocol
 import orjson
 
 from ..errors import AccessError, OptionError
-from ..jsonl import read_lines
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
 from ..records import Record
 from ..records.run_folder import MANIFEST
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
-from ..runs.folder import RecordLog, environment, manifest_states, temporary_folder
+from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
+from ..runs.results import ModelRun
 from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
 from .prompts import PromptMaker
@@ -61,48 +61,17 @@ class PredictionCounts(Record):
     served_models: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class PredictionRun:
-    """Finished predictions; stands for their file wherever one is taken.
+@dataclass(frozen=True, slots=True)
+class PredictionRun(ModelRun[PredictionCounts]):
+    """Finished predictions; stands for their file wherever one is taken. See ``ModelRun``.
 
     Attributes:
-        folder: Where the files are; None when they were kept in memory.
-        counts: By tested model; what no model could be asked, such as a line that is no JSON, is
-            under the empty name.
-        manifest: Versions, hashes, settings, counts.
-        progress: What this session did.
-        rows: Predictions as JSON rows, when kept in memory.
         failures: Failures as JSON rows, when kept in memory.
     """
 
-    folder: Path | None
-    counts: Mapping[str, PredictionCounts]
-    manifest: dict[str, Any]
-    progress: Progress
-    rows: tuple[Row, ...] = field(default=(), repr=False)
+    file = PREDICTIONS
+
     failures: tuple[Row, ...] = field(default=(), repr=False)
-    _files: list[str] = field(default_factory=list[str], compare=False, repr=False)
-
-    @property
-    def failed(self) -> int:
-        """Tasks without a prediction."""
-        return sum(sum(each.failed.values()) for each in self.counts.values())
-
-    def __iter__(self) -> Iterator[Row]:
-        """The predictions, as ``grade`` takes them together with the cases."""
-        if self.folder is None:
-            return iter(self.rows)
-        lines = read_lines(self.folder / PREDICTIONS)
-        return (line.values for line in lines if isinstance(line.values, dict))
-
-    def __fspath__(self) -> str:
-        """The file of predictions; for a run in memory a temporary one, which goes with the run."""
-        if self.folder is not None:
-            return os.fspath(self.folder / PREDICTIONS)
-        if not self._files:
-            folder = temporary_folder(self, {PREDICTIONS: self.rows}, self.manifest)
-            self._files.append(str(folder / PREDICTIONS))
-        return self._files[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +223,7 @@ def carry_out(
         rows = list(log.current())
         kept = tuple(row for row in rows if row.get("reason") is None)
         failed = tuple(row for row in rows if row.get("reason") is not None)
-        return PredictionRun(None, counts, manifest, progress, kept, failed)
+        return PredictionRun(None, counts, manifest, progress, kept, failures=failed)
 
 
 async def _ask(

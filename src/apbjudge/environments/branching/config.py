@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ...config import Config, Option
-from ...prediction.config import PlannerSpec, RunsConfig, planner_specs
+from ...prediction.config import PlannerSpec, TestedConfig
 from .distributions import MOST_LABELS, LabelKind
 
 Method = Literal["egb", "self-consistency", "react"]
@@ -60,7 +60,7 @@ class BranchConfig(Config):
         return min(self.max_branches, self.max_trajectories - 1)
 
 
-class BranchRunConfig(RunsConfig, BranchConfig):
+class BranchRunConfig(TestedConfig, BranchConfig):
     """Which models carry out the plans, how their doubt is measured, and where it all goes."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -70,10 +70,6 @@ class BranchRunConfig(RunsConfig, BranchConfig):
         "Run": "overwrite cache",
     }
 
-    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
-        description="litellm model with provider, optionally with its addresses: "
-        "MODEL@http://HOST/v1. Repeat it for several tested models.",
-    )
     judge: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
         description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
@@ -100,11 +96,6 @@ class BranchRunConfig(RunsConfig, BranchConfig):
     )
     trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
 
-    @field_validator("model", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return planner_specs(value)
-
     @field_validator("judge", mode="before")
     @classmethod
     def _judge_named(cls, value: Any) -> Any:
@@ -112,8 +103,6 @@ class BranchRunConfig(RunsConfig, BranchConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> BranchRunConfig:
-        if not self.model:
-            raise ValueError("--model: expected at least one, got none")
         if (self.verifier == "judge") != (self.judge is not None):
             expected = "a model" if self.verifier == "judge" else "none"
             raise ValueError(f"--judge: expected {expected} with --verifier {self.verifier}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ...errors import AccessError, JudgeError, PendingError, RowError
-from ...jsonl import read_lines, replacing
+from ...jsonl import replacing
 from ...llm import Client
 from ...llm.base import Completion, Request
 from ...llm.resources import shared_resources
@@ -21,8 +20,9 @@ from ...prediction.worker import Account, Planner, asking_records, failure, unus
 from ...records import Record, Usage
 from ...records.loose_json import as_list
 from ...records.trajectories import trajectory_row
-from ...runs.folder import RecordLog, temporary_folder
-from ...runs.loop import QUIET, Events, Job, Progress
+from ...runs.folder import RecordLog
+from ...runs.loop import QUIET, Events, Job
+from ...runs.results import ModelRun
 from ...runs.rows import BadRow
 from ...trajectories.slate import SlateCases, load_cases
 from ..plans import PlanLine
@@ -74,46 +74,15 @@ class BranchCounts(Record):
     cost_usd: float | None = 0.0
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Branching:
+@dataclass(frozen=True, slots=True)
+class Branching(ModelRun[BranchCounts]):
     """Finished cases; stands for the file of their runs wherever a log is taken.
 
-    Attributes:
-        folder: Where the files are; None when they were kept in memory.
-        counts: By tested model.
-        manifest: Versions, hashes, settings, counts.
-        progress: What this session did.
-        rows: Trajectories as JSON rows, when kept in memory: for each case the first pass and,
-            where branches were allowed, the result.
+    The rows of a case are its first pass and, where branches were allowed, its result. See
+    ``ModelRun``.
     """
 
-    folder: Path | None
-    counts: Mapping[str, BranchCounts]
-    manifest: dict[str, Any]
-    progress: Progress
-    rows: tuple[Row, ...] = field(default=(), repr=False)
-    _files: list[str] = field(default_factory=list[str], compare=False, repr=False)
-
-    @property
-    def failed(self) -> int:
-        """Cases without a result."""
-        return sum(sum(each.failed.values()) for each in self.counts.values())
-
-    def __iter__(self) -> Iterator[Row]:
-        """The trajectories as JSON rows."""
-        if self.folder is None:
-            return iter(self.rows)
-        lines = read_lines(self.folder / TRAJECTORIES)
-        return (line.values for line in lines if isinstance(line.values, dict))
-
-    def __fspath__(self) -> str:
-        """The file of trajectories; for a run in memory a temporary one."""
-        if self.folder is not None:
-            return os.fspath(self.folder / TRAJECTORIES)
-        if not self._files:
-            folder = temporary_folder(self, {TRAJECTORIES: self.rows}, self.manifest)
-            self._files.append(str(folder / TRAJECTORIES))
-        return self._files[0]
+    file = TRAJECTORIES
 
 
 class _Metered(NamedTuple):
