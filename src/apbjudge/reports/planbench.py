@@ -23,18 +23,20 @@ def paths_text(report: PathReport) -> str:
     """How many paths there are and how they differ from the catalogue; a few tasks in full."""
     tasks = report.tasks
     longest = "" if report.longest is None else f", of at most {report.longest} tools"
-    found = sum(len(task.paths) for task in tasks)
-    orders = sum(sum(task.orders) for task in tasks)
-    catalogued = sum(len(task.catalogued) for task in tasks)
+    n, known = count(len(tasks)), count(sum(len(task.catalogued) for task in tasks))
+    found = count(sum(len(task.paths) for task in tasks))
+    orders = count(sum(sum(task.orders) for task in tasks))
     head = [
-        f"{_SCOPES[report.scope]}{longest}: {count(report.tools)} tools, tasks: {count(len(tasks))}",
-        f"paths: {count(found)}, orders: {count(orders)}, paths of the catalogue: {count(catalogued)}",
+        f"{_SCOPES[report.scope]}{longest}: {count(report.tools)} tools, tasks: {n}",
+        f"paths: {found}, orders: {orders}, paths of the catalogue: {known}",
     ]
-    if lacking := sum(len(task.not_catalogued) for task in tasks):
+    lacking = sum(len(task.not_catalogued) for task in tasks)
+    if lacking:
+        incomplete = count(sum(bool(task.not_catalogued) for task in tasks))
+        shorter = count(sum(task.is_shorter for task in tasks))
         head += [
-            f"not in the catalogue: {count(lacking)} paths, of "
-            f"{count(sum(bool(task.not_catalogued) for task in tasks))} tasks",
-            f"shorter than all of the catalogue: in {count(sum(t.is_shorter for t in tasks))} tasks",
+            f"not in the catalogue: {count(lacking)} paths, of {incomplete} tasks",
+            f"shorter than all of the catalogue: in {shorter} tasks",
         ]
     if surplus := sum(len(task.only_catalogued) for task in tasks):
         head.append(f"only in the catalogue: {count(surplus)} paths")
