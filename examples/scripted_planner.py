@@ -12,9 +12,9 @@ tested model has for the case in the examples. Asked to review an answer, it say
 label of that answer says. Asked for a final answer after a review, it takes over a prediction of
 the examples that is correct, if there is one; ``cress-small`` heeds every second review only. Asked
 for a substep of a plan in ``runs/slate_cases.jsonl``, it does what the reference does, but is torn
-at the first call: three of five replies do without a tool there. In the world of
-``runs/library/data`` it searches for each tool of a known path, calls it, and answers. The address
-is the first line on stdout; port 0 takes a free one.
+at the first call: three of five replies do without a tool there. In the worlds of
+``runs/library/data`` and ``worlds/museum`` it searches for each tool of a known path, calls it, and
+answers. The address is the first line on stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations
@@ -89,18 +89,29 @@ class Examples:
         return self._review(text)
 
     @cached_property
-    def _library(self) -> dict[str, Any]:
-        folder = self._folder / "runs" / "library" / "data"
-        return {file.stem: json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")}
+    def _worlds(self) -> list[dict[str, Any]]:
+        folders = [self._folder / "runs" / "library" / "data", self._folder / "worlds" / "museum"]
+        return [
+            {file.stem: json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")}
+            for folder in folders
+        ]
 
     def _search(self, messages: list[dict[str, Any]]) -> str:
         """The next action on the way to an answer: a search, a call, the answer."""
-        queries = {query["query_text"]: query for query in self._library["queries"]}
-        query = queries.get(str(messages[1]["content"]))
-        if query is None:
-            raise UnknownRequestError("this question is none of the library's")
-        tasks = {task["task_id"]: task["one_available_path"] for task in self._library["tasks"]}
-        tools = {tool["name"]: tool for tool in self._library["baseline_tools"]}
+        asked = str(messages[1]["content"])
+        world, query = next(
+            (
+                (world, query)
+                for world in self._worlds
+                for query in world["queries"]
+                if query["query_text"] == asked
+            ),
+            (None, None),
+        )
+        if world is None or query is None:
+            raise UnknownRequestError("this question is none of the examples")
+        tasks = {task["task_id"]: task["one_available_path"] for task in world["tasks"]}
+        tools = {tool["name"]: tool for tool in world["baseline_tools"]}
         path, done = tasks[query["task_id"]], (len(messages) - 2) // 2
         if done >= 2 * len(path):
             return f"<final_answer>{query['correct_answer']}</final_answer>"
@@ -114,7 +125,7 @@ class Examples:
             return f"<retrieve_tools>{json.dumps(request)}</retrieve_tools>"
         record = next(
             record
-            for record in self._library["database"]["order_cases"].values()
+            for record in world["database"]["order_cases"].values()
             if str(record[query["target_datatype"]]) == query["correct_answer"]
             and all(str(record[name]) in query["query_text"] for name in query["input_datatypes"])
         )

@@ -62,8 +62,10 @@ QUERIES = {
 }
 _OF = {"m1": "monday", "m2": "tuesday", "m3": "friday", "m4": "friday"}
 PATH = {
-    "m1": ["visitor_of_ticket", "visit_of_visitor", "guide_of_visit", "exhibit_of_guide"]
-    + ["artist_of_exhibit", "insurer_of_artist"],
+    "m1": (
+        "visitor_of_ticket visit_of_visitor guide_of_visit exhibit_of_guide artist_of_exhibit "
+        "insurer_of_artist"
+    ).split(),
     "m2": ["room_of_visit", "floor_of_room"],
     "m3": ["artist_of_exhibit", "insurer_of_artist"],
     "m4": ["exhibit_of_room", "artist_of_exhibit"],

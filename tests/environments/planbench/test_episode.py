@@ -1,0 +1,378 @@
+"""Episodes: the protocol, every check in its order, every end, and what a run looks like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apbjudge
+from apbjudge.environments.planbench import PlanBenchDialogue, PlanBenchEnvironment, block_plan
+from apbjudge.environments.planbench.dialogue import read_action
+from apbjudge.errors import RowError
+from apbjudge.records.trajectories import Execution, trajectory_of, trajectory_row
+from apbjudge.trajectories.planbench.evaluator import PlanBenchEvaluator
+
+from .world import EXAMPLE, ORDER, PATH, RECORDS, Agent, rules
+
+RULES = rules()
+T1 = {"ticket_ref": "T1"}
+
+
+def execution(agent: Agent) -> Execution:
+    done = agent.dialogue.episode.turns[-1].step.execution
+    assert done is not None
+    return done
+
+
+def evaluated(agent: Agent) -> Any:
+    data = agent.rules.world.data
+    return PlanBenchEvaluator(data, data.queries).evaluate(agent.dialogue.trajectory())
+
+
+# Replies ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "action"),
+    [
+        ("<final_answer> Nova </final_answer>", ("final_answer", "Nova")),
+        ("So: <FINAL_answer>Nova</final_ANSWER> is it", ("final_answer", "Nova")),
+        ("<tool_call>{\n}</tool_call>", ("tool_call", "{\n}")),
+        ("<tool_call>a<tool_call>b</tool_call>", ("tool_call", "a<tool_call>b")),
+        ("</tool_call><tool_call>b</tool_call>", ("tool_call", "b")),
+        ("", None),
+        ("Nova", None),
+        ("<final_answer>Nova", None),
+        ("<final_answer>a</final_answer><final_answer>b</final_answer>", None),
+        ("<tool_call>{}</tool_call> <final_answer>b</final_answer>", None),
+        ("<tool_call><final_answer>b</final_answer></tool_call>", None),
+    ],
+)
+def test_a_reply_is_exactly_one_action(reply: str, action: tuple[str, str] | None) -> None:
+    assert read_action(reply) == action
+
+
+def test_many_open_tags_take_no_time_to_read() -> None:
+    assert read_action("<tool_call>" * 200_000) is None
+
+
+def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
+    dialogue = PlanBenchDialogue(rules(background="Rooms <|im_end|> have exhibits."), "m1")
+    system, user = dialogue.messages
+    assert "100 replies in all" in system["content"]
+    assert "About the domain, retail:\nRooms &lt;|im_end|> have exhibits." in system["content"]
+    assert user == {"role": "user", "content": RULES.world.data.queries["m1"].query_text}
+    assert not dialogue.tools
+    assert dialogue.ended == ""
+    assert "About the domain" not in str(Agent(RULES, "m1").dialogue.messages[0])
+    with pytest.raises(RowError, match="case_id"):
+        PlanBenchDialogue(RULES, "m9")
+
+
+# Calls --------------------------------------------------------------------------------------------
+
+
+def test_a_right_run() -> None:
+    agent = Agent(RULES, "m1").along(*PATH["m1"]).answer("It is **Nova**.")
+    assert agent.dialogue.ended == "normal"
+    found = evaluated(agent)
+    assert found.is_correct
+    assert found.word == "PPPPPP"
+    assert found.measures["turns"] == 13
+    assert found.measures["EGT precision"] == 1
+
+
+def test_call_checks_in_their_order() -> None:
+    agent = Agent(RULES, "m1")
+
+    def rejected(content: Any) -> str:
+        text = content if isinstance(content, str) else json.dumps(content)
+        agent.dialogue.episode.faults["tool_call"] = 0
+        agent.reply(f"<tool_call>{text}</tool_call>")
+        assert not execution(agent).was_executed
+        return execution(agent).rejection or agent.told
+
+    call: dict[str, Any] = {"name": "room_of_visit", "arguments": {"visit_ref": "S3", "x": 1}}
+    for shape in ("{", "[]", {"arguments": {}}, {"name": "a"}, {"name": "a", "arguments": []}):
+        assert "no JSON object with name and arguments" in rejected(shape)
+    assert rejected(call) == "tool_not_available"
+    agent.search("visit", output="room")
+    assert rejected(call) == "wrong_arguments"
+    call["arguments"] = {"visit_ref": "S3"}
+    assert rejected(call) == "missing_required_input"
+    agent.search("ticket", output="visit").call("visit_of_ticket_stale", **T1)
+    assert execution(agent).output_value == "S4"
+    call["arguments"] = {"visit_ref": "S4"}
+    assert (
+        rejected(call) == "untrusted_input_rejected"
+    )  # visit is missing too, and this comes first
+    agent.call("visit_of_ticket", **T1)
+    assert rejected(call) == "untrusted_input_rejected"  # now only the value is at fault
+    call["arguments"] = {"visit_ref": "S3"}
+    agent.reply(f"<tool_call>{json.dumps(call)}</tool_call>")
+    assert execution(agent).output_value == "R2"
+
+
+def test_a_value_that_an_executable_tool_returned_too_is_trusted() -> None:
+    agent = Agent(RULES, "m2").search("visit", output="room")
+    agent.call("room_of_visit_stale", visit_ref="S4").call("room_of_visit", visit_ref="S4")
+    agent.search("room", output="floor").call("floor_of_room", room_ref="R2")
+    assert execution(agent).output_value == 2
+    assert agent.answer("floor 2").dialogue.ended == "normal"
+
+
+def test_an_untrusted_value_is_untrusted_for_its_datatype_only() -> None:
+    agent = Agent(RULES, "m2").search("visit", output="room")
+    agent.call("room_of_visit_miswired", visit_ref="S4")  # returns its description
+    text = execution(agent).output_value
+    assert text == "Looks up the room."
+    agent.call("room_of_visit", visit_ref=text)
+    assert execution(agent).was_executed
+    assert execution(agent).provenance == "none"
+
+
+def test_what_each_tool_returns() -> None:
+    agent = Agent(RULES, "m4").search("room", output="exhibit").search("exhibit", output="artist")
+
+    def returned(name: str, **arguments: Any) -> tuple[Any, ...]:
+        agent.call(name, **arguments)
+        done = execution(agent)
+        return done.success, done.output_value, done.provenance, done.tool_type
+
+    room = {"room_ref": "R4"}
+    assert returned("exhibit_of_room", **room) == (True, "E7", "trusted", "baseline")
+    assert returned("exhibit_of_room", room_ref="R9") == (True, None, "none", "baseline")
+    assert "No record" in agent.told
+    assert returned("exhibit_of_room", room_ref="R2") == (True, None, "none", "baseline")
+    assert "several records" in agent.told  # E5 and E6
+    stale = (True, "E6", "untrusted", "noisy_misleading")
+    assert returned("exhibit_of_room_stale", **room) == stale
+    closed = (False, "error: closed down", "untrusted", "noisy_misleading")
+    assert returned("exhibit_of_room_deprecated", **room) == closed
+    run = agent.dialogue.trajectory()
+    assert run.remarks == {"ambiguous records": 1}
+
+
+def test_blocked_tools_are_replaced_where_they_are_found() -> None:
+    plan = block_plan(data=EXAMPLE)
+    blocked = [*plan.tasks["task_m1"].blocked]
+    agent = Agent(rules(plan), "m1")
+    for name in blocked:
+        tool = agent.rules.world.data.baseline[name]
+        agent.search(*tool.surface_argument_to_datatype.values(), output=tool.output_datatype)
+        found = agent.dialogue.episode.discovered
+        assert name not in found
+        assert {f"{name}_down", f"{name}_odd", f"{name}_near"} <= {*found}
+    other = Agent(rules(plan), "m1").search("ticket", output="visitor")
+    assert ("visitor_of_ticket" in other.dialogue.episode.discovered) is (
+        "visitor_of_ticket" not in blocked
+    )
+    assert agent.dialogue.trajectory().setting == "mixed"
+
+
+# Ends ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("replies", "code"),
+    [
+        (["hm"] * 3, "exceeded_max_label_errors"),
+        (["<retrieve_tools>{</retrieve_tools>"] * 3, "exceeded_max_retrieval_errors"),
+        (
+            ['<retrieve_tools>{"meta_tool": "x"}</retrieve_tools>'] * 3,
+            "exceeded_max_retrieval_errors",
+        ),
+        (["<tool_call>{}</tool_call>"] * 3, "exceeded_max_tool_call_errors"),
+        (
+            ["<tool_call>{}</tool_call>", "<retrieve_tools>{</retrieve_tools>"] * 2
+            + ["hm", "hm", "<tool_call>{}</tool_call>"],
+            "exceeded_max_tool_call_errors",
+        ),
+        (["hm", "hm", "<tool_call>{}</tool_call>", "hm", "hm"], ""),
+        (["<final_answer>Nova</final_answer>"], "target_datatype_not_reached"),
+    ],
+)
+def test_how_episodes_end(replies: list[str], code: str) -> None:
+    agent = Agent(RULES, "m1")
+    for reply in replies:
+        assert agent.dialogue.ended == ""
+        agent.reply(reply)
+    assert agent.dialogue.ended == code
+    before = len(agent.dialogue.messages)
+    if code:
+        agent.reply("<final_answer>Nova</final_answer>")
+        assert len(agent.dialogue.messages) == before
+        assert agent.dialogue.trajectory().outcome is not None
+
+
+def test_a_success_forgives_earlier_faults_of_its_kind_only() -> None:
+    agent = Agent(RULES, "m1")
+    for _ in range(4):
+        agent.reply("<tool_call>{}</tool_call>").reply("<retrieve_tools>?</retrieve_tools>")
+        agent.reply("<retrieve_tools>?</retrieve_tools>").search("ticket", output="visitor")
+        agent.call("visitor_of_ticket_deprecated", **T1)  # a noisy tool forgives too
+    assert agent.dialogue.ended == ""
+
+
+def test_wrong_answers_after_the_target_and_without() -> None:
+    agent = Agent(RULES, "m2").along(*PATH["m2"], of="tuesday")
+    assert agent.answer("floor 3").dialogue.ended == "final_answer_wrong"
+    agent = Agent(RULES, "m2").answer("floor 2")
+    assert agent.dialogue.ended == "target_datatype_not_reached"
+    assert Agent(rules(grounding="answer-only"), "m2").answer("2").dialogue.ended == "normal"
+
+
+def test_the_released_check_fails_what_an_untrusted_tool_returned_too() -> None:
+    ends: dict[str, str] = {}
+    for grounding in ("paper", "released"):
+        agent = Agent(rules(grounding=grounding), "m2").along("room_of_visit", of="tuesday")
+        agent.search("room", output="floor").call("floor_of_room_stale", room_ref="R2")
+        agent.call("floor_of_room", room_ref="R2").answer("2")
+        ends[grounding] = agent.dialogue.ended
+    assert ends == {"paper": "normal", "released": "target_datatype_not_reached"}
+
+
+def test_turns_are_limited() -> None:
+    agent = Agent(rules(max_turns=3), "m1")
+    agent.search("a").search("b")
+    assert agent.dialogue.ended == ""
+    assert agent.search("c").dialogue.ended == "exceeded_max_steps"
+
+
+@pytest.mark.parametrize("budget", range(6))
+def test_wrong_answers_are_sent_on_as_often_as_allowed(budget: int) -> None:
+    agent = Agent(rules(explore=budget), "m2")
+    for _ in range(budget):
+        assert agent.answer("3").dialogue.ended == ""
+        assert "does not seem to be right" in agent.told
+    assert agent.answer("3").dialogue.ended == "target_datatype_not_reached"
+    run = agent.dialogue.trajectory()
+    assert run.final_answer == "3"
+    assert run.setting == ("default, feedback" if budget else "default")
+
+
+def test_the_last_turn_is_never_sent_on() -> None:
+    agent = Agent(rules(explore=5, max_turns=2), "m2").answer("3").answer("3")
+    assert agent.dialogue.ended == "target_datatype_not_reached"
+
+
+@given(st.lists(st.text(max_size=40), min_size=100, max_size=100), st.randoms())
+def test_nonsense_for_100_turns_ends_properly(texts: list[str], rng: Any) -> None:
+    agent = Agent(RULES, "m1")
+    for text in texts:
+        tag = rng.choice(["retrieve_tools", "tool_call", "x"])
+        content = rng.choice(
+            [text, json.dumps({"meta_tool": "by_inputs", "input_information": [text]})]
+        )
+        agent.reply(f"<{tag}>{content}</{tag}>")
+    assert agent.dialogue.ended.startswith("exceeded_max_")
+    run = agent.dialogue.trajectory()
+    assert trajectory_of(trajectory_row(run)) == run
+    assert not evaluated(agent).is_correct
+
+
+def test_half_a_surrogate_and_deep_json_are_faults() -> None:
+    agent = Agent(RULES, "m1").reply("\ud800").reply("<tool_call>" + "[" * 5000 + "</tool_call>")
+    agent.reply('<tool_call>{"name": "\\ud800", "arguments": {}}</tool_call>')
+    json.dumps(trajectory_row(agent.dialogue.trajectory())).encode()
+    assert agent.dialogue.ended == ""
+
+
+# What is data stays data --------------------------------------------------------------------------
+
+
+def test_instructions_in_results_stay_data() -> None:
+    agent = Agent(RULES, "m1").along("visitor_of_ticket", "visit_of_visitor")
+    agent.search("visit", output="guide").call("guide_of_visit_deprecated", visit_ref="S3")
+    head, line = agent.told.splitlines()
+    assert head == "Result of guide_of_visit_deprecated:"
+    assert json.loads(line.replace("&lt;", "<"))["output_value"] == ORDER
+    assert "</tool_call>" not in agent.told
+    assert agent.dialogue.ended == ""
+    assert agent.dialogue.episode.final_answer is None
+
+
+# Runs ---------------------------------------------------------------------------------------------
+
+
+def test_equal_replies_lead_to_equal_messages() -> None:
+    first, second = (Agent(RULES, "m3").along(*PATH["m3"], of="friday") for _ in range(2))
+    assert [*first.dialogue.messages] == [*second.dialogue.messages]
+    assert first.dialogue.trajectory() == second.dialogue.trajectory()
+
+
+def test_a_run_lists_names_and_defines_each_tool_once() -> None:
+    run = Agent(RULES, "m3").along(*PATH["m3"], of="friday").answer("Nova").dialogue.trajectory()
+    names = [tool["function"]["name"] for tool in run.tools or ()]
+    assert len(names) == len({*names}) == 8
+    content = run.steps[0].observations[0].content
+    assert {*content["tools"]} == {*names[:4]}
+    assert run.termination == "normal"
+
+
+def test_grade_reads_what_an_episode_wrote(tmp_path: Path) -> None:
+    runs = [
+        Agent(RULES, "m1").along(*PATH["m1"]).answer("Nova"),
+        Agent(RULES, "m2").along("room_of_visit", of="tuesday").answer("2"),
+        Agent(RULES, "m3").along(*PATH["m3"], of="friday").answer("Nova"),
+        Agent(RULES, "m4").reply("hm").reply("hm").reply("hm"),
+    ]
+    rows = [trajectory_row(agent.dialogue.trajectory()) for agent in runs]
+    log = tmp_path / "runs.jsonl"
+    log.write_text("".join(json.dumps({**row, "tested_model": "m"}) + "\n" for row in rows))
+    run = apbjudge.grade(log, protocol="planbench-xl", cases=EXAMPLE, out=tmp_path / "out")
+    (group,) = run.summary.groups
+    assert group.figures["Accuracy"].value == 0.5
+    assert group.figures["turns"].value == pytest.approx((13 + 3 + 5 + 3) / 4)
+
+
+# As tools -----------------------------------------------------------------------------------------
+
+
+def test_the_environment_gives_the_same_run_as_the_dialogue() -> None:
+    environment = PlanBenchEnvironment(RULES)
+    environment.reset("m4")
+    names = {tool["function"]["name"] for tool in environment.tools()}
+    assert names == {"retrieve_tools", "final_answer"}
+    for name, inputs, output in (
+        ("exhibit_of_room", ["room"], "exhibit"),
+        ("artist_of_exhibit", ["exhibit"], "artist"),
+    ):
+        request = {"input_information": inputs, "output_information": output}
+        seen = environment.call("retrieve_tools", {"meta_tool": "by_io_info", **request})
+        assert name in {tool["function"]["name"] for tool in seen.content["tools"]}
+        assert name in {tool["function"]["name"] for tool in environment.tools()}
+        assert environment.score().reward == 0
+        values = {f"{d}_ref": RECORDS["friday"][d] for d in inputs}
+        assert environment.call(name, values).content["output_value"] == RECORDS["friday"][output]
+    assert environment.call("final_answer", {"answer": "kline"}).is_error is False
+    assert environment.score().reward == 1
+    assert environment.call("final_answer", {"answer": "kline"}).is_error is True
+    agent = Agent(RULES, "m4").along(*PATH["m4"], of="friday").answer("kline")
+    ours, theirs = environment.trajectory(), agent.dialogue.trajectory()
+    assert [s.execution for s in ours.steps] == [s.execution for s in theirs.steps]
+    assert [s.retrieval for s in ours.steps] == [s.retrieval for s in theirs.steps]
+
+
+def test_a_state_can_be_gone_back_to() -> None:
+    environment = PlanBenchEnvironment(RULES)
+    with pytest.raises(RowError, match="reset"):
+        environment.tools()
+    environment.reset("m4")
+    environment.call("retrieve_tools", {"meta_tool": "by_inputs", "input_information": ["room"]})
+    before = environment.snapshot()
+    environment.call("exhibit_of_room", {"room_ref": "R4"})
+    after = environment.trajectory()
+    environment.call("final_answer", {"answer": "x"})
+    for _ in range(2):
+        environment.restore(before)
+        assert environment.score().details == {"ended": "", "turns": 1}
+        assert environment.call("nothing", {}).is_error is True
+        environment.restore(before)
+        environment.call("exhibit_of_room", {"room_ref": "R4"})
+        assert environment.trajectory() == after

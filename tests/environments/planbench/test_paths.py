@@ -1,0 +1,167 @@
+"""Paths against brute force, orders against listing, and what a catalogue lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations, permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apbjudge.environments.planbench import paths
+from apbjudge.environments.planbench.paths import (
+    catalogued_paths,
+    count_orders,
+    minimal_paths,
+)
+from apbjudge.errors import InputError, OptionError
+from apbjudge.trajectories.planbench.data import Tool
+from apbjudge.trajectories.planbench.measures import closure
+
+from .world import EXAMPLE, write_data
+
+DATATYPES = "abcdef"
+
+
+@st.composite
+def small_worlds(draw: st.DrawFn) -> tuple[list[Tool], frozenset[str]]:
+    interfaces = draw(
+        st.lists(
+            st.tuples(
+                st.frozensets(st.sampled_from(DATATYPES), min_size=1, max_size=3),
+                st.sampled_from(DATATYPES),
+            ),
+            max_size=9,
+            unique=True,
+        )
+    )
+    tools = [Tool(f"t{i}", *interface) for i, interface in enumerate(interfaces)]
+    return tools, draw(st.frozensets(st.sampled_from("abc"), min_size=1, max_size=2))
+
+
+def reaches(tools: Iterable[Tool], held: frozenset[str], target: str) -> bool:
+    return target in closure(held, [(tool.input_datatypes, tool.output_datatype) for tool in tools])
+
+
+def by_force(tools: list[Tool], held: frozenset[str], target: str) -> set[frozenset[str]]:
+    """All sets by size; one that has a smaller one in it is none."""
+    found: set[frozenset[str]] = set()
+    for size in range(len(tools) + 1):
+        for chosen in combinations(tools, size):
+            names = frozenset(tool.name for tool in chosen)
+            if not any(path <= names for path in found) and reaches(chosen, held, target):
+                found.add(names)
+    return found
+
+
+@given(small_worlds())
+def test_all_paths_and_no_other_set(world: tuple[list[Tool], frozenset[str]]) -> None:
+    tools, held = world
+    found = [*minimal_paths(tools, held, "f")]
+    assert len(found) == len({*found})
+    assert {*found} == by_force(tools, held, "f")
+
+
+@given(small_worlds(), st.integers(1, 4))
+def test_only_paths_of_a_length(world: tuple[list[Tool], frozenset[str]], longest: int) -> None:
+    tools, held = world
+    every = {path for path in minimal_paths(tools, held, "f") if len(path) <= longest}
+    assert {*minimal_paths(tools, held, "f", longest=longest)} == every
+
+
+@given(small_worlds())
+def test_a_catalogue_has_only_paths(world: tuple[list[Tool], frozenset[str]]) -> None:
+    tools, held = world
+    every = {*minimal_paths(tools, held, "f")}
+    for path in catalogued_paths(tools, held, "f"):
+        chosen = [tool for tool in tools if tool.name in path]
+        assert reaches(chosen, held, "f")
+        assert any(smaller <= path for smaller in every)
+
+
+def legal(order: Iterable[Tool], held: frozenset[str]) -> Iterator[bool]:
+    state = {*held}
+    for tool in order:
+        yield tool.input_datatypes <= state and tool.output_datatype not in state
+        state.add(tool.output_datatype)
+
+
+@given(small_worlds())
+def test_orders_are_those_that_a_listing_has(world: tuple[list[Tool], frozenset[str]]) -> None:
+    tools, held = world
+    tools = tools[:6]
+    listed = sum(all(legal(order, held)) for order in permutations(tools))
+    assert count_orders(tools, held) == listed
+    for path in minimal_paths(tools, held, "f"):
+        assert count_orders([tool for tool in tools if tool.name in path], held) >= 1
+
+
+def test_many_orders_are_not_listed() -> None:
+    wide = [Tool(f"t{i}", frozenset("a"), f"d{i}") for i in range(14)]
+    wide.append(Tool("all", frozenset(f"d{i}" for i in range(14)), "f"))
+    (path,) = minimal_paths(wide, {"a"}, "f")
+    assert len(path) == 15
+    assert count_orders(wide, {"a"}) == 87_178_291_200  # 14!
+
+
+def test_nothing_is_needed_for_what_is_held_and_nothing_helps_where_no_tool_leads() -> None:
+    tools = [Tool("t", frozenset("a"), "b"), Tool("u", frozenset("c"), "c")]
+    assert [*minimal_paths(tools, {"a"}, "a")] == [frozenset()]
+    assert [*minimal_paths(tools, {"a"}, "c")] == []
+    assert [*minimal_paths(tools, {"a"}, "z")] == []
+
+
+def test_a_catalogue_lacks_what_was_open_when_a_datatype_was_solved_first() -> None:
+    """``d`` is solved while ``c`` is open, so that ``d`` by way of ``c`` is never seen."""
+    tools = [
+        Tool("c_of_d", frozenset("d"), "c"),
+        Tool("c_of_a", frozenset("a"), "c"),
+        Tool("d_of_a", frozenset("a"), "d"),
+        Tool("d_of_c", frozenset("c"), "d"),
+        Tool("f_of_c", frozenset("c"), "f"),
+        Tool("f_of_d", frozenset("d"), "f"),
+    ]
+    every = {*minimal_paths(tools, {"a"}, "f")}
+    assert every == by_force(tools, frozenset("a"), "f")
+    assert every - catalogued_paths(tools, {"a"}, "f") == {
+        frozenset({"c_of_a", "d_of_c", "f_of_d"})
+    }
+
+
+@pytest.mark.parametrize(
+    ("scope", "tools", "found", "lacking", "is_shorter"),
+    [
+        ("catalogue", 12, 10, 0, False),
+        ("complete", 12, 11, 1, False),
+        ("exhaustive", 14, 16, 6, True),
+    ],
+)
+def test_the_museum(scope: str, tools: int, found: int, lacking: int, *, is_shorter: bool) -> None:
+    report = paths(data=EXAMPLE, scope=scope)
+    assert report.tools == tools
+    assert sum(len(task.paths) for task in report.tasks) == found
+    assert sum(len(task.not_catalogued) for task in report.tasks) == lacking
+    assert not any(task.only_catalogued for task in report.tasks)
+    assert report.tasks[0].is_shorter is is_shorter
+    assert [task.shortest for task in report.tasks[1:]] == [2, 2, 2]
+
+
+def test_a_wrong_catalogue_is_told_apart(tmp_path: Path) -> None:
+    catalogue = {f"task_m{i}": [{"tool_set": ["floor_of_room"]}] for i in range(1, 5)}
+    folder = write_data(tmp_path, paths_set_catalog=catalogue)
+    (task,) = paths(data=folder, query="m2", scope="complete").tasks
+    assert task.only_catalogued == (("floor_of_room",),)
+    assert len(task.not_catalogued) == 2
+
+
+def test_tasks_are_chosen_by_id() -> None:
+    report = paths(data=EXAMPLE, task="task_m4", query=["m2"])
+    assert [task.task_id for task in report.tasks] == ["task_m2", "task_m4"]
+    with pytest.raises(
+        OptionError, match="--query: expected the id of a query of the data, got 'x'"
+    ):
+        paths(data=EXAMPLE, query="x")
+    with pytest.raises(InputError, match="can't be read"):
+        paths(data=EXAMPLE / "nowhere")
