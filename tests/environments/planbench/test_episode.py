@@ -14,7 +14,6 @@ import apbjudge
 from apbjudge.environments.planbench import PlanBenchDialogue, PlanBenchEnvironment, block_plan
 from apbjudge.environments.planbench.dialogue import read_action
 from apbjudge.errors import RowError
-from apbjudge.llm.base import Completion
 from apbjudge.records.trajectories import Execution, trajectory_of, trajectory_row
 from apbjudge.trajectories.planbench.evaluator import PlanBenchEvaluator
 
