@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import apbjudge
+from apbjudge.environments import worlds
 from apbjudge.environments.episodes import TRAJECTORIES
 from apbjudge.environments.simulate import Simulation, simulate
-from apbjudge.environments.worlds import open_world
+from apbjudge.environments.worlds import WorldKind, open_world
 from apbjudge.errors import OptionError, OtherRunError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient, ToolCall
 from apbjudge.records import Usage
@@ -57,8 +59,8 @@ def one_by_one(request: Request) -> Completion:
     return done() if total(request) == goal(request) else adding('{"amount": 1}')
 
 
-def run(client: ScriptedClient, world: Any = WORLD, **settings: Any) -> Simulation:
-    return simulate(world, model={"model": MODEL, "retries": 0}, client=client, **settings)
+def run(client: ScriptedClient, where: Any = WORLD, **settings: Any) -> Simulation:
+    return simulate(where, model={"model": MODEL, "retries": 0}, client=client, **settings)
 
 
 def test_episodes_are_played_to_their_end(tmp_path: Path) -> None:
@@ -172,6 +174,46 @@ def test_tasks_and_options_have_to_be_known(tmp_path: Path) -> None:
         open_world(tmp_path, "nowhere")
     with pytest.raises(OptionError, match="WORLD: expected one of"):
         open_world(tmp_path)
+
+
+class Entry:
+    """An entry point of an installed package."""
+
+    name = "counting"
+
+    def __init__(self, found: object) -> None:
+        self.found = found
+
+    def load(self) -> object:
+        return self.found
+
+
+def test_an_installed_package_adds_a_kind_of_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[Path, Mapping[str, str]]] = []
+
+    def open_counting(path: Path, options: Mapping[str, str]) -> Counting:
+        opened.append((path, options))
+        return WORLD
+
+    kind = WorldKind(
+        name="counting",
+        holds=lambda path: False,
+        open=open_counting,
+        settings={"upto": "A number."},
+    )
+    entries: list[Entry] = [Entry(kind)]
+    monkeypatch.setattr(worlds, "entry_points", lambda group: entries)
+    client = ScriptedClient(one_by_one)
+    played = run(client, tmp_path, world="counting", options=("upto=3",))
+    assert opened == [(tmp_path, {"upto": "3"})]
+    assert len(list(played)) == 3
+    with pytest.raises(OptionError, match="--with: expected upto, got 'other'"):
+        open_world(tmp_path, "counting", {"other": "1"})
+    entries[0] = Entry("no kind")
+    with pytest.raises(OptionError, match="'counting' is not an apbjudge WorldKind"):
+        open_world(tmp_path, "counting")
 
 
 def test_only_the_tasks_asked_for_are_played() -> None:

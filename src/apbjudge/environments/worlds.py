@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -44,7 +43,6 @@ WORLD_KINDS: tuple[WorldKind, ...] = (
 """The shipped ones."""
 
 
-@lru_cache(maxsize=32)
 def _installed(name: str) -> WorldKind | None:
     entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
     if not entries:
