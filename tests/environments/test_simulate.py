@@ -170,7 +170,7 @@ def test_a_folder_of_other_episodes_is_refused(tmp_path: Path) -> None:
 def test_tasks_and_options_have_to_be_known(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"--tasks: expected tasks of the world, got '9'"):
         run(ScriptedClient(one_by_one), tasks=("9",))
-    with pytest.raises(OptionError, match=r"--world: expected .* got 'nowhere'"):
+    with pytest.raises(OptionError, match=r"--kind: expected .* got 'nowhere'"):
         open_world(tmp_path, "nowhere")
     with pytest.raises(OptionError, match="WORLD: expected one of"):
         open_world(tmp_path)
@@ -197,16 +197,16 @@ def test_an_installed_package_adds_a_kind_of_world(
         opened.append((path, options))
         return WORLD
 
-    kind = WorldKind(
+    counting = WorldKind(
         name="counting",
         holds=lambda path: False,
         open=open_counting,
         settings={"upto": "A number."},
     )
-    entries: list[Entry] = [Entry(kind)]
+    entries: list[Entry] = [Entry(counting)]
     monkeypatch.setattr(worlds, "entry_points", lambda group: entries)
     client = ScriptedClient(one_by_one)
-    played = run(client, tmp_path, world="counting", options=("upto=3",))
+    played = run(client, tmp_path, kind="counting", options=("upto=3",))
     assert opened == [(tmp_path, {"upto": "3"})]
     assert len(list(played)) == 3
     with pytest.raises(OptionError, match="--with: expected upto, got 'other'"):

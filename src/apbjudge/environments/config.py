@@ -20,7 +20,7 @@ class SimulateConfig(TestedConfig):
         "Run": "overwrite cache",
     }
 
-    world: str | None = Field(
+    kind: str | None = Field(
         default=None,
         description="Kind of the world, shipped or of an installed package; default by content.",
     )

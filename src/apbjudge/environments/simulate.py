@@ -98,7 +98,7 @@ def simulation_session(
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     path = os.fspath(world) if isinstance(world, str | Path) else world.name
     if isinstance(world, str | Path):
-        world = open_world(Path(world), config.world, _options(config.options))
+        world = open_world(Path(world), config.kind, _options(config.options))
     place, specs = world, config.planners
     if unknown := sorted(set(config.tasks) - set(place.tasks)):
         raise OptionError(f"--tasks: expected tasks of the world, got {unknown[0]!r}")

@@ -49,7 +49,7 @@ def _installed(name: str) -> WorldKind | None:
         return None
     kind = entries[0].load()
     if not isinstance(kind, WorldKind):
-        raise OptionError(f"--world: {name!r} is not an apbjudge WorldKind")
+        raise OptionError(f"--kind: {name!r} is not an apbjudge WorldKind")
     return kind
 
 
@@ -69,11 +69,11 @@ def open_world(path: Path, name: str | None = None, options: Mapping[str, str] =
     if name is None:
         kind = next((each for each in WORLD_KINDS if each.holds(path)), None)
         if kind is None:
-            raise OptionError(f"WORLD: expected one of {known} (--world names others), got {path}")
+            raise OptionError(f"WORLD: expected one of {known} (--kind names others), got {path}")
     else:
         kind = next((each for each in WORLD_KINDS if each.name == name), None) or _installed(name)
         if kind is None:
-            raise OptionError(f"--world: expected {known} or an installed one, got {name!r}")
+            raise OptionError(f"--kind: expected {known} or an installed one, got {name!r}")
     if unknown := sorted(options.keys() - kind.settings.keys()):
         settings = ", ".join(kind.settings) or "no settings"
         raise OptionError(f"--with: expected {settings}, got {unknown[0]!r}")
