@@ -328,3 +328,34 @@ def test_a_reply_cut_anywhere_is_read_without_an_error() -> None:
         read = read_response(STEPS[:at], "steps", 2)
         assert read.problems
         assert {c.name for c in read.calls} <= {"find_trains", "reserve_seat"}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": None},
+        {"tool_calls": None, "content": "All is booked."},
+        {"tool_calls": [], "content": "All is booked."},
+        {"content": "All is booked."},
+    ],
+)
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_the_name_of_who_speaks_is_no_call(message: dict[str, Any], *, is_listed: bool) -> None:
+    spoken = {"role": "assistant", "name": "planner", **message}
+    read = read_response(json.dumps([spoken] if is_listed else spoken), "steps", 1)
+    assert [call.name for call in read.calls] == []
+    assert not any("tool name" in problem.message for problem in read.problems)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "find_trains", "arguments": {"day": "today"}},
+        {"name": "find_trains", "parameters": "{}", "tool_calls": None},
+        {"tool_name": "find_trains", "content": "I look.", "tool_calls": None},
+        {"name": "planner", "action": "call", "tool": "find_trains", "content": "I look."},
+    ],
+)
+def test_a_call_beside_a_role_is_read_as_one(fields: dict[str, Any]) -> None:
+    read = read_response(json.dumps([{"role": "assistant", **fields}]), "steps", 1)
+    assert [call.name for call in read.calls] == ["find_trains"]
