@@ -415,7 +415,39 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         lambda rows: [rename(rows[0], distractor_of(rows[0]), "fold_napkin"), rows[1]],
     ),
     ("levels-differ", "extraneous", last(lambda r: r | {"query": f"{QUERY} Soon."})),
+    (
+        "distractor-called",
+        "extraneous",
+        last(
+            lambda r: (
+                r
+                | {
+                    "reference_remaining_steps_json": json.dumps(
+                        [{"role": "assistant", "tool_calls": [{"name": distractor_of(r)}]}]
+                    )
+                }
+            )
+        ),
+    ),
     ("broken-not-called", "broken", last(lambda r: r | {"broken_tool_name": "get_tides"})),
+    (
+        "broken-not-last",
+        "broken",
+        last(
+            lambda r: part(
+                r,
+                "trajectory_prefix_json",
+                lambda m: [
+                    *m,
+                    {
+                        "role": "assistant",
+                        "tool_calls": [{"name": "get_tides", "arguments": {"harbour": "Vik"}}],
+                    },
+                    {"role": "tool", "name": "get_tides", "content": "Error: no answer."},
+                ],
+            )
+        ),
+    ),
     (
         "broken-without-error",
         "broken",
