@@ -188,6 +188,11 @@ PREFIXES: Mapping[str, list[Message]] = {
         says(LOOKUP),
         result("Vik"),
     ],
+    "a failure told in another language": [
+        {"role": "user", "content": "Der Wetterdienst ist leider ausgefallen."},
+        says(LOOKUP),
+        result("Vik, im Süden"),
+    ],
     "the user tells of the failure": [
         says(LOOKUP),
         result("Vik"),

@@ -429,6 +429,23 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
+    (
+        "distractor-called",
+        "extraneous",
+        last(
+            lambda r: (
+                r
+                | {
+                    "trajectory_prefix_json": json.dumps(
+                        [
+                            {"role": "assistant", "tool_calls": [{"name": distractor_of(r)}]},
+                            *results("Nothing."),
+                        ]
+                    )
+                }
+            )
+        ),
+    ),
     ("broken-not-called", "broken", last(lambda r: r | {"broken_tool_name": "get_tides"})),
     (
         "broken-not-last",
@@ -534,6 +551,22 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
+    (
+        "map-broken",
+        "broken",
+        last(
+            lambda r: part(
+                r,
+                "ground_truth_steps_json",
+                lambda s: call(s)["arguments"].pop(next(iter(call(s)["arguments"]))) and None,
+            )
+        ),
+    ),
+    (
+        "visual-present",
+        "visual",
+        last(lambda r: r | {"files": [{"type": "video", "path": "images/plant.png"}]}),
+    ),
     ("visual-present", "visual", last(lambda r: r | {"files": [PICTURE.model_dump()]})),
     ("visual-not-needed", "visual", lambda rows: [row | {"query": QUERY} for row in rows]),
     (
@@ -592,6 +625,11 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
     ),
     ("composite-unknown", "bank", last(lambda r: claim(r, traps=["ghost"]))),
     (
+        "composite-unknown",
+        "bank",
+        last(lambda r: claim(r, composites=[{"name": "book_and_pay", "replaces": [3, 4]}])),
+    ),
+    (
         "composite-not-consecutive",
         "bank",
         last(lambda r: claim(r, composites=[{"name": "book_and_pay", "replaces": [0, 3]}])),
@@ -631,6 +669,7 @@ TOGETHER = {
     "condition-told": {"levels-differ"},
     "telling-name": {"levels-not-nested"},
     "value-present": {"twin-differs"},
+    "map-broken": {"reference-missing-parameter"},
     "reference-missing-parameter": {"map-broken"},
     "distractors-placed": {"tools-in-order", "near-duplicate"},
     "tools-in-order": {"distractors-placed", "near-duplicate"},

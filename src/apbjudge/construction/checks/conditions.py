@@ -12,6 +12,7 @@ from ...records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness, name_words, properties
 from ..overlap import strings
+from ..queries import is_english
 from ..turns import Message, calls_in, holds_result, is_agents, steps_of
 from .form import BRINGS_MORE
 
@@ -155,17 +156,21 @@ def _is_nowhere(item: Item, name: str, called: set[str]) -> bool:
     """Whether the messages can't be read as if they held a failed call of an offered tool.
 
     Calls may be wrapped, told in prose or be of a tool under its old name. So the messages have to
-    call offered tools alone, to have the name nowhere, and nobody but a tool may speak of a
-    failure.
+    call offered tools alone and to have the name nowhere, and what is said beside results has to be
+    in plain English that speaks of no failure.
     """
     tool = item.tools.by_name.get(name) if item.tools else None
     if item.tools is None or tool is None or not called <= item.tools.by_name.keys():
         return False
-    told = [item.query, item.system_prompt]
-    told += [str(m) for m in item.trajectory if m.get("role") not in ("tool", "function")]
+    others = [m for m in item.trajectory if m.get("role") not in ("tool", "function")]
+    told = [f"{item.query}\n{item.system_prompt}", *strings([m.get("content") for m in others])]
+    for text in told:
+        is_plain = text.isascii() and is_english(text)
+        if text.strip() and (not is_plain or _FAILURE.search(text)):
+            return False
     names = {spelling for each in (name, *tool.other_names) for spelling in _spellings(each)}
-    shown = _squashed(f"{item.query}\n{item.system_prompt}\n{item.trajectory}")
-    return not any(map(_FAILURE.search, told)) and not any(each in shown for each in names)
+    shown = _squashed(f"{told[0]}\n{item.trajectory}")
+    return not any(each in shown for each in names)
 
 
 def _replacement(
