@@ -119,7 +119,7 @@ def broken(case: CheckedCase) -> Iterator[CaseFinding]:
     yield from _failure(case, name, called, calling)
     calls = _reference_calls(item)
     if any(call.name == name for call in calls):
-        message = f"it calls {shorten(name)}, the tool that failed"
+        message = f"the reference calls {shorten(name)}, the tool that failed"
         yield case.finding("reference-calls-broken", "ground_truth_steps", message)
     if item.condition.replacement is not None:
         failed = [call for made in called for call in made if call.name == name]
@@ -294,9 +294,11 @@ def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
     if kind == "visual_missing":
         for file in item.files:
             if _PICTURE.search(f"{file.type} {file.path}"):
-                yield case.finding("visual-present", "files", f"{shorten(file.path)} is there")
+                yield case.finding("visual-present", "files", f"{shorten(file.path)} is shown")
         if not _VISUAL.search(item.query):
-            yield case.finding("visual-not-needed", "query", "it speaks of nothing to be seen")
+            yield case.finding(
+                "visual-not-needed", "query", "the query speaks of nothing to be seen"
+            )
     elif kind == "tool_removal":
         yield from _removed_tools(case)
     elif kind == "information_missing":
@@ -340,7 +342,9 @@ def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:
     }
     for field, listed in texts.items():
         if any(states(text, value) for text in listed):
-            yield case.finding("value-present", field, f"{shorten(value)} is stated")
+            yield case.finding(
+                "value-present", field, f"{shorten(value)}, which was removed, is stated"
+            )
 
 
 def states(text: str, value: str) -> bool:

@@ -80,7 +80,7 @@ class Twins:
             ]
             if differing:
                 parts = ", ".join(differing).replace("_", " ")
-                message = f"{parts} differ from those of {shorten(claim.twin_name)}"
+                message = f"not as in {shorten(claim.twin_name)}, which can be solved: {parts}"
                 yield _finding("twin-differs", claim, message)
 
 
