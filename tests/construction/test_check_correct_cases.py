@@ -1,444 +1,704 @@
-"""Cases without faults, written in as many ways as people write them: nothing is proven of them."""
+"""Correct cases in the dialects that benchmarks are written in: code proves no fault of one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.construction.checks.conditions import CONDITION_CHECKS
 from apbjudge.construction.checks.efficiency import EFFICIENCY_CHECKS
+from apbjudge.construction.checks.twins import Twins
 from apbjudge.construction.findings import CaseFinding
 
-from .checking import findings_of
+from .checking import case_of
 
 Row = dict[str, Any]
 Message = dict[str, Any]
-ARGUMENTS = {"ship": "Alma", "nights": 2}
-FAILED = "Error 503: the service is not available."
 
 
-def tool(name: str, about: str, **fields: Any) -> Row:
-    properties = {"ship": {"type": "string"}, "nights": {"type": "integer"}}
-    schema = {"type": "object", "properties": properties, "required": ["ship", "nights"]}
-    return {"name": name, "description": about, "parameters": schema, **fields}
+def found(rows: Iterable[Mapping[str, Any]]) -> list[CaseFinding]:
+    """What the checks of conditions, twins and tool banks find."""
+    twins, findings = Twins(), list[CaseFinding]()
+    for line, row in enumerate(rows, start=1):
+        case = case_of(row, line)
+        twins.add(case)
+        findings += (f for each in (*CONDITION_CHECKS, *EFFICIENCY_CHECKS) for f in each(case))
+    return [*findings, *twins.findings()]
 
 
-BOOK = tool("book_berth", "Books a berth for a ship.")
-RESERVE = tool("reserve_mooring", "Keeps a place at the quay for a vessel.")
-TIDES = {"name": "get_tides", "description": "Gives high water.", "parameters": {"type": "object"}}
+def proven(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [(f.check, f.message) for f in found(rows) if f.certainty == "proven"]
 
 
-def proven(row: Mapping[str, Any]) -> list[CaseFinding]:
-    found = findings_of((*CONDITION_CHECKS, *EFFICIENCY_CHECKS), row)
-    return [finding for finding in found if finding.certainty == "proven"]
+# A broken tool ------------------------------------------------------------------------------------
 
-
-# Broken tools -------------------------------------------------------------------------------------
-
-
-def chat(name: str, arguments: Any, result: str) -> list[Message]:
-    call = {"name": name, "arguments": json.dumps(arguments)}
-    made = {"id": "c1", "type": "function", "function": call}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [made]},
-        {"role": "tool", "tool_call_id": "c1", "content": result},
-    ]
-
-
-def parallel(name: str, arguments: Any, result: str) -> list[Message]:
-    calls = [
-        {"id": f"c{n}", "type": "function", "function": {"name": each, "arguments": "{}"}}
-        for n, each in enumerate([name, "get_tides"])
-    ]
-    results = [
-        {"role": "tool", "tool_call_id": f"c{n}", "content": text}
-        for n, text in enumerate([result, "12:40"])
-    ]
-    return [{"role": "assistant", "content": "", "tool_calls": calls}, *results]
-
-
-def blocks(name: str, arguments: Any, result: str) -> list[Message]:
-    use = {"type": "tool_use", "id": "t1", "name": name, "input": arguments}
-    answer = {"type": "tool_result", "tool_use_id": "t1", "content": result, "is_error": True}
-    return [
-        {"role": "assistant", "content": [{"type": "text", "text": "I book it."}, use]},
-        {"role": "user", "content": [answer]},
-    ]
-
-
-def legacy(name: str, arguments: Any, result: str) -> list[Message]:
-    call = {"name": name, "arguments": json.dumps(arguments)}
-    return [
-        {"role": "assistant", "content": None, "function_call": call},
-        {"role": "function", "name": name, "content": result},
-    ]
-
-
-def items(name: str, arguments: Any, result: str) -> list[Message]:
-    return [
-        {
-            "type": "function_call",
-            "call_id": "f1",
-            "name": name,
-            "arguments": json.dumps(arguments),
-        },
-        {"type": "function_call_output", "call_id": "f1", "output": result},
-    ]
-
-
-def prose(name: str, arguments: Any, result: str) -> list[Message]:
-    return [
-        {"role": "assistant", "content": f"Action: {name}[{json.dumps(arguments)}]"},
-        {"role": "environment", "content": f"Observation: {result}"},
-    ]
-
-
-def steps(name: str, arguments: Any, result: str) -> list[Message]:
-    return [
-        {"thought": "Book it.", "action": name, "arguments": arguments},
-        {"role": "observation", "content": result},
-    ]
-
-
-def without_result(name: str, arguments: Any, result: str) -> list[Message]:
-    return chat(name, arguments, result)[:1]
-
-
-def remarked(name: str, arguments: Any, result: str) -> list[Message]:
-    says = [
-        {"role": "assistant", "content": "That did not work."},
-        {"role": "user", "content": "Then find another way, please."},
-    ]
-    return [*chat(name, arguments, result), *says]
-
-
-def told(name: str, arguments: Any, result: str) -> list[Message]:
-    return [{"role": "user", "content": f"{name} has been down since noon."}]
-
-
-def looked_up_since(name: str, arguments: Any, result: str) -> list[Message]:
-    return [*chat(name, arguments, result), *chat("get_tides", {}, "12:40")]
-
-
-def with_planner(name: str, arguments: Any, result: str) -> list[Message]:
-    speaker = {"role": "assistant", "name": "planner", "tool_calls": None, "content": "Book it."}
-    return [speaker, *chat(name, arguments, result)]
-
-
-def users_call(name: str, arguments: Any, result: str) -> list[Message]:
-    mine = {"role": "user", "content": "", "tool_calls": [{"id": "u", "name": "toggle_wifi"}]}
-    done = {"role": "tool", "tool_call_id": "u", "content": "on"}
-    return [*chat(name, arguments, result), mine, done]
-
-
-Dialect = Callable[[str, Any, str], list[Message]]
-DIALECTS: tuple[Dialect, ...] = (
-    chat,
-    parallel,
-    blocks,
-    legacy,
-    items,
-    prose,
-    steps,
-    without_result,
-    remarked,
-    told,
-    looked_up_since,
-    with_planner,
-    users_call,
-)
-
-
-def step(name: str, arguments: Mapping[str, Any]) -> Message:
-    call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
-    return {"role": "assistant", "thought": "", "tool_calls": [call]}
-
-
-def broken(dialect: Dialect = chat, **fields: Any) -> Row:
-    """A case whose ``book_berth`` has failed, and which ``reserve_mooring`` takes over."""
-    return {
-        "id": "b",
-        "split": "step_wise_tool_broken",
-        "query": "Book a berth for the Alma, two nights.",
-        "tools": [BOOK, RESERVE, TIDES],
-        "trajectory_prefix": dialect("book_berth", ARGUMENTS, FAILED),
-        "prediction_horizon": 1,
-        "broken_tool_name": "book_berth",
-        "replacement_tool": RESERVE,
-        "ground_truth_steps": [step("reserve_mooring", ARGUMENTS)],
-        **fields,
-    }
-
-
-def schema(**fields: Any) -> Row:
-    return {**RESERVE, "parameters": fields}
-
-
-MAP = {"ship": "vessel", "nights": "stay"}
-VESSEL = tool("reserve_mooring", "Keeps a place at the quay.")
-VESSEL["parameters"] = {
+SCHEMA = {
     "type": "object",
-    "properties": {
-        "vessel": {"type": "string"},
-        "stay": {"type": "string"},
-        "lights": {"type": "boolean"},
-    },
-    "required": ["vessel", "stay"],
+    "properties": {"town": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["town"],
 }
-BROKEN: Mapping[str, Row] = {
-    **{f"messages as {dialect.__name__}": broken(dialect) for dialect in DIALECTS},
-    "no messages": broken(trajectory_prefix=[]),
-    "replacement by name": broken(replacement_tool="reserve_mooring"),
-    "replacement that is offered later": broken(
-        tools=[BOOK, TIDES], ground_truth_steps=[step("get_tides", {})]
+OTHER = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}, "span": {"type": "integer"}},
+    "required": ["place"],
+}
+FORECAST = {
+    "name": "get_forecast",
+    "description": "Weather of the days ahead.",
+    "parameters": SCHEMA,
+}
+OUTLOOK = {"name": "sky_outlook", "description": "What the sky will do.", "parameters": OTHER}
+FIND = {
+    "name": "find_town",
+    "description": "Finds a town by name.",
+    "parameters": {
+        "type": "object",
+        "properties": {"words": {"type": "string"}},
+        "required": ["words"],
+    },
+}
+ASK = {"name": "ask_user", "description": "Asks the user."}
+TOOLS = [FORECAST, OUTLOOK, FIND, ASK]
+ARGUMENTS = {"town": "Vik", "days": 3}
+FAILED = "Error 503: this endpoint is unavailable."
+MAP = {"town": "place", "days": "span"}
+
+
+def openai(name: str, arguments: object, call_id: str = "c1") -> Message:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def says(*calls: Message, text: str | None = None) -> Message:
+    return {"role": "assistant", "content": text, "tool_calls": list(calls)}
+
+
+def result(content: Any = FAILED, role: str = "tool", **fields: Any) -> Message:
+    return {"role": role, "content": content, **fields}
+
+
+def step(name: str, arguments: object) -> Message:
+    return {"role": "assistant", "thought": "", "tool_calls": [openai(name, arguments)]}
+
+
+CALL = openai("get_forecast", ARGUMENTS)
+RIGHT = step("sky_outlook", {"place": "Vik", "span": 3})
+
+
+def broken(*prefix: Message, **changes: Any) -> list[Row]:
+    """The forecast of Vik, whose tool has just failed."""
+    row = {
+        "id": "b1",
+        "split": "step_wise_tool_broken",
+        "query": "What will the weather be in Vik for 3 days?",
+        "system_prompt": "You help travellers.",
+        "tools": TOOLS,
+        "prediction_horizon": 1,
+        "trajectory_prefix": list(prefix) or [says(CALL), result()],
+        "ground_truth_steps": [RIGHT],
+        "broken_tool_name": "get_forecast",
+        "replacement_tool": OUTLOOK,
+        "construction": {"parameter_map": MAP},
+    }
+    return [{k: v for k, v in (row | changes).items() if v is not None}]
+
+
+BLOCK = {"type": "tool_use", "id": "t1", "name": "get_forecast", "input": ARGUMENTS}
+RESULT_BLOCK = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}
+LOOKUP = openai("find_town", {"words": "Vik"}, "c2")
+
+PREFIXES: Mapping[str, list[Message]] = {
+    "tool_calls": [says(CALL), result()],
+    "tool_calls with null text and a speaker's name": [
+        {"role": "assistant", "name": "planner", "tool_calls": None, "content": "I look."},
+        says(CALL),
+        result(name="get_forecast"),
+    ],
+    "content blocks": [
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "I look."}, BLOCK]},
+        {"role": "user", "content": [RESULT_BLOCK]},
+    ],
+    "function_call": [
+        {
+            "role": "assistant",
+            "content": None,
+            "function_call": {"name": "get_forecast", "arguments": json.dumps(ARGUMENTS)},
+        },
+        result(role="function", name="get_forecast"),
+    ],
+    "function parts": [
+        {"role": "model", "parts": [{"functionCall": {"name": "get_forecast", "args": ARGUMENTS}}]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "get_forecast", "response": {"error": "down"}}}
+            ],
+        },
+    ],
+    "items of a response": [
+        {"type": "function_call", "name": "get_forecast", "arguments": "{}", "call_id": "c1"},
+        {"type": "function_call_output", "call_id": "c1", "output": FAILED},
+    ],
+    "tags": [
+        {
+            "role": "assistant",
+            "content": '<tool_call>{"name": "get_forecast", "arguments": {}}</tool_call>',
+        },
+        result(role="user"),
+    ],
+    "Thought and Action": [
+        {"role": "assistant", "content": "Thought: look\nAction: get_forecast\nAction Input: {}"},
+        result(f"Observation: {FAILED}", role="user"),
+    ],
+    "plain text": [{"role": "user", "content": "So far: get_forecast was called and timed out."}],
+    "thought, action and tool": [
+        {"thought": "look", "action": "call", "tool": "get_forecast", "arguments": ARGUMENTS},
+        result(role="observation"),
+    ],
+    "a result in the call's message": [
+        {"role": "assistant", "tool_calls": [{**CALL, "result": FAILED}]}
+    ],
+    "parallel, broken first": [says(CALL, LOOKUP), result(), result("Vik", tool_call_id="c2")],
+    "parallel, broken last": [says(LOOKUP, CALL), result("Vik"), result()],
+    "parallel, a message each": [says(CALL), says(LOOKUP), result(), result("Vik, South")],
+    "other calls before": [says(LOOKUP), result("Vik"), says(CALL), result()],
+    "a look at something else afterwards": [says(CALL), result(), says(LOOKUP), result("Vik")],
+    "called twice": [says(CALL), result(), says(CALL), result()],
+    "no result": [says(CALL)],
+    "the agent's remark": [says(CALL), result(), {"role": "assistant", "content": "Let me see."}],
+    "the user's remark": [says(CALL), result(), {"role": "user", "content": "Go on, please."}],
+    "a list as the result": [says(CALL), result([{"type": "text", "text": FAILED}])],
+    "a failure in another language": [says(CALL), result("Der Dienst antwortet nicht.")],
+    "nobody's words": [says(CALL), result("")],
+    "wrapped in another tool": [
+        says(openai("use_tool", {"tool": "get_forecast", "arguments": ARGUMENTS})),
+        result(),
+    ],
+    "a namespace": [says(openai("functions.get_forecast", ARGUMENTS)), result()],
+    "another style of the name": [says(openai("getForecast", ARGUMENTS)), result()],
+    "the old name of a renamed tool": [says(openai("weather_v1", ARGUMENTS)), result()],
+    "a summary": [
+        {"role": "system", "content": "Earlier: the weather service failed three times."},
+        says(LOOKUP),
+        result("Vik"),
+    ],
+    "a failure told in another language": [
+        {"role": "user", "content": "Der Wetterdienst ist leider ausgefallen."},
+        says(LOOKUP),
+        result("Vik, im Süden"),
+    ],
+    "the user tells of the failure": [
+        says(LOOKUP),
+        result("Vik"),
+        {"role": "user", "content": "I tried the forecast myself: it is down."},
+    ],
+    **{
+        f"a result of {role}": [says(CALL), result(role=role)]
+        for role in ("tool", "function", "user", "environment", "observation", "ipython")
+    },
+}
+
+
+def tool(name: str, properties: Any = None, required: Any = (), **fields: Any) -> Row:
+    schema = {"type": "object", "properties": properties or {}, "required": list(required)}
+    return {"name": name, "description": "It helps.", "parameters": schema | fields}
+
+
+def pair(ours: Row, theirs: Row) -> list[Row]:
+    return broken(tools=[ours, theirs, FIND], replacement_tool=theirs)
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+ADDRESS = {"type": "object", "properties": {"town": TEXT, "street": TEXT}}
+BROKEN: Mapping[str, list[Row]] = {
+    **{f"prefix: {name}": broken(*prefix) for name, prefix in PREFIXES.items()},
+    "no prefix": broken(trajectory_prefix=[]),
+    "no JSON Schema": broken(
+        tools=[{**FORECAST, "parameters": {"town": "a town"}}, {"name": "sky_outlook"}]
     ),
-    "the broken tool is gone": broken(tools=[RESERVE, TIDES]),
-    "union types": broken(
-        replacement_tool=schema(
-            type="object",
-            properties={"ship": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "n": {}},
-            required=["ship", "n"],
-        )
+    "names of tools alone": broken(tools=None, tool_names=["get_forecast", "sky_outlook"]),
+    "no tools": broken(tools=None),
+    "tools in the system prompt": broken(
+        tools=[], system_prompt="Tools: get_forecast(town), sky_outlook(place)."
     ),
-    "types as lists": broken(
-        replacement_tool=schema(
-            type="object",
-            properties={"ship": {"type": ["string", "null"]}, "nights": {"type": ["number"]}},
-            required=["ship"],
-        )
+    "definitions of functions": broken(
+        tools=[{"type": "function", "function": each} for each in TOOLS]
     ),
-    "referenced types": broken(
-        replacement_tool=schema(
-            type="object",
-            properties={"ship": {"$ref": "#/$defs/ship"}, "nights": {"type": "integer"}},
-            required=["ship", "nights"],
-            **{"$defs": {"ship": {"type": "string"}}},
-        )
+    "a list of types": pair(
+        tool("get_forecast", {"town": {"type": ["string", "null"]}}, ["town"]),
+        tool("sky_outlook", {"place": {"type": ["integer", "string"]}}, ["place"]),
     ),
-    "one object for all": broken(
-        replacement_tool=schema(
-            type="object", properties={"booking": {"type": "object"}}, required=["booking"]
-        )
+    "anyOf": pair(
+        tool("get_forecast", {"town": {"anyOf": [TEXT, NUMBER]}}, ["town"]),
+        tool("sky_outlook", {"place": TEXT}, ["place"]),
     ),
-    "no schema": broken(replacement_tool={"name": "reserve_mooring", "description": "Keeps it."}),
-    "a lookup first": broken(
+    "oneOf around everything": pair(
+        tool("get_forecast", {"town": TEXT}, ["town"]),
+        tool("sky_outlook", {"flag": {"type": "boolean"}}, [], oneOf=[{"required": ["place"]}]),
+    ),
+    "allOf": pair(
+        tool("get_forecast", {"town": TEXT}, ["town"]),
+        tool("sky_outlook", {}, ["place"], allOf=[{"properties": {"place": TEXT}}]),
+    ),
+    "$ref": pair(
+        tool("get_forecast", {"town": {"$ref": "#/$defs/t"}}, ["town"], **{"$defs": {"t": TEXT}}),
+        tool("sky_outlook", {"place": NUMBER}, ["place"]),
+    ),
+    "nested in an object": pair(
+        tool("get_forecast", {"town": TEXT, "street": TEXT}, ["town", "street"]),
+        tool("sky_outlook", {"address": ADDRESS}, ["address"]),
+    ),
+    "no properties": pair({"name": "get_forecast"}, {"name": "sky_outlook", "parameters": {}}),
+    "optional became required": pair(
+        tool("get_forecast", {"town": TEXT, "days": NUMBER}, ["town"]),
+        tool("sky_outlook", {"place": TEXT, "span": NUMBER, "unit": TEXT}, ["place", "unit"]),
+    ),
+    "a number became a text": pair(
+        tool("get_forecast", {"town_id": NUMBER}, ["town_id"]),
+        tool("sky_outlook", {"place_id": TEXT}, ["place_id"]),
+    ),
+    "an enum without a type": pair(
+        tool("get_forecast", {"town": {"enum": ["Vik", "Hof"]}}, ["town"]),
+        tool("sky_outlook", {"place": TEXT}, ["place"]),
+    ),
+    "the broken tool is gone from the list": broken(tools=TOOLS[1:]),
+    "the broken tool is renamed in the list": broken(
+        tools=[{**FORECAST, "name": "get_forecast_legacy"}, *TOOLS[1:]]
+    ),
+    "the replacement by its name": broken(replacement_tool="sky_outlook"),
+    "the replacement beside the list": broken(tools=[FORECAST, FIND]),
+    "no replacement": broken(replacement_tool=None),
+    "no construction": broken(construction=None),
+    "no map": broken(construction={"transform": "tool_broken"}),
+    "part of a map": broken(construction={"parameter_map": {"town": "place"}}),
+    "a map to itself": broken(
+        tools=[FORECAST, {**OUTLOOK, "parameters": SCHEMA}],
+        construction={"parameter_map": {"town": "town", "days": "days"}},
+        ground_truth_steps=[step("sky_outlook", ARGUMENTS)],
+    ),
+    "a constant beside": broken(
+        ground_truth_steps=[step("sky_outlook", {"place": "Vik", "span": 3, "unit": "metric"})]
+    ),
+    "other types of values": broken(
+        ground_truth_steps=[step("sky_outlook", {"place": ["Vik"], "span": "3"})]
+    ),
+    "a value in other words": broken(
+        ground_truth_steps=[step("sky_outlook", {"place": "Vik, Iceland", "span": 3})]
+    ),
+    "an optional argument left out": broken(
+        ground_truth_steps=[step("sky_outlook", {"place": "Vik"})]
+    ),
+    "the replacement after a look-up": broken(
+        prediction_horizon=2, ground_truth_steps=[step("find_town", {"words": "Vik"}), RIGHT]
+    ),
+    "results among the steps": broken(
         prediction_horizon=2,
-        ground_truth_steps=[step("get_tides", {}), step("reserve_mooring", ARGUMENTS)],
-    ),
-    "the user is asked": broken(
-        ground_truth_steps=[{"role": "assistant", "thought": "Ask first.", "tool_calls": []}]
-    ),
-    "a map with another spelling of values": broken(
-        tools=[BOOK, VESSEL, TIDES],
-        replacement_tool=VESSEL,
         ground_truth_steps=[
-            step("reserve_mooring", {"vessel": "Alma", "stay": "2", "lights": True})
+            step("find_town", {"words": "Vik"}),
+            {"role": "tool", "name": "get_forecast", "content": "Vik"},
+            RIGHT,
         ],
-        construction={"parameter_map": MAP},
     ),
-    "a map of some parameters": broken(
-        tools=[BOOK, VESSEL, TIDES],
-        replacement_tool=VESSEL,
-        ground_truth_steps=[step("reserve_mooring", {"vessel": "Alma", "stay": "two nights"})],
-        construction={"parameter_map": {"ship": "vessel"}},
+    "another try first": broken(
+        prediction_horizon=2, ground_truth_steps=[step("get_forecast", ARGUMENTS), RIGHT]
     ),
-    "an empty construction": broken(construction={}),
+    "another try alone": broken(ground_truth_steps=[step("get_forecast", ARGUMENTS)]),
+    "the user is asked": broken(
+        ground_truth_steps=[step("ask_user", {"question": "May I use another service?"})]
+    ),
+    "the user is asked in words": broken(
+        ground_truth_steps=[
+            {"role": "assistant", "name": "planner", "content": "Shall I?", "tool_calls": None}
+        ]
+    ),
+    "another tool does it": broken(ground_truth_steps=[step("find_town", {"words": "Vik"})]),
+    "no reference": broken(ground_truth_steps=None),
 }
 
 
 # Distractors --------------------------------------------------------------------------------------
 
+CHAIN = [
+    {"name": "find_town", "parameter_description": {"words": "Vik"}, "reason": "to be sure"},
+    {"name": "get_forecast", "parameter_description": {"town": "it", "days": "3"}},
+]
 
-def extraneous(**fields: Any) -> Row:
-    return {
-        "id": "e",
-        "split": "holistic_tool_extraneous",
-        "query": "Book a berth for the Alma, two nights.",
-        "tools": [BOOK, RESERVE, TIDES],
-        "extraneous_tool_names": ["get_tides"],
-        "plan": "Book it.",
-        "tool_chain": [{"name": "book_berth", "parameter_description": {"ship": "Alma"}}],
-        **fields,
+
+def plan(**changes: Any) -> list[Row]:
+    row = {
+        "id": "p1",
+        "split": "holistic_planning",
+        "query": "What will the weather be in Vik for 3 days?",
+        "system_prompt": "You help travellers.",
+        "tools": TOOLS,
+        "plan": "Find the town, then its forecast.",
+        "tool_chain": CHAIN,
     }
+    return [{k: v for k, v in (row | changes).items() if v is not None}]
 
 
-SAME = {"description": "Controls the door.", "parameters": {"type": "object", "properties": {}}}
-DOORS = [{"name": "open_door", **SAME}, {"name": "close_door", **SAME}]
-DISTRACTORS: Mapping[str, Row] = {
-    "a plan": extraneous(),
-    "one description for two tools": extraneous(
-        tools=DOORS, extraneous_tool_names=["close_door"], tool_chain=[{"name": "open_door"}]
+def extraneous(*names: str, **changes: Any) -> list[Row]:
+    changes = {"split": "holistic_tool_extraneous", "extraneous_tool_names": list(names), **changes}
+    return plan(**changes)
+
+
+def door(name: str) -> Row:
+    return tool(name, {"door": TEXT}, ["door"]) | {"description": "Changes the state of a door."}
+
+
+TALK = {"role": "user", "name": "ask_user", "content": "Hello.", "tool_calls": None}
+DISTRACTORS: Mapping[str, list[Row]] = {
+    "plain": extraneous("ask_user"),
+    "level 0": extraneous(),
+    "opposites in the same words": extraneous(
+        "unlock_door",
+        tools=[door("lock_door"), door("unlock_door")],
+        tool_chain=[{"name": "lock_door", "parameter_description": {"door": "the front"}}],
     ),
-    "tools by name alone": extraneous(tools=None, tool_names=["book_berth", "get_tides"]),
-    "no tools at all": extraneous(tools=None),
-    "a distractor that failed before": extraneous(
+    "another style of the name": extraneous("Ask User"),
+    "a namespace": extraneous("ask_user", tools=[*TOOLS[:3], {"name": "functions.ask_user"}]),
+    "tools in the system prompt": extraneous(
+        "ask_user", tools=[], system_prompt="Tools: find_town, get_forecast, ask_user"
+    ),
+    "no tools": extraneous("ask_user", tools=None),
+    "names of tools alone": extraneous(
+        "ask_user", tools=None, tool_names=["ask_user", "find_town"]
+    ),
+    "a text as the reference": extraneous("ask_user", tool_chain=None),
+    "a speaker of this name": broken(
+        TALK,
+        {"role": "assistant", "content": [{"type": "document", "name": "ask_user", "text": "x"}]},
         split="step_wise_tool_extraneous",
-        prediction_horizon=1,
-        trajectory_prefix=chat("get_tides", {}, FAILED),
-        ground_truth_steps=[step("book_berth", ARGUMENTS)],
+        broken_tool_name=None,
+        replacement_tool=None,
+        construction=None,
+        extraneous_tool_names=["ask_user"],
+        ground_truth_steps=[step("get_forecast", ARGUMENTS), result("ok", name="ask_user")],
+        reference_remaining_steps=[TALK, result("ok", name="ask_user")],
     ),
-    "a user who calls a tool of that name": extraneous(
+    "called in vain before": broken(
+        says(openai("ask_user", {})),
+        result("Nobody is there."),
         split="step_wise_tool_extraneous",
-        prediction_horizon=1,
-        trajectory_prefix=[{"role": "user", "content": "", "tool_calls": [{"name": "get_tides"}]}],
-        ground_truth_steps=[step("book_berth", ARGUMENTS)],
+        broken_tool_name=None,
+        replacement_tool=None,
+        extraneous_tool_names=["ask_user"],
+        ground_truth_steps=[step("get_forecast", ARGUMENTS)],
     ),
-    "an attachment of that name": extraneous(
-        split="step_wise_tool_extraneous",
-        prediction_horizon=1,
-        trajectory_prefix=[
-            {"role": "user", "content": [{"type": "file", "name": "get_tides", "text": "…"}]}
-        ],
-        ground_truth_steps=[step("book_berth", ARGUMENTS)],
-    ),
-    "a reference in prose": extraneous(tool_chain=[], plan="Book it; get_tides is of no use."),
 }
 
 
 # No solution --------------------------------------------------------------------------------------
 
 
-def unsolvable(kind: str, **fields: Any) -> Row:
-    return {
-        "id": "u",
+def unsolvable(kind: str, **changes: Any) -> list[Row]:
+    """A case that can't be solved, after its twin."""
+    fields: Row = {
+        "id": "u1",
         "split": "holistic_unsolvable",
-        "query": "Book a berth for the ship in the picture, for 3 people.",
-        "tools": [BOOK, TIDES],
         "unsolvable_type": kind,
-        "plan": "It can't be done.",
-        "tool_chain": [],
-        **fields,
+        "plan": "The task can't be done: something is missing.",
+        "tool_chain": None,
+        "construction": {"twin": "p1"},
+        **changes,
     }
+    return [*plan(), *plan(**fields)]
 
 
-def bounds(*listed: tuple[str, str, float, str]) -> list[Row]:
-    names = ("subject", "kind", "value", "text")
-    return [dict(zip(names, each, strict=True)) for each in listed]
+def removed(*names: str, **changes: Any) -> list[Row]:
+    fields = {
+        "tools": TOOLS[1:],
+        "construction": {"twin": "p1", "removed_tools": list(names or ("get_forecast",))},
+    }
+    return unsolvable("tool_removal", **fields | changes)
 
 
-def limited(*listed: tuple[str, str, float, str], query: str) -> Row:
-    construction = {"bounds": bounds(*listed)}
-    return unsolvable("contradictory_constraints", query=query, construction=construction)
+def value(text: str, **changes: Any) -> list[Row]:
+    claim = {"twin": "p1", "removed_value": text}
+    return unsolvable("information_missing", construction=claim, **changes)
 
 
-UNSOLVABLE: Mapping[str, Row] = {
-    "another picture is still there": unsolvable("visual_missing", files=["images/plant.png"]),
-    "what can be done is in the reference": unsolvable(
-        "tool_removal", tool_chain=[{"name": "get_tides"}], plan="Give the tides; say the rest."
+def bound(subject: str, kind: str, limit: float, text: str) -> Row:
+    return {"subject": subject, "kind": kind, "value": limit, "text": text}
+
+
+def limits(*bounds: Row, query: str = "", **changes: Any) -> list[Row]:
+    asked = query or " ".join(each["text"] for each in bounds)
+    claim = {"twin": "p1", "bounds": list(bounds)}
+    return unsolvable("contradictory_constraints", query=asked, construction=claim, **changes)
+
+
+LEAST = bound("days", "at least", 5, "It has to be at least 5 days.")
+MOST = bound("days", "at most", 3, "It may be 3 days at most.")
+TWIN = removed()
+UNSOLVABLE: Mapping[str, list[Row]] = {
+    "no construction": unsolvable("tool_removal", construction=None),
+    "what a right reply says names a tool": removed(plan="get_forecast is not there."),
+    "tools are left for a part": removed(tool_chain=CHAIN[:1]),
+    "no names, and a way that stops": unsolvable("tool_removal", tool_chain=CHAIN[:1]),
+    "no names, and the user is told": unsolvable(
+        "tool_removal", tool_chain=[{"name": "ask_user", "parameter_description": {}}]
     ),
-    "the solution that the twin has": unsolvable(
-        "tool_removal",
-        tools=[TIDES],
-        tool_chain=[{"name": "book_berth"}],
-        construction={"removed_tools": ["book_berth"]},
+    "the solution from before": removed(tool_chain=CHAIN),
+    "a common word": removed("find", query="Find the weather in Vik."),
+    "the name is that of a family": removed(
+        "weather", tools=[{"tool_name": "weather", "name": "find_town", "description": "Finds."}]
     ),
-    "a short value in another sense": unsolvable(
-        "information_missing", construction={"removed_value": "3"}
+    "the names of all tools are listed": removed(tool_names=[each["name"] for each in TOOLS]),
+    "other files stay": unsolvable(
+        "visual_missing", files=["data/towns.csv", {"type": "text", "path": "notes.txt"}]
     ),
-    "a value that a tool lists": unsolvable(
-        "information_missing",
-        query="Book a berth.",
-        tools=[tool("book_berth", "Books a berth: Alma, Birk or Cora.")],
-        construction={"removed_value": "Alma"},
+    "another picture stays": unsolvable(
+        "visual_missing", files=["images/plant.png"], query="Compare the first picture with it."
     ),
-    "limits of whole persons": limited(
-        ("people", "at least", 3.2, "At least 3.2 people"),
-        ("people", "at most", 3.8, "at most 3.8"),
-        query="At least 3.2 people, at most 3.8.",
+    "a short value": value("3"),
+    "a letter": value("a"),
+    "a word": value("no", query="There is no weather in Vik."),
+    "a value of an enum": value(
+        "metric",
+        tools=[*TOOLS, tool("set_unit", {"unit": {"enum": ["metric", "us"]}}, ["unit"])],
     ),
-    "limits that meet": limited(
-        ("people", "at least", 3, "at least 3"),
-        ("people", "at most", 3, "at most 3"),
-        query="Take at least 3 and at most 3 of us.",
+    "an example in a description": value(
+        "T-7715", tools=[*TOOLS, {"name": "pay", "description": "Pays, such as from T-7715."}]
     ),
-    "limits of two things": limited(
-        ("price", "at most", 10, "no more than 10 in all"),
-        ("tickets at 9 each", "at least", 3, "three tickets at 9"),
-        query="I need three tickets at 9, and no more than 10 in all.",
+    "a date of something else": value(
+        "2026-08-14", query="I arrive on 2026-08-14. When is the festival in Vik?"
     ),
-    "limits in other letters": limited(
-        ("people", "at least", 5, "At least  five of us"),
-        ("people", "at most", 4, "at most four!"),
-        query="at least five of us, at most four",
+    "a name in a path": value("Vik", files=["images/Vik.png"], query="What about the town?"),
+    "no value": unsolvable("information_missing"),
+    "limits that exclude each other": limits(LEAST, MOST),
+    "no limits": unsolvable("contradictory_constraints"),
+    "one limit, and a rule": limits(MOST, system_prompt="Forecasts are of 7 days or more."),
+    "equal limits, meant as open ones": limits(
+        bound("days", "at least", 3, "More than 3 days."),
+        bound("days", "at most", 3, "Less than 3 days."),
     ),
+    "limits on two subjects": limits(
+        bound("rooms", "at least", 4, "At least 4 rooms."),
+        bound("price", "at most", 10, "At most 10 euros, and a room costs 40."),
+    ),
+    "limits in two units": limits(
+        bound("duration", "at least", 2, "At least 2 hours."),
+        bound("duration", "at most", 90, "At most 90 minutes."),
+    ),
+    "a subject in other words": limits(
+        bound("Days", "at least", 5, "At least 5 days."),
+        bound("number of days", "at most", 3, "At most 3 days."),
+    ),
+    "limits in other words": limits(
+        LEAST, MOST, query="Five days or more, and no more than three."
+    ),
+    "a limit in the system prompt": limits(
+        LEAST, MOST, query=LEAST["text"], system_prompt=MOST["text"]
+    ),
+    "other marks and spaces": limits(
+        LEAST, MOST, query=f"«{LEAST['text']}»\n {MOST['text'][:-1]}!"
+    ),
+    "the twin in another file": TWIN[1:],
+    "the twin after it": TWIN[::-1],
+    "the twin with its tools in another order": [TWIN[0] | {"tools": TOOLS[::-1]}, TWIN[1]],
+    "the twin with other spaces": [
+        TWIN[0] | {"query": "What  will the weather be\nin Vik for 3 days?"},
+        TWIN[1],
+    ],
+    "the twin by the id of its case": [TWIN[0] | {"id": "p1-row", "case_id": "p1"}, TWIN[1]],
+    "the twin as a case of steps": [
+        broken(id="p1", split="step_wise_planning", broken_tool_name=None, replacement_tool=None)[
+            0
+        ],
+        TWIN[1],
+    ],
+    "no twin": removed(construction={"removed_tools": ["get_forecast"]})[1:],
 }
 
 
-# Tool banks ---------------------------------------------------------------------------------------
+# Costs --------------------------------------------------------------------------------------------
+
+COSTS = {"get_forecast": 2, "sky_outlook": 5, "find_town": 2, "ask_user": 1, "town_weather": 3}
 
 
-def bank(*costs: Any, chain: tuple[str, ...] = ("find", "book", "pay"), **construction: Any) -> Row:
-    """Five tools: three in a row, a composite of two of them, and a trap."""
-    names = ("find", "book", "pay", "book_and_pay", "book_in_style")
+def bank(costs: Mapping[str, Any] = COSTS, **changes: Any) -> list[Row]:
+    """Costs, a tool for both calls of the chain of three, and a trap."""
+    definitions = {each["name"]: each for each in TOOLS}
     tools = [
-        {"name": name, "description": f"Does {name}.", **({} if cost is None else {"cost": cost})}
-        for name, cost in zip(names, costs, strict=True)
+        definitions.get(name, {"name": name, "description": "The weather of a town by name."})
+        | ({} if cost is None else {"cost": cost})
+        for name, cost in costs.items()
     ]
-    claims = {
-        "composites": [{"name": "book_and_pay", "replaces": [1, 2]}],
-        "traps": ["book_in_style"],
-        **construction,
-    }
-    return {
-        "id": "c",
-        "planning_regime": "Holistic",
-        "query": "Book it.",
+    fields: Row = {
+        "split": None,
         "tools": tools,
-        "plan": "Find, book, pay.",
-        "tool_chain": [{"name": name} for name in chain],
-        "construction": claims,
+        "tool_chain": [*CHAIN, {"name": "ask_user", "parameter_description": {}}],
+        "construction": {
+            "composites": [{"name": "town_weather", "replaces": [0, 1]}],
+            "traps": ["sky_outlook"],
+        },
     }
+    return plan(**fields | changes)
 
 
-BANKS: Mapping[str, Row] = {
-    "whole costs": bank(2, 3, 3, 4, 9),
-    "fractions": bank(0.1, 0.1, 0.2, 0.3, 0.9),
-    "all for nothing": bank(0, 0, 0, 0, 0),
-    "a tie": bank(2, 3, 3, 6, 6),
-    "one cost is not stated": bank(2, 3, 3, 4, None),
-    "no costs": bank(None, None, None, None, None),
-    "a composite that is no bargain": bank(2, 3, 3, 9, 9),
-    "a reference in prose": bank(2, 3, 3, 4, 9, chain=()),
-    "a reference with the composite": bank(2, 3, 3, 4, 9, chain=("find", "book_and_pay")),
-    "one composite for all": bank(
-        2, 3, 3, 4, 9, composites=[{"name": "book_and_pay", "replaces": [0, 1, 2]}]
+def composites(*replaces: list[int], traps: Iterable[str] = (), **changes: Any) -> list[Row]:
+    made = [{"name": "town_weather", "replaces": each} for each in replaces]
+    return bank(construction={"composites": made, "traps": list(traps)}, **changes)
+
+
+BANKS: Mapping[str, list[Row]] = {
+    "plain": bank(),
+    "a tie": bank(COSTS | {"town_weather": 4}),
+    "a tie of floats": bank(
+        COSTS | {"find_town": 0.1, "get_forecast": 0.7, "town_weather": 0.8},
     ),
-    "a trap beside an equal": bank(2, 3, 3, 7, 3, traps=["book_in_style"]),
-    "a trap that the reference falls into": bank(
-        2, 3, 3, 4, 9, chain=("find", "book_in_style", "pay"), composites=[]
+    "nothing costs anything": bank(dict.fromkeys(COSTS, 0)),
+    "a tool without a cost": bank(COSTS | {"ask_user": None}),
+    "a called tool without a cost": bank(COSTS | {"find_town": None}),
+    "a cost in another split": bank(
+        COSTS | {"ask_user": None}, split="holistic_planning", construction=None
     ),
-    "no claims": bank(2, 3, 3, 4, 9, composites=[], traps=[]),
+    "no construction": bank(construction=None),
+    "no costs": bank(dict.fromkeys(COSTS)),
+    "floats": bank({name: cost / 3 for name, cost in COSTS.items()}),
+    "large costs": bank({name: cost * 1e11 for name, cost in COSTS.items()}),
+    "a dear composite as a trap": composites(
+        [0, 1], traps=["town_weather"], costs=COSTS | {"town_weather": 9}
+    ),
+    "a tool for calls apart": composites([0, 2]),
+    "a tool for one call": composites([0]),
+    "a tool for the whole task": composites([0, 1, 2]),
+    "several goals at once": composites(
+        [0, 1, 2, 3], tool_chain=[*CHAIN, *CHAIN, {"name": "ask_user"}]
+    ),
+    "nothing stated": composites([]),
+    "a call twice": composites([0, 1], tool_chain=[CHAIN[0], CHAIN[0], CHAIN[1]]),
+    "the reference takes the composite": composites(
+        [0, 1], tool_chain=[{"name": "town_weather"}, {"name": "ask_user"}]
+    ),
+    "a text as the reference": bank(tool_chain=None),
+    "the reference is not the cheapest": bank(
+        tool_chain=[CHAIN[0], {"name": "sky_outlook"}, {"name": "ask_user"}]
+    ),
+    "traps alone": bank(
+        construction={"traps": ["sky_outlook"]}, tool_chain=[{"name": "sky_outlook"}]
+    ),
+    "another style of the names": bank(
+        construction={
+            "composites": [{"name": "townWeather", "replaces": [0, 1]}],
+            "traps": ["functions.sky_outlook"],
+        }
+    ),
 }
-CORRECT = {**BROKEN, **DISTRACTORS, **UNSOLVABLE, **BANKS}
+CORRECT: Mapping[str, list[Row]] = {
+    f"{kind}: {name}": rows
+    for kind, cases in (
+        ("broken", BROKEN),
+        ("distractors", DISTRACTORS),
+        ("unsolvable", UNSOLVABLE),
+        ("bank", BANKS),
+    )
+    for name, rows in cases.items()
+}
 
 
 @pytest.mark.parametrize("name", CORRECT)
-def test_nothing_is_proven_of_a_correct_case(name: str) -> None:
+def test_no_fault_of_a_correct_case_is_proven(name: str) -> None:
     assert proven(CORRECT[name]) == []
 
 
-@given(
-    row=st.sampled_from([*CORRECT.values()]),
-    before=st.sampled_from(DIALECTS),
-    as_text=st.booleans(),
-    order=st.randoms(use_true_random=False),
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"broken: prefix: a result of {role}" for role in ("tool", "user", "environment")),
+        *(f"broken: prefix: {name}" for name in PREFIXES if name.startswith("parallel")),
+        "broken: prefix: function parts",
+        "broken: prefix: the agent's remark",
+        "broken: prefix: the user's remark",
+        "broken: prefix: no result",
+        "broken: a constant beside",
+        "broken: other types of values",
+        "broken: the replacement after a look-up",
+        "distractors: a speaker of this name",
+        "unsolvable: a word",
+        "unsolvable: other marks and spaces",
+        "unsolvable: the twin with its tools in another order",
+        "unsolvable: the twin with other spaces",
+        "unsolvable: the twin as a case of steps",
+        "bank: plain",
+        "bank: a cost in another split",
+        "bank: the reference takes the composite",
+    ],
 )
-def test_nothing_is_proven_in_whatever_company(
-    row: Row, before: Dialect, as_text: bool, order: Any
+def test_nor_is_a_fault_suspected_where_code_can_read_the_dialect(name: str) -> None:
+    assert [(f.check, f.message) for f in found(CORRECT[name])] == []
+
+
+# Dialects put together ----------------------------------------------------------------------------
+
+
+def of_tools(change: Callable[[list[Any]], list[Any]]) -> Callable[[Row], Row]:
+    return lambda row: row | {"tools": change(row["tools"])} if row.get("tools") else row
+
+
+def of_prefix(change: Callable[[list[Message]], list[Message]]) -> Callable[[Row], Row]:
+    def changed(row: Row) -> Row:
+        prefix = row.get("trajectory_prefix")
+        return row | {"trajectory_prefix": change(prefix)} if prefix else row
+
+    return changed
+
+
+def as_texts(row: Row) -> Row:
+    """The row with its parts as JSON in strings, as the published files have them."""
+    names = ("tools", "tool_chain", "trajectory_prefix", "ground_truth_steps", "replacement_tool")
+    return {
+        f"{key}_json" if key in names else key: json.dumps(part) if key in names else part
+        for key, part in row.items()
+    }
+
+
+def as_function(definition: Any) -> Any:
+    is_one = "function" in definition
+    return definition if is_one else {"type": "function", "function": definition}
+
+
+REWRITES: tuple[Callable[[Row], Row], ...] = (
+    of_tools(lambda tools: tools[::-1]),
+    of_tools(lambda tools: [as_function(each) for each in tools]),
+    of_tools(lambda tools: [*tools, {"name": "ring_bell", "description": "Rings.", "cost": 4}]),
+    of_prefix(lambda prefix: [{"role": "user", "content": "Go on."}, *prefix]),
+    of_prefix(lambda prefix: [says(LOOKUP), result("Vik"), *prefix]),
+    of_prefix(lambda prefix: [TALK, *prefix]),
+    of_prefix(lambda prefix: [*prefix, {"role": "assistant", "content": "Let me think."}]),
+    of_prefix(lambda prefix: [*prefix, {"role": "user", "content": "It fails. Try again."}]),
+    of_prefix(lambda prefix: [{"name": "planner", **message} for message in prefix]),
+    of_prefix(
+        lambda prefix: [
+            {**message, "role": "environment"} if message.get("role") == "tool" else message
+            for message in prefix
+        ]
+    ),
+    lambda row: row | {"query": f"  {row['query']}\n"},
+    lambda row: row | {"model": None, "stage": "early"},
+)
+
+
+@settings(max_examples=150)
+@given(
+    name=st.sampled_from(sorted(CORRECT)),
+    prefix=st.sampled_from(sorted(PREFIXES)),
+    rewrites=st.lists(st.sampled_from(REWRITES), max_size=4, unique=True),
+    is_text=st.booleans(),
+)
+def test_nor_is_one_proven_of_dialects_put_together(
+    name: str, prefix: str, rewrites: list[Callable[[Row], Row]], *, is_text: bool
 ) -> None:
-    """Earlier messages in another dialect, tools in another order, fields as JSON text."""
-    row = dict(row)
-    if "trajectory_prefix" in row:
-        row["trajectory_prefix"] = [*before("get_tides", {}, "12:40"), *row["trajectory_prefix"]]
-    if isinstance(row.get("tools"), list):
-        row["tools"] = order.sample(row["tools"], len(row["tools"]))
-    if as_text:
-        for name in ("tools", "trajectory_prefix", "tool_chain", "ground_truth_steps"):
-            if row.get(name):
-                row[f"{name}_json"] = json.dumps(row.pop(name))
-    assert proven(row) == []
+    rows = CORRECT[name]
+    if name.startswith("broken") and "no prefix" not in name:
+        rows = [row | {"trajectory_prefix": PREFIXES[prefix]} for row in rows]
+    for rewrite in rewrites:
+        rows = [rewrite(row) for row in rows]
+    assert proven(map(as_texts, rows) if is_text else rows) == []

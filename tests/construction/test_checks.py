@@ -386,21 +386,6 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         ),
     ),
     (
-        "distractor-called",
-        "extraneous",
-        last(
-            lambda r: (
-                r
-                | {
-                    "trajectory_prefix": [
-                        {"role": "assistant", "tool_calls": [{"name": distractor_of(r)}]},
-                        *results("{}"),
-                    ]
-                }
-            )
-        ),
-    ),
-    (
         "distractor-equals-tool",
         "extraneous",
         last(
@@ -430,7 +415,56 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         lambda rows: [rename(rows[0], distractor_of(rows[0]), "fold_napkin"), rows[1]],
     ),
     ("levels-differ", "extraneous", last(lambda r: r | {"query": f"{QUERY} Soon."})),
+    (
+        "distractor-called",
+        "extraneous",
+        last(
+            lambda r: (
+                r
+                | {
+                    "reference_remaining_steps_json": json.dumps(
+                        [{"role": "assistant", "tool_calls": [{"name": distractor_of(r)}]}]
+                    )
+                }
+            )
+        ),
+    ),
+    (
+        "distractor-called",
+        "extraneous",
+        last(
+            lambda r: (
+                r
+                | {
+                    "trajectory_prefix_json": json.dumps(
+                        [
+                            {"role": "assistant", "tool_calls": [{"name": distractor_of(r)}]},
+                            *results("Nothing."),
+                        ]
+                    )
+                }
+            )
+        ),
+    ),
     ("broken-not-called", "broken", last(lambda r: r | {"broken_tool_name": "get_tides"})),
+    (
+        "broken-not-last",
+        "broken",
+        last(
+            lambda r: part(
+                r,
+                "trajectory_prefix_json",
+                lambda m: [
+                    *m,
+                    {
+                        "role": "assistant",
+                        "tool_calls": [{"name": "get_tides", "arguments": {"harbour": "Vik"}}],
+                    },
+                    {"role": "tool", "name": "get_tides", "content": "Error: no answer."},
+                ],
+            )
+        ),
+    ),
     (
         "broken-without-error",
         "broken",
@@ -505,7 +539,7 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         ),
     ),
     (
-        "map-not-followed",
+        "map-broken",
         "broken",
         last(
             lambda r: part(
@@ -517,8 +551,22 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
-    ("map-broken", "broken", last(lambda r: claim(r, parameter_map={"sailing_id": "deck"}))),
-    ("map-broken", "broken", last(lambda r: claim(r, parameter_map={"deck": "sailing"}))),
+    (
+        "map-broken",
+        "broken",
+        last(
+            lambda r: part(
+                r,
+                "ground_truth_steps_json",
+                lambda s: call(s)["arguments"].pop(next(iter(call(s)["arguments"]))) and None,
+            )
+        ),
+    ),
+    (
+        "visual-present",
+        "visual",
+        last(lambda r: r | {"files": [{"type": "video", "path": "images/plant.png"}]}),
+    ),
     ("visual-present", "visual", last(lambda r: r | {"files": [PICTURE.model_dump()]})),
     ("visual-not-needed", "visual", lambda rows: [row | {"query": QUERY} for row in rows]),
     (
@@ -561,7 +609,7 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
-    ("bounds-not-stated", "contradiction", last(lambda r: r | {"query": f"{QUERY} Hurry."})),
+    ("bounds-agree", "contradiction", last(lambda r: r | {"query": f"{QUERY} Hurry."})),
     ("twin-missing", "removal", lambda rows: rows[1:]),
     ("twin-differs", "missing", last(lambda r: tools(r, lambda t: t.append({"name": "new_one"})))),
     ("cost-missing", "bank", last(lambda r: tools(r, lambda t: named(t, "get_tides").pop("cost")))),
@@ -576,6 +624,11 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         last(lambda r: claim(r, composites=[{"name": "ghost", "replaces": [0, 1]}])),
     ),
     ("composite-unknown", "bank", last(lambda r: claim(r, traps=["ghost"]))),
+    (
+        "composite-unknown",
+        "bank",
+        last(lambda r: claim(r, composites=[{"name": "book_and_pay", "replaces": [3, 4]}])),
+    ),
     (
         "composite-not-consecutive",
         "bank",
@@ -616,9 +669,8 @@ TOGETHER = {
     "condition-told": {"levels-differ"},
     "telling-name": {"levels-not-nested"},
     "value-present": {"twin-differs"},
-    "reference-missing-parameter": {"map-not-followed"},
-    "map-broken": {"map-not-followed"},
-    "distractor-called": {"levels-differ"},
+    "map-broken": {"reference-missing-parameter"},
+    "reference-missing-parameter": {"map-broken"},
     "distractors-placed": {"tools-in-order", "near-duplicate"},
     "tools-in-order": {"distractors-placed", "near-duplicate"},
     "reference-calls-broken": {"reference-not-replacement", "prefix-has-reference"},

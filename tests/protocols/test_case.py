@@ -114,7 +114,7 @@ def test_limits_and_values_that_were_taken_out_are_shown() -> None:
         )
     )
     assert blocks(missing.case)["removed_value"] == "L-4410"
-    assert "from before the case was made unsolvable" in missing.prediction
+    assert "what a right reply says, or the solution from before" in missing.prediction
 
 
 def test_a_case_without_reference_says_so() -> None:

@@ -330,10 +330,32 @@ def test_a_reply_cut_anywhere_is_read_without_an_error() -> None:
         assert {c.name for c in read.calls} <= {"find_trains", "reserve_seat"}
 
 
-def test_the_name_of_a_speaker_is_no_call() -> None:
-    said = {"role": "assistant", "name": "planner", "tool_calls": None, "thought": "Ask first."}
-    called = {"role": "assistant", "name": "find_trains", "thought": "", "arguments": {}}
-    read = read_response(json.dumps([said, called]), "steps", 2)
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": None},
+        {"tool_calls": None, "content": "All is booked."},
+        {"tool_calls": [], "content": "All is booked."},
+        {"content": "All is booked."},
+    ],
+)
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_the_name_of_who_speaks_is_no_call(message: dict[str, Any], *, is_listed: bool) -> None:
+    spoken = {"role": "assistant", "name": "planner", **message}
+    read = read_response(json.dumps([spoken] if is_listed else spoken), "steps", 1)
+    assert [call.name for call in read.calls] == []
+    assert not any("tool name" in problem.message for problem in read.problems)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "find_trains", "arguments": {"day": "today"}},
+        {"name": "find_trains", "parameters": "{}", "tool_calls": None},
+        {"tool_name": "find_trains", "content": "I look.", "tool_calls": None},
+        {"name": "planner", "action": "call", "tool": "find_trains", "content": "I look."},
+    ],
+)
+def test_a_call_beside_a_role_is_read_as_one(fields: dict[str, Any]) -> None:
+    read = read_response(json.dumps([{"role": "assistant", **fields}]), "steps", 1)
     assert [call.name for call in read.calls] == ["find_trains"]
-    bare = {"role": "assistant", "name": "find_trains", "thought": ""}
-    assert [c.name for c in read_response(json.dumps([bare]), "steps", 1).calls] == ["find_trains"]

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..records import Call, message_calls
+from ..records import Call, Item, Step, message_calls
 from ..records.loose_json import as_list, as_object
 from ..records.native import ARGUMENT_KEYS, native_entries
+from ..records.responses import read_steps
 
 Message = dict[str, Any]
 
@@ -81,6 +82,18 @@ def turns_of(message: Message) -> list[Turn]:
 def calls_in(message: Message) -> list[Call]:
     """The agent's calls in a message."""
     return [call for turn in turns_of(message) for call in turn.calls]
+
+
+def steps_of(item: Item) -> tuple[tuple[Step, ...], list[int]]:
+    """The steps of the reference, and of each the place of its message; results are left out."""
+    ref = item.reference
+    if ref is None:
+        return (), []
+    if item.form == "plan":
+        return ref.steps, []
+    turns = [(at, turn) for at, value in enumerate(ref.value) for turn in turns_of(value)]
+    steps = read_steps([turn.entry for _, turn in turns], strict=False)[0]
+    return steps, [at for at, _ in turns]
 
 
 def holds_result(message: Mapping[str, Any]) -> bool:

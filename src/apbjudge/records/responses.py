@@ -201,12 +201,17 @@ def _is_alternative(spec: Mapping[str, Any]) -> bool:
     return "tool" in spec or "action" in spec or "tool_name" in spec
 
 
+def _has_speaker(spec: Mapping[str, Any]) -> bool:
+    """Whether a name is that of who speaks: a message with a role, and without arguments."""
+    is_message = "role" in spec and ("tool_calls" in spec or "content" in spec)
+    return is_message and not any(key in spec for key in ARGUMENT_KEYS)
+
+
 def _step_calls(spec: dict[str, Any], where: str, problems: list[FormProblem]) -> tuple[Call, ...]:
     if spec.get("tool_calls") is None:
-        # beside a role and no calls a name is the speaker's, unless there are arguments
-        is_speaker = {"role", "tool_calls"} <= spec.keys() and spec.keys().isdisjoint(ARGUMENT_KEYS)
-        named = _first(spec, NAME_KEYS[1:] if is_speaker else NAME_KEYS)
-        is_call_itself = named.strip().lower() not in _NO_TOOL
+        if _has_speaker(spec):
+            spec = {key: value for key, value in spec.items() if key != "name"}
+        is_call_itself = _first(spec, NAME_KEYS).strip().lower() not in _NO_TOOL
         return (_call(spec, where, problems),) if is_call_itself else ()
     listed = as_list(spec["tool_calls"])
     if listed is None:

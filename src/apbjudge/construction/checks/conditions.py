@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import RowError, shorten
-from ...records import Call, Item, Row, Tool, message_calls
-from ...records.loose_json import as_list, as_object
+from ...records import Call, Item, Row, Tool
+from ...records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness, name_words, properties
-from ..overlap import strings, words
-from ..turns import calls_in, is_agents
+from ..overlap import strings
+from ..queries import is_english
+from ..turns import Message, calls_in, holds_result, is_agents, steps_of
+from .form import BRINGS_MORE
 
 _FAILURE = re.compile(
     r"error|fail|unavailable|timed? ?out|timeout|not (?:work|respond|answer|reach)|refused|"
@@ -25,6 +26,14 @@ _VISUAL = re.compile(
     r"look|visible|attach|enclos|visual|footage|clip|poster|logo|painting|sign|plot|graph",
     re.IGNORECASE,
 )
+_FLAG = re.compile(r"'is_?error': True|'(?:success|ok)': False", re.IGNORECASE)
+"""Marks of a failed call, in the text of a message as Python writes it."""
+_PICTURE = re.compile(
+    r"image|video|photo|picture|screen|frame|gif|"
+    r"\.(?:avif|bmp|gif|jpe?g|mkv|mov|mp4|png|tiff?|web[mp])$",
+    re.IGNORECASE,
+)
+_LEAST_LETTERS = 4
 _COMMON = frozenset("get set the of a by for to in on and with api tool".split())
 
 
@@ -37,12 +46,13 @@ def distractors(case: CheckedCase) -> Iterator[CaseFinding]:
     if not names:
         return
     field = "extraneous_tool_names"
-    if item.tools is not None:
-        for name in sorted(names - item.tools.names):
-            yield case.finding("distractor-not-offered", field, f"{shorten(name)} is no tool")
-    called = item.reference.names if item.reference else frozenset[str]()
+    for name in sorted(names):
+        if not may_be_offered(item, name):
+            message = f"{shorten(name)} is no tool of the case"
+            yield case.finding("distractor-not-offered", field, message)
+    called = {call.name for call in _reference_calls(item)}
     before = {call.name for message in item.trajectory for call in calls_in(message)}
-    later = _remaining(case)
+    later = {call.name for message in _remaining(case) for call in calls_in(message)}
     for check, where, used in (
         ("distractor-used", "the reference calls", called),
         ("distractor-called", "earlier messages call", before),
@@ -55,21 +65,45 @@ def distractors(case: CheckedCase) -> Iterator[CaseFinding]:
     for name in sorted(names & tools.keys()):
         for other in needed:
             if is_same(tools[name], other):
-                message = f"{shorten(name)} is {shorten(other.name)} under another name"
+                message = f"{shorten(name)} and {shorten(other.name)} differ in their names alone"
                 yield case.finding("distractor-equals-tool", field, message)
             elif likeness(tools[name], other) >= LIKE:
                 message = f"{shorten(name)} is much like {shorten(other.name)}"
                 yield case.finding("distractor-like-tool", field, message)
 
 
-def _remaining(case: CheckedCase) -> set[str]:
-    """Names of tools called after the reference."""
+def _reference_calls(item: Item) -> list[Call]:
+    return [call for step in steps_of(item)[0] for call in step.calls]
+
+
+def _remaining(case: CheckedCase) -> list[Message]:
+    """The steps after the reference."""
     try:
         value = Row(case.row, case.item.line).structured("reference_remaining_steps")
     except RowError:
-        return set()
-    steps = [spec for each in as_list(value) or () if (spec := as_object(each)) is not None]
-    return {call.name for step in steps for call in message_calls(step)}
+        return []
+    return [spec for each in as_list(value) or () if (spec := as_object(each)) is not None]
+
+
+def may_be_offered(item: Item, name: str) -> bool:
+    """Whether a tool is offered, under this name or another spelling of it, or in a text."""
+    if item.tools is None or not item.tools.names:
+        return True
+    ours = _spellings(name)
+    if any(not ours.isdisjoint(_spellings(other)) for other in item.tools.names):
+        return True
+    shown = _squashed(f"{item.query}\n{item.system_prompt}")
+    return any(spelling in shown for spelling in ours)
+
+
+def _squashed(text: str) -> str:
+    """A text without letter case, spaces and marks."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def _spellings(name: str) -> set[str]:
+    """A name without case and marks, with what it stands within and without: ``files.open``."""
+    return {_squashed(name), _squashed(re.split(r"[.:/]|__", name)[-1])} - {""} or {name}
 
 
 # Broken tools -------------------------------------------------------------------------------------
@@ -77,50 +111,78 @@ def _remaining(case: CheckedCase) -> set[str]:
 
 def broken(case: CheckedCase) -> Iterator[CaseFinding]:
     """The broken tool failed last, and its replacement can take over."""
-    item, condition = case.item, case.item.condition
-    name = condition.broken_tool
+    item, name = case.item, case.item.condition.broken_tool
     if name is None:
         return
-    field = "broken_tool_name"
-    last = _last_turn(item)
-    names = [call.name for call in last]
-    if last and name not in names:
-        message = f"the messages end with {shorten(', '.join(names))}, not with {shorten(name)}"
-        yield case.finding("broken-not-called", field, message)
-    if item.trajectory and not is_agents(item.trajectory[-1]):
-        answer = " ".join(strings(item.trajectory[-1].get("content")))
-        if not _FAILURE.search(answer):
-            message = f"the last message is {shorten(answer)}"
-            yield case.finding("broken-without-error", "trajectory_prefix", message)
-    calls = item.reference.calls if item.reference else ()
+    called = [calls_in(message) for message in item.trajectory]
+    calling = [at for at, calls in enumerate(called) if calls]
+    yield from _failure(case, name, called, calling)
+    calls = _reference_calls(item)
     if any(call.name == name for call in calls):
-        message = f"it calls {shorten(name)}, which has just failed"
+        message = f"the reference calls {shorten(name)}, the tool that failed"
         yield case.finding("reference-calls-broken", "ground_truth_steps", message)
-    if condition.replacement is not None:
-        yield from _replacement(case, condition.replacement, name, last, calls)
+    if item.condition.replacement is not None:
+        failed = [call for made in called for call in made if call.name == name]
+        yield from _replacement(case, item.condition.replacement, name, failed, calls)
 
 
-def _last_turn(item: Item) -> tuple[Call, ...]:
-    """The agent's calls in its last message with any, and in those directly before it."""
-    calls: list[Call] = []
-    for message in reversed(item.trajectory):
-        if made := calls_in(message):
-            calls += made
-        elif calls:
-            break
-    return tuple(calls)
+def _failure(
+    case: CheckedCase, name: str, called: Sequence[Sequence[Call]], calling: Sequence[int]
+) -> Iterator[CaseFinding]:
+    """What is wrong with the end of the messages."""
+    messages = case.item.trajectory
+    if calling:
+        first = len(calling) - 1
+        while first and all(map(is_agents, messages[calling[first - 1] + 1 : calling[first]])):
+            first -= 1  # calls in a row, which are answered together
+        names = [call.name for at in calling[first:] for call in called[at]]
+        if all(_spellings(name).isdisjoint(_spellings(other)) for other in names):
+            is_proven = _is_nowhere(case.item, name, {c.name for made in called for c in made})
+            check = "broken-not-called" if is_proven else "broken-not-last"
+            message = f"the last call is of {shorten(', '.join(names))}, not of {shorten(name)}"
+            if is_proven:
+                message = f"no message calls or names {shorten(name)}; {message}"
+            yield case.finding(check, "broken_tool_name", message)
+    last = calling[-1] if calling else len(messages) - 1
+    ends = messages[last + 1 :] if calling else [m for m in messages[-1:] if not is_agents(m)]
+    answers = [*(m for m in messages[last : last + 1] if holds_result(m)), *ends]
+    said = " ".join(strings([{**message, "role": ""} for message in answers])).strip()
+    if answers and not _FAILURE.search(said) and not _FLAG.search(str(answers)):
+        message = f"nothing at the end of the messages speaks of a failure: {shorten(said)}"
+        yield case.finding("broken-without-error", "trajectory_prefix", message)
+
+
+def _is_nowhere(item: Item, name: str, called: set[str]) -> bool:
+    """Whether the messages can't be read as if they held a failed call of an offered tool.
+
+    Calls may be wrapped, told in prose or be of a tool under its old name. So the messages have to
+    call offered tools alone and to have the name nowhere, and what is said beside results has to be
+    in plain English that speaks of no failure.
+    """
+    tool = item.tools.by_name.get(name) if item.tools else None
+    if item.tools is None or tool is None or not called <= item.tools.by_name.keys():
+        return False
+    others = [m for m in item.trajectory if m.get("role") not in ("tool", "function")]
+    told = [f"{item.query}\n{item.system_prompt}", *strings([m.get("content") for m in others])]
+    for text in told:
+        is_plain = text.isascii() and is_english(text)
+        if text.strip() and (not is_plain or _FAILURE.search(text)):
+            return False
+    names = {spelling for each in (name, *tool.other_names) for spelling in _spellings(each)}
+    shown = _squashed(f"{told[0]}\n{item.trajectory}")
+    return not any(each in shown for each in names)
 
 
 def _replacement(
     case: CheckedCase,
     replacement: Tool,
     broken_name: str,
-    failed: tuple[Call, ...],
-    calls: tuple[Call, ...],
+    failed: Sequence[Call],
+    calls: Sequence[Call],
 ) -> Iterator[CaseFinding]:
     item, field = case.item, "replacement_tool"
     name = replacement.name
-    if item.tools is not None and name not in item.tools.names:
+    if not may_be_offered(item, name):
         message = f"{shorten(name)} is not among the tools"
         yield case.finding("replacement-not-offered", field, message)
     shared = set(name_words(name)) & set(name_words(broken_name)) - _COMMON
@@ -129,36 +191,58 @@ def _replacement(
         yield case.finding("replacement-alike", field, message)
     tools: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
     ours, theirs = tools.get(broken_name), tools.get(name, replacement)
-    if ours is not None and theirs.parameter_kind == "json_schema" and not _maps(ours, theirs):
-        message = f"no map of {shorten(broken_name)}'s parameters keeps their types"
+    if ours is not None and _is_closed(ours) and _is_closed(theirs) and not _maps(ours, theirs):
+        message = (
+            f"required parameters of {shorten(broken_name)} and {shorten(name)} can't be paired "
+            "by their types"
+        )
         yield case.finding("replacement-parameters", field, message)
     if calls and all(call.name != name for call in calls):
-        message = f"the reference calls {shorten(calls[0].name)}"
+        message = f"the reference calls {shorten(calls[0].name)}, not {shorten(name)}"
         yield case.finding("reference-not-replacement", "ground_truth_steps", message)
-    if item.construction is None or not (mapping := item.construction.parameter_map):
-        return
-    field = "construction.parameter_map"
-    for tool, parameters in ((ours, mapping), (theirs, mapping.values())):
-        if tool is None or not (known := properties(tool)):
-            continue
-        for parameter in sorted({*parameters} - known.keys()):
-            message = f"{shorten(tool.name)} has no parameter {shorten(parameter)}"
-            yield case.finding("map-broken", field, message)
-    made = [call for call in calls if call.name == name]
-    before = [call for call in failed if call.name == broken_name]
-    if made and before and not any(_follows(*each, mapping) for each in product(before, made)):
-        message = f"the call of {shorten(name)} has other arguments than the map gives"
-        yield case.finding("map-not-followed", field, message)
+    mapping = item.construction.parameter_map if item.construction else {}
+    pairs = [(old, new) for old in failed for new in calls if new.name == name]
+    if mapping and pairs and not any(old.is_unread or new.is_unread for old, new in pairs):
+        differing = min((_unmapped(old, new, mapping) for old, new in pairs), key=len)
+        if differing:
+            message = (
+                f"the reference's {shorten(name)} differs from the failed call: {differing[0]}"
+            )
+            yield case.finding("map-broken", "construction.parameter_map", message)
 
 
-def _follows(failed: Call, made: Call, mapping: Mapping[str, str]) -> bool:
-    """Whether a call passes what another one passed, as text, to the parameters of a map."""
-    given, passed = failed.arguments or {}, made.arguments or {}
-    return all(
-        str(passed.get(other)) == str(given[name])
-        for name, other in mapping.items()
-        if name in given
-    )
+def _unmapped(old: Call, new: Call, mapping: Mapping[str, str]) -> list[str]:
+    """Arguments that a call does not take over through the map; it may have others beside."""
+    made, texts = new.arguments or {}, list[str]()
+    for key, value in (old.arguments or {}).items():
+        own = mapping.get(key, key)
+        if own not in made and key in mapping:
+            texts.append(f"{shorten(own)} is missing")
+        elif own in made and _loose(made[own]) != _loose(value):
+            texts.append(f"{shorten(own)} is {shorten(str(made[own]))}, not {shorten(str(value))}")
+    return texts
+
+
+def _loose(value: object) -> object:
+    """A value apart from its type: ``"4"`` and 4, ``["a"]`` and ``"A"`` are one."""
+    if isinstance(value, str):
+        inner, is_json = lenient(value)
+        if not is_json or isinstance(inner, str):
+            return " ".join(value.split()).casefold()
+        value = inner
+    if isinstance(value, bool | None):
+        return str(value).casefold()
+    if (listed := as_list(value)) is not None:
+        parts = [_loose(part) for part in listed]
+        return parts[0] if len(parts) == 1 else parts
+    if (spec := as_object(value)) is not None:
+        return {key: _loose(part) for key, part in spec.items()}
+    return value
+
+
+def _is_closed(tool: Tool) -> bool:
+    """Whether all that a tool takes is described in ``properties``."""
+    return tool.parameter_kind == "json_schema" and BRINGS_MORE.isdisjoint(tool.parameters)
 
 
 def _maps(one: Tool, other: Tool) -> bool:
@@ -208,11 +292,13 @@ def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
     item = case.item
     kind = item.condition.unsolvable_type
     if kind == "visual_missing":
-        if item.files:
-            message = f"{shorten(item.files[0].path)} is there"
-            yield case.finding("visual-present", "files", message)
+        for file in item.files:
+            if _PICTURE.search(f"{file.type} {file.path}"):
+                yield case.finding("visual-present", "files", f"{shorten(file.path)} is shown")
         if not _VISUAL.search(item.query):
-            yield case.finding("visual-not-needed", "query", "it speaks of nothing to be seen")
+            yield case.finding(
+                "visual-not-needed", "query", "the query speaks of nothing to be seen"
+            )
     elif kind == "tool_removal":
         yield from _removed_tools(case)
     elif kind == "information_missing":
@@ -226,13 +312,14 @@ def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
     if item.tools is None:
         return
     removed = item.construction.removed_tools if item.construction else ()
+    offered = item.tools.by_name if item.tools.tools else item.tools.names
     for name in removed:
-        if name in item.tools.names:
-            message = f"{shorten(name)} is offered"
+        if name in offered:
+            message = f"{shorten(name)}, which was removed, is offered"
             yield case.finding("removed-tool-present", "tools", message)
-        own = set(name_words(name)) - _COMMON
+        words = set(name_words(name)) - _COMMON
         for tool in item.tools.tools:
-            if tool.name != name and own and own <= set(name_words(tool.name)):
+            if tool.name != name and words and words <= set(name_words(tool.name)):
                 message = f"{shorten(tool.name)} is much like {shorten(name)}, which was removed"
                 yield case.finding("removed-tool-like", "tools", message)
     called = item.reference.names if item.reference else frozenset[str]()
@@ -244,8 +331,8 @@ def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
 def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:
     item = case.item
     value = item.construction.removed_value if item.construction else None
-    if value is None:
-        return
+    if value is None or (value.isalpha() and len(value) < _LEAST_LETTERS):
+        return  # short words are in any text
     texts = {
         "query": [item.query],
         "system_prompt": [item.system_prompt],
@@ -255,7 +342,9 @@ def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:
     }
     for field, listed in texts.items():
         if any(states(text, value) for text in listed):
-            yield case.finding("value-present", field, f"{shorten(value)} is stated")
+            yield case.finding(
+                "value-present", field, f"{shorten(value)}, which was removed, is stated"
+            )
 
 
 def states(text: str, value: str) -> bool:
@@ -269,22 +358,24 @@ def states(text: str, value: str) -> bool:
 def _bounds(case: CheckedCase) -> Iterator[CaseFinding]:
     item, field = case.item, "construction.bounds"
     bounds = item.construction.bounds if item.construction else ()
-    if not bounds:
-        return
-    query = f" {' '.join(words(item.query))} "
+    shown = [item.query, item.system_prompt, *strings(item.trajectory)]
+    asked = _squashed(" ".join(shown))
     for bound in bounds:
-        if f" {' '.join(words(bound.text))} " not in query:
-            message = f"{shorten(bound.text)} is not in the query"
-            yield case.finding("bounds-not-stated", field, message)
+        if _squashed(bound.text) not in asked:
+            message = f"{shorten(bound.text)} is in no text that is shown"
+            yield case.finding("bounds-agree", field, message)
     least: dict[str, float] = {}
     most: dict[str, float] = {}
     for bound in bounds:
+        subject = _squashed(bound.subject)
         if bound.kind == "at least":
-            least[bound.subject] = max(bound.value, least.get(bound.subject, bound.value))
+            least[subject] = max(bound.value, least.get(subject, bound.value))
         else:
-            most[bound.subject] = min(bound.value, most.get(bound.subject, bound.value))
-    if not any(low > most[subject] for subject, low in least.items() if subject in most):
-        yield case.finding("bounds-agree", field, "all limits can be kept at once")
+            most[subject] = min(bound.value, most.get(subject, bound.value))
+    if bounds and not any(low > most[of] for of, low in least.items() if of in most):
+        limits = ", ".join(f"{bound.subject} {bound.kind} {bound.value:g}" for bound in bounds)
+        message = f"by subject and value no two exclude each other: {shorten(limits)}"
+        yield case.finding("bounds-agree", field, message)
 
 
 CONDITION_CHECKS: tuple[CaseCheck, ...] = (distractors, broken, unsolvable)

@@ -15,14 +15,22 @@ import orjson
 from ...errors import RowError, shorten
 from ...protocols import PROTOCOLS
 from ...protocols.images import find_file
-from ...records import SPLITS, Call, Condition, Finding, Form, Item, Prediction, Step
+from ...records import SPLITS, Call, Condition, Finding, Form, Item, Prediction
 from ...records.loose_json import as_list, as_object
 from ...records.parameters import COERCIBLE
-from ...records.responses import read_steps
 from ...rubrics import Rubric, load_rubric
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import name_words
-from ..turns import Message, calls_in, holds_result, is_agents, is_known, is_parallel, turns_of
+from ..turns import (
+    Message,
+    calls_in,
+    holds_result,
+    is_agents,
+    is_known,
+    is_parallel,
+    steps_of,
+    turns_of,
+)
 
 # Tools --------------------------------------------------------------------------------------------
 
@@ -52,7 +60,7 @@ def schemas(case: CheckedCase) -> Iterator[CaseFinding]:
         if fault := _schema_fault(orjson.dumps(tool.parameters)):
             yield case.finding("bad-schema", field, fault)
         described = as_object(tool.parameters.get("properties")) or {}
-        if not _BRINGS_MORE.isdisjoint(tool.parameters):
+        if not BRINGS_MORE.isdisjoint(tool.parameters):
             continue
         for name in tool.required:
             if name not in described:
@@ -60,7 +68,7 @@ def schemas(case: CheckedCase) -> Iterator[CaseFinding]:
                 yield case.finding("undescribed-parameter", field, message)
 
 
-_BRINGS_MORE = frozenset("allOf anyOf oneOf $ref $dynamicRef patternProperties".split())
+BRINGS_MORE = frozenset("allOf anyOf oneOf $ref $dynamicRef patternProperties".split())
 """Keywords that may describe parameters beside ``properties``."""
 
 
@@ -191,7 +199,7 @@ def prefix(case: CheckedCase) -> Iterator[CaseFinding]:
         yield case.finding("prefix-gap", f"trajectory_prefix[{gaps[0]}]", message)
     if item.reference is None or item.form != "steps":
         return
-    first = next((call for step in _steps_of(item)[0] for call in step.calls), None)
+    first = next((call for step in steps_of(item)[0] for call in step.calls), None)
     if first and any((c.name, c.arguments) == (first.name, first.arguments) for c in called[last]):
         message = f"the last messages make the reference's call of {shorten(first.name)}"
         yield case.finding("prefix-has-reference", "trajectory_prefix", message)
@@ -220,7 +228,7 @@ def reference(case: CheckedCase) -> Iterator[CaseFinding]:
         if item.split is not None and (ref is None or item.form == "steps"):
             yield case.finding("no-reference", field, "the row has none")
         return
-    steps, places = _steps_of(item)
+    steps, places = steps_of(item)
     horizon = item.condition.horizon
     if horizon is not None and case.row.get("prediction_horizon") is not None:
         least, most = _lengths(ref.value)
@@ -242,18 +250,6 @@ def reference(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 _STEP = re.compile(r"^step\[(\d+)\]")
-
-
-def _steps_of(item: Item) -> tuple[tuple[Step, ...], list[int]]:
-    """The steps of the reference, and of each the place of its message; results are left out."""
-    ref = item.reference
-    if ref is None:
-        return (), []
-    if item.form == "plan":
-        return ref.steps, []
-    turns = [(at, turn) for at, value in enumerate(ref.value) for turn in turns_of(value)]
-    steps = read_steps([turn.entry for _, turn in turns], strict=False)[0]
-    return steps, [at for at, _ in turns]
 
 
 def _lengths(messages: Sequence[Message]) -> tuple[int, int]:

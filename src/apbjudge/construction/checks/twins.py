@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from posixpath import normpath
 from typing import NamedTuple
 
 from ...errors import shorten
 from ...records import Item
-from ...records.keys import short_key
+from ...records.keys import KeySet, short_key
 from ..findings import CHECKS, CaseFinding, CheckedCase
 from ..overlap import words
 
@@ -33,21 +34,23 @@ class _Claim(NamedTuple):
 
 
 class Twins:
-    """Sees every case; some hundred bytes for each that can't be solved, 40 for the others."""
+    """Sees every case; some hundred bytes for each plan, 16 for the others."""
 
     def __init__(self) -> None:
         self._solvable: dict[int, _Marks] = {}
+        self._others = KeySet()  # solvable in another form, or known by the id of their case
         self._claims: list[_Claim] = []
 
     def add(self, case: CheckedCase) -> None:
         """Takes a case."""
         item = case.item
-        if item.form != "plan":
-            return
         kind = item.condition.unsolvable_type
         if kind is None:
-            if not item.condition.extraneous:
+            if item.form == "plan" and not item.condition.extraneous:
                 self._solvable[short_key(item.item_id)] = _marks(item)
+            else:
+                self._others.add(short_key(item.item_id))
+            self._others.add(short_key(item.case_id))
             return
         if item.construction is None or item.construction.twin is None:
             return
@@ -66,8 +69,9 @@ class Twins:
         for claim in self._claims:
             twin = self._solvable.get(claim.twin)
             if twin is None:
-                message = f"{shorten(claim.twin_name)} is in none of the files"
-                yield _finding("twin-missing", claim, message)
+                if claim.twin not in self._others:
+                    message = f"no file has a case {shorten(claim.twin_name)} that can be solved"
+                    yield _finding("twin-missing", claim, message)
                 continue
             differing = [
                 name
@@ -76,7 +80,7 @@ class Twins:
             ]
             if differing:
                 parts = ", ".join(differing).replace("_", " ")
-                message = f"{parts} differ from those of {shorten(claim.twin_name)}"
+                message = f"not as in {shorten(claim.twin_name)}, which can be solved: {parts}"
                 yield _finding("twin-differs", claim, message)
 
 
@@ -85,7 +89,7 @@ def _marks(item: Item) -> _Marks:
     return _Marks(
         short_key("query", " ".join(words(item.query))),
         short_key("system", " ".join(words(item.system_prompt))),
-        short_key("files", *(file.path for file in item.files)),
+        short_key("files", *sorted(normpath(file.path) for file in item.files)),
         short_key("tools", *names),
     )
 
