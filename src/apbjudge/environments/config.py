@@ -8,22 +8,13 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from ..config import Option
+from ..errors import OptionError
 from ..prediction.config import PlannerSpec, TestedConfig, sampling
 
 
-class SimulateConfig(TestedConfig):
-    """Which models act in a world, how often and how long."""
+class EpisodesConfig(TestedConfig):
+    """Which models act, how often and how long."""
 
-    groups: ClassVar[Mapping[str, str]] = {
-        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache",
-    }
-
-    kind: str | None = Field(
-        default=None,
-        description="Kind of the world, shipped or of an installed package; default by content.",
-    )
     options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
         default=(), description="A setting of the world, such as block_plan=plan.json."
     )
@@ -52,3 +43,33 @@ class SimulateConfig(TestedConfig):
     def planners(self) -> tuple[PlannerSpec, ...]:
         """The models as they are asked; raises OptionError where trials would be equal."""
         return self.model if self.trials == 1 else sampling(self.model, "--trials")
+
+    @property
+    def named_options(self) -> dict[str, str]:
+        """The settings of the world by name.
+
+        Raises:
+            OptionError: If one has no name, or a name comes twice.
+        """
+        options: dict[str, str] = {}
+        for text in self.options:
+            name, sign, value = text.partition("=")
+            if not name or not sign or name in options:
+                raise OptionError(f"--with: expected NAME=VALUE, each name once, got {text!r}")
+            options[name] = value
+        return options
+
+
+class SimulateConfig(EpisodesConfig):
+    """Which models act in a world, how often and how long."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "overwrite cache",
+    }
+
+    kind: str | None = Field(
+        default=None,
+        description="Kind of the world, shipped or of an installed package; default by content.",
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from ..errors import AccessError, JudgeError, PendingError
 from ..llm.base import Completion
@@ -13,8 +15,10 @@ from ..records.trajectories import Outcome, Trajectory, trajectory_of, trajector
 from ..runs.loop import Job
 from ..runs.rows import BadRow
 from .base import Dialogue, World
-from .config import SimulateConfig
+from .config import EpisodesConfig
 from .runner import Episode, Row
+
+T = TypeVar("T")
 
 TRAJECTORIES = "trajectories.jsonl"
 TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
@@ -34,7 +38,7 @@ class EpisodeWorker:
 
     waits = True
 
-    def __init__(self, world: World, planners: Sequence[Planner], config: SimulateConfig) -> None:
+    def __init__(self, world: World, planners: Sequence[Planner], config: EpisodesConfig) -> None:
         self._world = world
         self._planners = planners
         self._config = config
@@ -42,7 +46,7 @@ class EpisodeWorker:
     def job(self, row: Episode) -> Job[Row]:
         """The job of an episode; raises RowError where there is no such task."""
         planner = self._planners[row.at]
-        dialogue = self._world.dialogue(row.task)
+        dialogue = self._dialogue(row)
         opening = [*dialogue.messages, *dialogue.tools]
         fields = {
             "id": row.id,
@@ -56,12 +60,20 @@ class EpisodeWorker:
         """The failure of a task that can't be played."""
         return unusable(row, detail)
 
+    def _dialogue(self, row: Episode) -> Dialogue:
+        return self._world.dialogue(row.task)
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        """What the world does: at once, or elsewhere where that takes its time."""
+        return work()
+
     async def _play(self, row: Episode, fields: Row, dialogue: Dialogue) -> Row:
         planner, account = self._planners[row.at], Account()
         stopped, turns = "", 0
         try:
             while not dialogue.ended and not stopped:
-                dialogue.answer(await self._reply(planner, row, dialogue, account))
+                reply = await self._reply(planner, row, dialogue, account)
+                await self._do(partial(dialogue.answer, reply))
                 turns += 1
                 stopped = self._stop(turns, account)
         except (AccessError, PendingError):
@@ -69,7 +81,7 @@ class EpisodeWorker:
         except JudgeError as error:
             usage = account.usage + Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
-        run = dialogue.trajectory()
+        run = await self._do(dialogue.trajectory)
         run = replace(
             run,
             trajectory_id=row.id,

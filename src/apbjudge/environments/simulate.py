@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,7 +98,7 @@ def simulation_session(
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     path = os.fspath(world) if isinstance(world, str | Path) else world.name
     if isinstance(world, str | Path):
-        world = open_world(Path(world), config.kind, _options(config.options))
+        world = open_world(Path(world), config.kind, config.named_options)
     place, specs = world, config.planners
     if unknown := sorted(set(config.tasks) - set(place.tasks)):
         raise OptionError(f"--tasks: expected tasks of the world, got {unknown[0]!r}")
@@ -124,21 +124,6 @@ def simulation_session(
         events=events,
         overwrite=config.overwrite,
     )
-
-
-def _options(texts: Sequence[str]) -> dict[str, str]:
-    """Settings of a world by name.
-
-    Raises:
-        OptionError: If one has no name, or a name comes twice.
-    """
-    options: dict[str, str] = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not name or not sign or name in options:
-            raise OptionError(f"--with: expected NAME=VALUE, each name once, got {text!r}")
-        options[name] = value
-    return options
 
 
 def simulate_in(session: Session, *, in_memory: bool = False) -> Simulation:

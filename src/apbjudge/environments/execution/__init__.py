@@ -1,0 +1,1 @@
+"""Tasks that are carried out for real: do better plans succeed?"""

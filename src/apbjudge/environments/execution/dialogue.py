@@ -1,0 +1,287 @@
+"""An episode by the step-wise prompt: each step is asked for anew, carried out, and shown.
+
+The tested model sees the case, the messages so far, and how to go on: the prompt of the protocol
+step-wise with one step. So every step that is executed is a prediction that can be graded too.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from typing import Any
+
+import orjson
+
+from ...errors import shorten
+from ...llm.base import Completion
+from ...prediction.prompts import PromptMaker
+from ...prediction.worker import response_of
+from ...protocols.prompts import compiled
+from ...records.loose_json import as_object
+from ...records.predictions import Call, Prediction
+from ...records.responses import read_response
+from ...records.tools import build_toolset
+from ...records.trajectories import (
+    LogPlace,
+    Observation,
+    Outcome,
+    ToolCall,
+    Trajectory,
+    TrajectoryStep,
+)
+from .host import Said, StoppedError, WorldError
+from .suites import Suite
+
+PROMPTS = "prompts@1"
+MOST_CALLS = 32
+"""Calls of one step that are carried out."""
+STOP_WORDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+"""What a simulated user ends a conversation with (τ²-bench, arXiv:2506.07982)."""
+AGENT_STOPPED, USER_STOPPED, BROKEN = "agent_stop", "user_stop", "environment_error"
+
+
+class StepDialogue:
+    """See ``environments.base.Dialogue``; calls block until they are carried out.
+
+    Args:
+        suite: Where the task is.
+        task: Its id.
+        maker: Makes the step-wise prompts.
+        plan: What the agent is given to follow; None for nothing.
+    """
+
+    def __init__(
+        self, suite: Suite, task: str, maker: PromptMaker, plan: str | None = None
+    ) -> None:
+        self._suite, self._task, self._maker, self._plan = suite, task, maker, plan
+        self._environment = suite.environment()
+        self._environment.reset(task)
+        self._user = suite.user(task)
+        case = suite.case(task)
+        note = _template("acting").render(user=self._user, plan=plan).strip()
+        self._case = case.model_copy(
+            update={
+                "form": "steps",
+                "condition": case.condition.model_copy(update={"horizon": 1}),
+                "system_prompt": f"{case.system_prompt}\n\n{note}".strip(),
+                "reference": None,
+            }
+        )
+        self._steps: list[TrajectoryStep] = []
+        self._ended = self._broken = ""
+        greeting = {"role": "user", "content": _texts()["greeting"]}
+        self._heard: list[dict[str, Any]] = [greeting]  # by the user, whose own words are replies
+        self.speaker = "agent"
+        if self._user == "model" and not case.query:
+            self.speaker = "user"
+        elif case.query:
+            self._steps.append(TrajectoryStep("user", text=case.query))
+            self._heard.append({"role": "assistant", "content": case.query})
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """What whoever speaks next is sent."""
+        if self.speaker == "user":
+            told = {"role": "system", "content": self._suite.user_prompt(self._task)}
+            return [told, *self._heard]
+        return self._maker.make(self._case).messages()
+
+    @property
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Those of the simulated user; the agent's are in its prompt."""
+        return self._suite.user_tools(self._task) if self.speaker == "user" else ()
+
+    @property
+    def ended(self) -> str:
+        """Why it ended."""
+        return self._ended
+
+    def answer(self, reply: Completion) -> None:
+        """Takes a reply of whoever spoke."""
+        try:
+            if self.speaker == "user":
+                self._of_user(reply)
+            else:
+                self._of_agent(response_of(reply))
+        except (StoppedError, WorldError) as error:
+            self._ended = BROKEN
+            self._broken = str(error) or "the suite's process ended or did not answer in time"
+
+    def _of_agent(self, raw: str) -> None:
+        prediction = read_response(raw, "steps", 1)
+        text = prediction.plan
+        calls: Sequence[Call] = ()
+        if prediction.steps and prediction.kind == "steps":
+            text, calls = prediction.steps[0].thought, prediction.steps[0].calls
+        if not calls:
+            self._steps.append(TrajectoryStep("agent", text=text, extra={"raw": raw}))
+            self._say({"role": "assistant", "content": text})
+            return
+        ids = [f"call_{len(self._steps)}_{n}" for n in range(len(calls))]
+        made, seen = zip(*map(self._carry_out, calls, ids), strict=True)
+        kind = "invalid" if all(call.parse_error for call in made) else "call"
+        self._steps.append(
+            TrajectoryStep(
+                "agent", kind, thought=text, calls=made, observations=seen, extra={"raw": raw}
+            )
+        )
+        self._add(
+            {"role": "assistant", "thought": text, "tool_calls": [_shown(each) for each in made]},
+            *(
+                {"role": "tool", "tool_call_id": each.call_id, "content": each.content}
+                for each in seen
+            ),
+        )
+
+    def _carry_out(self, call: Call, call_id: str) -> tuple[ToolCall, Observation]:
+        number = int(call_id.rpartition("_")[2])
+        fault = ""
+        if call.arguments is None and call.is_unread:
+            fault = "the arguments are no JSON object"
+        elif number >= MOST_CALLS:
+            fault = f"of one step {MOST_CALLS} calls are carried out at most"
+        arguments = dict(call.arguments or {})
+        if fault:
+            seen = Observation(f"Error: {fault}", is_error=True)
+        else:
+            seen = self._environment.call(call.name, arguments)
+        observation = Observation(seen.content, call_id, call.name, seen.is_error)
+        return ToolCall(call.name, arguments, call_id, parse_error=fault), observation
+
+    def _say(self, message: dict[str, Any]) -> None:
+        """The agent speaks to the user."""
+        text = str(message["content"])
+        said = self._environment.say(text)
+        self._add(message)
+        self._heard.append({"role": "user", "content": text})
+        self._follow(said)
+
+    def _follow(self, said: Said) -> None:
+        if said.next == "end":
+            self._ended = AGENT_STOPPED
+        elif said.next == "user":
+            self.speaker = "user"
+        else:
+            tools = build_toolset(list(self._environment.tools()), None, "tools")
+            self._case = self._case.model_copy(update={"tools": tools})
+            self._steps.append(TrajectoryStep("user", text=said.text))
+            self._add({"role": "user", "content": said.text})
+
+    def _of_user(self, reply: Completion) -> None:
+        """The simulated user calls tools of its own, or answers."""
+        if reply.tool_calls:
+            self._heard.append(_said(reply))
+            calls: list[ToolCall] = []
+            seen: list[Observation] = []
+            for call in reply.tool_calls:
+                arguments = _arguments(call.arguments)
+                made = ToolCall(call.name, arguments or call.arguments, call.id)
+                if arguments is None:
+                    found = Observation("Error: the arguments are no JSON object", is_error=True)
+                else:
+                    found = self._environment.call(call.name, arguments, by="user")
+                calls.append(made)
+                seen.append(Observation(found.content, call.id, call.name, found.is_error))
+                self._heard.append(
+                    {"role": "tool", "tool_call_id": call.id, "content": found.content}
+                )
+            self._steps.append(
+                TrajectoryStep("user", "call", calls=tuple(calls), observations=tuple(seen))
+            )
+            return
+        text = reply.text or ""
+        self._heard.append({"role": "assistant", "content": text})
+        self._steps.append(TrajectoryStep("user", text=text))
+        if any(word in text for word in STOP_WORDS):
+            self._ended = USER_STOPPED
+            return
+        self.speaker = "agent"
+        if not self._case.query and not self._case.trajectory:
+            self._case = self._case.model_copy(update={"query": text})
+        else:
+            self._add({"role": "user", "content": text})
+
+    def _add(self, *messages: dict[str, Any]) -> None:
+        self._case = self._case.model_copy(
+            update={"trajectory": (*self._case.trajectory, *messages)}
+        )
+
+    def trajectory(self) -> Trajectory:
+        """The run so far, with the score of its state and what doing nothing is worth."""
+        case, extra = self._suite.case(self._task), dict[str, Any]()
+        reward: float | None = None
+        if not self._broken:
+            try:
+                score = self._environment.score()
+            except (StoppedError, WorldError) as error:
+                self._broken = f"the score: {error}"
+            else:
+                reward, extra = score.reward, {"score": dict(score.details)}
+        self._environment.close()
+        last = self._steps[-1] if self._steps else None
+        is_answer = self._ended == AGENT_STOPPED and last is not None
+        return Trajectory(
+            trajectory_id=self._task,
+            case_id=self._task,
+            tested_model="",
+            query=case.query,
+            system_prompt=self._case.system_prompt,
+            tools=tuple(self._environment.tools()),
+            steps=tuple(self._steps),
+            final_answer=last.text if is_answer and last is not None else None,
+            termination=self._ended,
+            infrastructure_error=self._broken,
+            outcome=None if self._broken else Outcome(reward=reward),
+            place=LogPlace(format=self._suite.name, version=self._suite.version),
+            extra=extra | {"null_reward": self._suite.null_reward(self._task)},
+        )
+
+
+def _shown(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
+def _said(reply: Completion) -> dict[str, Any]:
+    """A reply with native calls as the message that it is."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {
+                "name": call.name,
+                "arguments": call.arguments if _arguments(call.arguments) is not None else "{}",
+            },
+        }
+        for call in reply.tool_calls
+    ]
+    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}
+
+
+def _arguments(text: str) -> dict[str, Any] | None:
+    try:
+        return as_object(orjson.loads(text or "{}"))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _content() -> bytes:
+    return resources.files(__package__ or "").joinpath(f"{PROMPTS}.toml").read_bytes()
+
+
+@cache
+def _texts() -> dict[str, str]:
+    return tomllib.loads(_content().decode())
+
+
+@cache
+def _template(name: str) -> Any:
+    return compiled(_texts()[name])
+
+
+def prompts_digest() -> str:
+    """SHA-256 of the texts."""
+    return sha256(_content()).hexdigest()

@@ -1,0 +1,349 @@
+"""Episodes in processes of their own: starts the host of a suite, talks with the children it forks.
+
+A tool that takes too long or ends its process is an error that the agent is told of. Worlds draw
+nothing that their task does not settle, so the episode goes on in a new process in which all
+earlier calls were made again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+import orjson
+
+from ...errors import InputError, OptionError, shorten
+from ...protocols.checks.schema import UncheckedError, violations
+from ...records.tools import build_toolset
+from ...records.trajectories import Observation
+from ..base import Score
+
+HOSTED = Path(__file__).parent / "hosted"
+_LONGEST_LINE = 1 << 24
+_LOADING_S = 300
+_GRACE_S = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What an episode may take.
+
+    Attributes:
+        seconds: Of one call, and of the beginning of a task.
+        cpu_seconds: Of processor time, for an episode.
+        memory_mb: Address space of its process.
+    """
+
+    seconds: int = 20
+    cpu_seconds: int = 300
+    memory_mb: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What follows when the agent speaks without a call.
+
+    Attributes:
+        next: Who is next: the ``agent``, the ``user`` that a model plays, or nobody (``end``).
+        text: The user's next message; empty without.
+    """
+
+    next: str
+    text: str = ""
+
+
+class StoppedError(Exception):
+    """The process of an episode ended or did not answer in time."""
+
+
+class WorldError(Exception):
+    """The suite's own code failed; the text says how."""
+
+
+class Host:
+    """The process that has a suite loaded and forks one for each episode; a context manager.
+
+    Args:
+        adapter: Program of the suite: one of ``hosted``, or another with the same functions.
+        options: The suite's options by name.
+        python: Interpreter that has the suite's package; None for the one that is running.
+        limits: Of each episode.
+
+    Attributes:
+        version: Package and version.
+        tasks: The tasks, as the adapter describes them.
+
+    Raises:
+        OptionError: If an option is unusable, or the package is not installed.
+        InputError: If the suite can't be loaded.
+    """
+
+    def __init__(
+        self,
+        adapter: Path,
+        options: Mapping[str, str],
+        *,
+        python: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        self.limits = limits
+        self._lock = threading.Lock()
+        folder = tempfile.TemporaryDirectory(prefix="apbjudge-")
+        self._control, passed = socket.socketpair()
+        program = python or sys.executable
+        try:
+            process = subprocess.Popen(  # noqa: S603
+                [program, "-B", "-s", "-X", "utf8", str(HOSTED / "host.py"), str(passed.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=folder.name,
+                env={"PYTHONHASHSEED": "0"},
+                pass_fds=[passed.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._control.close()
+            folder.cleanup()
+            raise OptionError(f"python: expected an interpreter, got {program}: {error}") from None
+        finally:
+            passed.close()
+        self.close = finalize(self, _close, self._control, process, folder)
+        request = {
+            "path": [] if python else [os.path.abspath(path) for path in sys.path if path],
+            "adapter": str(adapter),
+            "options": dict(options),
+            "limits": {
+                "seconds": limits.seconds,
+                "cpu_seconds": limits.cpu_seconds,
+                "memory": limits.memory_mb << 20,
+            },
+        }
+        try:
+            self.version, self.tasks = self._load(orjson.dumps(request))
+        except BaseException:
+            self.close()
+            raise
+
+    def _load(self, request: bytes) -> tuple[str, tuple[dict[str, Any], ...]]:
+        self._control.settimeout(_LOADING_S)
+        shared: dict[bytes, Any] = {}
+        try:
+            self._control.sendall(request + b"\n")
+            with self._control.makefile("rb") as lines:
+                first = _line(lines)
+                if (fault := first.get("fault")) is not None:
+                    raise _unusable(fault, first["detail"])
+                tasks = tuple(_with_shared(_line(lines), shared) for _ in range(first["tasks"]))
+        except (OSError, StoppedError):
+            raise InputError("the suite's process ended, or took too long to load it") from None
+        self._control.settimeout(None)
+        return first["version"], tasks
+
+    def episode(self) -> _Child:
+        """A process for an episode; StoppedError where the host is no longer there."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                with self._lock:
+                    socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+            except OSError:
+                ours.close()
+                raise StoppedError from None
+        return _Child(ours, self.limits.seconds + _GRACE_S)
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _unusable(fault: str, detail: str) -> OptionError | InputError:
+    if fault == "option":
+        return OptionError(f"--with {detail}")
+    if fault == "missing":
+        return OptionError(f"ENV: its package is not installed (docs/execution.md): {detail}")
+    return InputError(f"the suite can't be loaded: {detail}")
+
+
+def _with_shared(task: dict[str, Any], shared: dict[bytes, Any]) -> dict[str, Any]:
+    """The task with values that are equal in many tasks held once."""
+    return {
+        name: shared.setdefault(orjson.dumps(value), value) if name != "query" else value
+        for name, value in task.items()
+    }
+
+
+def _close(
+    control: socket.socket,
+    process: subprocess.Popen[bytes],
+    folder: tempfile.TemporaryDirectory[str],
+) -> None:
+    control.close()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    folder.cleanup()
+
+
+def _line(lines: BufferedReader) -> Any:
+    line = lines.readline(_LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise StoppedError
+    return orjson.loads(line)
+
+
+class _Child:
+    """One process of one episode."""
+
+    def __init__(self, ours: socket.socket, seconds: float) -> None:
+        ours.settimeout(seconds)
+        self._lines = ours.makefile("rb")
+        self._socket = ours
+        self._pid: int | None = None
+        try:
+            self._pid = _line(self._lines)
+        except (OSError, StoppedError):
+            self.close()
+            raise StoppedError from None
+
+    def ask(self, *request: Any) -> Any:
+        """The result of an operation; StoppedError or WorldError where there is none."""
+        try:
+            self._socket.sendall(orjson.dumps(request) + b"\n")
+            reply = _line(self._lines)
+        except (OSError, StoppedError, orjson.JSONDecodeError):
+            self.close()
+            raise StoppedError from None
+        if "fault" in reply:
+            raise WorldError(reply["fault"])
+        return reply["result"]
+
+    def close(self) -> None:
+        """Ends it, with all that it may have started."""
+        self._lines.close()
+        self._socket.close()
+        if self._pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+
+
+class HostedEnvironment:
+    """A suite's tasks as an environment; see ``environments.base.Environment``.
+
+    Nothing is started before the first call. Not for several threads at once.
+
+    Args:
+        host: Where the suite is loaded.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._known = {str(task["id"]): task for task in host.tasks}
+        self._task = ""
+        self._done: list[tuple[Any, ...]] = []
+        self._child: _Child | None = None
+        self._offer(())
+
+    def _offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        self._tools = tuple(tools)
+        self._toolset = build_toolset(list(self._tools), None, "tools").by_name
+
+    def reset(self, task: str) -> None:
+        """Begins a task."""
+        self.close()
+        known = self._known[task]
+        self._task, self._done = task, []
+        self._offer(known["tools"])
+        self._users = build_toolset(list(known.get("user_tools", ())), None, "user_tools").by_name
+
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Definitions of the agent's tools."""
+        return self._tools
+
+    def call(self, name: str, arguments: Mapping[str, Any], by: str = "agent") -> Observation:
+        """Carries out a call of the agent's or of the user's (``by``).
+
+        What fits no tool or its schema is refused here; the suite's code does not get to see it.
+        """
+        tool = (self._toolset if by == "agent" else self._users).get(name)
+        if tool is None:
+            return Observation(f"Error: there is no tool {shorten(name)}", is_error=True)
+        try:
+            breaches = violations(tool.parameters or {}, arguments)
+        except UncheckedError as error:
+            return Observation(f"Error: {error}", is_error=True)
+        if breaches:
+            said = "; ".join(f"{each.path.lstrip('.')}: {each.message}" for each in breaches)
+            return Observation(f"Error: the arguments do not fit: {said}", is_error=True)
+        try:
+            text, is_error = self._ask("call", name, dict(arguments), by)
+        except StoppedError:
+            text = f"Error: {name} was stopped: it took too long, or more than it may have"
+            return Observation(text, name=name, is_error=True)
+        return Observation(text, name=name, is_error=is_error)
+
+    def say(self, text: str) -> Said:
+        """Tells the user something; what follows may bring new tools."""
+        result = self._ask("say", text)
+        if (tools := result.get("tools")) is not None:
+            self._offer(tools)
+        return Said(result["next"], result.get("text") or "")
+
+    def score(self) -> Score:
+        """Scores the state as it is."""
+        result = self._ask("score", keep=False)
+        return Score(float(result["reward"]), result.get("details") or {})
+
+    def snapshot(self) -> Any:
+        """The state: what was done."""
+        return self._task, tuple(self._done)
+
+    def restore(self, snapshot: Any) -> None:
+        """Goes back to a state: everything is done again."""
+        task, done = snapshot
+        self.reset(task)
+        for operation, *arguments in done:
+            self.say(*arguments) if operation == "say" else self._ask(operation, *arguments)
+
+    def close(self) -> None:
+        """Ends the process of the episode."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _ask(self, *request: Any, keep: bool = True) -> Any:
+        """Asks the process of the episode; where there is none, a new one is brought there first.
+
+        Raises:
+            StoppedError: If the process ends over this request.
+            WorldError: If the suite's own code fails.
+        """
+        child = self._child or self._begun()
+        self._child = None
+        result = child.ask(*request)
+        self._child = child
+        if keep:
+            self._done.append(request)
+        return result
+
+    def _begun(self) -> _Child:
+        child = self._host.episode()
+        child.ask("begin", self._task)
+        for request in self._done:
+            child.ask(*request)
+        return child

