@@ -25,6 +25,8 @@ from ..runs.rows import BadRow, RawRow, RowSource
 
 Row = dict[str, Any]
 """A record as JSON values."""
+UNASKED = 16
+"""Episodes at once where no model is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,12 @@ class Session:
         tasks: Ids of the tasks.
         specs: The tested models.
         helpers: Further models that the worker asks.
+        models: Names of the tested models in records, where they are not those that are asked.
         trials: Episodes per task and model.
         identity: What must be equal for two sessions to be the same run.
         described: What else the manifest says.
         worker: Makes the worker of the tested models and, behind them, the further ones.
+        take: Makes further figures of the records, when all are there.
     """
 
     folder: Path
@@ -130,8 +134,10 @@ class Session:
     identity: Mapping[str, Any]
     worker: Callable[[Sequence[Planner]], Worker[Episode, Row]]
     helpers: Sequence[PlannerSpec] = ()
+    models: Sequence[str] = ()
     trials: int = 1
     described: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    take: Callable[[RecordLog[Row]], Mapping[str, Any]] = lambda log: {}
     events: Events = QUIET
     overwrite: bool = False
 
@@ -157,7 +163,7 @@ def carry_out(
     resources = replace(session.resources, cache=cache, is_durable=True)
     source = EpisodeSource(
         rows=[{"id": task} for task in session.tasks],
-        models=[spec.model for spec in specs],
+        models=session.models or [spec.model for spec in specs],
         trials=session.trials,
     )
     log = RecordLog(
@@ -186,11 +192,11 @@ def carry_out(
                 ask_models(
                     lane,
                     [planner.client for planner in planners],
-                    concurrency=sum(spec.max_concurrency for spec in all_),
+                    concurrency=sum(spec.max_concurrency for spec in all_) or UNASKED,
                     events=events,
                 )
             )
-        manifest |= take(log)
+        manifest |= {**session.take(log), **take(log)}
         manifest |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "state": "done",

@@ -15,24 +15,18 @@ from typing import Any
 
 import orjson
 
-from ...errors import shorten
 from ...llm.base import Completion
 from ...prediction.prompts import PromptMaker
 from ...prediction.worker import response_of
 from ...protocols.prompts import compiled
 from ...records.loose_json import as_object
-from ...records.predictions import Call, Prediction
+from ...records.predictions import Call
 from ...records.responses import read_response
 from ...records.tools import build_toolset
-from ...records.trajectories import (
-    LogPlace,
-    Observation,
-    Outcome,
-    ToolCall,
-    Trajectory,
-    TrajectoryStep,
-)
+from ...records.trajectories import Observation, ToolCall, Trajectory, TrajectoryStep
 from .host import Said, StoppedError, WorldError
+from .planned import Plan
+from .scoring import AGENT_STOPPED, BROKEN, PROCESS_ENDED, USER_STOPPED, finished
 from .suites import Suite
 
 PROMPTS = "prompts@1"
@@ -40,7 +34,6 @@ MOST_CALLS = 32
 """Calls of one step that are carried out."""
 STOP_WORDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 """What a simulated user ends a conversation with (τ²-bench, arXiv:2506.07982)."""
-AGENT_STOPPED, USER_STOPPED, BROKEN = "agent_stop", "user_stop", "environment_error"
 
 
 class StepDialogue:
@@ -54,14 +47,15 @@ class StepDialogue:
     """
 
     def __init__(
-        self, suite: Suite, task: str, maker: PromptMaker, plan: str | None = None
+        self, suite: Suite, task: str, maker: PromptMaker, plan: Plan | None = None
     ) -> None:
         self._suite, self._task, self._maker, self._plan = suite, task, maker, plan
         self._environment = suite.environment()
         self._environment.reset(task)
         self._user = suite.user(task)
         case = suite.case(task)
-        note = _template("acting").render(user=self._user, plan=plan).strip()
+        text = None if plan is None else plan.text.strip()
+        note = _template("acting").render(user=self._user, plan=text).strip()
         self._case = case.model_copy(
             update={
                 "form": "steps",
@@ -108,7 +102,7 @@ class StepDialogue:
                 self._of_agent(response_of(reply))
         except (StoppedError, WorldError) as error:
             self._ended = BROKEN
-            self._broken = str(error) or "the suite's process ended or did not answer in time"
+            self._broken = str(error) or PROCESS_ENDED
 
     def _of_agent(self, raw: str) -> None:
         prediction = read_response(raw, "steps", 1)
@@ -211,32 +205,15 @@ class StepDialogue:
 
     def trajectory(self) -> Trajectory:
         """The run so far, with the score of its state and what doing nothing is worth."""
-        case, extra = self._suite.case(self._task), dict[str, Any]()
-        reward: float | None = None
-        if not self._broken:
-            try:
-                score = self._environment.score()
-            except (StoppedError, WorldError) as error:
-                self._broken = f"the score: {error}"
-            else:
-                reward, extra = score.reward, {"score": dict(score.details)}
-        self._environment.close()
-        last = self._steps[-1] if self._steps else None
-        is_answer = self._ended == AGENT_STOPPED and last is not None
-        return Trajectory(
-            trajectory_id=self._task,
-            case_id=self._task,
-            tested_model="",
-            query=case.query,
+        return finished(
+            self._suite,
+            self._task,
+            self._environment,
+            self._steps,
+            ended=self._ended,
+            broken=self._broken,
             system_prompt=self._case.system_prompt,
-            tools=tuple(self._environment.tools()),
-            steps=tuple(self._steps),
-            final_answer=last.text if is_answer and last is not None else None,
-            termination=self._ended,
-            infrastructure_error=self._broken,
-            outcome=None if self._broken else Outcome(reward=reward),
-            place=LogPlace(format=self._suite.name, version=self._suite.version),
-            extra=extra | {"null_reward": self._suite.null_reward(self._task)},
+            plan=None if self._plan is None else self._plan.id,
         )
 
 

@@ -119,6 +119,10 @@ class Suite:
         """The calls of the expert solution for each turn: ``name``, ``arguments``, ``by``."""
         return self._tasks[task].get("reference") or []
 
+    def to_be_said(self, task: str) -> str:
+        """What the expert solution tells the user beside its calls; empty where nothing."""
+        return ", ".join(map(str, self._tasks[task].get("to_be_said") or ()))
+
     def row(self, task: str) -> dict[str, Any]:
         """The task as a plan case, in the form that ``grade`` and ``predict`` take."""
         given = self._tasks[task]

@@ -107,11 +107,11 @@ def is_placeholder(value: object) -> bool:
 
 _REFERENCE_SIGNS = frozenset(
     "ref reference step step_id step_index from_step from_tool result_of output_of placeholder "
-    "previous_result previous_output previous_step_result previous_step_output var variable "
+    "previous_result previous_output previous_step_result previous_step_output var variable from "
     "call_id tool_call_id".split()
 )
 _REFERENCE_WORDS = _REFERENCE_SIGNS | frozenset(
-    "from source tool path jsonpath field key attribute property index type result output "
+    "source tool path jsonpath field key attribute property index type result output "
     "name description".split()
 )
 

@@ -1,0 +1,72 @@
+"""``apbjudge execute``: tasks of a suite, carried out by tested models."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+from pydantic import Field
+
+from ..config import Config, Option
+from ..environments.execution.config import ExecuteConfig
+from ..prediction.config import PlannerSpec
+from .grade import INTERRUPTED
+from .options import Values, command, shown, take
+from .predict import planners_of
+
+
+class SuiteArgument(Config):
+    """What is carried out."""
+
+    env: Annotated[str, Option(is_argument=True, metavar="ENV")] = Field(
+        description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, or an installed "
+        "package's suite."
+    )
+
+
+@command(SuiteArgument, PlannerSpec, ExecuteConfig)
+def execute(values: Values) -> int:
+    """Carries out the tasks of a suite: directly, after planning, after refining the plan.
+
+    Exit code 0: done; 1: done, but some plans or episodes have no end (failures.jsonl; the same
+    command goes on with them); 2: unusable input or options.
+    """
+    from ..environments.execution.execute import default_folder, execute_in
+    from ..environments.execution.suites import open_suite
+    from ..llm.resources import shared_resources
+    from ..reports.execution import execution_text
+    from .progress import Reporter
+
+    name = take(SuiteArgument, values).env
+    settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
+    settings.pop("api_base", None)  # that of --model; the others have theirs: MODEL@ADDRESS
+    changes: Values = {"model": planners_of(values) if values.get("model") else ()}
+    for other in ("user_model", "critic"):
+        if (model := values.get(other)) is not None:
+            changes[other] = PlannerSpec.at(model, **settings)
+    config = take(ExecuteConfig, values, **changes)
+    reporter = Reporter(sys.stderr)
+    resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
+    out = config.out or default_folder(name, config)
+    try:
+        with (
+            open_suite(
+                name, config.named_options, python=config.python, limits=config.limits
+            ) as suite,
+            reporter,
+        ):
+            run = execute_in(suite, config, out, resources, reporter.events())
+    except KeyboardInterrupt:
+        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
+        return INTERRUPTED
+    click.echo(execution_text(run), nl=False)
+    click.echo(f"\n{shown(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
+    if not run.failed:
+        return 0
+    click.echo(
+        f"apbjudge: {run.failed} without an end, see failures.jsonl in the folders of "
+        f"{shown(out)}; the same command goes on with them",
+        err=True,
+    )
+    return 1

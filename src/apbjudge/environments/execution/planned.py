@@ -1,0 +1,78 @@
+"""Plans by task, tested model and trial, from a file of predictions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, RowError
+from ...jsonl import read_lines
+from ...prediction.worker import PREDICTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that is to be carried out.
+
+    Attributes:
+        id: Of its prediction.
+        text: The raw reply.
+        times: How often it was carried out before in this run.
+    """
+
+    id: str
+    text: str
+    times: int = 0
+
+
+class Plans:
+    """The predictions of a file, those of one task and model in their order.
+
+    Args:
+        path: The file, or the folder of a run.
+
+    Raises:
+        InputError: If the file can't be read, or a row of it is no prediction.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        file = Path(path)
+        file = file / PREDICTIONS if file.is_dir() else file
+        self._by_task: dict[tuple[str, str], list[Plan]] = {}
+        for line in read_lines(file):
+            try:
+                if isinstance(line.values, RowError):
+                    raise line.values
+                name, task, model, text = map(
+                    lambda field: _text(line.values, field),
+                    ("id", "case_id", "tested_model", "model_response"),
+                )
+            except RowError as error:
+                raise InputError(f"{file}:{line.number}: {error}") from None
+            self._by_task.setdefault((task, model), []).append(Plan(name, text))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The tested models, in order."""
+        return tuple(dict.fromkeys(model for _, model in self._by_task))
+
+    def of(self, task: str, model: str, trial: int) -> Plan:
+        """The plan of a trial: trials take a task's plans in turn.
+
+        Raises:
+            RowError: If there is none.
+        """
+        plans = self._by_task.get((task, model))
+        if not plans:
+            raise RowError("plan", f"a plan of {model} for the task", None)
+        plan = plans[trial % len(plans)]
+        return Plan(plan.id, plan.text, trial // len(plans))
+
+
+def _text(row: Any, field: str) -> str:
+    value = row.get(field, row.get("id") if field == "case_id" else None)
+    if not isinstance(value, str):
+        raise RowError(field, "a string", value)
+    return value

@@ -1,0 +1,67 @@
+"""What an episode came to: its steps, its score, and beside it what doing nothing is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
+from .host import HostedEnvironment, StoppedError, WorldError
+from .suites import Suite
+
+AGENT_STOPPED, USER_STOPPED = "agent_stop", "user_stop"
+BROKEN = "environment_error"
+PROCESS_ENDED = "the suite's process ended or did not answer in time"
+
+
+def finished(
+    suite: Suite,
+    task: str,
+    environment: HostedEnvironment,
+    steps: Sequence[TrajectoryStep],
+    *,
+    ended: str,
+    broken: str = "",
+    system_prompt: str | None = None,
+    plan: str | None = None,
+) -> Trajectory:
+    """The run of an episode; the environment is closed.
+
+    Args:
+        suite: Where the task is.
+        task: Its id.
+        environment: In the state that is scored.
+        steps: What was done.
+        ended: Why it ended; empty where it goes on.
+        broken: What broke in the suite's own code; empty where nothing did.
+        system_prompt: What the agent was told; None for the case's own.
+        plan: Id of the plan that was carried out; None without.
+    """
+    case, reward, extra = suite.case(task), None, dict[str, Any]()
+    if not broken:
+        try:
+            score = environment.score()
+        except (StoppedError, WorldError) as error:
+            broken = f"the score: {str(error) or PROCESS_ENDED}"
+        else:
+            reward, extra = score.reward, {"score": dict(score.details)}
+    environment.close()
+    extra["null_reward"] = suite.null_reward(task)
+    if plan is not None:
+        extra["plan"] = plan
+    last = steps[-1] if steps else None
+    return Trajectory(
+        trajectory_id=task,
+        case_id=task,
+        tested_model="",
+        query=case.query,
+        system_prompt=case.system_prompt if system_prompt is None else system_prompt,
+        tools=tuple(environment.tools()),
+        steps=tuple(steps),
+        final_answer=last.text if last is not None and ended == AGENT_STOPPED else None,
+        termination=BROKEN if broken else ended,
+        infrastructure_error=broken,
+        outcome=None if broken else Outcome(reward=reward),
+        place=LogPlace(format=suite.name, version=suite.version),
+        extra=extra,
+    )
