@@ -22,7 +22,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 CATEGORIES: tuple[str, ...] = ("base", "miss_func", "miss_param", "long_context")
 
@@ -345,7 +345,7 @@ class Episode:
         if not self._has_called:
             return _failure(self._turn, "no call was made")
         for class_, other in self._gold.items():
-            attributes: dict[str, Any] = vars(other)
+            attributes: dict[str, Any] = other.__dict__
             for name, value in attributes.items():
                 if not name.startswith("_") and getattr(self._objects[class_], name) != value:
                     return _failure(
@@ -384,12 +384,11 @@ def _result(made: Callable[[], Any]) -> tuple[str, bool]:
         result: Any = made()
     except Exception as error:  # noqa: BLE001
         return f"Error during execution: {error}", True
-    if isinstance(result, str):
-        return result, False
     if not isinstance(result, dict):
         return str(result), False
+    members = cast("dict[str, Any]", result)
     try:
-        text = json.dumps(result)
-    except (TypeError, ValueError, RecursionError):
-        text = str(result)
-    return text, "error" in result
+        text = json.dumps(members)
+    except Exception:  # noqa: BLE001
+        text = str(members)
+    return text, "error" in members
