@@ -278,10 +278,13 @@ class Episode:
     def _assertions(self) -> list[bool]:
         # On a copy, as each of them brings the two sides of the environment into line.
         environment = deepcopy(self._environment)
-        return [
-            environment.run_env_assertion(assertion, raise_assertion_error=False)
-            for assertion in self._task.evaluation_criteria.env_assertions or ()
-        ]
+        met: list[bool] = []
+        for assertion in self._task.evaluation_criteria.env_assertions or ():
+            try:
+                met.append(environment.run_env_assertion(assertion, raise_assertion_error=False))
+            except Exception:  # noqa: BLE001
+                met.append(False)  # it is about something that isn't there
+        return met
 
 
 def _hashes(environment: Any) -> tuple[Any, Any]:
