@@ -1,0 +1,1 @@
+"""Execution of plans in real environments, and whether better plans succeed."""
