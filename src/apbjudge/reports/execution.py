@@ -17,28 +17,30 @@ from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Tabl
 from .numbers import DASH, Unit, count, level_text, number, size
 from .text import render_text
 
+_WITHIN = "within a task"
 _NOT_NULL = "success where doing nothing fails"
 _BY_CODE = (
     "code proves faults, never their absence: plans without a provable fault are correct ones and "
     "wrong ones whose fault code can't see, so nothing is said of correct plans (≤, ≥: bounds)"
 )
+_NULL = (
+    "null agent: does nothing; it succeeds where its reward is 1. There success says nothing of a "
+    "plan"
+)
 _READING = (
     (
-        "null agent: does nothing; its success is a reward of 1. Where doing nothing succeeds, success "
-        "says nothing of a plan"
-    ),
-    (
         "within a task: the difference between plans of one task, over tasks with plans of both "
-        "verdicts (Mantel and Haenszel): free of how hard tasks are, which lifts or hides the plain one"
+        "verdicts (Mantel and Haenszel); free of how hard tasks are, which moves the plain one"
     ),
+    "correct, failed: the fault is in the execution, or in the plan and the judge missed it",
+    "wrong, succeeded: the judge was wrong, or the agent left its plan or was lucky",
     (
-        "correct, failed: the fault is in the execution, or the judge missed one in the plan; wrong, "
-        "succeeded: the judge was wrong, or the agent left its plan or was lucky"
+        "that good verdicts go with success does not show that plans make it: that takes plans "
+        "that were assigned at random"
     ),
-    (
-        "a verdict that goes with success does not show that the plan made it: only plans exchanged at "
-        "random would"
-    ),
+)
+_NOT_WITHIN = (
+    "no task has plans of both verdicts, or of both outcomes: nothing is said within tasks"
 )
 
 
@@ -65,7 +67,8 @@ def validation_document(report: ValidationReport) -> Document:
     )
     about = [
         measured,
-        *(_READING if report.judged else _READING[:1]),
+        _NULL,
+        *(_READING if report.judged else ()),
     ]
     return Document((*parts, Heading("Notes"), Notes((*about, *notes))))
 
@@ -167,9 +170,9 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         f"success if {good}": ("percent", [of.success_if_correct for of in figures]),
         f"success if {bad}": ("percent", [of.success_if_wrong for of in figures]),
         "difference": ("points", [of.difference for of in figures]),
-        "difference within a task": ("points", [of.within for of in figures]),
+        f"difference {_WITHIN}": ("points", [of.within for of in figures]),
         f"AUC of {score}": ("grade", [of.auc for of in figures]),
-        f"AUC of {score} within a task": ("grade", [of.auc_within for of in figures]),
+        f"AUC of {score} {_WITHIN}": ("grade", [of.auc_within for of in figures]),
         f"r of {score} and reward": ("grade difference", [of.r for of in figures]),
         f"{good} among failures": ("percent", [of.failures_correct for of in figures]),
         f"{bad} among successes": ("percent", [of.successes_wrong for of in figures]),
@@ -179,6 +182,7 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         (
             (name, *(_figure(name, of, unit, place) for of, place in zip(row, places, strict=True)))
             for name, (unit, row) in measures.items()
+            if not name.endswith(_WITHIN) or any(of.value is not None for of in row)
         ),
         align="l" + "v" * len(places),
     )
@@ -210,6 +214,8 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         for of, place in zip(figures, places, strict=True)
         if of.detectable is not None
     ]
+    if all(of.within.value is None and of.auc_within.value is None for of in figures):
+        lines.append(_NOT_WITHIN)
     if by_code:
         lines.append(_BY_CODE)
     elif n := max(of.n_by_code for of in figures):

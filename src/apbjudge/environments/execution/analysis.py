@@ -378,11 +378,11 @@ def _mean_difference(
 def _tasks_needed(gains: Array, sample: Sample, difference: float) -> TasksNeeded:
     """From how outcomes of the same tasks differ between two modes."""
     if sample.clusters is None:
-        discordant = float(np.mean(gains != 0)) if len(gains) else 0.0
+        discordant = int(np.count_nonzero(gains)) / max(1, len(gains))
         return _needed(difference, discordant=discordant)
     unit, _ = sample.units(len(gains))
-    means: Array = np.bincount(unit, weights=gains) / np.bincount(unit)
-    sd = variance(means.tolist()) ** 0.5 if len(means) > 1 else 0.0
+    means: list[float] = (np.bincount(unit, weights=gains) / np.bincount(unit)).tolist()
+    sd = variance(means) ** 0.5 if len(means) > 1 else 0.0
     n_tasks = n_for_difference(difference, sd=sd) if sd > 0 else None
     return TasksNeeded(difference=difference, n_tasks=n_tasks, sd=sd)
 
