@@ -24,6 +24,9 @@ from .environments.branching.config import BranchRunConfig as BranchRunConfig
 from .environments.branching.run import Branching as Branching
 from .environments.branching.run import branch as branch
 from .environments.config import SimulateConfig as SimulateConfig
+from .environments.execution.validate import ValidationReport as ValidationReport
+from .environments.execution.validate import validate as validate
+from .environments.execution.validate_config import ValidateConfig as ValidateConfig
 from .environments.simulate import Simulation as Simulation
 from .environments.simulate import simulate as simulate
 from .errors import ApbJudgeError as ApbJudgeError
@@ -72,6 +75,7 @@ from .reports.card.text import card_markdown as card_markdown
 from .reports.card.text import card_text as card_text
 from .reports.comparison import comparison_text as comparison_text
 from .reports.config import ReportConfig as ReportConfig
+from .reports.execution import validation_text as validation_text
 from .reports.frames import frame as frame
 from .reports.label_plan import label_plan_text as label_plan_text
 from .reports.reliability import reliability_text as reliability_text

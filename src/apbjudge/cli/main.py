@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
     "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
     "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
+    "validate": "Prints whether better plans succeed: verdicts against executions.",
     "rubric": "Lists and shows rubrics.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
     "cache": "Shows or clears the cached replies of earlier runs.",

@@ -80,6 +80,34 @@ def score_coefficients(
         note = _NONE if not len(a) else "one item that both scored"
         return {name: nothing(settings.level, n_items=len(a), note=note) for name in names}
     a, b = a - b.mean(), b - b.mean()  # sums of squares keep their digits
+    estimate = _estimator(a, b, sample, settings)
+    measures: Mapping[str, Measure] = {
+        "ICC": _icc,
+        "alpha (interval)": _alpha,
+        "Pearson": _pearson,
+    }
+    found = {name: estimate(measure) for name, measure in measures.items()}
+    return {**found, "Spearman": spearman(a, b, sample, settings)}
+
+
+def pearson(
+    first: Array, second: Array, sample: Sample, settings: IntervalSettings | None = None
+) -> Estimate:
+    """Pearson's correlation of values without gaps, shape (n,) each; see ``score_coefficients``.
+
+    It is the point-biserial correlation where one of the two is 0 or 1.
+    """
+    settings = settings or IntervalSettings()
+    if len(first) < 2:
+        return nothing(settings.level, n_items=len(first), note="fewer than two rows")
+    a, b = first - first.mean(), second - second.mean()
+    return _estimator(a, b, sample, settings)(_pearson)
+
+
+def _estimator(
+    a: Array, b: Array, sample: Sample, settings: IntervalSettings
+) -> Callable[[Measure], Estimate]:
+    """Estimates functions of the sums of two columns, of their squares and products."""
     sums = np.stack([np.ones(len(a)), a, b, a * a, b * b, a * b], axis=1)
     strata = _units(sums, sample)
     draws = None
@@ -94,13 +122,7 @@ def score_coefficients(
             strata, draws, measure, n_items=len(a), level=settings.level, method=method
         )
 
-    measures: Mapping[str, Measure] = {
-        "ICC": _icc,
-        "alpha (interval)": _alpha,
-        "Pearson": _pearson,
-    }
-    found = {name: estimate(measure) for name, measure in measures.items()}
-    return {**found, "Spearman": spearman(a, b, sample, settings)}
+    return estimate
 
 
 def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSettings) -> Estimate:

@@ -1,0 +1,52 @@
+"""``apbjudge validate``: whether better plans succeed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+from pydantic import Field
+
+from ..config import Config
+from ..environments.execution.validate_config import ValidateConfig
+from .options import Values, command, print_problems, shown, take
+
+
+class ValidateOutput(Config):
+    """How the figures are printed, and where."""
+
+    format: Literal["text", "md", "json"] = Field(
+        default="text", description="How to print the result."
+    )
+    out: Path | None = Field(default=None, description="File for the result.")
+
+
+@command(ValidateConfig, ValidateOutput)
+def validate(values: Values) -> int:
+    """Prints whether better plans succeed: verdicts against executions.
+
+    Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
+    """
+    import orjson
+
+    from ..environments.execution.validate import validate_plans
+    from ..jsonl import write_atomically
+    from ..reports.execution import validation_document, validation_text
+    from ..reports.markdown import render_markdown
+
+    config, output = take(ValidateConfig, values), take(ValidateOutput, values)
+    report = validate_plans(config)
+    match output.format:
+        case "json":
+            text = orjson.dumps(report.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n"
+        case "md":
+            text = render_markdown(validation_document(report))
+        case _:
+            text = validation_text(report)
+    if output.out is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomically(output.out, text.encode())
+        click.echo(f"written: {shown(output.out)}", err=True)
+    return print_problems(report.problems)

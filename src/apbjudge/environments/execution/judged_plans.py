@@ -1,0 +1,258 @@
+"""Which judgement is about which executed plan.
+
+Refined plans have the ids of their drafts, so that an id alone does not tell a plan: a run over
+drafts is about the plans of ``plan-first``, one over refined plans about those of ``refine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from ...calibration.judged_run import JudgedRun, once, read_judged_run
+from ...calibration.matching import is_same_model
+from ...errors import InputError, OptionError, visible
+from ...records.judgement_table import Problems
+from ...records.refinements import Way, read_refinements
+from ...rubrics import rubric_names
+from .executions import DIRECT, PLAN_FIRST, REFINE, Execution, modes_in_order
+
+_NAMED = 5
+
+Plan = tuple[str, str]
+"""Id and tested model."""
+
+
+class PlanVerdict(NamedTuple):
+    """What a judge says of a plan; ``is_correct`` is None without a verdict, ``grade`` NaN."""
+
+    is_correct: bool | None
+    grade: float
+    by_code: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmatched:
+    """How many rows have no partner, and the first of them."""
+
+    n: int
+    first: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Unmatched:
+        """Those of some rows."""
+        return cls(n=len(names), first=tuple(names[:_NAMED]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPart:
+    """A run of a judge, and what of it was executed.
+
+    Attributes:
+        source: File of the judgements.
+        modes: Modes that executed its plans.
+        n_judgements: Its rows.
+        n_executions: Episodes of these modes.
+        n_matched: Those whose plan has a verdict.
+        without_judgement: Episodes whose plan the run lacks.
+        without_verdict: Episodes whose plan the judge left without a verdict.
+        not_executed: Judgements of plans that no episode executed.
+        notes: Whatever ties the judge to the plans.
+    """
+
+    source: str
+    modes: tuple[str, ...]
+    n_judgements: int
+    n_executions: int
+    n_matched: int
+    without_judgement: Unmatched
+    without_verdict: Unmatched
+    not_executed: Unmatched
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JudgedPlans:
+    """A judge's run over executed plans."""
+
+    run: JudgedRun
+    modes: tuple[str, ...]
+    ways: tuple[Way, ...] = ()
+
+    @cached_property
+    def verdicts(self) -> Mapping[Plan, PlanVerdict]:
+        """What the judge says, by plan."""
+        table = self.run.table
+        by_code, correct, grades = table.by_code[table.profile], table.correct, table.grade
+        return {
+            (item_id, table.tested_model(at) or ""): PlanVerdict(
+                bool(correct[at]) if table.scored[at] and correct[at] >= 0 else None,
+                float(grades[at]),
+                bool(by_code[at]),
+            )
+            for at, item_id in enumerate(table.item_id.values)
+            if item_id is not None
+        }
+
+    def of(self, execution: Execution) -> PlanVerdict | None:
+        """The verdict on an executed plan; None where this run is not about it."""
+        if execution.mode not in self.modes:
+            return None
+        return self.verdicts.get((execution.item_id, execution.tested_model))
+
+    def part(self, executions: Sequence[Execution]) -> JudgedPart:
+        """What of the run was executed."""
+        own = [execution for execution in executions if execution.mode in self.modes]
+        verdicts = [self.of(execution) for execution in own]
+        lacking = [_name(e) for e, verdict in zip(own, verdicts, strict=True) if verdict is None]
+        silent = [
+            _name(e)
+            for e, verdict in zip(own, verdicts, strict=True)
+            if verdict is not None and verdict.is_correct is None
+        ]
+        executed = {(e.item_id, e.tested_model) for e in own}
+        rest = [
+            f"{item} of {model}" for item, model in self.verdicts if (item, model) not in executed
+        ]
+        return JudgedPart(
+            source=self.run.path,
+            modes=self.modes,
+            n_judgements=len(self.run),
+            n_executions=len(own),
+            n_matched=len(own) - len(lacking) - len(silent),
+            without_judgement=Unmatched.of(lacking),
+            without_verdict=Unmatched.of(silent),
+            not_executed=Unmatched.of(rest),
+            notes=tuple(self._notes(own)),
+        )
+
+    def _notes(self, executions: Sequence[Execution]) -> Iterator[str]:
+        """What ties the judge to the plans, as far as the files of both runs show it."""
+        folder = self.run.folder
+        models = sorted(folder.models) if folder is not None else []
+        tested = sorted({execution.tested_model for execution in executions})
+        for model in tested:
+            if any(is_same_model(model, judge) for judge in models):
+                yield f"it judges its own plans: those of {model}"
+        stated = [way for way in self.ways if way.mode is not None]
+        for critic in sorted({way.critic for way in stated if way.critic}):
+            if any(is_same_model(critic, judge) for judge in models):
+                yield f"its model was the critic of the refined plans: {critic}"
+        if {way.mode for way in stated} & {"judge"}:
+            yield "the plans were refined by what a judge said of the drafts"
+        names = {name for name in self.run.table.labels["rubric"] if name is not None}
+        if names & {*rubric_names()} and any(way.guide == "codes" for way in stated):
+            yield (
+                f"the review went by the error codes of its rubric ({', '.join(sorted(names))}): "
+                "set it beside a judge with another one"
+            )
+        elif stated:
+            yield "the review did not go by its rubric, as far as the plans' rows say"
+
+
+@dataclass(frozen=True)
+class PlanJudge:
+    """A judge with one run, or with several over plans of different modes."""
+
+    name: str
+    runs: tuple[JudgedPlans, ...]
+
+    def of(self, execution: Execution) -> PlanVerdict | None:
+        """The verdict on an executed plan; None where the judge has none on it."""
+        verdicts = (run.of(execution) for run in self.runs)
+        return next((verdict for verdict in verdicts if verdict is not None), None)
+
+    @property
+    def modes(self) -> list[str]:
+        """Modes whose plans it judged."""
+        return modes_in_order(mode for run in self.runs for mode in run.modes)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What makes two runs those of one judge, as far as their manifests say."""
+        folder = self.runs[0].run.folder
+        return (self.name, "") if folder is None else folder.identity
+
+
+def read_judges(
+    judged: Sequence[str], executions: Sequence[Execution], problems: Problems
+) -> list[PlanJudge]:
+    """Reads runs of judges; those of one judge over plans of different modes go together.
+
+    Args:
+        judged: ``RUN`` or ``MODE=RUN``.
+        executions: The executed plans.
+        problems: Gets a line for each row that can't be used.
+
+    Raises:
+        InputError: If a run is unusable or about no executed plan.
+        OptionError: If a mode is unknown, or it can't be told which mode executed a run's plans.
+    """
+    judges: list[PlanJudge] = []
+    for text in judged:
+        judge = _judge(text, executions, problems)
+        for at, other in enumerate(judges):
+            is_same = other.identity == judge.identity
+            if is_same and not set(other.modes) & set(judge.modes):
+                judges[at] = replace(other, runs=other.runs + judge.runs)
+                break
+        else:
+            judges.append(judge)
+    names = [judge.name for judge in judges]
+    return [
+        judge
+        if names.count(judge.name) == 1
+        else replace(judge, name=f"{judge.name} ({judge.runs[0].run.path})")
+        for judge in judges
+    ]
+
+
+def _judge(text: str, executions: Sequence[Execution], problems: Problems) -> PlanJudge:
+    mode, sign, path = text.partition("=")
+    if not sign or Path(text).exists():
+        mode, path = "", text
+    run = once(read_judged_run(Path(path), problems), problems)
+    with_plans = modes_in_order(e.mode for e in executions if e.mode != DIRECT)
+    if mode and mode not in with_plans:
+        known = ", ".join(with_plans) or "none"
+        raise OptionError(f"--judged: expected a mode with executed plans ({known}), got {mode!r}")
+    ways = _ways(run, problems)
+    judged = JudgedPlans(run, (mode,) if mode else tuple(with_plans), ways or ())
+    matching = modes_in_order(e.mode for e in executions if judged.of(e) is not None)
+    if not mode and ways is not None:
+        other = PLAN_FIRST if _are_refined(ways) else REFINE
+        matching = [name for name in matching if name != other]
+    elif not mode and {PLAN_FIRST, REFINE} <= {*matching}:
+        raise OptionError(
+            f"--judged: expected MODE=RUN, as {visible(run.path)} does not say whether its plans "
+            f"are drafts ({PLAN_FIRST}) or refined ({REFINE}), got {visible(text)!r}"
+        )
+    if not matching:
+        plan = next((e for e in executions if e.mode in judged.modes), None)
+        wanted = "executed plans" if plan is None else f"executed plans, such as {_name(plan)}"
+        hint = "" if mode else "; --judged MODE=RUN says which mode executed these plans"
+        raise InputError(
+            f"{run.path}: expected judgements of {wanted}, got only others, such as "
+            f"{run.table.name_of(0)}{hint}"
+        )
+    return PlanJudge(run.name, (replace(judged, modes=tuple(matching)),))
+
+
+def _ways(run: JudgedRun, problems: Problems) -> tuple[Way, ...] | None:
+    """How the judged plans came about; None where their file is not there any more."""
+    path = run.folder.predictions if run.folder is not None else None
+    if path is None or not path.is_file():
+        return None
+    refinements = read_refinements([path], problems)
+    return refinements.ways
+
+
+def _are_refined(ways: Sequence[Way]) -> bool:
+    return any(way.mode is not None for way in ways)
+
+
+def _name(execution: Execution) -> str:
+    return f"{execution.item_id} of {execution.tested_model}"

@@ -1,0 +1,572 @@
+"""Verdicts on plans against executions: figures, joins, bad rows, the report and the command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, pointbiserialr
+from sklearn.metrics import roc_auc_score
+
+import apbjudge
+from apbjudge.environments.execution.analysis import ModelOutcomes, PlanFigures
+from apbjudge.environments.execution.validate import ValidationReport
+from apbjudge.errors import InputError, OptionError
+from apbjudge.reports.execution import validation_document, validation_text
+from apbjudge.reports.markdown import render_markdown
+from apbjudge.statistics import n_for_difference, n_for_mean
+from apbjudge.statistics.sample_size import half_width_of_rate
+from tests.cli.conftest import Command
+from tests.cli.conftest import apbjudge as command
+
+from .outcomes import MODEL, cells, execution, judge_plans, write
+
+__all__ = ["command"]
+
+
+def group_of(path: Path, rows: Sequence[dict[str, Any]], **options: Any) -> ModelOutcomes:
+    report = apbjudge.validate(write(path / "executed.jsonl", rows), **options)
+    assert report.problems == ()
+    (group,) = report.groups
+    return group
+
+
+def plans_of(path: Path, rows: Sequence[dict[str, Any]], judged: Any) -> PlanFigures:
+    (figures,) = group_of(path, rows, judged=judged).plans
+    return figures
+
+
+# Modes --------------------------------------------------------------------------------------------
+
+
+def of_modes(direct: str, planned: str) -> list[dict[str, Any]]:
+    """One task a letter, ``+`` for a success."""
+    return [
+        execution(case, mode, success=sign == "+")
+        for mode, signs in (("direct", direct), ("plan-first", planned))
+        for case, sign in enumerate(signs)
+    ]
+
+
+def test_modes_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
+    """Five tasks in one mode alone, three in the other: the difference is 2 of 20."""
+    group = group_of(tmp_path, of_modes("+" * 8 + "-" * 12, "-" * 3 + "+" * 10 + "-" * 7))
+    assert [(of.mode, of.success.value, of.n_tasks) for of in group.modes] == [
+        ("direct", 0.4, 20),
+        ("plan-first", 0.5, 20),
+    ]
+    (difference,) = group.differences
+    assert (difference.first, difference.second) == ("plan-first", "direct")
+    flips = difference.flips
+    counts = (flips.both, flips.first_only, flips.second_only, flips.neither)
+    assert counts == (5, 5, 3, 7)
+    estimate = difference.success.difference
+    assert estimate.value == pytest.approx(0.1)
+    # Bonett and Price: one pair more in each direction
+    p1, p2 = 6 / 22, 4 / 22
+    half = sqrt((p1 + p2 - (p1 - p2) ** 2) / 22)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert (estimate.high + estimate.low) / 2 == pytest.approx(p1 - p2)
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(2.093 * half, rel=1e-3)
+    assert difference.needed.discordant == pytest.approx(0.4)
+    assert difference.needed.n_tasks == n_for_difference(0.05, discordant=0.4)
+
+
+def test_episodes_without_a_partner_are_counted_and_said(tmp_path: Path) -> None:
+    rows = [*of_modes("++--", "+-+-"), execution(9, success=True)]
+    group = group_of(tmp_path, rows)
+    assert group.differences[0].n_unpaired == 1
+    assert group.differences[0].success.difference.n_items == 4
+    assert group.modes[1].success.n_items == 5
+    report = apbjudge.validate(tmp_path / "executed.jsonl")
+    assert "1 episodes without a partner" in validation_text(report)
+
+
+def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
+    rows = of_modes("++++----", "++--++--")
+    for row in rows:
+        row["null_reward"] = 1.0 if row["case_id"] in ("task-0", "task-1") else 0.25
+    group = group_of(tmp_path, rows)
+    assert group.null.success.value == 0.25
+    assert group.null.reward.value == pytest.approx((2 + 6 * 0.25) / 8)
+    assert [of.success_not_null.value for of in group.modes] == [2 / 6, 2 / 6]
+    assert group.differences[0].success_not_null.difference.n_items == 6
+    for row in rows:
+        row["null_reward"] = None
+    group = group_of(tmp_path, rows)
+    assert (group.null.success.value, group.null.n_unknown) == (None, 8)
+    text = validation_text(apbjudge.validate(tmp_path / "executed.jsonl"))
+    assert "what doing nothing is worth is not known of 8 tasks" in text
+
+
+def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
+    rows = [
+        execution(
+            case, mode, success=(case + (mode == "refine") * (case % 3)) % 2 == 0, trial=trial
+        )
+        for case in range(30)
+        for mode in ("plan-first", "refine")
+        for trial in range(5)
+    ]
+    group = group_of(tmp_path, rows)
+    assert (group.n_tasks, group.n_episodes) == (30, 300)
+    assert (group.modes[0].success.n_items, group.modes[0].success.n_clusters) == (150, 30)
+    (many,) = group.differences
+    assert many.flips.test is None
+    (once,) = group_of(tmp_path, [row for row in rows if row["trial"] == 0]).differences
+    for few, more in ((once, many),):
+        assert more.success.difference.value == pytest.approx(few.success.difference.value)
+        assert more.success.difference.low == pytest.approx(few.success.difference.low, abs=0.03)
+    assert many.needed.sd is not None
+    assert many.needed.n_tasks == n_for_difference(0.05, sd=many.needed.sd)
+
+
+def test_200_tasks_tell_a_rate_of_60_percent_to_6_8_points() -> None:
+    """By the normal approximation; Wilson's interval is a tenth of a point narrower."""
+    assert n_for_mean(sqrt(0.6 * 0.4), 0.068) == 200
+    assert round(half_width_of_rate(0.6, 200), 3) == 0.067
+
+
+def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
+    """120 of 200: the interval of a mode alone, and what a second mode would need."""
+    rows = [execution(case, "direct", success=case < 120) for case in range(200)]
+    group = group_of(tmp_path, rows)
+    success = group.modes[0].success
+    assert success.low is not None
+    assert success.high is not None
+    assert (success.high - success.low) / 2 == pytest.approx(0.0673, abs=1e-4)
+    assert group.needed is not None
+    assert group.needed.discordant == pytest.approx(0.48)
+    assert group.needed.n_tasks == n_for_difference(0.05, discordant=0.48) == 1505
+    related = group_of(tmp_path, rows, correlation=0.5, detect=0.1).needed
+    assert related is not None
+    assert related.n_tasks == n_for_difference(0.1, discordant=0.24) == 186
+
+
+def test_nothing_is_pooled_over_tested_models_and_environments(tmp_path: Path) -> None:
+    rows = [
+        execution(case, success=case < n, tested_model=model, environment=environment)
+        for model, environment, n in (("a", "x", 1), ("b", "x", 2), ("a", "y", 3))
+        for case in range(4)
+    ]
+    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows))
+    found = [(g.environment, g.tested_model, g.modes[0].success.value) for g in report.groups]
+    assert found == [("x", "a", 0.25), ("x", "b", 0.5), ("y", "a", 0.75)]
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+def test_the_four_cells_and_what_follows_from_them(tmp_path: Path) -> None:
+    rows, verdicts = cells((30, 10, 5, 15))
+    figures = plans_of(tmp_path, rows, judge_plans(tmp_path, verdicts))
+    four = (figures.correct_success, figures.correct_failure)
+    four += (figures.wrong_success, figures.wrong_failure)
+    assert [cell.n for cell in four] == [30, 10, 5, 15]
+    assert [cell.share.value for cell in four] == [0.5, 10 / 60, 5 / 60, 0.25]
+    assert figures.success_if_correct.value == 0.75
+    assert figures.success_if_wrong.value == 0.25
+    assert figures.difference.value == figures.bootstrap.value == 0.5
+    assert figures.failures_correct.value == 10 / 25
+    assert figures.successes_wrong.value == 5 / 35
+    assert figures.correct_failure_ids == tuple(f"task-{i}" for i in range(30, 40))
+    assert figures.wrong_success_ids == tuple(f"task-{i}" for i in range(40, 45))
+    assert (figures.by_code, figures.score) == (False, "is_correct")
+    # of a verdict the AUC is the mean of sensitivity and specificity
+    assert figures.auc.value == pytest.approx((30 / 35 + 15 / 25) / 2)
+    phi = (30 * 15 - 10 * 5) / sqrt(40 * 20 * 35 * 25)
+    assert figures.r.value == pytest.approx(phi)
+    assert figures.within.value is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_auc_and_r_are_those_of_other_programs(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("plans")
+    n = data.draw(st.integers(6, 25))
+    levels = st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    grades = data.draw(st.lists(levels, min_size=n, max_size=n).filter(lambda g: len({*g}) > 1))
+    success = data.draw(
+        st.lists(st.booleans(), min_size=n, max_size=n).filter(lambda s: len({*s}) > 1)
+    )
+    rows = [execution(case, success=success[case]) for case in range(n)]
+    named = {f"task-{case}": grade for case, grade in enumerate(grades)}
+    verdicts = {name: grade == 1.0 for name, grade in named.items()}
+    figures = plans_of(folder, rows, judge_plans(folder, verdicts, grades=named))
+    assert figures.score == "grade"
+    assert figures.auc.value == pytest.approx(roc_auc_score(success, grades))
+    assert figures.r.value == pytest.approx(pointbiserialr(success, grades).statistic)
+    for row, reward in zip(rows, np.linspace(0, 1, n), strict=True):
+        row["reward"] = reward
+    figures = plans_of(folder, rows, folder / "scripted")
+    assert figures.r.value == pytest.approx(pearsonr(np.linspace(0, 1, n), grades).statistic)
+
+
+def test_within_tasks_the_difficulty_is_out(tmp_path: Path) -> None:
+    """Easy tasks succeed and have good plans; within them the plan makes no difference."""
+    rows: list[dict[str, Any]] = []
+    verdicts: dict[str, bool] = {}
+    for case in range(40):
+        is_easy = case < 20
+        for trial in range(4):
+            correct = trial > 0 if is_easy else trial == 0
+            # one success of the correct and of the wrong plans alike, by turns
+            success = is_easy if (case + trial) % 5 else not is_easy
+            row = execution(case, success=success, trial=trial)
+            rows.append(row)
+            verdicts[row["item_id"]] = correct
+    figures = plans_of(tmp_path, rows, judge_plans(tmp_path, verdicts))
+    above, below = 0.0, 0.0
+    for case in range(40):
+        own = rows[4 * case : 4 * case + 4]
+        right = [r["is_correct"] for r in own if verdicts[r["item_id"]]]
+        wrong = [r["is_correct"] for r in own if not verdicts[r["item_id"]]]
+        above += (sum(right) * len(wrong) - sum(wrong) * len(right)) / 4
+        below += len(right) * len(wrong) / 4
+    assert figures.within.value == pytest.approx(above / below)
+    assert figures.within.value == pytest.approx(0.0, abs=0.01)
+    assert figures.within.n_clusters == 40
+    assert (figures.difference.value or 0.0) > 0.25
+    assert figures.difference.n_clusters == 40
+    assert (figures.auc.value or 0.0) > 0.6
+    assert figures.auc_within.value == pytest.approx(0.5, abs=0.05)
+
+
+def test_read_only_tasks_are_set_aside(tmp_path: Path) -> None:
+    rows, verdicts = cells((10, 5, 5, 10))
+    for row in rows[15:20]:  # wrong plans that succeed because nothing has to be done
+        row["null_reward"] = 1.0
+    every, harder = group_of(tmp_path, rows, judged=judge_plans(tmp_path, verdicts)).plans
+    assert (every.tasks, harder.tasks) == ("all", "doing nothing fails")
+    assert every.success_if_wrong.value == 5 / 15
+    assert (harder.success_if_wrong.value, harder.wrong_success.n) == (0.0, 0)
+    assert harder.n_tasks == 25
+
+
+def test_grades_of_some_plans_count_and_the_others_do_not(tmp_path: Path) -> None:
+    rows, verdicts = cells((2, 1, 1, 2))
+    grades = {"task-0": 1.0, "task-2": 1.0, "task-4": 0.2}
+    figures = plans_of(tmp_path, rows, judge_plans(tmp_path, verdicts, grades=grades))
+    assert (figures.score, figures.auc.n_items) == ("grade", 3)
+    assert figures.success_if_correct.n_items + figures.success_if_wrong.n_items == 6
+
+
+# Joins --------------------------------------------------------------------------------------------
+
+
+def two_modes(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Drafts that fail and refined plans that succeed, under the same ids, and a run over each."""
+    rows = [execution(case, success=False) for case in range(6)]
+    rows += [execution(case, "refine", success=True) for case in range(6)]
+    names = [f"task-{case}" for case in range(6)]
+    drafts = judge_plans(tmp_path / "d", dict.fromkeys(names, False))
+    fields = {"mode": "critic", "guide": "codes", "critic_model": "lab/critic"}
+    refined = judge_plans(tmp_path / "r", dict.fromkeys(names, True), fields=fields)
+    for mode in ("plan-first", "refine"):
+        write(tmp_path / "out" / mode / "executed.jsonl", [r for r in rows if r["mode"] == mode])
+    return tmp_path / "out", drafts, refined
+
+
+def test_refined_plans_are_told_from_drafts_of_the_same_id(tmp_path: Path) -> None:
+    out, drafts, refined = two_modes(tmp_path)
+    report = apbjudge.validate(out, judged=[drafts, refined])
+    assert [(judge, part.modes) for judge, part in report.judged] == [
+        ("scripted", ("plan-first",)),
+        ("scripted", ("refine",)),
+    ]
+    (group,) = report.groups
+    assert [(p.mode, p.judge, p.wrong_failure.n, p.correct_success.n) for p in group.plans] == [
+        ("plan-first", "scripted", 6, 0),
+        ("refine", "scripted", 0, 6),
+        ("", "scripted", 6, 6),
+    ]
+    pooled = group.plans[2]
+    assert (pooled.within.value, pooled.n_tasks) == (1.0, 6)
+    assert pooled.correct_failure_ids == ()
+    (note,) = report.judged[1][1].notes
+    assert note.startswith("the review went by the error codes of its rubric (apb-holistic@1)")
+    assert report.judged[0][1].notes == ()
+    only_drafts = apbjudge.validate(out, judged=drafts)
+    assert [p.mode for p in only_drafts.groups[0].plans] == ["plan-first"]
+    assert only_drafts.groups[0].n_unjudged == 6
+    assert "6 episodes with a plan that no judge has a verdict on" in validation_text(only_drafts)
+
+
+def test_where_files_do_not_say_it_the_user_has_to(tmp_path: Path) -> None:
+    out, drafts, refined = two_modes(tmp_path)
+    (tmp_path / "r" / "scripted-plans.jsonl").unlink()
+    with pytest.raises(OptionError, match=r"--judged: expected MODE=RUN, as .* does not say"):
+        apbjudge.validate(out, judged=refined)
+    (group,) = apbjudge.validate(out, judged=f"refine={refined}").groups
+    assert [(p.mode, p.correct_success.n) for p in group.plans] == [("refine", 6)]
+    with pytest.raises(OptionError, match="expected a mode with executed plans"):
+        apbjudge.validate(out, judged=f"direct={refined}")
+    with pytest.raises(InputError, match="expected judgements of executed plans, such as task-0"):
+        apbjudge.validate(out / "refine", judged=drafts)
+    named = apbjudge.validate(out / "refine", judged=f"refine={drafts}")
+    assert named.groups[0].plans[0].wrong_success.n == 6
+
+
+def test_several_judges_stand_side_by_side(tmp_path: Path) -> None:
+    rows, verdicts = cells((5, 2, 2, 5))
+    one = judge_plans(tmp_path, verdicts)
+    other = judge_plans(tmp_path, {k: not v for k, v in verdicts.items()}, name="contrary")
+    group = group_of(tmp_path, rows, judged=[one, other])
+    assert [p.judge for p in group.plans] == ["scripted", "contrary"]
+    first, second = (p.difference.value for p in group.plans)
+    assert first == pytest.approx(-(second or 0.0))
+    same = shutil.copytree(one, tmp_path / "again")
+    names = {p.judge for p in group_of(tmp_path, rows, judged=[one, same]).plans}
+    assert len(names) == 2
+
+
+def test_what_has_no_partner_is_counted(tmp_path: Path) -> None:
+    rows, verdicts = cells((3, 1, 1, 3))
+    silent = {**verdicts, "task-0": None, "task-98": True, "task-99": True}
+    del silent["task-7"]
+    run = judge_plans(tmp_path, silent)
+    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows), judged=run)
+    ((_, part),) = report.judged
+    assert (part.n_judgements, part.n_executions, part.n_matched) == (9, 8, 6)
+    assert (part.without_judgement.n, part.without_judgement.first) == (1, (f"task-7 of {MODEL}",))
+    assert part.without_verdict.first == (f"task-0 of {MODEL}",)
+    assert part.not_executed.n == 2
+    text = " ".join(validation_text(report).split())
+    assert "2 judged plans that were not executed (task-98 of planner, task-99 of planner)" in text
+    assert "1 episodes whose plan it lacks (task-7 of planner)" in text
+
+
+def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
+    rows, verdicts = cells((3, 1, 1, 3), mode="refine")
+    fields = {"mode": "critic", "guide": "codes", "critic_model": "lab/Judge-1"}
+    run = judge_plans(tmp_path, verdicts, fields=fields)
+    manifest = json.loads((run / "manifest.json").read_bytes())
+    manifest["settings"] = {"model": "other/judge-1"}
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    path = write(tmp_path / "executed.jsonl", rows)
+    ((_, part),) = apbjudge.validate(path, judged=run).judged
+    own, by_codes = part.notes
+    assert own == "its model was the critic of the refined plans: lab/Judge-1"
+    assert by_codes.startswith("the review went by the error codes of its rubric (apb-holistic@1)")
+    manifest["settings"] = {"model": f"lab/{MODEL}"}
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    ((_, part),) = apbjudge.validate(path, judged=run).judged
+    assert part.notes[0] == f"it judges its own plans: those of {MODEL}"
+    lines = (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
+    write(run / "judgements.jsonl", (json.loads(line) | {"rubric": "mine@1"} for line in lines))
+    ((_, part),) = apbjudge.validate(path, judged=run).judged
+    assert part.notes[-1] == "the review did not go by its rubric, as far as the plans' rows say"
+
+
+def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
+    from tests.support.judging import plan_row
+
+    plans = [plan_row(f"task-{case}") for case in range(4)]
+    for row in plans[:2]:
+        row["model_response"] = row["model_response"].replace("find_train", "no_such_tool")
+    apbjudge.grade(write(tmp_path / "plans.jsonl", plans), out=tmp_path / "static")
+    rows = [execution(case, success=case in (1, 2)) for case in range(4)]
+    path = write(tmp_path / "executed.jsonl", rows)
+    report = apbjudge.validate(path, judged=tmp_path / "static")
+    (figures,) = report.groups[0].plans
+    assert figures.by_code
+    assert [figures.correct_success.n, figures.wrong_success.n] == [1, 1]
+    assert figures.correct_failure.share.bound == "upper"
+    assert figures.wrong_failure.share.bound == "lower"
+    assert (figures.failures_correct.bound, figures.successes_wrong.bound) == ("upper", "lower")
+    text = validation_text(report)
+    assert "success if no provable fault" in text
+    assert "success if provable fault" in text
+    assert "judged correct" not in text
+    assert "code proves faults, never their absence" in text
+
+
+# Bad rows -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"is_correct": None}, "field is_correct: expected true or false, got nothing"),
+        ({"is_correct": "yes"}, "field is_correct: expected true or false, got 'yes'"),
+        ({"reward": 1.5}, "field reward: expected a number from 0 to 1, got 1.5 (float)"),
+        ({"reward": None}, "field reward: expected a number from 0 to 1, got nothing"),
+        ({"null_reward": "no"}, "field null_reward: expected a number from 0 to 1, got 'no'"),
+        ({"trial": -1}, "field trial: expected a whole number of at least 0, got -1 (int)"),
+        ({"mode": ""}, "field mode: expected a non-empty string, got ''"),
+        ({"environment": None}, "field environment: expected a non-empty string, got nothing"),
+        ({"tested_model": None}, "field tested_model: expected a non-empty string, got nothing"),
+        ({"item_id": None}, "field item_id: expected a non-empty string, got nothing"),
+        ({"case_id": [1]}, "field case_id: expected a non-empty string, got [1] (list)"),
+    ],
+)
+def test_a_bad_row_is_named_and_costs_no_other(
+    changes: dict[str, Any], complaint: str, tmp_path: Path
+) -> None:
+    rows, _ = cells((2, 1, 1, 2))
+    rows[3] |= changes
+    path = write(tmp_path / "executed.jsonl", rows)
+    report = apbjudge.validate(path)
+    assert report.problems == (f"{path}:4: {complaint}",)
+    assert report.groups[0].n_episodes == 5
+    with pytest.raises(InputError, match=r"first complaint: .*:1: field"):
+        apbjudge.validate(write(path, [rows[3]]))
+
+
+def test_an_episode_counts_once(tmp_path: Path) -> None:
+    rows, _ = cells((2, 1, 1, 2))
+    path = write(tmp_path / "executed.jsonl", [*rows, {**rows[0], "is_correct": False}])
+    report = apbjudge.validate([path, path])
+    (problem,) = report.problems
+    assert problem.startswith(f"{path}:7: field trial: expected one episode a task, tested model,")
+    assert problem.endswith(f"got another one of {path}:1: the first one counts")
+    assert report.groups[0].modes[0].success.value == 0.5
+
+
+def test_tasks_whose_null_reward_is_contradicted_keep_their_episodes(tmp_path: Path) -> None:
+    rows = of_modes("+-", "+-")
+    rows[2]["null_reward"] = 0.5
+    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows))
+    (problem,) = report.problems
+    assert "executed.jsonl:3: field null_reward: expected 0.0, as in other rows" in problem
+    assert report.groups[0].n_episodes == 4
+
+
+def test_a_folder_without_executions_is_unusable(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected executed\.jsonl in it or in a folder in it"):
+        apbjudge.validate(tmp_path)
+
+
+# Properties ---------------------------------------------------------------------------------------
+
+outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=30)
+
+
+@settings(max_examples=25, deadline=None)
+@given(pairs=outcomes)
+def test_exchanged_modes_turn_differences_around(
+    pairs: list[tuple[bool, bool]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("modes")
+
+    def difference(first: str, second: str) -> Any:
+        rows = [
+            execution(case, mode, success=pair[at])
+            for at, mode in enumerate((first, second))
+            for case, pair in enumerate(pairs)
+        ]
+        return group_of(folder, rows).differences[0]
+
+    one, other = difference("plan-first", "refine"), difference("refine", "plan-first")
+    a, b = one.success.difference, other.success.difference
+    assert (a.value, a.low, a.high) == pytest.approx((-b.value, -b.high, -b.low))
+    assert one.success.p_value == pytest.approx(other.success.p_value)
+    assert (one.flips.first_only, one.flips.second_only) == (
+        other.flips.second_only,
+        other.flips.first_only,
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(plans=outcomes)
+def test_tasks_that_come_twice_move_no_estimate(
+    plans: list[tuple[bool, bool]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("plans")
+    found: list[PlanFigures] = []
+    for times in (1, 2):
+        rows = [execution(at, success=success) for at, (_, success) in enumerate(plans * times)]
+        verdicts = {f"task-{at}": correct for at, (correct, _) in enumerate(plans * times)}
+        found.append(plans_of(folder, rows, judge_plans(folder, verdicts)))
+    once, twice = found
+    for name in ("success_if_correct", "success_if_wrong", "difference", "auc", "r"):
+        a, b = (getattr(of, name) for of in (once, twice))
+        assert a.value == pytest.approx(b.value) if b.value is not None else a.value is None
+        if a.low is not None and b.low is not None and name.startswith("success"):
+            assert b.high - b.low <= a.high - a.low + 1e-9
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def test_the_interval_of_the_difference_holds_it_often_enough() -> None:
+    """Four trials a task, of which some are easy and have better plans; docs/coverage.md."""
+    from apbjudge.statistics import Sample, part_difference
+
+    rng, held = np.random.default_rng(11), 0
+    task = np.repeat(np.arange(50), 4)
+
+    def draw(n: int) -> tuple[Any, Any]:
+        ease = np.repeat(rng.beta(2, 2, n), 4)
+        correct = rng.random(4 * n) < 0.15 + 0.7 * ease
+        return correct, rng.random(4 * n) < 0.1 + 0.3 * correct + 0.5 * ease
+
+    correct, success = draw(100_000)
+    truth = success[correct].mean() - success[~correct].mean()
+    for _ in range(400):
+        correct, success = draw(50)
+        sample = Sample(clusters=task)
+        of = part_difference(success.astype(float), correct, ~correct, sample).estimate
+        held += (of.low or 0.0) <= truth <= (of.high or 0.0)
+    assert 0.925 <= held / 400 <= 0.985
+
+
+# The report and the command -----------------------------------------------------------------------
+
+
+def a_report(tmp_path: Path) -> ValidationReport:
+    rows, verdicts = cells((6, 3, 2, 5))
+    rows += [execution(case, "direct", success=case % 3 == 0) for case in range(16)]
+    path = write(tmp_path / "out" / "all" / "executed.jsonl", rows)
+    judge_plans(tmp_path, verdicts)
+    return apbjudge.validate(path.parents[1], judged=tmp_path / "scripted")
+
+
+def test_the_report_as_text_markdown_and_json(tmp_path: Path) -> None:
+    report = a_report(tmp_path)
+    text = validation_text(report)
+    assert "tau2-telecom, planner: 16 tasks" in text
+    assert "plan-first - direct" in text
+    assert "success if correct" in text
+    assert "null agent" in text
+    assert "one of 5.0 points takes" in text
+    assert max(map(len, text.splitlines())) <= 100
+    page = render_markdown(validation_document(report))
+    assert "### Plans judged by scripted" in page
+    values = report.to_json()
+    assert json.loads(json.dumps(values)) == json.loads(json.dumps(values))
+    plans = values["groups"][0]["plans"][0]
+    assert plans["correct_failure_ids"] == ("task-6", "task-7", "task-8")
+    assert values["judged"][0]["judge"] == "scripted"
+
+
+def test_the_command_prints_writes_and_ends_with_its_code(command: Command, tmp_path: Path) -> None:
+    report = a_report(tmp_path)
+    folder, run = tmp_path / "out", tmp_path / "scripted"
+    done = command("validate", folder, "--judged", run)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == validation_text(report)
+    done = command("validate", folder, "--judged", f"plan-first={run}", "--format", "json")
+    assert json.loads(done.out)["groups"] == json.loads(json.dumps(report.to_json()["groups"]))
+    done = command("validate", folder, "--format", "md", "--detect", "0.1", "--out", "r.md")
+    assert (done.code, done.out, done.err) == (0, "", "written: r.md\n")
+    assert "one of 10.0 points takes" in Path("r.md").read_text(encoding="utf-8")
+    with (folder / "all" / "executed.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    done = command("validate", folder)
+    assert done.code == 1
+    assert "executed.jsonl:33: field is_correct" in done.err
+    done = command("validate", "nowhere.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert "nowhere.jsonl: can't be read" in done.err
