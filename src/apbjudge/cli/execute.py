@@ -27,7 +27,7 @@ class SuiteArgument(Config):
 
 @command(SuiteArgument, PlannerSpec, ExecuteConfig)
 def execute(values: Values) -> int:
-    """Carries out the tasks of a suite: directly, after planning, after refining the plan.
+    """Carries out the tasks of a suite: directly, after planning, after refining.
 
     Exit code 0: done; 1: done, but some plans or episodes have no end (failures.jsonl; the same
     command goes on with them); 2: unusable input or options.
@@ -35,7 +35,7 @@ def execute(values: Values) -> int:
     from ..environments.execution.execute import default_folder, execute_in
     from ..environments.execution.suites import open_suite
     from ..llm.resources import shared_resources
-    from ..reports.execution import execution_text
+    from ..reports.predictions import execution_text
     from .progress import Reporter
 
     name = take(SuiteArgument, values).env

@@ -17,6 +17,7 @@ from ..version import VERSION
 COMMANDS: Mapping[str, str] = {
     "predict": "Asks tested models for plans or next steps, as grade takes them.",
     "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
+    "execute": "Carries out the tasks of a suite: directly, after planning, after refining.",
     "simulate": "Lets tested models act in a world and writes their runs, as grade takes them.",
     "branch": "Lets tested models carry out given plans, and branches where they doubt.",
     "grade": "Grades predictions, or whole runs from their logs, and prints the results.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..environments.branching.run import BranchCounts
+from ..environments.execution.execute import Execution
 from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
 from .document import Cell, Document, Notes, Table
@@ -54,6 +55,50 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
         for word, n in of.items()
     ]
     table = Table.of(heads.split(","), rows, align="lrrrrrrr")
+    return render_text(Document((table, Notes(tuple(notes)))))
+
+
+def execution_text(run: Execution) -> str:
+    """What became of the tasks, a line for each mode and tested model."""
+    rows: list[list[Cell]] = []
+    notes: list[str] = [f"{run.suite[0]}: {run.suite[1]}"]
+    nothing = {(row["mode"], row["tested_model"]): [0, 0] for row in run.executed}
+    for row in run.executed:
+        if row["null_reward"] is not None:
+            counts = nothing[row["mode"], row["tested_model"]]
+            counts[0] += row["null_reward"] == 1
+            counts[1] += 1
+    for name, drafts in run.drafts.items():
+        for model, plans in drafts.counts.items():
+            notes.append(f"{name}, {model or '(unreadable rows)'}: {count(plans.predicted)} plans")
+            notes += (f"{name}, {model}: {why} {n}" for why, n in plans.failed.items())
+    for mode, simulation in run.modes.items():
+        for name, each in simulation.counts.items():
+            successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
+            idle, n_idle = nothing.get((mode, name), (0, 0))
+            cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
+            numbers = (each.turns, sum(each.failed.values()))
+            tokens = (each.prompt_tokens, each.completion_tokens)
+            rows.append(
+                [
+                    mode,
+                    name or "(unknown tasks)",
+                    count(each.played),
+                    successes,
+                    f"{idle}/{n_idle}" if n_idle else DASH,
+                    *map(count, (*numbers, *tokens)),
+                    cost,
+                ]
+            )
+            notes += (
+                f"{what}, {mode}, {name or '(unknown tasks)'}: {word or '(unsaid)'} {n}"
+                for what, of in (("ended", each.endings), ("failed", each.failed))
+                for word, n in of.items()
+            )
+    heads = (
+        "mode,tested model,episodes,success,by doing nothing,turns,failed,tokens sent,received,USD"
+    )
+    table = Table.of(heads.split(","), rows, align="llrrrrrrrr")
     return render_text(Document((table, Notes(tuple(notes)))))
 
 

@@ -44,16 +44,16 @@ def bound_plan(response: str) -> tuple[BoundCall, ...]:
         UnboundError: If it is no bound plan: it can't be read, describes values in words, or refers
             to a call that is not made before.
     """
-    spec = None
+    chain: list[Any] | None = None
     for value in json_values(response):
         known = as_object(value) or {}
         if str(known.get("status", "")).upper() == "REJECT":
-            spec = {"tool_chain": []}
-        elif as_list(known.get("tool_chain")) is not None:
-            spec = known
-    if spec is None:
-        raise UnboundError("there is no tool_chain")
-    return tuple(_call(entry, n) for n, entry in enumerate(as_list(spec["tool_chain"]) or (), 1))
+            chain = []
+        else:
+            chain = as_list(known.get("tool_chain")) or chain
+    if chain is None:
+        raise UnboundError("there is no tool_chain with a call")
+    return tuple(_call(entry, n) for n, entry in enumerate(chain, start=1))
 
 
 def _call(entry: object, number: int) -> BoundCall:
@@ -101,7 +101,8 @@ def resolved(arguments: Mapping[str, Any], results: Sequence[str]) -> dict[str, 
 def _value(value: Any, results: Sequence[str]) -> Any:
     if (known := as_object(value)) is not None:
         if FROM in known:
-            return _at(results[known[FROM] - 1], known.get(PATH, ""), known[FROM])
+            number: int = known[FROM]
+            return _at(results[number - 1], known.get(PATH, ""), number)
         return {name: _value(each, results) for name, each in known.items()}
     if (listed := as_list(value)) is not None:
         return [_value(each, results) for each in listed]

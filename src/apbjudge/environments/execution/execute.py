@@ -1,4 +1,4 @@
-"""Tasks carried out: drafts and reviews where a mode needs plans, then an episode for each trial."""
+"""Tasks carried out: drafts and reviews where a mode needs plans, then an episode a trial."""
 
 from __future__ import annotations
 
@@ -105,8 +105,9 @@ def execute(
         open_suite(
             suite, config.named_options, python=config.python, limits=config.limits
         ) as opened,
-        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
-        as folder,
+        TemporaryDirectory(prefix="apbjudge-")
+        if config.out is None
+        else nullcontext(config.out) as folder,
     ):
         return execute_in(
             opened, config, Path(folder), resources, events, in_memory=config.out is None

@@ -123,7 +123,7 @@ class Host:
             passed.close()
         self.close = finalize(self, _close, self._control, process, folder)
         request = {
-            "path": [] if python else [os.path.abspath(path) for path in sys.path if path],
+            "path": [] if python else [str(Path(path).absolute()) for path in sys.path if path],
             "adapter": str(adapter),
             "options": dict(options),
             "limits": {

@@ -12,6 +12,9 @@ from ...jsonl import read_lines
 from ...prediction.worker import PREDICTIONS
 
 
+_FIELDS = ("id", "case_id", "tested_model", "model_response")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A plan that is to be carried out.
@@ -45,10 +48,7 @@ class Plans:
             try:
                 if isinstance(line.values, RowError):
                     raise line.values
-                name, task, model, text = map(
-                    lambda field: _text(line.values, field),
-                    ("id", "case_id", "tested_model", "model_response"),
-                )
+                name, task, model, text = (_text(line.values, field) for field in _FIELDS)
             except RowError as error:
                 raise InputError(f"{file}:{line.number}: {error}") from None
             self._by_task.setdefault((task, model), []).append(Plan(name, text))

@@ -37,7 +37,9 @@ def finished(
         system_prompt: What the agent was told; None for the case's own.
         plan: Id of the plan that was carried out; None without.
     """
-    case, reward, extra = suite.case(task), None, dict[str, Any]()
+    case = suite.case(task)
+    reward: float | None = None
+    extra: dict[str, Any] = {}
     if not broken:
         try:
             score = environment.score()

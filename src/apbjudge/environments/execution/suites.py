@@ -15,7 +15,7 @@ import orjson
 
 from ...errors import InputError, OptionError, RowError
 from ...records import Item, Row
-from .host import HOSTED, HostedEnvironment, Host, Limits, StoppedError, WorldError
+from .host import HOSTED, Host, HostedEnvironment, Limits, StoppedError, WorldError
 
 ENTRY_POINT_GROUP = "apbjudge.suites"
 _USERS = ("none", "scripted", "model")

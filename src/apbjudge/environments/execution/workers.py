@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TypeVar
 
 import orjson
 
-from ...errors import RowError
 from ...llm.base import Completion
 from ...prediction.prompts import PromptMaker
 from ...prediction.worker import Account, Planner, unusable
@@ -131,8 +130,7 @@ class UnaskedWorker:
         steps: list[TrajectoryStep] = []
         ended, broken = AGENT_STOPPED, ""
         try:
-            for step in self._steps(environment, row.task, plan):
-                steps.append(step)
+            self._carry_out(environment, row.task, plan, steps)
         except UnboundError as error:
             ended = NOT_EXECUTABLE
             steps.append(TrajectoryStep("environment", text=str(error)))
@@ -164,9 +162,14 @@ class UnaskedWorker:
             "turns": 0,
         }
 
-    def _steps(
-        self, environment: HostedEnvironment, task: str, plan: Plan | None
-    ) -> Iterator[TrajectoryStep]:
+    def _carry_out(
+        self,
+        environment: HostedEnvironment,
+        task: str,
+        plan: Plan | None,
+        steps: list[TrajectoryStep],
+    ) -> None:
+        """Adds a step for each that was carried out, also where a later one breaks."""
         if plan is not None:
             results: list[str] = []
             for call in bound_plan(plan.text):
@@ -179,7 +182,7 @@ class UnaskedWorker:
                     seen = environment.call(call.name, arguments)
                     step = _step(call.name, arguments, seen, len(results))
                 results.append(str(seen.content))
-                yield step
+                steps.append(step)
         elif self._world.setting == "gold":
             number = 0
             for turn in self._world.suite.reference(task):
@@ -187,11 +190,11 @@ class UnaskedWorker:
                     seen = environment.call(call["name"], call["arguments"], by=call["by"])
                     source = "user" if call["by"] == "user" else "agent"
                     step = _step(call["name"], call["arguments"], seen, number)
-                    yield replace(step, source=source)
+                    steps.append(replace(step, source=source))
                     number += 1
                 text = self._world.suite.to_be_said(task)
                 environment.say(text)
-                yield TrajectoryStep("agent", text=text)
+                steps.append(TrajectoryStep("agent", text=text))
 
 
 def _step(name: str, arguments: dict[str, object], seen: Observation, n: int) -> TrajectoryStep:

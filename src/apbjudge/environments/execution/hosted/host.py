@@ -2,28 +2,30 @@
 
 Run as a program, by an interpreter that has the suite's package. Over the socket whose number it is
 given it reads its orders and writes its tasks; then it forks a child for every further socket that
-it is passed. A child answers one JSON line with another: begin, call, say, score. It has no keys (the environment is
-empty), no network where the system allows that, bounded memory, processor and wall-clock time, and
-may neither write a file nor start a process nor open a connection. Tools are called by name with
-JSON values, never as text that is run. What a tool does in spite of all that (an endless
-computation in C, a crash) ends the child alone; the parent says so and goes on with another.
+it is passed. A child answers one JSON line with another: begin, call, say, score.
+
+A child has no keys (the environment is empty), no network where the system allows that, bounded
+memory, processor and wall-clock time, and may neither write a file nor start a process nor open a
+connection. Tools are called by name with JSON values, never as text that is run. What a tool does
+in spite of all that (an endless computation in C, a crash) ends the child alone; the parent says so
+and goes on with another.
 """
 
 import sys
 
 sys.path.pop(0)  # this folder: its files have the names of the packages that they need
 
-import ctypes  # noqa: E402
-import gc  # noqa: E402
-import importlib.util  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
-import random  # noqa: E402
-import resource  # noqa: E402
-import signal  # noqa: E402
-import socket  # noqa: E402
-from contextlib import suppress  # noqa: E402
-from typing import Any  # noqa: E402
+import ctypes
+import gc
+import importlib.util
+import json
+import os
+import random
+import resource
+import signal
+import socket
+from contextlib import suppress
+from typing import Any
 
 LONGEST = 1 << 16
 """Characters of an observation."""
@@ -156,6 +158,7 @@ def _adapter(path: str) -> Any:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} can't be loaded")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
