@@ -309,6 +309,10 @@ class HostedEnvironment:
         result = self._ask("score", keep=False)
         return Score(float(result["reward"]), result.get("details") or {})
 
+    def state(self) -> Any:
+        """What tells one state from another, as JSON values."""
+        return self._ask("state", keep=False)
+
     def snapshot(self) -> Any:
         """The state: what was done."""
         return self._task, tuple(self._done)

@@ -314,6 +314,13 @@ class Episode:
         request = self._task.requests[self._turn]
         return {"next": "agent", "text": request, "tools": self._task.tools.get(self._turn)}
 
+    def state(self) -> dict[str, Any]:
+        """What tells one state from another: the public attributes of the objects."""
+        return {
+            class_: {n: repr(v) for n, v in vars(each).items() if not n.startswith("_")}
+            for class_, each in self._objects.items()
+        }
+
     def score(self) -> dict[str, Any]:
         """The reward, which is 1 or 0: a turn that was cut is no success, nor one never begun.
 

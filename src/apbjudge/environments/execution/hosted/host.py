@@ -2,7 +2,7 @@
 
 Run as a program, by an interpreter that has the suite's package. Over the socket whose number it is
 given it reads its orders and writes its tasks; then it forks a child for every further socket that
-it is passed. A child answers one JSON line with another: begin, call, say, score.
+it is passed. A child answers one JSON line with another: begin, call, say, score, state.
 
 A child has no keys (the environment is empty), no network where the system allows that, bounded
 memory, processor and wall-clock time, and may neither write a file nor start a process nor open a
@@ -63,6 +63,9 @@ _FORBIDDEN = (
 """Beginnings of audit events (PEP 578) of what an episode has no business with."""
 
 
+_OPERATIONS = {name: name for name in ("say", "score", "state")}
+
+
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
     """The audit hook of an episode; it can't be taken off again."""
     if event == "open":
@@ -117,7 +120,7 @@ def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
             elif operation == "call":
                 result = _call(episode, *arguments)
             else:
-                result = getattr(episode, {"say": "say", "score": "score"}[operation])(*arguments)
+                result = getattr(episode, _OPERATIONS[operation])(*arguments)
             reply = {"result": result}
         except Exception as error:  # noqa: BLE001
             reply = {"fault": f"{type(error).__name__}: {error}"[:500]}

@@ -135,6 +135,7 @@ class Suite:
                 else "",
                 "user_tools": user_tools if has_model else [],
                 "reference": [self._reference(task)],
+                "to_be_said": _facts(task),
             }
             for name, task in self._tasks.items()
         ]
@@ -175,6 +176,14 @@ class Suite:
         for environment in (self._environment, self._gold):
             _prepare(environment, task)
         return Episode(task, self._environment, self._gold, has_user=self._user == "model")
+
+
+def _facts(task: Any) -> list[str]:
+    """What the agent has to tell the user."""
+    criteria = task.evaluation_criteria
+    if criteria is None or "COMMUNICATE" not in {each.value for each in criteria.reward_basis}:
+        return []
+    return criteria.communicate_info or []
 
 
 def _definitions(tools: list[Any]) -> list[dict[str, Any]]:
@@ -237,6 +246,10 @@ class Episode:
         self._said.append(text)
         return {"next": "user" if self._has_user else "end", "text": "", "tools": None}
 
+    def state(self) -> list[Any]:
+        """What tells one state from another."""
+        return list(_hashes(self._environment))
+
     def score(self) -> dict[str, Any]:
         """The reward of the state as it is, and what it is made of.
 
@@ -251,7 +264,7 @@ class Episode:
             "assertions": self._assertions() if "ENV_ASSERTION" in basis else [],
             "communicated": [
                 any(fact.lower() in text.lower().replace(",", "") for text in self._said)
-                for fact in (criteria.communicate_info if "COMMUNICATE" in basis else None) or ()
+                for fact in _facts(self._task)
             ],
             "actions": [
                 any(action.compare_with_tool_call(call) for call in self._calls)
