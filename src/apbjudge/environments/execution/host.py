@@ -337,17 +337,24 @@ class HostedEnvironment:
             StoppedError: If the process ends over this request.
             WorldError: If the suite's own code fails.
         """
-        child = self._child or self._begun()
-        self._child = None
-        result = child.ask(*request)
-        self._child = child
+        if self._child is None:
+            self._child = self._host.episode()
+            try:
+                for earlier in (("begin", self._task), *self._done):
+                    self._of_child(*earlier)
+            except WorldError:
+                self.close()
+                raise
+        result = self._of_child(*request)
         if keep:
             self._done.append(request)
         return result
 
-    def _begun(self) -> _Child:
-        child = self._host.episode()
-        child.ask("begin", self._task)
-        for request in self._done:
-            child.ask(*request)
-        return child
+    def _of_child(self, *request: Any) -> Any:
+        if self._child is None:
+            raise StoppedError
+        try:
+            return self._child.ask(*request)
+        except StoppedError:
+            self._child = None
+            raise

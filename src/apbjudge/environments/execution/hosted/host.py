@@ -32,7 +32,6 @@ LONGEST = 1 << 16
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FORBIDDEN = (
-    "_thread.start",
     "ctypes.",
     "os.chflags",
     "os.chmod",

@@ -1,0 +1,147 @@
+"""A suite of counters, with tools that try everything that a tool should not."""
+
+import ctypes
+import os
+import socket
+import subprocess
+import time
+
+OPTIONS = {"user": "none, scripted or model"}
+GOALS = {"three": 3, "five": 5, "none": 0}
+
+
+def _tool(name, **parameters):
+    schema = {"type": "object", "properties": parameters, "required": list(parameters)}
+    function = {"name": name, "description": f"Does {name}.", "parameters": schema}
+    return {"type": "function", "function": function}
+
+
+TOOLS = [
+    _tool("add", n={"type": "integer"}),
+    _tool("read"),
+    _tool("power", a={"type": "integer"}, b={"type": "integer"}, c={"type": "integer"}),
+    _tool("write", path={"type": "string"}),
+    _tool("remove", path={"type": "string"}),
+    _tool("spawn", how={"type": "string"}),
+    _tool("connect", port={"type": "integer"}),
+    _tool("hog", mib={"type": "integer"}),
+    _tool("talk", n={"type": "integer"}),
+    _tool("crash"),
+    _tool("wait"),
+    _tool("environment"),
+    _tool("fail"),
+]
+
+
+def suite(options):
+    for name in options:
+        if name not in OPTIONS:
+            raise ValueError(f"{name}: expected user, got this name")
+    if options.get("user") == "broken":
+        raise RuntimeError("nothing works")
+    return Suite(options.get("user", "none"))
+
+
+class Suite:
+    version = "toy 1"
+
+    def __init__(self, user):
+        self.user = user
+
+    def tasks(self):
+        return [
+            {
+                "id": name,
+                "query": f"Bring the counter to {goal}.",
+                "system_prompt": "You count.",
+                "tools": TOOLS,
+                "user": self.user,
+                "user_prompt": "You want a number." if self.user == "model" else "",
+                "user_tools": [_tool("look")] if self.user == "model" else [],
+                "reference": [[{"name": "add", "arguments": {"n": goal}, "by": "agent"}]]
+                if goal
+                else [[]],
+                "to_be_said": [str(goal)],
+            }
+            for name, goal in GOALS.items()
+        ]
+
+    def begin(self, task_id):
+        return Episode(GOALS[task_id], self.user)
+
+
+class Episode:
+    def __init__(self, goal, user):
+        self.goal, self.user = goal, user
+        self.count = 0
+        self.said = []
+
+    def call(self, name, arguments, by):
+        return str(getattr(self, f"_{name}")(**arguments)), False
+
+    def say(self, text):
+        self.said.append(text)
+        if self.user == "model":
+            return {"next": "user", "text": "", "tools": None}
+        if self.user == "scripted" and len(self.said) == 1:
+            return {"next": "agent", "text": "And is it done?", "tools": [TOOLS[0], TOOLS[1]]}
+        return {"next": "end", "text": "", "tools": None}
+
+    def state(self):
+        return self.count
+
+    def score(self):
+        return {"reward": float(self.count == self.goal), "details": {"count": self.count}}
+
+    def _add(self, n):
+        self.count += n
+        return f'{{"count": {self.count}, "list": [{self.count}]}}'
+
+    def _read(self):
+        return self.count
+
+    def _look(self):
+        return f"it shows {self.count}"
+
+    def _power(self, a, b, c):
+        return a**b**c
+
+    def _write(self, path):
+        with open(path, "w") as file:  # noqa: PTH123
+            return file.write("outside")
+
+    def _remove(self, path):
+        os.remove(path)  # noqa: PTH107
+
+    def _spawn(self, how):
+        if how == "fork":
+            while True:
+                os.fork()
+        if how == "run":
+            subprocess.run(["true"], check=True)
+        if how == "system":
+            os.system("true")
+        if how == "c":
+            ctypes.CDLL(None).fork()
+
+    def _connect(self, port):
+        socket.create_connection(("127.0.0.1", port)).close()
+
+    def _hog(self, mib):
+        return len(bytearray(mib << 20))
+
+    def _talk(self, n):
+        return "x" * n
+
+    def _crash(self):
+        os.abort()
+
+    def _wait(self):
+        while True:
+            time.sleep(1)
+
+    def _environment(self):
+        return {name: value for name, value in os.environ.items() if name != "LC_CTYPE"}
+
+    def _fail(self):
+        raise LookupError("nothing there")
