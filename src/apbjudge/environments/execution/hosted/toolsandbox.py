@@ -2,8 +2,9 @@
 
 A tool is called as a Python function; the package itself would run a call as source text. The
 calls, what the tools trace and what the agent says are recorded where the package looks for them.
-What the user says after the first request is not: no milestone asks for it, but the turns counted
-are those of the agent and its tools, and the limit of 30 messages is not applied.
+What the user says after the first request is not, and is not among the turns counted: no milestone
+asks for it. The package's limit of messages (30) is kept as one of half as many steps of the agent,
+as each is answered; to score more would also take it minutes.
 
 The package keeps its state in polars, whose threads a forked process does not have. The process
 that loads this module therefore never works with a scenario: ``tasks`` does so in a child, and
@@ -128,7 +129,7 @@ class Suite:
             child.join()
 
     def _tasks(self) -> list[dict[str, Any]]:
-        scenarios: dict[str, Any] = self._scenarios.named_scenarios(preferred_tool_backend=_backend())
+        scenarios = self._build("named_scenarios")
         variants = {name: str(each.categories[-1]).lower() for name, each in scenarios.items()}
         # A search tool among the distractors is no need for a network.
         families = {
@@ -148,22 +149,23 @@ class Suite:
 
     def begin(self, task_id: str) -> Episode:
         """Builds a scenario, in the state that it begins in."""
+        return Episode(self._scenario(task_id))
+
+    def _scenario(self, name: str) -> Any:
         for kind in (
             "single_tool_call",
             "multiple_tool_call",
             "multiple_user_turn",
             "insufficient_information",
         ):  # the plain ones, in a fraction of the time that all their variants take
-            build = getattr(self._scenarios, f"named_{kind}_scenarios")
-            scenarios = build(preferred_tool_backend=_backend())
-            if task_id in scenarios:
-                return Episode(scenarios[task_id])
-        scenarios = self._scenarios.named_scenarios(preferred_tool_backend=_backend())
-        return Episode(scenarios[task_id])
+            scenarios = self._build(f"named_{kind}_scenarios")
+            if name in scenarios:
+                return scenarios[name]
+        return self._build("named_scenarios")[name]
 
-
-def _backend() -> Any:
-    return _module("common.tool_discovery").ToolBackend.DEFAULT
+    def _build(self, name: str) -> dict[str, Any]:
+        backend = _module("common.tool_discovery").ToolBackend.DEFAULT
+        return getattr(self._scenarios, name)(preferred_tool_backend=backend)
 
 
 def _family(name: str, families: dict[str, bool]) -> str:
@@ -176,7 +178,7 @@ def _agent_tools(context: Any) -> dict[str, Any]:
 
 
 def _messages(context: Any, *, is_example: bool) -> list[dict[str, Any]]:
-    """What was said before the episode, or the example of a conversation that the user is given."""
+    """What was said before the episode, or the examples of conversations that the user is given."""
     sandbox = _module("common.execution_context").DatabaseNamespace.SANDBOX
     rows = context.get_database(sandbox, get_all_history_snapshots=True).to_dicts()
     return [row for row in rows if (row["visible_to"] == ["USER"]) is is_example]
@@ -197,16 +199,16 @@ def _task(name: str, scenario: Any) -> dict[str, Any]:
         "system_prompt": "\n\n".join(texts("SYSTEM", "AGENT")),
         "tools": _module("common.tool_conversion").convert_to_openai_tools(_agent_tools(context)),
         "user": "model",
-        "user_prompt": "\n\n".join([*texts("SYSTEM", "USER"), _example(context), _STOP]),
+        "user_prompt": "\n\n".join([*texts("SYSTEM", "USER"), _examples(context), _STOP]),
         "user_tools": [],
         "reference": [_reference(scenario)],
     }
 
 
-def _example(context: Any) -> str:
-    """The example as a transcript; the package replays it as turns of the conversation."""
+def _examples(context: Any) -> str:
+    """The examples as transcripts; the package replays them as turns of the conversation."""
     instruction = _module("scenarios.user_simulator_few_shot_examples").USER_INSTRUCTION
-    lines = ["An example of such a conversation:"]
+    lines = ["Examples of such conversations:"]
     for row in _messages(context, is_example=True):
         if row["sender"] == "SYSTEM":
             lines.append(f"Task of User A: {row['content'].replace(instruction, '')}")
@@ -257,7 +259,7 @@ def _gold_calls(constraint: Any, context: Any) -> list[tuple[str, dict[str, Any]
     if database == "SANDBOX":
         if measure != "snapshot_similarity" or "tool_trace" not in rows[0]:
             return []
-        trace = json.loads(rows[0]["tool_trace"])
+        trace: dict[str, Any] | list[dict[str, Any]] = json.loads(rows[0]["tool_trace"])
         gold = trace[0] if isinstance(trace, list) else trace  # of alternatives, the first
         return [(gold["tool_name"], _present(gold["arguments"]))]
     if database == "SETTING":
@@ -293,10 +295,13 @@ class Episode:
         self._evaluation = scenario.evaluation
         self._max_messages = scenario.max_messages
         self._context = scenario.starting_context
-        self._calls = 0
+        self._steps = 0
         contexts = _module("common.execution_context")
         contexts.set_current_context(self._context)
         self._sandbox = contexts.DatabaseNamespace.SANDBOX
+
+    def _is_over(self) -> bool:
+        return 2 * self._steps >= self._max_messages
 
     def _record(self, sender: str, recipient: str, content: str, **columns: Any) -> None:
         row = {"sender": sender, "recipient": recipient, "content": content, **columns}
@@ -313,11 +318,14 @@ class Episode:
 
         Returns:
             What the package would have answered: the result as Python writes it, or the
-            exception's class and text; whether it is an exception.
+            exception's class and text; whether it is an exception. After the last step that the
+            scenario allows, an error, and nothing is called.
         """
+        if self._is_over():
+            return f"Error: the limit of {self._max_messages} messages is reached", True
         tool = _agent_tools(self._context)[name]
-        self._calls += 1
-        ids = {"openai_tool_call_id": f"call_{self._calls}", "openai_function_name": name}
+        self._steps += 1
+        ids = {"openai_tool_call_id": f"call_{self._steps}", "openai_function_name": name}
         # Minefields look for the tool's own name in this text, which is never run.
         text = f"{tool.__name__}(**{json.dumps(arguments)})"
         self._record("AGENT", "EXECUTION_ENVIRONMENT", text, **ids)
@@ -335,9 +343,11 @@ class Episode:
         return answer, failure is not None
 
     def say(self, text: str) -> dict[str, Any]:
-        """Records what the agent says to the user."""
-        self._record("AGENT", "USER", text)
-        return {"next": "user", "text": "", "tools": None}
+        """Records what the agent says to the user, whose turn it is then, unless it was the last."""
+        if not self._is_over():
+            self._steps += 1
+            self._record("AGENT", "USER", text)
+        return {"next": "end" if self._is_over() else "user", "text": "", "tools": None}
 
     def score(self) -> dict[str, Any]:
         """The similarity to the scenario's milestones as the package measures it.
