@@ -20,9 +20,11 @@ from apbjudge.environments.execution.hosted import toolsandbox
 PROGRAM = Path(__file__).with_name("toolsandbox_replays.py")
 PYTHON = os.environ.get("APBJUDGE_TOOLSANDBOX_PYTHON", "")
 
+HAS_PACKAGE = bool(PYTHON) and (
+    subprocess.run([PYTHON, "-c", "import tool_sandbox"], check=False).returncode == 0
+)
 needs_package = pytest.mark.skipif(
-    not PYTHON
-    or subprocess.run([PYTHON, "-c", "import tool_sandbox"], check=False).returncode != 0,
+    not HAS_PACKAGE,
     reason="APBJUDGE_TOOLSANDBOX_PYTHON names no interpreter that has the package tool_sandbox",
 )
 

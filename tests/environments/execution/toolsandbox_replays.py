@@ -55,15 +55,10 @@ def through_adapter(suite, task_id, steps):
         if isinstance(step, dict):
             answers.append(episode.call(step["name"], step["arguments"], "agent"))
         else:
-            answers.append(
-                episode.say(expected_text(scenario.evaluation) if step is None else step)
-            )
-    return {
-        "before": before,
-        "answers": answers,
-        "after": episode.score(),
-        "again": episode.score(),
-    }
+            text = expected_text(episode._evaluation) if step is None else step
+            answers.append(episode.say(text))
+    after = episode.score()
+    return {"before": before, "answers": answers, "after": after, "again": episode.score()}
 
 
 def through_package(suite, task_id, steps):

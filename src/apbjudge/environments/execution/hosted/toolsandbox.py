@@ -343,7 +343,7 @@ class Episode:
         return answer, failure is not None
 
     def say(self, text: str) -> dict[str, Any]:
-        """Records what the agent says to the user, whose turn it is then, unless it was the last."""
+        """Records what the agent says to the user, who speaks next, unless it was the last step."""
         if not self._is_over():
             self._steps += 1
             self._record("AGENT", "USER", text)
