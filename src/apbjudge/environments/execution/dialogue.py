@@ -203,6 +203,10 @@ class StepDialogue:
             update={"trajectory": (*self._case.trajectory, *messages)}
         )
 
+    def close(self) -> None:
+        """Ends the process of the episode."""
+        self._environment.close()
+
     def trajectory(self) -> Trajectory:
         """The run so far, with the score of its state and what doing nothing is worth."""
         return finished(

@@ -306,9 +306,12 @@ def _models(
 def _executed(rows: Iterator[Row], mode: Mode, suite: str) -> Iterator[Row]:
     """What came of each episode, as labels of the plans that were carried out."""
     times: dict[tuple[str, str], int] = {}
-    for row in rows:
-        if row.get("reason") is not None or row.get("termination") == NOT_EXECUTABLE:
-            continue
+    ended = [
+        row
+        for row in rows
+        if row.get("reason") is None and row.get("termination") != NOT_EXECUTABLE
+    ]
+    for row in sorted(ended, key=lambda row: (row["line"], row["trial"], row["tested_model"])):
         run = trajectory_of(row)
         if run.outcome is None or run.outcome.is_success is None:
             continue

@@ -33,7 +33,7 @@ from ..base import Score
 HOSTED = Path(__file__).parent / "hosted"
 _LONGEST_LINE = 1 << 24
 _LOADING_S = 300
-_GRACE_S = 5
+_GRACE_S, _PATIENCE = 5, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Limits:
     """What an episode may take.
 
     Attributes:
-        seconds: Of one call, and of the beginning of a task.
+        seconds: Of one call; the beginning of a task and its score may take six times as long.
         cpu_seconds: Of processor time, for an episode.
         memory_mb: Address space of its process.
     """
@@ -163,7 +163,7 @@ class Host:
             except OSError:
                 ours.close()
                 raise StoppedError from None
-        return _Child(ours, self.limits.seconds + _GRACE_S)
+        return _Child(ours, _PATIENCE * self.limits.seconds + _GRACE_S)
 
     def __enter__(self) -> Host:
         return self

@@ -11,7 +11,6 @@ from ...errors import InputError, RowError
 from ...jsonl import read_lines
 from ...prediction.worker import PREDICTIONS
 
-
 _FIELDS = ("id", "case_id", "tested_model", "model_response")
 
 

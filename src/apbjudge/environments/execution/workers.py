@@ -88,6 +88,13 @@ class ActingWorker(EpisodeWorker):
         plan = self._suite_world.plan(row.task, row.tested_model, row.trial)
         return self._suite_world.dialogue(row.task, plan)
 
+    async def _play(self, row: Episode, fields: Row, dialogue: Dialogue) -> Row:
+        try:
+            return await super()._play(row, fields, dialogue)
+        finally:
+            if isinstance(dialogue, StepDialogue):
+                dialogue.close()
+
     async def _do(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
 

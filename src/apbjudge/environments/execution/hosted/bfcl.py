@@ -316,10 +316,12 @@ class Episode:
 
     def state(self) -> dict[str, Any]:
         """What tells one state from another: the public attributes of the objects."""
-        return {
-            class_: {n: repr(v) for n, v in vars(each).items() if not n.startswith("_")}
-            for class_, each in self._objects.items()
-        }
+        state: dict[str, Any] = {}
+        for class_, each in self._objects.items():
+            attributes: dict[str, Any] = each.__dict__
+            public = {name: repr(attributes[name]) for name in attributes if name[0] != "_"}
+            state[class_] = public
+        return state
 
     def score(self) -> dict[str, Any]:
         """The reward, which is 1 or 0: a turn that was cut is no success, nor one never begun.

@@ -1,0 +1,379 @@
+"""Tasks carried out by scripted models: modes, users, resume, what the rows say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import Completion, ScriptedClient, execute
+from apbjudge.environments.execution.execute import Execution
+from apbjudge.environments.execution.suites import Suite, SuiteKind
+from apbjudge.errors import OptionError, TransportError
+from apbjudge.llm.base import Request, ToolCall
+from apbjudge.records import Usage
+from apbjudge.records.trajectories import trajectory_of
+
+pytestmark = pytest.mark.usefixtures("toy_kind")
+
+
+def text_of(request: Request) -> str:
+    return "\n".join(str(message["content"]) for message in request.messages)
+
+
+def goal(request: Request) -> int:
+    return int(text_of(request).partition("Bring the counter to ")[2].partition(".")[0])
+
+
+def steps_so_far(request: Request) -> int:
+    return str(request.messages[1]["content"]).count('"role": "assistant"')
+
+
+def call(name: str, **arguments: Any) -> str:
+    function = {"name": name, "arguments": arguments}
+    calls = [{"type": "function", "function": function}]
+    return json.dumps({"role": "assistant", "thought": "so", "tool_calls": calls})
+
+
+def done(text: str = "done") -> str:
+    return json.dumps({"role": "assistant", "content": text, "tool_calls": []})
+
+
+def counter(request: Request) -> str:
+    """Counts up by ones, and stops at the goal."""
+    if "You plan how a task" in text_of(request):
+        return json.dumps({"plan": "add ones", "tool_chain": [{"name": "add"}] * goal(request)})
+    if steps_so_far(request) < goal(request):
+        return call("add", n=1)
+    return done()
+
+
+def played(answer: Callable[[Request], Any], **settings: Any) -> tuple[Execution, ScriptedClient]:
+    client = ScriptedClient(answer)
+    return execute("toy", model="m/scripted", client=client, cache=False, **settings), client
+
+
+def test_a_model_acts_step_by_step_until_it_makes_no_call() -> None:
+    run, client = played(counter)
+    counts = run.modes["direct"].counts["m/scripted"]
+    assert (counts.played, counts.successes, counts.turns) == (3, 3, 3 + 5 + 0 + 3)
+    assert counts.endings == {"agent_stop": 3}
+    assert len(client.requests) == 11
+    assert [(row["case_id"], row["is_correct"], row["null_reward"]) for row in run.executed] == [
+        ("three", True, 0.0),
+        ("five", True, 0.0),
+        ("none", True, 1.0),
+    ]
+
+
+def test_every_step_is_asked_for_by_the_step_wise_prompt() -> None:
+    _, client = played(counter, tasks=["three"])
+    first, second = text_of(client.requests[0]), text_of(client.requests[1])
+    assert "You count." in first
+    assert "Write the next step" in first
+    assert "Nobody answers questions" in first
+    assert "Nothing has been done so far." in first
+    assert '"count\\": 1' in second or '{\\"count\\": 1' in second
+    assert "plan was made" not in first
+
+
+def test_a_plan_is_drafted_and_followed_and_refined(tmp_path: Path) -> None:
+    def planner(request: Request) -> str:
+        text = text_of(request)
+        if "VERDICT" in text:
+            return "The plan is too long.\n\nVERDICT: CHANGE"
+        if any(message["role"] == "assistant" for message in request.messages):
+            return json.dumps({"plan": "in one go", "tool_chain": [{"name": "add"}]})
+        if "You plan how a task" in text:
+            return json.dumps({"plan": "add ones", "tool_chain": []})
+        if "in one go" in text and not steps_so_far(request):
+            return call("add", n=goal(request))
+        return counter(request) if "add ones" in text else done()
+
+    run, client = played(planner, mode=("plan-first", "refine"), tasks=["three"], out=tmp_path)
+    assert set(run.drafts) == {"drafts", "refined"}
+    assert run.modes["plan-first"].counts["m/scripted"].turns == 4
+    assert run.modes["refine"].counts["m/scripted"].turns == 2
+    acting = [text_of(each) for each in client.requests if "You carry out" in text_of(each)]
+    assert sum('"plan": "add ones"' in text for text in acting) == 4
+    assert sum('"plan": "in one go"' in text for text in acting) == 2
+    assert {row["mode"]: row["is_correct"] for row in run.executed} == {
+        "plan-first": True,
+        "refine": True,
+    }
+    written = (tmp_path / "refine" / "executed.jsonl").read_text().splitlines()
+    assert json.loads(written[0])["item_id"] == "three"
+    drafts = (tmp_path / "drafts" / "predictions.jsonl").read_text().splitlines()
+    assert json.loads(drafts[0])["id"] == "three"
+
+
+def test_trials_carry_out_their_own_drafts() -> None:
+    def planner(request: Request) -> str:
+        if "You plan how a task" in text_of(request):
+            return json.dumps({"plan": f"draft {request.sample}", "tool_chain": []})
+        seen = "draft 1" in text_of(request)
+        return counter(request) if seen else done()
+
+    run, _ = played(planner, mode="plan-first", tasks=["three"], trials=2)
+    assert [(row["item_id"], row["trial"], row["is_correct"]) for row in run.executed] == [
+        ("three", 0, False),
+        ("three#2", 1, True),
+    ]
+
+
+def test_plans_of_others_are_carried_out_by_one_model(tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    rows = [
+        {"id": task, "case_id": task, "tested_model": model, "model_response": f"{model}: {n}"}
+        for task, n in (("three", 3), ("five", 5))
+        for model in ("alder", "birch")
+    ]
+    plans.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def follower(request: Request) -> str:
+        text = text_of(request)
+        n = goal(request) if "alder: " in text else 1
+        return done() if steps_so_far(request) else call("add", n=n)
+
+    run, _ = played(follower, mode="plan-first", plans=plans, tasks=["three", "five"], trials=2)
+    assert {(row["tested_model"], row["is_correct"]) for row in run.executed} == {
+        ("alder", True),
+        ("birch", False),
+    }
+    assert {row["rater"] for row in run.executed} == {"execution", "execution#2"}
+
+
+def test_a_task_without_a_plan_is_a_failure(tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    row = {"id": "three", "tested_model": "alder", "model_response": "add"}
+    plans.write_text(json.dumps(row))
+    run, _ = played(lambda _: done(), mode="plan-first", plans=plans)
+    counts = run.modes["plan-first"].counts["alder"]
+    assert (counts.played, counts.failed) == (1, {"bad_input": 2})
+    assert run.failed == 2
+
+
+BOUND = {
+    "add twice": [
+        {"name": "add", "arguments": {"n": 1}},
+        {"name": "add", "arguments": {"n": 2}},
+    ],
+    "from a result": [
+        {"name": "add", "arguments": {"n": 1}},
+        {"name": "add", "arguments": {"n": {"$from": 1, "path": "count"}}},
+        {"name": "add", "arguments": {"n": {"$from": 1, "path": "list[0]"}}},
+    ],
+    "nothing there": [
+        {"name": "add", "arguments": {"n": 1}},
+        {"name": "add", "arguments": {"n": {"$from": 1, "path": "sum"}}},
+    ],
+    "in words": [{"name": "add", "parameter_description": {"n": "the number that is missing"}}],
+    "described": [{"name": "add", "arguments": {"n": "<result of step 1>"}}],
+    "from later": [{"name": "add", "arguments": {"n": {"$from": 1}}}],
+}
+
+
+def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    rows = [
+        {
+            "id": "three",
+            "tested_model": name,
+            "model_response": json.dumps({"plan": "", "tool_chain": chain}),
+        }
+        for name, chain in BOUND.items()
+    ]
+    plans.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = execute("toy", mode="bound", plans=plans, tasks=["three"])
+    assert {row["tested_model"]: row["is_correct"] for row in run.executed} == {
+        "add twice": True,
+        "from a result": True,
+        "nothing there": False,
+    }
+    ended = {name: each.endings for name, each in run.modes["bound"].counts.items()}
+    assert {name for name, of in ended.items() if of == {"not_executable": 1}} == {
+        "in words",
+        "described",
+        "from later",
+    }
+    assert run.failed == 0
+
+
+def test_the_suites_own_solution_succeeds_and_nothing_does_not() -> None:
+    run = execute("toy", mode=("gold", "null"))
+    assert {(row["mode"], row["case_id"]) for row in run.executed if row["is_correct"]} == {
+        ("gold", "three"),
+        ("gold", "five"),
+        ("gold", "none"),
+        ("null", "none"),
+    }
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I would rather not.",
+        "{",
+        '{"status": "REJECT", "reason": "no"}',
+        "[[[[" * 50,
+        json.dumps({"role": "assistant", "thought": "x", "tool_calls": "add"}),
+    ],
+)
+def test_a_reply_without_a_call_ends_the_task(reply: str) -> None:
+    run, _ = played(lambda _: reply, tasks=["three"])
+    assert [(row["is_correct"], row["termination"]) for row in run.executed] == [
+        (False, "agent_stop")
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        call("subtract", n=1),
+        json.dumps({"tool_calls": [{"function": {"name": "add", "arguments": "n=1"}}]}),
+        json.dumps({"tool_calls": [{"function": {"name": "", "arguments": {}}}]}),
+        json.dumps({"tool_calls": [{"function": {"name": "add", "arguments": {"n": 1}}}] * 100}),
+    ],
+)
+def test_an_endless_episode_ends_at_the_limit_and_is_no_success(reply: str) -> None:
+    run, client = played(lambda _: reply, tasks=["none"], max_turns=7)
+    assert [(row["is_correct"], row["termination"]) for row in run.executed] == [
+        (False, "exceeded_turns")
+    ]
+    assert len(client.requests) == 7
+
+
+def test_of_one_step_a_bounded_number_of_calls_is_carried_out() -> None:
+    many = json.dumps({"tool_calls": [{"function": {"name": "add", "arguments": {"n": 1}}}] * 100})
+    run, _ = played(lambda r: done() if steps_so_far(r) else many, tasks=["three"])
+    row = next(iter(run.modes["direct"]))
+    seen = [each["is_error"] for each in row["steps"][1]["observations"]]
+    assert (seen.count(False), seen.count(True)) == (32, 68)
+
+
+def test_requests_of_a_scripted_user_come_one_by_one_with_their_tools() -> None:
+    seen: list[str] = []
+
+    def agent(request: Request) -> str:
+        seen.append(text_of(request))
+        if steps_so_far(request) == 0:
+            return call("add", n=3)
+        return done()
+
+    run, _ = played(agent, tasks=["three"], options=("user=scripted",))
+    assert run.modes["direct"].counts["m/scripted"].successes == 1
+    assert [("And is it done?" in text, '"hog"' in text) for text in seen] == [
+        (False, True),
+        (False, True),
+        (True, False),
+    ]
+    assert 'write it under "content"' in seen[0]
+
+
+def test_a_model_plays_the_user_and_has_tools_of_its_own() -> None:
+    def both(request: Request) -> str | Completion:
+        if request.model == "m/user":
+            assert [tool["function"]["name"] for tool in request.tools] == ["look"]
+            assert str(request.messages[0]["content"]).startswith("You want a number.")
+            last = request.messages[-1]
+            if last["role"] == "tool":
+                assert last["content"] == "it shows 3"
+                return "It is right. ###STOP###"
+            look = ToolCall(name="look", arguments="{}", id="1")
+            return Completion(text="", finish_reason="tool_calls", tool_calls=(look,))
+        return done("Look at it.") if steps_so_far(request) else call("add", n=3)
+
+    run, client = played(both, tasks=["three"], options=("user=model",), user_model="m/user")
+    assert [(row["is_correct"], row["termination"]) for row in run.executed] == [
+        (True, "user_stop")
+    ]
+    heard = [m["content"] for m in client.requests[2].messages if m["role"] == "user"]
+    assert heard[-1] == "Look at it."
+    row = next(iter(run.modes["direct"]))
+    assert [step["source"] for step in row["steps"]] == ["user", "agent", "agent", "user", "user"]
+
+
+def test_a_user_without_a_model_and_plans_without_a_query_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"^--user-model: expected a model that plays the user"):
+        played(lambda _: done(), options=("user=model",))
+    with pytest.raises(OptionError, match=r"^--mode plan-first: expected tasks that are known"):
+        played(lambda _: done(), options=("user=scripted",), mode="plan-first")
+    with pytest.raises(OptionError, match=r"^--tasks: expected tasks of the suite, got 'nine'"):
+        played(lambda _: done(), tasks=["nine"])
+    with pytest.raises(OptionError, match="--model: expected a tested model with --mode direct"):
+        execute("toy")
+    with pytest.raises(OptionError, match="--critic: expected a model with --review critic"):
+        played(lambda _: done(), mode="refine", review="critic")
+
+
+def test_an_interrupted_episode_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    is_broken = True
+
+    def breaks(request: Request) -> str:
+        if is_broken and steps_so_far(request) == 2:
+            raise TransportError("the line is dead")
+        return counter(request)
+
+    first, _ = played(breaks, tasks=["three"], out=tmp_path)
+    assert first.modes["direct"].counts["m/scripted"].failed == {"transport": 1}
+    assert first.executed == ()
+    is_broken = False
+    second, client = played(breaks, tasks=["three"], out=tmp_path)
+    assert second.modes["direct"].counts["m/scripted"].successes == 1
+    assert [steps_so_far(each) for each in client.requests] == [2, 3]
+    third, client = played(breaks, tasks=["three"], out=tmp_path)
+    assert client.requests == []
+    assert third.executed == second.executed
+
+
+def test_a_tool_that_has_to_be_stopped_does_not_end_the_episode() -> None:
+    replies = [call("power", a=9, b=9, c=9), call("add", n=3), done()]
+    run, _ = played(lambda r: replies[steps_so_far(r)], tasks=["three"], call_seconds=1)
+    row = next(iter(run.modes["direct"]))
+    assert row["steps"][1]["observations"][0]["content"].startswith("Error: power was stopped")
+    assert run.executed[0]["is_correct"] is True
+
+
+def test_a_suite_that_breaks_is_no_failure_of_the_agent(
+    toy: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
+
+    def dies(self: HostedEnvironment) -> None:
+        raise StoppedError
+
+    monkeypatch.setattr(HostedEnvironment, "score", dies)
+    run, _ = played(counter, tasks=["three"], out=tmp_path)
+    assert run.executed == ()
+    trajectory = trajectory_of(next(iter(run.modes["direct"])))
+    assert trajectory.infrastructure_error.startswith("the score: the suite's process ended")
+
+
+def test_usage_of_all_models_is_counted() -> None:
+    def answer(request: Request) -> Completion:
+        text = done() if request.model != "m/user" else "###STOP###"
+        usage = Usage(calls=1, prompt_tokens=10, completion_tokens=1)
+        return Completion(text=text, finish_reason="stop", usage=usage, cost_usd=0.5)
+
+    run, _ = played(answer, tasks=["none"], options=("user=model",), user_model="m/user")
+    counts = run.modes["direct"].counts["m/scripted"]
+    assert (counts.prompt_tokens, counts.cost_usd) == (20, 1.0)
+
+
+def test_own_suites_are_found_by_their_entry_point(
+    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apbjudge.environments.execution import suites
+
+    class Entry:
+        name = "mine"
+
+        def load(self) -> SuiteKind:
+            return toy_kind
+
+    monkeypatch.setattr(suites, "entry_points", lambda group: [Entry()])
+    assert len(execute("mine", mode="gold").executed) == 3
