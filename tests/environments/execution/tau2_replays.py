@@ -1,144 +1,138 @@
 """Replays gold actions of a domain through the adapter and the package's own evaluators.
 
-A program of its own: the package warns where it is imported, and each episode needs a process.
-``python tau2_replays.py OPTIONS NUMBER`` writes a line of JSON for each of the first tasks.
+A program of its own, as each episode needs a process and the package may warn where it is imported:
+``python -m tests.environments.execution.tau2_replays OPTIONS NUMBER`` writes a line of JSON about
+the suite, and one for each of the first tasks.
 """
 
+from __future__ import annotations
+
 import importlib
-import importlib.util
 import json
 import os
 import sys
 import time
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
-import apbjudge
-
-HOSTED = Path(apbjudge.__file__).parent / "environments" / "execution" / "hosted"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"hosted_{name}", HOSTED / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from apbjudge.environments.execution.hosted import tau2
 
 
-def in_child(work, *arguments):
+def in_child(work: Callable[[], Any]) -> Any:
     """What ``work`` gives in a process of its own, as JSON."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            os.write(writing, json.dumps(work(*arguments)).encode())
+            with os.fdopen(writing, "w") as file:
+                json.dump(work(), file)
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading, "rb") as file:
+    with os.fdopen(reading) as file:
         text = file.read()
     os.waitpid(child, 0)
     return json.loads(text)
 
 
-def episode(suite, task, calls, *, says, environments):
-    """The rewards of an episode: the adapter's before and after, and the package's."""
-    started = time.perf_counter()
-    current = suite.begin(task["id"])
-    before = current.score()
+def replayed(
+    suite: Any, task_id: str, calls: list[Any], said: list[str], others: list[Any]
+) -> dict[str, Any]:
+    """Scores of an episode, by the adapter before and after the calls and by the package.
+
+    Args:
+        suite: The adapter's.
+        task_id: The task.
+        calls: Made one after the other.
+        said: What the agent says at the end.
+        others: Two environments for the package's evaluator.
+    """
     messages = importlib.import_module("tau2.data_model.message")
-    trajectory = []
+    started = time.perf_counter()
+    episode = suite.begin(task_id)
+    before = episode.score()
+    trajectory: list[Any] = []
     for number, call in enumerate(calls):
-        text, is_error = current.call(call["name"], call["arguments"], call["by"])
-        current.score()  # which must not change what follows
+        text, is_error = episode.call(call["name"], call["arguments"], call["by"])
+        if not number:
+            episode.score()  # which must not change what follows
         by = "user" if call["by"] == "user" else "assistant"
-        made = messages.ToolCall(
-            id=str(number), name=call["name"], arguments=call["arguments"], requestor=by
-        )
+        names = {"id": str(number), "requestor": by}
+        made = messages.ToolCall(name=call["name"], arguments=call["arguments"], **names)
         sender = messages.UserMessage if by == "user" else messages.AssistantMessage
-        trajectory += [
-            sender(role=by, tool_calls=[made]),
-            messages.ToolMessage(
-                id=str(number), role="tool", content=text, requestor=by, error=is_error
-            ),
-        ]
-    for text in says:
-        current.say(text)
+        trajectory.append(sender(role=by, tool_calls=[made]))
+        trajectory.append(messages.ToolMessage(role="tool", content=text, error=is_error, **names))
+    for text in said:
+        episode.say(text)
         trajectory.append(messages.AssistantMessage(role="assistant", content=text))
-    after = current.score()
+    after = episode.score()
     seconds = time.perf_counter() - started
-    again = current.score()
-    parts = package_rewards(suite._tasks[task["id"]], trajectory, environments)
+    task = suite._tasks[task_id]
     return {
         "before": before,
         "after": after,
-        "is_stable": after == again,
-        "package": parts,
-        "calls": len(calls),
+        "again": episode.score(),
+        "package": package_rewards(task, trajectory, others),
         "seconds": seconds,
     }
 
 
-def package_rewards(task, trajectory, environments):
-    """The package's rewards of a trajectory; its results must be those of the adapter.
+def package_rewards(task: Any, trajectory: list[Any], environments: list[Any]) -> Any:
+    """The package's reward, that of the environment alone, and whether the state is right.
 
-    None where the package has none, as an assertion raises.
+    It makes the calls again and raises where the results are not those of the trajectory. None
+    where an assertion about something that isn't there raises.
     """
+
     made = iter(environments)
-    evaluators = {
-        name: getattr(importlib.import_module(f"tau2.evaluator.evaluator_{module}"), name)
-        for name, module in (
-            ("EnvironmentEvaluator", "env"),
-            ("CommunicateEvaluator", "communicate"),
-            ("ActionEvaluator", "action"),
-        )
-    }
+    env = importlib.import_module("tau2.evaluator.evaluator_env").EnvironmentEvaluator
     try:
-        environment = evaluators["EnvironmentEvaluator"].calculate_reward(
+        environment = env.calculate_reward(
             environment_constructor=lambda **_: next(made), task=task, full_trajectory=trajectory
         )
     except ValueError as error:
-        if "not found" not in str(error):
-            raise
-        return None  # an assertion about something that isn't there
-    others = [
-        (basis, evaluators[name].calculate_reward(task=task, full_trajectory=trajectory).reward)
-        for basis, name in (("COMMUNICATE", "CommunicateEvaluator"), ("ACTION", "ActionEvaluator"))
-    ]
-    basis = {each.value for each in task.evaluation_criteria.reward_basis}
-    parts = [environment.reward, *(reward for name, reward in others if name in basis)]
-    total = 1.0
-    for part in parts:
-        total *= part
-    db = environment.db_check.db_match if environment.db_check else None
-    return {"reward": total, "environment": environment.reward, "db": db}
+        if str(error).startswith("Task ") and str(error).endswith("not found"):
+            return None
+        raise
+    reward = environment.reward
+    for basis in ("communicate", "action"):
+        if basis.upper() in task.evaluation_criteria.reward_basis:
+            module = importlib.import_module(f"tau2.evaluator.evaluator_{basis}")
+            evaluate = getattr(module, f"{basis.capitalize()}Evaluator").calculate_reward
+            reward *= evaluate(task=task, full_trajectory=trajectory).reward
+    state = environment.db_check.db_match
+    return {"reward": reward, "environment": environment.reward, "state": state}
 
 
-def main(options, number):
+def main(options: dict[str, str], number: int) -> None:
     started = time.perf_counter()
-    suite = load("tau2").suite(options)
-    print(json.dumps({"seconds": time.perf_counter() - started, "version": suite.version}))
+    suite = tau2.suite(options)
+    tasks = suite.tasks()
+    print(json.dumps({"version": suite.version, "tasks": len(tasks), "first": tasks[0]}))
+    print(f"{time.perf_counter() - started:.2f} s", file=sys.stderr)
     module = importlib.import_module(f"tau2.domains.{options['domain']}.environment")
-    environments = [
+    others = [
         module.get_environment(solo_mode=suite._environment.solo_mode),
         module.get_environment(),
     ]
-    kits = [kit for kit in (environments[1].tools, environments[1].user_tools) if kit]
+    kits = [kit for kit in (others[1].tools, others[1].user_tools) if kit is not None]
     types = {name: kit.tool_type(name).value for kit in kits for name in kit.get_tools()}
-    for task in suite.tasks()[:number]:
-        gold = task["reference"][0]
+    for task in tasks[:number]:
+        (gold,) = task["reference"]
         facts = suite._tasks[task["id"]].evaluation_criteria.communicate_info or []
-        writes = [i for i, call in enumerate(gold) if types[call["name"]] == "write"]
-        line = {"id": task["id"], "facts": len(facts), "writes": len(writes)}
-
-        def run(calls, says, task=task):
-            return in_child(run_episode, task, calls, says)
-
-        def run_episode(task, calls, says):
-            return episode(suite, task, calls, says=says, environments=environments)
-
-        line["gold"] = run(gold, [f"It is {fact}." for fact in facts])
-        line["nothing"] = run([], [])
+        writes = [place for place, call in enumerate(gold) if types[call["name"]] == "write"]
+        episodes = {"gold": (gold, [f"It is {fact}." for fact in facts]), "nothing": ([], [])}
+        if facts:
+            episodes["silent"] = (gold, [])
         if writes:
-            line["unfinished"] = run(gold[: writes[-1]] + gold[writes[-1] + 1 :], [])
+            last = writes[-1]
+            episodes["unfinished"] = ([*gold[:last], *gold[last + 1 :]], [])
+        line: dict[str, Any] = {
+            name: in_child(lambda: replayed(suite, task["id"], calls, said, others))  # noqa: B023
+            for name, (calls, said) in episodes.items()
+        }
+        for tools, by in ((task["tools"], "agent"), (task["user_tools"], "user")):
+            line[by] = {each["function"]["name"]: each["function"]["parameters"] for each in tools}
+        line |= {"id": task["id"], "reference": gold}
         print(json.dumps(line), flush=True)
 
 

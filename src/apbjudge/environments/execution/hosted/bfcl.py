@@ -299,7 +299,7 @@ class Episode:
             The result as text; whether it is an error.
         """
         self._has_called = True
-        text, is_error = _result(lambda: self._methods[name](**arguments))
+        text, is_error = _result(lambda: self._methods[name](**deepcopy(arguments)))
         self._results.append(text)
         return text, is_error
 
