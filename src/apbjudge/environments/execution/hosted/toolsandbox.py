@@ -113,8 +113,8 @@ class Suite:
 
         The reference of a scenario is the calls that its milestones spell out, in one list, as
         they don't say which turn a call belongs to. It is empty where the milestones leave
-        something open, where they ask for the current time, as the calls would then hold for a
-        day only, and where they ask for no call at all.
+        something open, where they ask for the current time or a web search, as the calls would
+        then hold for a day only, and where they ask for no call at all.
         """
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
@@ -133,10 +133,7 @@ class Suite:
         variants = {name: str(each.categories[-1]).lower() for name, each in scenarios.items()}
         # A search tool among the distractors is no need for a network.
         families = {
-            name: any(
-                tool.__module__.endswith(".rapid_api_search_tools")
-                for tool in _agent_tools(scenarios[name].starting_context).values()
-            )
+            name: any(map(_searches_web, _agent_tools(scenarios[name].starting_context).values()))
             for name, variant in variants.items()
             if variant == PLAIN
         }
@@ -175,6 +172,10 @@ def _family(name: str, families: dict[str, bool]) -> str:
 def _agent_tools(context: Any) -> dict[str, Any]:
     tools = context.get_available_tools(scrambling_allowed=True)
     return {name: tool for name, tool in tools.items() if "AGENT" in tool.visible_to}
+
+
+def _searches_web(tool: Any) -> bool:
+    return tool.__module__.endswith(".rapid_api_search_tools")
 
 
 def _messages(context: Any, *, is_example: bool) -> list[dict[str, Any]]:
@@ -238,8 +239,9 @@ def _reference(scenario: Any) -> list[dict[str, Any]]:
                 return []
             for name, arguments in gold:
                 shown = context.get_agent_facing_tool_name(name)
-                is_certain = shown in tools and name != "get_current_timestamp"
-                if not is_certain or episode.call(shown, arguments, "agent")[1]:
+                if shown not in tools or name == "get_current_timestamp":
+                    return []
+                if _searches_web(tools[shown]) or episode.call(shown, arguments, "agent")[1]:
                     return []
                 calls.append({"name": shown, "arguments": arguments, "by": "agent"})
     reached = episode.score()["details"]["milestones"]
