@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, sqrt
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -142,6 +143,14 @@ def test_a_width_has_to_be_above_0(half_width: float) -> None:
     ):
         with pytest.raises(ValueError, match="expected size > 0"):
             ask()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.7])
+def test_all_differing_items_may_differ_one_way(share: float) -> None:
+    """Then all that is missed is by chance in drawing them: no square root may round it away."""
+    wanted = NormalDist().inv_cdf(0.975) * sqrt(share)
+    wanted += NormalDist().inv_cdf(0.8) * sqrt(share - share**2)
+    assert n_for_difference(share, discordant=share) == ceil((wanted / share) ** 2)
 
 
 def test_impossible_designs_are_refused() -> None:

@@ -57,7 +57,7 @@ def validation_document(report: ValidationReport) -> Document:
         own = [*_group(group)]
         parts += own
         place = f"{group.environment}, {group.tested_model}"
-        notes += (f"{place}: {line}" for line in missing(own))
+        notes += (f"{place}: {line}" for line in missing(own, intervals=True))
         notes += (f"{place}: {line}" for line in _counted(group))
     if report.judged:
         parts += _judged(report.judged)

@@ -110,10 +110,9 @@ def n_for_difference(
         return _whole(design_effect * ((z + missed) * sd / size) ** 2)
     if discordant is None or not 0 < discordant <= 1:
         raise ValueError(f"discordant: expected a share above 0, got {discordant}")
-    spread = sqrt(discordant)
-    if size > spread**2:
+    if size > discordant:
         raise ValueError(f"n_for_difference: {size=} exceeds the discordant share {discordant}")
-    wanted = (z * spread + missed * sqrt(spread**2 - size**2)) / size
+    wanted = (z * sqrt(discordant) + missed * sqrt(discordant - size**2)) / size
     return _whole(design_effect * wanted**2)
 
 

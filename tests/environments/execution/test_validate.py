@@ -497,6 +497,34 @@ def test_tasks_that_come_twice_move_no_estimate(
             assert b.high - b.low <= a.high - a.low + 1e-9
 
 
+# Labels -------------------------------------------------------------------------------------------
+
+
+def test_execution_labels_plans_for_calibrate(command: Command, tmp_path: Path) -> None:
+    """Agreement, precision and recall of a scripted judge with what came of the plans."""
+    rows, verdicts = cells((30, 10, 5, 15))
+    path = write(tmp_path / "plan-first" / "executed.jsonl", rows)
+    run = judge_plans(tmp_path, verdicts)
+    (judge,) = apbjudge.calibrate(run, path).judges
+    assert (judge.raters, judge.n_labelled, judge.n_unmatched) == (("execution",), 60, 0)
+    measures = judge.whole.measures
+    expected = {"agreement": 45 / 60, "precision": 30 / 40, "recall": 30 / 35}
+    assert {name: measures[name].value for name in expected} == pytest.approx(expected)
+    done = command("calibrate", run, path)
+    assert (done.code, done.err) == (0, "")
+    assert "75.0" in done.out
+    assert "against one rater: 60 labelled items" in done.out
+
+
+def test_trials_of_a_task_are_labels_of_plans_of_their_own(tmp_path: Path) -> None:
+    rows = [execution(c, success=(c + t) % 2 == 0, trial=t) for c in range(10) for t in range(3)]
+    verdicts = {row["item_id"]: row["is_correct"] for row in rows}
+    run = judge_plans(tmp_path, verdicts)
+    (judge,) = apbjudge.calibrate(run, write(tmp_path / "executed.jsonl", rows)).judges
+    assert (judge.n_labelled, judge.n_clusters, judge.cluster) == (30, 10, "case_id")
+    assert judge.whole.measures["agreement"].value == 1.0
+
+
 # Intervals ----------------------------------------------------------------------------------------
 
 
