@@ -39,7 +39,7 @@ from tests.support.server import (
     completion,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
 
 OK = Answer(REPLY)
 POLICY = {"type": "invalid_request_error", "code": "content_policy_violation"}
