@@ -266,6 +266,37 @@ def test_with_and_without_codes_apb_differs_in_more() -> None:
     assert "Don't invent preconditions" not in other
 
 
+@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
+@pytest.mark.parametrize("mode", ["self", "critic", "static", "judge"])
+@pytest.mark.parametrize("row", [plan_row("a", model_response=BAD), step_row("a", {})])
+def test_whoever_reviews_the_model_is_shown_the_critique_once(
+    tmp_path: Path, mode: str, prompts: str, row: dict[str, Any]
+) -> None:
+    finals: list[Request] = []
+
+    def answer(request: Request) -> str:
+        if request.reply is not None:
+            errors = {f"E{n}": n == 6 for n in range(1, 7)}
+            values = {"reasoning": "It can't work.", "is_correct": False, **errors}
+            return json.dumps({**values, "grade": 0.2})
+        if len(request.messages) < 4 or "don't write the final" in text_of(request.messages[-1:]):
+            return "It can't work.\nVERDICT: CHANGE"
+        finals.append(request)
+        return GOOD
+
+    run = refine(
+        drafts_in(tmp_path, [row]),
+        mode=mode,
+        critic=CRITIC if mode in ("critic", "judge") else None,
+        review_prompts=prompts,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    ((refined_row,), (final,)) = run, finals
+    assert refined_row["critique"]
+    assert text_of(final.messages).count(refined_row["critique"]) == 1
+
+
 def test_pictures_are_shown_in_both_calls(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     rows = [
