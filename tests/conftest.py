@@ -29,7 +29,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A remark of pydantic on litellm's types, made when the first reply is read; not ours."""
-    remark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+    remark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
     here = Path(__file__).parent
     readers = {here / "judge", here / "llm", here / "prediction"}
     for item in items:

@@ -48,7 +48,7 @@ from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_row
 from tests.support.server import PATIENCE_S
 
 # pydantic, of litellm's own records: told at the first call that needs them
-pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
 
 NAMES = [f"row-{n}" for n in range(4)]
 WRONG_SUM = json.dumps(verdict("E1", grade=1.0))

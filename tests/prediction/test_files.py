@@ -204,6 +204,28 @@ def test_a_case_that_cannot_be_shown_is_one_clear_failure(
     assert run.failed == 1
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+        {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="},
+        {"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo="}},
+    ],
+)
+def test_pictures_inside_messages_are_a_bad_case_and_never_sent_as_characters(
+    made: Made, part: dict[str, Any]
+) -> None:
+    prefix = [{"role": "user", "content": [{"type": "text", "text": "Look."}, part]}]
+    found = [{"role": "tool", "content": [{"type": "image", "url": "a result of a search"}, "x"]}]
+    rows = [step_case("in", trajectory_prefix=prefix), step_case("ok", trajectory_prefix=found)]
+    run = made([*rows, case("plan", trajectory_prefix=prefix)])
+    assert [row["id"] for row in run] == ["ok", "plan"]  # plans are not shown their messages
+    (failed,) = run.failures
+    expected = "trajectory_prefix[0].content[1]: expected text; pictures belong in files"
+    assert expected in failed["detail"]
+    assert "base64" not in failed["detail"]
+
+
 def test_too_many_pictures_are_a_bad_case_and_never_thinned_out(made: Made) -> None:
     two, one = [image("a.png"), image("b.png")], [image("a.png")]
     rows = [case("two", files=two), case("one", files=one)]

@@ -20,7 +20,7 @@ from tests.support.judging import write_rows
 from tests.support.predicting import MODEL, REPLY, case
 from tests.support.server import Answer
 
-pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
 
 PRESET = "apb-2026"
 PROVIDERS = {

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from apbjudge import Events, Item, PlannerSpec, RefineConfig, grade, predict, refine
+from apbjudge.audits.perturbations.faults import plant
 from apbjudge.errors import InputError, OptionError, OtherRunError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.prediction.prompts import PromptMaker
@@ -22,6 +23,7 @@ from apbjudge.prediction.refine import review_set
 from apbjudge.prediction.reviews import PROVEN_IN_VIEW, Draft, ModelReviewer
 from apbjudge.prediction.worker import Planner
 from apbjudge.records import Row
+from tests.audits.parents import example_bases
 from tests.support.commands import start
 from tests.support.judging import plan_row, step_row, write_rows
 from tests.support.predicting import ALL_EXAMPLES, MODEL, read_lines
@@ -142,6 +144,40 @@ def test_a_critic_that_names_the_fault_has_it_fixed(tmp_path: Path) -> None:
     assert finals["case-1"]["method"] == "critic+"
 
 
+def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -> None:
+    """Faults as audits plant them into right plans and steps, in the words of the audit."""
+    planted = [
+        (base.variant.row["model_response"], variant)
+        for base in example_bases()
+        if base.rubric.shape == "flags" and not base.item.files
+        for variant in plant(base, seed=0)
+    ]
+    rows = [{**variant.row, "id": str(n)} for n, (_, variant) in enumerate(planted)]
+    for row in rows:
+        row["case_id"] = row["id"]
+
+    def answer(request: Request) -> str:
+        right, variant = planted[int(request.prefix)]
+        if request.model == CRITIC.model:
+            assert str(variant.row["model_response"]).strip() in text_of(request.messages)
+            return f"{variant.what}\nVERDICT: CHANGE"
+        return right if variant.what in text_of(request.messages[-1:]) else "no plan"
+
+    run = refine(
+        drafts_in(tmp_path, rows),
+        mode="critic",
+        critic=CRITIC,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    finals = {row["id"]: row["model_response"] for row in run}
+    assert len(finals) == len(planted) > 100
+    assert all(finals[str(n)] == right for n, (right, _) in enumerate(planted))
+    assert not any(row["is_unchanged"] for row in run)
+    after = grade([{**row, "model_response": finals[row["id"]]} for row in rows])
+    assert {verdict.is_correct for verdict in after.judgements} == {True}
+
+
 def test_a_critic_that_is_a_tested_model_too_reviews_with_its_own_settings(
     tmp_path: Path,
 ) -> None:
@@ -188,28 +224,55 @@ def test_json_in_a_review_is_not_taken_for_the_final_answer(tmp_path: Path) -> N
 SECRET = "kestrel-secret"
 
 
+SECRET_STEP = {
+    "role": "assistant",
+    "thought": SECRET,
+    "tool_calls": [
+        {"type": "function", "function": {"name": f"{SECRET}_tool", "arguments": {"a": SECRET}}}
+    ],
+}
+HIDDEN: dict[str, Any] = {
+    "id": f"{SECRET}-id",
+    "extraneous_tool_names": [f"{SECRET}_distractor"],
+    "source": f"{SECRET}-source",
+    "task_category": f"{SECRET}-category",
+    "stage": f"{SECRET}-stage",
+    "label": {"note": SECRET},
+}
+HIDDEN_OF_PLAN = {
+    "plan": f"{SECRET}-plan",
+    "tool_chain": [{"name": f"{SECRET}_tool", "parameter_description": {}}],
+}
+HIDDEN_OF_STEPS = {
+    "ground_truth_steps": [SECRET_STEP],
+    "reference_remaining_steps": [SECRET_STEP, SECRET_STEP],
+}
+BROKEN = {
+    "broken_tool_name": f"{SECRET}_broken",
+    "replacement_tool": {"name": f"{SECRET}_new", "description": SECRET},
+}
+SECRETIVE = {
+    "plan": plan_row("x", model_response=BAD, **HIDDEN, **HIDDEN_OF_PLAN),
+    "steps": step_row("x", {}, **HIDDEN, **HIDDEN_OF_STEPS),
+    "broken": step_row("x", {}, **HIDDEN, **HIDDEN_OF_STEPS, **BROKEN),
+}
+
+
 @pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
 @pytest.mark.parametrize("mode", ["self", "critic", "static", "judge", "oracle"])
+@pytest.mark.parametrize("name", SECRETIVE)
 def test_what_a_tested_model_can_not_know_is_in_no_request(
-    tmp_path: Path, mode: str, prompts: str
+    tmp_path: Path, mode: str, prompts: str, name: str
 ) -> None:
-    hidden = {
-        "plan": f"{SECRET}-plan",
-        "tool_chain": [{"name": f"{SECRET}_tool", "parameter_description": {}}],
-        "extraneous_tool_names": [f"{SECRET}_distractor"],
-        "source": f"{SECRET}-source",
-        "task_category": f"{SECRET}-category",
-        "stage": f"{SECRET}-stage",
-        "label": {"note": SECRET},
-    }
-    rows = [plan_row("x", id=f"{SECRET}-id", model_response=BAD, **hidden)]
+    rows = [SECRETIVE[name]]
     seen: list[str] = []
 
     def answer(request: Request) -> str:
         seen.append(json.dumps(request.messages))
         if request.reply is not None:
-            errors = {f"E{n}": n == 6 for n in range(1, 7)}
-            return json.dumps({"reasoning": "x", "is_correct": False, **errors, "grade": 0.2})
+            flags: dict[str, Any] = {f"E{n}": n == 6 for n in range(1, 7)}
+            flags = {"category": 5} if "category" in request.reply.model_fields else flags
+            return json.dumps({"reasoning": "x", "is_correct": False, **flags, "grade": 0.2})
         return CHANGE if len(seen) == 1 else GOOD
 
     needs = mode in ("critic", "judge", "oracle")
@@ -264,6 +327,37 @@ def test_with_and_without_codes_apb_differs_in_more() -> None:
     one, other = (text_of(reviews_of(case, "apb@1", guide)) for guide in ("codes", "none"))
     assert "Don't invent preconditions" in one
     assert "Don't invent preconditions" not in other
+
+
+@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
+@pytest.mark.parametrize("mode", ["self", "critic", "static", "judge"])
+@pytest.mark.parametrize("row", [plan_row("a", model_response=BAD), step_row("a", {})])
+def test_whoever_reviews_the_model_is_shown_the_critique_once(
+    tmp_path: Path, mode: str, prompts: str, row: dict[str, Any]
+) -> None:
+    finals: list[Request] = []
+
+    def answer(request: Request) -> str:
+        if request.reply is not None:
+            errors = {f"E{n}": n == 6 for n in range(1, 7)}
+            values = {"reasoning": "It can't work.", "is_correct": False, **errors}
+            return json.dumps({**values, "grade": 0.2})
+        if len(request.messages) < 4 or "don't write the final" in text_of(request.messages[-1:]):
+            return "It can't work.\nVERDICT: CHANGE"
+        finals.append(request)
+        return GOOD
+
+    run = refine(
+        drafts_in(tmp_path, [row]),
+        mode=mode,
+        critic=CRITIC if mode in ("critic", "judge") else None,
+        review_prompts=prompts,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    ((refined_row,), (final,)) = run, finals
+    assert refined_row["critique"]
+    assert text_of(final.messages).count(refined_row["critique"]) == 1
 
 
 def test_pictures_are_shown_in_both_calls(tmp_path: Path) -> None:

@@ -317,6 +317,8 @@ def test_lean_rows_are_graded_with_their_cases(place: Place) -> None:
     assert sorted(row.item_id for row in graded) == [f"{n}{s}" for n in "abcd" for s in ("", "#2")]
     assert {row.case_id for row in graded} == set("abcd")
     assert {row.kind for row in graded} == {"verdict"}
+    for folder in (place.out, str(place.out)):
+        assert list(grade(folder, cases=place.cases).judgements) == graded
 
 
 def test_full_rows_are_graded_alone(place: Place) -> None:

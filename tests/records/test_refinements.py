@@ -108,6 +108,13 @@ def test_tokens_that_are_no_counts_are_not_known(tmp_path: Path, usage: Any) -> 
     assert np.isnan(states(read(tmp_path, {"usage": usage})[0])[4])
 
 
+def test_rows_with_cached_replies_are_known(tmp_path: Path) -> None:
+    usages = [{**FULL["usage"], "reused": n} for n in (0, 1, "x")]
+    result, _ = read(tmp_path, *[{"usage": usage} for usage in (*usages, {}, None)])
+    assert result.is_reused.tolist() == [0, 1, 0, 0, -1]
+    assert result.tokens[:2].tolist() == [42.0, 42.0]
+
+
 def test_rows_are_found_by_item_and_tested_model_and_others_are_not(tmp_path: Path) -> None:
     rows = [
         {"item_id": "x", "tested_model": "n", "is_unchanged": False},
@@ -138,6 +145,7 @@ def test_looking_up_is_as_a_dictionary_of_first_rows(stored: list[int], asked: l
         is_unchanged=states_,
         is_readable=states_,
         is_cut=states_,
+        is_reused=states_,
         tokens=numbers,
         cost_usd=numbers,
         n_rounds=numbers,

@@ -31,7 +31,8 @@ class Predictions(Config):
     """What is graded."""
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file, one prediction a line; or a log of whole runs, a file or folder."
+        description="JSONL file, one prediction a line, or the folder of a run of predict or "
+        "refine; or a log of whole runs, a file or folder."
     )
 
 
@@ -63,11 +64,12 @@ def grade(values: Values) -> int:
     input or options; 3: a gate failed (--fail-under).
     """
     from ..judge.grade import grade as grade_rows
+    from ..records.run_folder import predictions_of
     from ..reports.gates import unscored_rows
     from ..reports.summary import ensemble_text, summary_document, summary_text
     from .progress import Reporter
 
-    rows = take(Predictions, values).predictions
+    rows = predictions_of(take(Predictions, values).predictions)
     judges, strong = judges_of(values), values.get("escalate")
     escalate = None if strong is None else _strong(strong, judges[0])
     config = take(GradeOptions, values, judge=judges, escalate=escalate)

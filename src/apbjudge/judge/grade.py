@@ -15,6 +15,7 @@ from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
+from ..records.run_folder import predictions_of
 from ..runs.loop import QUIET, Events
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
@@ -42,8 +43,8 @@ def grade(
     unscored judgements.
 
     Args:
-        rows: A JSONL file or a run of ``predict`` or ``refine``, or rows as dicts: the published
-            prediction format or plain JSON; for protocols of whole runs a log or rows of
+        rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
+            published prediction format or plain JSON; for protocols of whole runs a log or rows of
             ``trajectory_row``.
         config: The settings; else they are given one by one.
         judge: A judge of your own (see ``judge.function``), in place of the setting.
@@ -114,8 +115,8 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:
-    """The rows, or the file that stands for them, such as that of a run of ``predict``."""
-    return Path(rows) if isinstance(rows, PathLike) else rows
+    """The rows, or their file, also of a run of ``predict`` or its folder."""
+    return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows
 
 
 def _is_function(judge: object) -> TypeGuard[JudgeFunction]:

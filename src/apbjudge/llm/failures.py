@@ -31,6 +31,7 @@ MEANINGS: Mapping[str, Meaning] = {
     # repeated
     "Timeout": CallTimeoutError,
     "RateLimitError": RateLimitedError,
+    "CallerCredentialRateLimitError": RateLimitedError,
     "InternalServerError": TransportError,
     "ServiceUnavailableError": TransportError,
     "BadGatewayError": TransportError,
@@ -42,12 +43,15 @@ MEANINGS: Mapping[str, Meaning] = {
     "MockException": TransportError,
     # of this run no call can succeed
     "AuthenticationError": AccessError,
+    "CallerCredentialAuthenticationError": AccessError,
     "PermissionDeniedError": AccessError,
     "NotFoundError": AccessError,
     "PaymentRequiredError": AccessError,
     "BudgetExceededError": AccessError,
     "LiteLLMUnknownProvider": AccessError,
     "ModelNotMappedError": AccessError,
+    "UnsupportedEndpointError": AccessError,
+    "EndpointNotSupportedByModelError": AccessError,
     # this item can't be judged
     "ContextWindowExceededError": TruncatedError,
     "ContentPolicyViolationError": RefusalError,
@@ -60,6 +64,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "VectorStoreSearchError": JudgeError,
     "BadRequestError": JudgeError,
     "InvalidRequestError": JudgeError,
+    "MalformedRequestFieldError": JudgeError,
     "UnprocessableEntityError": JudgeError,
     "UnsupportedParamsError": FormatUnsupportedError,
     "JSONSchemaValidationError": ReplyError,

@@ -83,9 +83,15 @@ def model_entry(model: str) -> dict[str, Any]:
 
 
 def _entries(model: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The entries under a model's full name, and under its name without provider."""
+    """The entries under a model's full name, and under its name without provider.
+
+    A name that stands for another model, such as its latest version, has the entries of that.
+    """
     table = _table()
-    return table.get(model) or {}, table.get(model.partition("/")[2]) or {}
+    model = (table.get(model) or {}).get("alias_of", model)
+    bare = model.partition("/")[2]
+    bare = (table.get(bare) or {}).get("alias_of", bare)
+    return table.get(model) or {}, table.get(bare) or {}
 
 
 @lru_cache(maxsize=1)

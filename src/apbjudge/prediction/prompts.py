@@ -8,15 +8,16 @@ announced as missing.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import RowError
 from ..protocols.images import ImagePart, image_part, is_image, read_file
 from ..records import Item
+from ..records.run_folder import mapping
 from ..records.tools import Toolset, pretty
 from .config import PlannerSpec
 from .prompt_sets import PromptSet, ToolOrder, load_prompt_set
@@ -29,6 +30,9 @@ TEXT_FILES = frozenset(
 
 IMAGE_MARK = "<image>"
 """Where a query or a message says that a picture stands."""
+
+_EMBEDDED = {"image_url": "image_url", "input_image": "image_url", "image": "source"}
+"""Content parts of chat messages that are pictures, and the field that has the picture."""
 
 _PLACE = "\0picture\0"
 """Stands for a picture while the text around it is made."""
@@ -250,9 +254,11 @@ def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
     Without pictures marks stay as they are: what is missing is not announced.
     """
     query, trajectory = case.query, pretty(case.trajectory) if case.trajectory else ""
+    shown = trajectory if case.form == "steps" else ""  # the text for plans does not show it
+    if shown:
+        _check_embedded(case.trajectory)
     if not n_images:
         return query, trajectory, False
-    shown = trajectory if case.form == "steps" else ""  # the text for plans does not show it
     if "\0" in query + shown or "\\u0000" in shown:
         raise RowError("query", "no NUL character beside pictures", query)
     n_marks = query.count(IMAGE_MARK) + shown.count(IMAGE_MARK)
@@ -263,6 +269,18 @@ def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
     if shown:
         trajectory = trajectory.replace(IMAGE_MARK, _PLACE)
     return query.replace(IMAGE_MARK, _PLACE), trajectory, True
+
+
+def _check_embedded(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Raises RowError for a picture inside a message, which would be sent as its characters."""
+    for i, message in enumerate(messages):
+        content = message.get("content")
+        parts = cast("list[object]", content) if isinstance(content, list) else []
+        for j, part in enumerate(map(mapping, parts)):
+            if _EMBEDDED.get(str(part.get("type"))) in part:
+                field = f"trajectory_prefix[{i}].content[{j}]"
+                expected = f"text; pictures belong in files, with a mark {IMAGE_MARK} here"
+                raise RowError(field, expected, part["type"])
 
 
 def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:

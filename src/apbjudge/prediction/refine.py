@@ -24,7 +24,7 @@ from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, shared_resources
 from ..records import Item, Usage
 from ..records.responses import read_response
-from ..records.run_folder import mapping, read_manifest
+from ..records.run_folder import PREDICTIONS, mapping, read_manifest
 from ..runs.loop import QUIET, Events, Job
 from ..runs.rows import BadRow
 from .config import PlannerSpec, RefineConfig
@@ -44,7 +44,6 @@ from .session import Closable, PredictionRun, Session, carry_out, planner_of
 from .source import DraftSource, RefineTask, data_roots
 from .worker import (
     CALLS,
-    PREDICTIONS,
     Account,
     Planner,
     account_of,
@@ -141,6 +140,7 @@ class RefineWorker:
                 **asdict(view),
                 "draft": draft.text,
                 "critique": review.text,
+                "is_critique_above": self._reviewer.continues(draft),
                 "guide": self._config.guide,
             },
         )

@@ -25,8 +25,11 @@ from .worker import Planner
 
 _PARTS = ("review.system", "review.user", "final")
 REVIEW_PATHS = tuple(f"{form}.{part}" for form in ("plan", "steps") for part in _PARTS)
-REVIEW_NAMES = ("draft", "critique", "guide")
-"""The values that review prompts may use beside those of a case."""
+REVIEW_NAMES = ("draft", "critique", "is_critique_above", "guide")
+"""The values that review prompts may use beside those of a case.
+
+``is_critique_above``: whether the messages before the request for a final answer hold the critique.
+"""
 
 PROVEN_IN_VIEW = frozenset(
     "unknown-tool missing-parameter unknown-parameter wrong-type not-allowed-value "
@@ -103,6 +106,11 @@ class Reviewer(ABC):
         """Raises RowError where the reviewer can't be shown a case."""
         del prompt
 
+    def continues(self, draft: Draft) -> bool:
+        """Whether the review is a part of the exchange in which the final answer is asked for."""
+        del draft
+        return False
+
     def continued(self, draft: Draft, critique: str) -> list[dict[str, Any]]:
         """The exchange up to the final answer, without the request for it."""
         del critique
@@ -139,9 +147,10 @@ class ModelReviewer(Reviewer):
     def _messages(self, draft: Draft) -> list[dict[str, Any]]:
         view, images = draft.prompt.view, draft.prompt.images
         form = "steps" if view.k else "plan"
-        values = {**asdict(view), "draft": draft.text, "guide": self._guide, "critique": ""}
+        values = {**asdict(view), "draft": draft.text, "guide": self._guide}
+        values |= {"critique": "", "is_critique_above": False}
         user = self._prompts.render(f"{form}.review.user", values)
-        if self._continues(draft):
+        if self.continues(draft):
             asked = {"role": "user", "content": user}
             return [*draft.prompt.messages(), {"role": "assistant", "content": draft.text}, asked]
         system = self._prompts.render(f"{form}.review.system", values)
@@ -150,12 +159,13 @@ class ModelReviewer(Reviewer):
             {"role": "user", "content": content_of(placed(user, images))},
         ]
 
-    def _continues(self, draft: Draft) -> bool:
+    def continues(self, draft: Draft) -> bool:
+        """For plans, where the prompt set has it so."""
         return self._prompts.continues and not draft.prompt.view.k
 
     def continued(self, draft: Draft, critique: str) -> list[dict[str, Any]]:
-        """The exchange with the review in it, where the prompt set has it so."""
-        if not self._continues(draft):
+        """The exchange, with the review in it where that is a part of it."""
+        if not self.continues(draft):
             return super().continued(draft, critique)
         return [*self._messages(draft), {"role": "assistant", "content": critique}]
 

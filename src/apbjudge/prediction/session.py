@@ -18,7 +18,7 @@ from ..errors import AccessError, OptionError
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
 from ..records import Record
-from ..records.run_folder import MANIFEST
+from ..records.run_folder import MANIFEST, PREDICTIONS
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states
@@ -28,7 +28,7 @@ from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
 from .prompts import PromptMaker
 from .source import Cases, CaseSource, DraftSource, data_roots
-from .worker import PREDICTION_RECORDS, PREDICTIONS, REFUSED, Planner, PredictWorker, Row
+from .worker import PREDICTION_RECORDS, REFUSED, Planner, PredictWorker, Row
 
 Log = RecordLog[Row]
 
@@ -45,6 +45,7 @@ class PredictionCounts(Record):
         failed: Tasks that never reached the model, or whose answer never came, by reason.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
+        reused: Replies taken from the reply cache, whose tokens and costs are not counted.
         cost_usd: Known costs; None where the price of a prediction is not known.
         served_models: How often each name was reported by the endpoint.
     """
@@ -57,6 +58,7 @@ class PredictionCounts(Record):
     failed: dict[str, int] = {}
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    reused: int = 0
     cost_usd: float | None = 0.0
     served_models: dict[str, int] = {}
 
@@ -307,6 +309,7 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
         count["empty"] += not row["model_response"].strip()
         count["prompt_tokens"] += row["usage"]["prompt_tokens"]
         count["completion_tokens"] += row["usage"]["completion_tokens"]
+        count["reused"] += row["usage"]["reused"]
         cost, sum_ = row["cost_usd"], costs.get(name, 0.0)
         costs[name] = None if cost is None or sum_ is None else sum_ + cost
         if row.get("served_model"):

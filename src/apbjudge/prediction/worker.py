@@ -16,7 +16,7 @@ from ..llm.base import Client, Completion, Request
 from ..llm.model_names import is_same_model
 from ..llm.resources import REPLIES
 from ..records import Usage
-from ..records.run_folder import mapping
+from ..records.run_folder import PREDICTIONS, mapping
 from ..runs.loop import Job
 from ..runs.resume import BAD_INPUT, RecordKind
 from ..runs.rows import BadRow
@@ -24,7 +24,6 @@ from .config import PlannerSpec
 from .prompts import CasePrompt, PromptMaker, logged
 from .source import PredictTask
 
-PREDICTIONS = "predictions.jsonl"
 FAILURES = "failures.jsonl"
 CALLS = "calls"
 """Folder of a run's own replies, where it has no cache that keeps them for later runs."""

@@ -49,6 +49,7 @@ class Refinements:
         is_unchanged: int8: 1 the response is the draft.
         is_readable: int8: 1 the response could be read.
         is_cut: int8: 1 the response ends because of a limit of tokens.
+        is_reused: int8: 1 a reply came from the cache: what it took is in no count of the row.
         tokens: Prompt and completion tokens of all calls of the row, NaN where not known.
         cost_usd: Their price, NaN where not known.
         n_rounds: Critiques, NaN where not known.
@@ -62,6 +63,7 @@ class Refinements:
     is_unchanged: Vector
     is_readable: Vector
     is_cut: Vector
+    is_reused: Vector
     tokens: Vector
     cost_usd: Vector
     n_rounds: Vector
@@ -97,7 +99,9 @@ class Refinements:
 
 
 _NOTHING: Mapping[str, Any] = {
-    **dict.fromkeys(("is_oracle", "is_unchanged", "is_readable", "is_cut"), np.int8(-1)),
+    **dict.fromkeys(
+        ("is_oracle", "is_unchanged", "is_readable", "is_cut", "is_reused"), np.int8(-1)
+    ),
     **dict.fromkeys(("tokens", "cost_usd", "n_rounds"), np.nan),
 }
 
@@ -152,7 +156,7 @@ class _Reader:
         except RowError:
             return
         of = {name: self._usable(name, values.get(name), place) for name in _SHAPE}
-        reason, rounds = of["finish_reason"], of["rounds"]
+        reason, rounds, usage = of["finish_reason"], of["rounds"], of["usage"]
         self._rows.add(
             (
                 key,
@@ -160,7 +164,8 @@ class _Reader:
                 of["is_unchanged"],
                 of["is_readable"],
                 reason and reason == "length",
-                _tokens(of["usage"]),
+                None if usage is None else bool(_size(usage.get("reused"))),
+                _tokens(usage),
                 _size(of["cost_usd"]),
                 None if rounds is None else len(rounds),
                 Way(of["mode"], of["guide"], of["critic_model"]),

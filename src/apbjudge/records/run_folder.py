@@ -19,6 +19,7 @@ from .judgement_table import JudgementTable, Problems
 from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
 
 JUDGEMENTS = "judgements.jsonl"
+PREDICTIONS = "predictions.jsonl"
 MANIFEST = "manifest.json"
 SUPERSEDED = "superseded.jsonl"
 """Judgements that the input no longer asks for, and failures that were asked again."""
@@ -121,6 +122,12 @@ class MissingPredictions(Record):
 def judgements_path(path: Path) -> Path:
     """The file of judgements that a path means: itself, or the one in the run's folder."""
     return path / JUDGEMENTS if path.is_dir() else path
+
+
+def predictions_of(rows: Path) -> Path:
+    """The file of predictions where the folder of their run stands for it, else the path."""
+    file = rows / PREDICTIONS
+    return file if file.is_file() else rows
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:

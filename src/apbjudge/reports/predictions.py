@@ -24,17 +24,19 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         cells = [count(each.predicted), f"{count(each.truncated)}{share}", *map(count, numbers)]
         rows.append([name or "(unreadable rows)", *cells, *map(count, tokens), cost])
     heads = "tested model,predicted,truncated,refused,empty,failed,tokens sent,received,USD"
-    reasons = [
+    notes = [
         f"failed, {name or '(unreadable rows)'}: {reason} {n}"
         for name, each in counts.items()
         for reason, n in each.failed.items()
     ]
+    if reused := sum(each.reused for each in counts.values()):
+        notes.append(f"{reused} replies of earlier runs used again, at no cost")
     if any(each.unchanged for each in counts.values()):
         heads = f"{heads},unchanged"
         for row, each in zip(rows, counts.values(), strict=True):
             row.append(count(each.unchanged))
     table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
-    return render_text(Document((table, Notes(tuple(reasons)))))
+    return render_text(Document((table, Notes(tuple(notes)))))
 
 
 def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:

@@ -263,6 +263,19 @@ def test_a_total_that_is_partly_unknown_is_unknown() -> None:
     assert of["USD/fix"].low is None  # too few were fixed to resample
 
 
+def test_with_replies_from_the_cache_a_total_is_a_lower_bound() -> None:
+    """They were paid for by another session: a fix is not cheaper for it."""
+    run = refined(of_marks([1, 1, 0]), tokens=10.0, cost_usd=0.1, is_reused=[0, 1, 0])
+    table = table_of(CHANGES, of_marks([0, 0, 0]), refined=(run,))
+    of = figures(table, "m", "R")
+    assert (of["Tokens/fix"].value, of["Tokens/fix"].bound) == (pytest.approx(15), "lower")
+    assert (of["USD/fix"].value, of["USD/fix"].bound) == (pytest.approx(0.15), "lower")
+    assert "≥ 15" in printed(table, "m", "R")
+    run = refined(of_marks([1, 1, 0]), tokens=10.0, is_reused=[0, -1, 0])
+    known = figures(table_of(CHANGES, of_marks([0, 0, 0]), refined=(run,)), "m", "R")
+    assert known["Tokens/fix"].bound == ""
+
+
 def test_an_unchanged_response_with_another_verdict_shows_the_judge() -> None:
     base, after = of_marks([0, 1, 1, 0, 1]), of_marks([1, 0, 1, 0, 1])
     run = refined(after, is_unchanged=[1, 0, 1, 1, -1])

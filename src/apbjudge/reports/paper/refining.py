@@ -301,8 +301,9 @@ def _per_fix(pairs: _Pairs, spent: Array) -> Estimate:
         return nothing(note="no item was fixed")
     estimate = ratio(spent, fixed, pairs.cases[pairs.at])
     if n_fixed < _FEWEST_FIXED:
-        return replace(estimate, low=None, high=None, method="none", n_resamples=0, seed=None)
-    return estimate
+        estimate = replace(estimate, low=None, high=None, method="none", n_resamples=0, seed=None)
+    has_reused = (pairs.origin.is_reused[pairs.on] == 1).any()
+    return replace(estimate, bound="lower") if has_reused else estimate
 
 
 def _critics(c: JudgementTable) -> dict[str, str]:

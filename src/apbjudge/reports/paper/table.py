@@ -391,7 +391,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             "Flips are unchanged responses with another verdict: they are the judge's doing",
             (
                 "Tokens/fix and USD/fix are those of refining all pairs (no drafts, no judging) "
-                "over the number fixed"
+                "over the number fixed; ≥ where replies came from the cache, uncounted"
             ),
         ),
         counted="pairs",
