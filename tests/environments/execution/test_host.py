@@ -178,7 +178,7 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
         open_suite("toy", {"users": "1"})
     with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
         open_suite("toy", python="/no/python")
-    with pytest.raises(InputError, match="RuntimeError: nothing works$"):
+    with pytest.raises(InputError, match=r"RuntimeError: nothing works$"):
         open_suite("toy", {"user": "broken"})
     with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
         open_suite("tau2-retail", {"domain": "airline"})
