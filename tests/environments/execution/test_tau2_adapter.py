@@ -122,7 +122,7 @@ def test_some_tasks_with_a_user_are_scored_as_in_the_package(domain: str) -> Non
         ("retail", (114, 114), (103, 105), 11, (7, 114), (38, 38)),
     ],
 )
-def test_all_tasks_with_a_user_are_scored_as_in_the_package(
+def test_all_tasks_with_a_user_are_scored_as_in_the_package(  # noqa: PLR0917
     domain: str,
     gold: tuple[int, int],
     unfinished: tuple[int, int],
