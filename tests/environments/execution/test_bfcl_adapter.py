@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
@@ -311,3 +312,9 @@ def test_categories_are_joined() -> None:
 def test_options_that_are_not_as_expected(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         bfcl.suite(options)
+
+
+def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ImportError, match="bfcl-eval is not installed"):
+        bfcl.suite({})

@@ -12,7 +12,7 @@ import pytest
 from apbjudge import Completion, ScriptedClient, execute
 from apbjudge.environments.execution.execute import Execution
 from apbjudge.environments.execution.suites import Suite, SuiteKind
-from apbjudge.errors import OptionError, TransportError
+from apbjudge.errors import OptionError, ReplyError
 from apbjudge.llm.base import Request, ToolCall
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import trajectory_of
@@ -315,11 +315,11 @@ def test_an_interrupted_episode_goes_on_and_pays_for_nothing_twice(tmp_path: Pat
 
     def breaks(request: Request) -> str:
         if is_broken and steps_so_far(request) == 2:
-            raise TransportError("the line is dead")
+            raise ReplyError("no reply", raw="")
         return counter(request)
 
     first, _ = played(breaks, tasks=["three"], out=tmp_path)
-    assert first.modes["direct"].counts["m/scripted"].failed == {"transport": 1}
+    assert first.modes["direct"].counts["m/scripted"].failed == {"unparsable": 1}
     assert first.executed == ()
     is_broken = False
     second, client = played(breaks, tasks=["three"], out=tmp_path)

@@ -34,6 +34,7 @@ OPTIONS = {
 
 _MORE_TOOLS = "More tools are available now. Please go on with them."
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
+_MISSING = object()
 _UNTYPED = {("close_ticket", "ticket_id")}
 """Parameters of which some gold call has a value of another type."""
 
@@ -356,7 +357,9 @@ class Episode:
         for class_, other in self._gold.items():
             attributes: dict[str, Any] = other.__dict__
             for name, value in attributes.items():
-                if not name.startswith("_") and getattr(self._objects[class_], name) != value:
+                if name.startswith("_"):
+                    continue
+                if getattr(self._objects[class_], name, _MISSING) != value:
                     return _failure(
                         self._turn, f"{class_}.{name} is not as the gold calls leave it"
                     )
