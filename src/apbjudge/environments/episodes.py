@@ -63,6 +63,11 @@ class EpisodeWorker:
     def _dialogue(self, row: Episode) -> Dialogue:
         return self._world.dialogue(row.task)
 
+    def _sample(self, row: Episode, planner: Planner) -> int:
+        """Number of an episode's replies: equal requests of one number have one reply."""
+        del planner
+        return row.trial
+
     async def _do(self, work: Callable[[], T]) -> T:
         """What the world does: at once, or elsewhere where that takes its time."""
         return work()
@@ -103,7 +108,7 @@ class EpisodeWorker:
         self, planner: Planner, row: Episode, dialogue: Dialogue, account: Account
     ) -> Completion:
         messages = [dict(message) for message in dialogue.messages]
-        request = planner.request(messages, row.trial, row.id)
+        request = planner.request(messages, self._sample(row, planner), row.id)
         if tools := tuple(dict(tool) for tool in dialogue.tools):
             request = replace(request, tools=tools)
         completion = await planner.ask(request)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge import ScriptedClient, execute
+from apbjudge import PlannerSpec, ScriptedClient, execute
 from apbjudge.environments.execution.execute import Execution
 from apbjudge.environments.execution.suites import Suite, open_suite
 from apbjudge.llm.base import Request
@@ -20,8 +20,6 @@ needs_tau2 = pytest.mark.skipif(find_spec("tau2") is None, reason="needs nvidia-
 needs_bfcl = pytest.mark.skipif(find_spec("bfcl_eval") is None, reason="needs bfcl-eval")
 
 Call = dict[str, Any]
-WITHOUT_WRITES = 20
-"""Telecom tasks whose gold calls change nothing that can be left out."""
 
 
 def successes(run: Execution) -> dict[str, tuple[int, int]]:
@@ -86,10 +84,14 @@ def test_scripted_agents_get_what_they_deserve_in_telecom() -> None:
     }
     for plans, expected in ((gold, 114), (less, 0), (distracted, 114), ({t: [] for t in gold}, 0)):
         run = execute(
-            "tau2-telecom", model="m/scripted", client=scripted(plans), cache=False, tasks=[*plans]
+            "tau2-telecom",
+            model=PlannerSpec(model="m/scripted", temperature=1),  # equal tickets, own replies
+            client=scripted(plans),
+            cache=False,
+            tasks=[*plans],
         )
         assert successes(run) == {"direct": (expected, len(plans))}
-    assert len(less) >= 94
+    assert len(less) == 94
 
 
 @needs_tau2
@@ -101,7 +103,7 @@ def test_doing_nothing_solves_some_airline_tasks() -> None:
 
 
 def extras(run: Execution, mode: str) -> list[dict[str, Any]]:
-    return [{"score": row["extra"]["score"]["details"]} | row["extra"] for row in run.modes[mode]]
+    return [row["extra"] for row in run.modes[mode]]
 
 
 @needs_bfcl

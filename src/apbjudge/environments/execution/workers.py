@@ -88,6 +88,12 @@ class ActingWorker(EpisodeWorker):
         plan = self._suite_world.plan(row.task, row.tested_model, row.trial)
         return self._suite_world.dialogue(row.task, plan)
 
+    def _sample(self, row: Episode, planner: Planner) -> int:
+        # Tasks can begin with equal prompts: where replies are drawn, each task draws its own.
+        if planner.spec.temperature == 0:
+            return row.trial
+        return row.trial * len(self._suite_world.tasks) + row.line - 1
+
     async def _play(self, row: Episode, fields: Row, dialogue: Dialogue) -> Row:
         try:
             return await super()._play(row, fields, dialogue)
