@@ -1,1 +1,1 @@
-"""Execution of plans in real environments, and whether better plans succeed."""
+"""Agents that act in environments of installed packages, and plans judged by what came of them."""
