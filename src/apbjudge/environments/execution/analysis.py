@@ -19,7 +19,7 @@ from ...statistics.bootstrap import cluster_bootstrap
 from ...statistics.coded import IntervalSettings
 from ...statistics.differences import adjust, mcnemar, paired_test, part_difference
 from ...statistics.entropy import auroc, auroc_within, slope_within
-from ...statistics.estimates import Array, Estimate, Ids, nothing
+from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
 from ...statistics.paired import Difference, Flips
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample
@@ -464,7 +464,7 @@ def _plan_figures(
         success_if_correct=rate(success, correct),
         success_if_wrong=rate(success, ~correct),
         difference=contrast.estimate,
-        bootstrap=_bootstrap(success, correct, case, level),
+        bootstrap=success_difference_bootstrap(success, correct, case, level=level),
         detectable=contrast.detectable,
         within=_within(correct[mixed], success[mixed], case[mixed], level),
         score=score,
@@ -487,8 +487,19 @@ def _ids(rows: Sequence[_Judged], here: Ids, mode: str) -> tuple[str, ...]:
     return tuple(row.item_id if mode else f"{row.mode}: {row.item_id}" for row in of)
 
 
-def _bootstrap(success: Ids, correct: Ids, case: Ids, level: float) -> Estimate:
-    """The difference of two shares of successes, whole tasks resampled."""
+def success_difference_bootstrap(
+    success: Ids, correct: Ids, case: Ids, *, level: float = CONFIDENCE_LEVEL
+) -> Estimate:
+    """The difference of two shares of successes, correct less wrong, whole tasks resampled.
+
+    Its interval is too narrow with few tasks (docs/coverage.md); see ``cluster_bootstrap``.
+
+    Args:
+        success: Shape (n,), whether the plan succeeded.
+        correct: Shape (n,), whether it was judged correct.
+        case: Shape (n,), its task.
+        level: Confidence level.
+    """
 
     def difference(sums: Array) -> Array:
         right, wrong = (np.where(sums[..., at] > 0, sums[..., at], np.nan) for at in (1, 3))
