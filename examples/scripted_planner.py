@@ -14,7 +14,8 @@ the examples that is correct, if there is one; ``cress-small`` heeds every secon
 for a substep of a plan in ``runs/slate_cases.jsonl``, it does what the reference does, but is torn
 at the first call: three of five replies do without a tool there. In the worlds of
 ``runs/library/data`` and ``worlds/museum`` it searches for each tool of a known path, calls it, and
-answers. The address is the first line on stdout; port 0 takes a free one.
+answers. In ``suites/storeroom.py`` it plans and acts as the suite's solution says, or as its plan
+does; ``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The address is the first line on stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from scripted_judge import HERE, Handler, Server, UnknownRequestError, least
+from suites import storeroom
 
 from apbjudge import Item, Row
 from apbjudge.prediction.config import PlannerSpec
@@ -79,9 +81,11 @@ class Examples:
         """
         if "<retrieve_tools>" in str(messages[0]["content"]):
             return self._search(messages)
+        text = _text(messages)
+        if "You keep a storeroom" in text:
+            return _keep(messages, model)
         if "assistant" in {message["role"] for message in messages}:
             return self._final(messages, model)
-        text = _text(messages)
         if substep := re.search(r"Do substep ([0-9.]+) now", text):
             return self._action(text, substep[1])
         if (known := self._by_prompt.get(text)) is not None:
@@ -173,6 +177,41 @@ class Examples:
             raise UnknownRequestError("this prompt is about no example")
         label = max(known, key=lambda each: len(each.item.response)).label
         return f"{label['note']}\n\nVERDICT: {'KEEP' if label['is_correct'] else 'CHANGE'}"
+
+
+def _keep(messages: list[dict[str, Any]], model: str) -> str:
+    """What a storekeeper plans, does next, or says of a plan."""
+    text, last = _text(messages), str(messages[-1]["content"])
+    names = list(storeroom.TASKS)
+    task = next((name for name in names if storeroom.TASKS[name][0] in text), None)
+    if task is None:
+        raise UnknownRequestError("this task is none of the storeroom's")
+    calls, at = storeroom.TASKS[task][1], names.index(task)
+    forgets = {"cress-small": at % 2 == 0, "birch-medium": at == 1}.get(model, False)
+    known = calls[:-1] if forgets else calls
+    if "assistant" in {message["role"] for message in messages}:
+        return _plan(calls, text)
+    if "You plan how a task" in text:
+        return _plan(known, text)
+    if "You carry out a task" not in text:
+        is_whole = text.count('"reason"') > len(calls)
+        return f"Is every call there?\n\nVERDICT: {'KEEP' if is_whole else 'CHANGE'}"
+    if "This plan was made" in text:
+        known = calls[: str(messages[0]["content"]).partition("This plan")[2].count('"reason"')]
+    done = last.count('"role": "assistant"')
+    if done < len(known):
+        name, arguments = known[done]
+        call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+        return json.dumps({"role": "assistant", "thought": "next", "tool_calls": [call]})
+    said = " ".join(storeroom.SAID.get(task, ["Done."]))
+    return json.dumps({"role": "assistant", "content": said, "tool_calls": []})
+
+
+def _plan(calls: list[tuple[str, dict[str, Any]]], text: str) -> str:
+    """Calls as a plan: with values where that is asked for, else with descriptions of them."""
+    key = "arguments" if '"$from"' in text else "parameter_description"
+    chain = [{"name": n, key: arguments, "reason": "it is asked for"} for n, arguments in calls]
+    return json.dumps({"plan": "call by call", "tool_chain": chain})
 
 
 def _of_model(known: list[Known], model: str) -> Known:

@@ -20,8 +20,8 @@ class SuiteArgument(Config):
     """What is carried out."""
 
     env: Annotated[str, Option(is_argument=True, metavar="ENV")] = Field(
-        description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, or an installed "
-        "package's suite."
+        description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, an installed "
+        "package's suite, or the program of one's own (.py)."
     )
 
 

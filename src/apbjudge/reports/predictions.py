@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..environments.branching.run import BranchCounts
 from ..environments.execution.execute import Execution
@@ -64,20 +65,18 @@ def execution_text(run: Execution) -> str:
     """What became of the tasks, a line for each mode and tested model."""
     rows: list[list[Cell]] = []
     notes: list[str] = [f"{run.suite[0]}: {run.suite[1]}"]
-    nothing = {(row["mode"], row["tested_model"]): [0, 0] for row in run.executed}
+    ended: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in run.executed:
-        if row["null_reward"] is not None:
-            counts = nothing[row["mode"], row["tested_model"]]
-            counts[0] += row["null_reward"] == 1
-            counts[1] += 1
+        ended.setdefault((row["mode"], row["tested_model"]), []).append(row)
     for name, drafts in run.drafts.items():
         for model, plans in drafts.counts.items():
             notes.append(f"{name}, {model or '(unreadable rows)'}: {count(plans.predicted)} plans")
             notes += (f"{name}, {model}: {why} {n}" for why, n in plans.failed.items())
     for mode, simulation in run.modes.items():
         for name, each in simulation.counts.items():
-            successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
-            idle, n_idle = nothing.get((mode, name), (0, 0))
+            of_both = ended.get((mode, name), [])
+            idle = [row["null_reward"] == 1 for row in of_both if row["null_reward"] is not None]
+            right = sum(row["is_correct"] for row in of_both)
             cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
             numbers = (each.turns, sum(each.failed.values()))
             tokens = (each.prompt_tokens, each.completion_tokens)
@@ -86,8 +85,8 @@ def execution_text(run: Execution) -> str:
                     mode,
                     name or "(unknown tasks)",
                     count(each.played),
-                    successes,
-                    f"{idle}/{n_idle}" if n_idle else DASH,
+                    f"{right}/{len(of_both)}" if of_both else DASH,
+                    f"{sum(idle)}/{len(idle)}" if idle else DASH,
                     *map(count, (*numbers, *tokens)),
                     cost,
                 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,8 @@ def test_a_task_without_a_plan_is_a_failure(tmp_path: Path) -> None:
     assert run.failed == 2
 
 
-BOUND = {
+BOUND: dict[str, list[dict[str, Any]]] = {
+    "nothing to do": [],
     "add twice": [
         {"name": "add", "arguments": {"n": 1}},
         {"name": "add", "arguments": {"n": 2}},
@@ -192,6 +194,7 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
         "add twice": True,
         "from a result": True,
         "nothing there": False,
+        "nothing to do": False,
     }
     ended = {name: each.endings for name, each in run.modes["bound"].counts.items()}
     assert {name for name, of in ended.items() if of == {"not_executable": 1}} == {
@@ -377,3 +380,21 @@ def test_own_suites_are_found_by_their_entry_point(
 
     monkeypatch.setattr(suites, "entry_points", lambda group: [Entry()])
     assert len(execute("mine", mode="gold").executed) == 3
+
+
+def test_the_text_says_of_how_many_plans_that_could_be_run_how_many_succeeded(
+    tmp_path: Path,
+) -> None:
+    from apbjudge.reports.predictions import execution_text
+
+    plans = tmp_path / "plans.jsonl"
+    chains = {"three": BOUND["add twice"], "five": BOUND["in words"], "none": []}
+    rows = [
+        {"id": task, "tested_model": "alder", "model_response": json.dumps({"tool_chain": chain})}
+        for task, chain in chains.items()
+    ]
+    plans.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = execution_text(execute("toy", mode=("bound", "null"), plans=plans))
+    assert re.search(r"bound +alder +3 +2/2 +1/2 ", text)
+    assert re.search(r"null +null +3 +1/3 +1/3 ", text)
+    assert "ended, bound, alder: not_executable 1" in text

@@ -176,6 +176,8 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
         open_suite("chess")
     with pytest.raises(OptionError, match=r"^--with users: expected user, got this name$"):
         open_suite("toy", {"users": "1"})
+    with pytest.raises(OptionError, match=r"^ENV: .* program, got no file 'no.py'$"):
+        open_suite("no.py")
     with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
         open_suite("toy", python="/no/python")
     with pytest.raises(InputError, match=r"RuntimeError: nothing works$"):

@@ -49,10 +49,10 @@ def bound_plan(response: str) -> tuple[BoundCall, ...]:
         known = as_object(value) or {}
         if str(known.get("status", "")).upper() == "REJECT":
             chain = []
-        else:
-            chain = as_list(known.get("tool_chain")) or chain
+        elif (listed := as_list(known.get("tool_chain"))) is not None:
+            chain = listed
     if chain is None:
-        raise UnboundError("there is no tool_chain with a call")
+        raise UnboundError("there is no tool_chain")
     return tuple(_call(entry, n) for n, entry in enumerate(chain, start=1))
 
 

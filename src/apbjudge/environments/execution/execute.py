@@ -120,7 +120,7 @@ def default_folder(suite: str, config: ExecuteConfig) -> Path:
     digest = sha256(orjson.dumps([suite, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
     names = [spec.slug for spec in config.model] or list(config.mode)
     slug = names[0] if len(names) == 1 else f"{len(names)}-models"
-    return Path("runs") / f"{suite}-{slug}-{digest[:6]}"
+    return Path("runs") / f"{Path(suite).stem}-{slug}-{digest[:6]}"
 
 
 def execute_in(

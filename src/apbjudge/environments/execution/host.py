@@ -124,7 +124,7 @@ class Host:
         self.close = finalize(self, _close, self._control, process, folder)
         request = {
             "path": [] if python else [str(Path(path).absolute()) for path in sys.path if path],
-            "adapter": str(adapter),
+            "adapter": str(adapter.absolute()),
             "options": dict(options),
             "limits": {
                 "seconds": limits.seconds,

@@ -66,10 +66,14 @@ SUITE_KINDS: tuple[SuiteKind, ...] = (
 def _kind(name: str) -> SuiteKind:
     if (shipped := next((each for each in SUITE_KINDS if each.name == name), None)) is not None:
         return shipped
+    if name.endswith(".py"):
+        if not Path(name).is_file():
+            raise OptionError(f"ENV: expected a suite's program, got no file {name!r}")
+        return SuiteKind(name=Path(name).stem, title="a suite of one's own", adapter=Path(name))
     entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
     if not entries:
         known = ", ".join(kind.name for kind in SUITE_KINDS)
-        raise OptionError(f"ENV: expected {known} or an installed one, got {name!r}")
+        raise OptionError(f"ENV: expected {known}, an installed one or a .py file, got {name!r}")
     kind = entries[0].load()
     if not isinstance(kind, SuiteKind):
         raise OptionError(f"ENV: {name!r} is not an apbjudge SuiteKind")
@@ -186,7 +190,7 @@ def open_suite(
     """Loads a suite in a process of its own; leave it as a context manager.
 
     Args:
-        name: Its kind.
+        name: Its kind, or the path of its program.
         options: Its options by name.
         python: Interpreter that has its package; None for the one that is running.
         limits: Of each episode.
