@@ -15,7 +15,8 @@ for a substep of a plan in ``runs/slate_cases.jsonl``, it does what the referenc
 at the first call: three of five replies do without a tool there. In the worlds of
 ``runs/library/data`` and ``worlds/museum`` it searches for each tool of a known path, calls it, and
 answers. In ``suites/storeroom.py`` it plans and acts as the suite's solution says, or as its plan
-does; ``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The address is the first line on stdout; port 0 takes a free one.
+does; ``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The
+address is the first line on stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations

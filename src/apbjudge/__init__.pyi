@@ -25,7 +25,7 @@ from .environments.branching.run import Branching as Branching
 from .environments.branching.run import branch as branch
 from .environments.config import SimulateConfig as SimulateConfig
 from .environments.execution.config import ExecuteConfig as ExecuteConfig
-from .environments.execution.execute import Execution as Execution
+from .environments.execution.execute import ExecutionRun as ExecutionRun
 from .environments.execution.execute import execute as execute
 from .environments.execution.validate import ValidationReport as ValidationReport
 from .environments.execution.validate import validate as validate

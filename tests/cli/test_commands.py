@@ -35,8 +35,8 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 def test_these_are_all_commands() -> None:
     everything = (
         "audit batch block-plan branch build cache calibrate cascade check compare convert doctor "
-        "entropy grade label merge paths plan-labels predict prompt refine report rubric simulate "
-        "validate"
+        "entropy execute grade label merge paths plan-labels predict prompt refine report rubric "
+        "simulate validate"
     ).split()
     assert sorted(COMMANDS) == everything
     assert sorted(command_of(("batch",)).commands) == ["export", "import"]

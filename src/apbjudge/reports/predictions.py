@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..environments.branching.run import BranchCounts
-from ..environments.execution.execute import Execution
+from ..environments.execution.execute import ExecutionRun
 from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
 from .document import Cell, Document, Notes, Table
@@ -61,7 +61,7 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
     return render_text(Document((table, Notes(tuple(notes)))))
 
 
-def execution_text(run: Execution) -> str:
+def execution_text(run: ExecutionRun) -> str:
     """What became of the tasks, a line for each mode and tested model."""
     rows: list[list[Cell]] = []
     notes: list[str] = [f"{run.suite[0]}: {run.suite[1]}"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apbjudge import Completion, ScriptedClient, execute
-from apbjudge.environments.execution.execute import Execution
+from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.suites import Suite, SuiteKind
 from apbjudge.errors import OptionError, ReplyError
 from apbjudge.llm.base import Request, ToolCall
@@ -52,7 +52,9 @@ def counter(request: Request) -> str:
     return done()
 
 
-def played(answer: Callable[[Request], Any], **settings: Any) -> tuple[Execution, ScriptedClient]:
+def played(
+    answer: Callable[[Request], Any], **settings: Any
+) -> tuple[ExecutionRun, ScriptedClient]:
     client = ScriptedClient(answer)
     return execute("toy", model="m/scripted", client=client, cache=False, **settings), client
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from apbjudge import PlannerSpec, ScriptedClient, execute
-from apbjudge.environments.execution.execute import Execution
+from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.suites import Suite, open_suite
 from apbjudge.llm.base import Request
 
@@ -22,7 +22,7 @@ needs_bfcl = pytest.mark.skipif(find_spec("bfcl_eval") is None, reason="needs bf
 Call = dict[str, Any]
 
 
-def successes(run: Execution) -> dict[str, tuple[int, int]]:
+def successes(run: ExecutionRun) -> dict[str, tuple[int, int]]:
     counts = {mode: next(iter(each.counts.values())) for mode, each in run.modes.items()}
     return {mode: (each.successes or 0, each.played) for mode, each in counts.items()}
 
@@ -102,7 +102,7 @@ def test_doing_nothing_solves_some_airline_tasks() -> None:
     assert unchanged.count(True) == 20
 
 
-def extras(run: Execution, mode: str) -> list[dict[str, Any]]:
+def extras(run: ExecutionRun, mode: str) -> list[dict[str, Any]]:
     return [row["extra"] for row in run.modes[mode]]
 
 

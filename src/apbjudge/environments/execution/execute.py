@@ -30,11 +30,12 @@ from ..episodes import TRAJECTORIES
 from ..runner import Row, Session
 from ..simulate import Simulation, simulate_in
 from .config import PLANNED, UNASKED, ExecuteConfig, Mode
+from .executions import EXECUTED
 from .planned import Plans
 from .suites import Suite, open_suite
 from .workers import NOT_EXECUTABLE, ActingWorker, SuiteWorld, UnaskedWorker
 
-CASES, EXECUTED = "cases.jsonl", "executed.jsonl"
+CASES = "cases.jsonl"
 DRAFTS, REFINED, BOUND_DRAFTS = "drafts", "refined", "bound-drafts"
 BOUND_PROMPTS = "bound@1"
 RATER = "execution"
@@ -49,7 +50,7 @@ _RECORDS = asking_records(
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class ExecutionRun:
     """Tasks that were carried out.
 
     Attributes:
@@ -80,7 +81,7 @@ def execute(
     client: Client | None = None,
     events: Events = QUIET,
     **settings: Any,
-) -> Execution:
+) -> ExecutionRun:
     """Lets tested models carry out the tasks of a suite, with or without a plan.
 
     Each episode's tools work in a process of their own, with bounded time and memory, no keys, no
@@ -131,7 +132,7 @@ def execute_in(
     events: Events,
     *,
     in_memory: bool = False,
-) -> Execution:
+) -> ExecutionRun:
     """Carries out the tasks of an open suite in a folder; see ``execute``."""
     tasks = _tasks(suite, config)
     _write_cases(suite, tasks, folder)
@@ -146,7 +147,7 @@ def execute_in(
         session = stage.session(mode, plans, executed)
         modes[mode] = simulate_in(session, in_memory=in_memory)
     where = None if in_memory else folder
-    return Execution(where, (suite.name, suite.version), drafts, modes, tuple(executed))
+    return ExecutionRun(where, (suite.name, suite.version), drafts, modes, tuple(executed))
 
 
 def _tasks(suite: Suite, config: ExecuteConfig) -> list[str]:
