@@ -17,7 +17,17 @@ from typing import Any
 import orjson
 import pytest
 
-from apbjudge import JudgeSpec, PlannerSpec, Run, Unscored, Verdict, grade, predict, refine
+from apbjudge import (
+    JudgeSpec,
+    PlannerSpec,
+    Run,
+    Unscored,
+    Verdict,
+    execute,
+    grade,
+    predict,
+    refine,
+)
 from apbjudge.judge.cascade import parse_rule, uncertainty_score
 from apbjudge.judge.doctor import check_up
 from apbjudge.judge.ensembles import Judgement, judge_folder
@@ -27,6 +37,7 @@ from apbjudge.records.run_folder import read_judgements
 from tests.support.commands import in_process
 
 RUBRIC = str(Path(__file__).parents[2] / "examples" / "rubrics" / "small-unsolvable.toml")
+STOREROOM = str(Path(__file__).parents[2] / "examples" / "suites" / "storeroom.py")
 REPLY_TOKENS = 100
 SETTINGS: dict[str, Any] = {
     "max_reply_tokens": REPLY_TOKENS,
@@ -280,3 +291,24 @@ class Claims:
             assert refine(drafts, **how).progress.calls == 0
         totals = grade(drafts, cases=cases, protocol="unsolvable").summary.totals
         assert totals.rows == 2
+
+    def test_it_acts_in_a_suite_after_planning(self, served: Served, tmp_path: Path) -> None:
+        """Plumbing: a model this small carries out nothing."""
+        name = f"hosted_vllm/{served.model}@{served.address}"
+        asked: dict[str, Any] = {
+            "model": PlannerSpec.at(name, **SETTINGS),
+            "mode": ("direct", "plan-first"),
+            "tasks": ["lamps-to-b"],
+            "max_turns": 2,
+            "out": tmp_path,
+            "cache": False,
+        }
+        run = execute(STOREROOM, **asked)
+        assert run.failed == 0
+        assert [row["mode"] for row in run.executed] == ["direct", "plan-first"]
+        for row in run.executed:
+            assert row["termination"] in ("agent_stop", "exceeded_turns")
+            assert row["null_reward"] == 0
+        again = execute(STOREROOM, **asked)
+        assert sum(each.progress.calls for each in again.modes.values()) == 0
+        assert again.executed == run.executed

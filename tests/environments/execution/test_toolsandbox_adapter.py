@@ -82,7 +82,7 @@ def test_the_plain_scenarios_that_run_offline_are_tasks(plain: dict[str, Any]) -
     tasks = plain["tasks"]
     assert plain["version"].startswith("tool_sandbox")
     assert len({task["id"] for task in tasks}) == len(tasks) == 95
-    assert sum(bool(task["reference"][0]) for task in tasks) == 32
+    assert sum(any(task["reference"]) for task in tasks) == 32
     for task in tasks:
         assert task["query"]
         assert task["system_prompt"]
@@ -102,7 +102,7 @@ def test_references_fit_the_schemas_of_the_tools(plain: dict[str, Any]) -> None:
         }
         for schema in schemas.values():
             Draft202012Validator.check_schema(schema)
-        for gold in task["reference"][0]:
+        for gold in (gold for turn in task["reference"] for gold in turn):
             assert gold["by"] == "agent"
             Draft202012Validator(schemas[gold["name"]]).validate(gold["arguments"])
 

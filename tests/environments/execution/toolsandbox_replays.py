@@ -121,7 +121,9 @@ def through_package(suite, task_id, steps):
 def main(request):
     suite = load("toolsandbox").suite(request["options"])
     tasks = suite.tasks()
-    references = {task["id"]: task["reference"][0] for task in tasks}
+    references = {
+        task["id"]: [gold for turn in task["reference"] for gold in turn] for task in tasks
+    }
     episodes = []
     for task_id, given in request["episodes"]:
         # "reference" stands for the calls of the reference, whatever their number.

@@ -29,7 +29,7 @@ from .suites import Suite
 
 T = TypeVar("T")
 NOT_EXECUTABLE = "not_executable"
-"""How an episode ends whose plan code can't run."""
+"""How an episode ends whose plan code can't run, or whose solution the suite does not have."""
 
 
 class SuiteWorld:
@@ -197,8 +197,10 @@ class UnaskedWorker:
                 results.append(str(seen.content))
                 steps.append(step)
         elif self._world.setting == "gold":
-            number = 0
-            for turn in self._world.suite.reference(task):
+            number, reference = 0, self._world.suite.reference(task)
+            if not reference:
+                raise UnboundError("the suite has no solution of this task")
+            for turn in reference:
                 for call in turn:
                     seen = environment.call(call["name"], call["arguments"], by=call["by"])
                     source = "user" if call["by"] == "user" else "agent"

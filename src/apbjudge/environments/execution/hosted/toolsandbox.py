@@ -112,9 +112,9 @@ class Suite:
         """The scenarios; of those that can't run without a network, none unless asked for.
 
         The reference of a scenario is the calls that its milestones spell out, in one list, as
-        they don't say which turn a call belongs to. It is empty where the milestones leave
-        something open, where they ask for the current time or a web search, as the calls would
-        then hold for a day only, and where they ask for no call at all.
+        they don't say which turn a call belongs to. There is none where the milestones leave
+        something open, or ask for the current time or a web search, as the calls would then hold
+        for a day only.
         """
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
@@ -194,6 +194,7 @@ def _task(name: str, scenario: Any) -> dict[str, Any]:
         ways = [(row["sender"], row["recipient"], row["content"]) for row in messages]
         return [text for *way, text in ways if way == [sender, recipient]]
 
+    reference = _reference(scenario)
     return {
         "id": name,
         "query": "\n\n".join(texts("USER", "AGENT")),
@@ -202,7 +203,8 @@ def _task(name: str, scenario: Any) -> dict[str, Any]:
         "user": "model",
         "user_prompt": "\n\n".join([*texts("SYSTEM", "USER"), _examples(context), _STOP]),
         "user_tools": [],
-        "reference": [_reference(scenario)],
+        "reference": [] if reference is None else [reference],
+        "to_be_said": _texts(scenario),
     }
 
 
@@ -220,7 +222,18 @@ def _examples(context: Any) -> str:
     return "\n".join(lines)
 
 
-def _reference(scenario: Any) -> list[dict[str, Any]]:
+def _texts(scenario: Any) -> list[str]:
+    """What the milestones want the agent to say."""
+    return [
+        row["content"]
+        for milestone in scenario.evaluation.milestone_matcher.milestones
+        for each in milestone.snapshot_constraints
+        for row in _rows(each)
+        if row.get("recipient") == "USER" and row.get("content")
+    ]
+
+
+def _reference(scenario: Any) -> list[dict[str, Any]] | None:
     """The calls that the milestones spell out, if they run and reach all but the agent's texts."""
     context = scenario.starting_context
     tools = _agent_tools(context)
@@ -236,16 +249,16 @@ def _reference(scenario: Any) -> list[dict[str, Any]]:
         for target in targets:
             gold = _gold_calls(target, context)
             if not gold:
-                return []
+                return None
             for name, arguments in gold:
                 shown = context.get_agent_facing_tool_name(name)
                 if shown not in tools or name == "get_current_timestamp":
-                    return []
+                    return None
                 if _searches_web(tools[shown]) or episode.call(shown, arguments, "agent")[1]:
-                    return []
+                    return None
                 calls.append({"name": shown, "arguments": arguments, "by": "agent"})
     reached = episode.score()["details"]["milestones"]
-    return calls if all(reached[number] == 1 for number in required) else []
+    return calls if all(reached[number] == 1 for number in required) else None
 
 
 def _rows(constraint: Any) -> list[dict[str, Any]]:
