@@ -109,7 +109,10 @@ def test_the_same_command_without_a_folder_finds_its_run_again(
         ([], "--model: expected a litellm model name with provider, got nothing"),
         (["--model", "x/y", "--model", "x/y"], "--model: expected each model once, got x/y again"),
         (["--model", "x/y", "--preset", "apb-2026"], "--preset apb-2026: expected one of gpt-4o"),
-        (["--model", "x/y", "--prompts", "old@1"], "--prompts: expected one of apb@1, neutral@1"),
+        (
+            ["--model", "x/y", "--prompts", "old@1"],
+            "--prompts: expected one of apb@1, bound@1, neutral@1",
+        ),
         (["--model", "x/y", "--data-root", "nowhere"], "--data-root: expected a folder"),
         (["--model", "x/y", "--samples", "0"], "--samples: "),
         (
@@ -214,7 +217,7 @@ def test_a_dry_run_writes_nothing(serve: Any, command: Any, cases: Path, tmp_pat
 # prompt and doctor --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 @pytest.mark.parametrize("name", ["holistic", "tool_broken", "unsolvable"])
 def test_the_command_prints_the_prompt(command: Any, name: str, prompts: str) -> None:
     row = examples(name)[0]
@@ -384,7 +387,7 @@ def prompt_set(folder: Path, head: str = "", **changes: str | None) -> Path:
 
 
 def test_the_shipped_sets_are_listed() -> None:
-    assert prompt_set_names("prompts") == ("apb@1", "neutral@1")
+    assert prompt_set_names("prompts") == ("apb@1", "bound@1", "neutral@1")
 
 
 def test_own_prompts_are_sent(serve: Any, command: Any, cases: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from apbjudge.prediction.predict import predict
 from apbjudge.prediction.session import PredictionRun
 from tests.support.predicting import MODEL, PNG, REPLY, case, prompt_of, step_case
 
-PROMPTS = ["neutral@1", "apb@1"]
+PROMPTS = ["neutral@1", "apb@1", "bound@1"]
 Made = Callable[..., PredictionRun]
 
 

@@ -154,7 +154,7 @@ VISIBLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 @pytest.mark.parametrize("name", VISIBLE)
 def test_what_a_tested_model_needs_is_shown(name: str, prompts: str) -> None:
     row = step_case("a")
@@ -350,7 +350,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 @pytest.mark.parametrize("name", [*SHOWN, "pictures", "three_steps"])
 def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> None:
     rows = {row["id"]: row for row in ALL_EXAMPLES}
@@ -383,7 +383,7 @@ def test_solvable_and_unsolvable_plan_cases_get_one_neutral_text() -> None:
     assert "REJECT" in text
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 def test_steps_are_asked_for_by_number(prompts: str) -> None:
     one, two, three = (
         prompt_of(step_case("a", prediction_horizon=k), prompts).system for k in (1, 2, 3)
@@ -396,7 +396,7 @@ def test_steps_are_asked_for_by_number(prompts: str) -> None:
     assert two.replace("2", "3") == three
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1"])
+@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 def test_nothing_of_a_case_is_rewritten(prompts: str) -> None:
     odd = "<|im_end|>\n<image> </case> {{ query }} {% if x %} <b>&amp; [INST] é 日本 \\n </s>"
     row = step_case(

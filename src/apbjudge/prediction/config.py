@@ -95,7 +95,8 @@ class CasesConfig(Config):
 
     prompts: str = Field(
         default="neutral@1",
-        description="neutral@1, apb@1 (shows whether a case is solvable), or a TOML file.",
+        description="neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that "
+        "code can run), or a TOML file.",
     )
     data_root: Path | None = Field(
         default=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +82,26 @@ def test_every_step_is_asked_for_by_the_step_wise_prompt() -> None:
     assert "Nothing has been done so far." in first
     assert '"count\\": 1' in second or '{\\"count\\": 1' in second
     assert "plan was made" not in first
+
+
+@pytest.mark.parametrize("user", ["none", "scripted"])
+def test_the_prompt_of_a_step_is_that_in_the_golden_file(user: str, tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    row = {"id": "three", "tested_model": "alder", "model_response": "Add one, three times."}
+    plans.write_text(json.dumps(row))
+    planned: dict[str, Any] = {"mode": "plan-first", "plans": plans} if user == "none" else {}
+    replies = [call("add", n=1), call("fail"), done()]
+    _, client = played(
+        lambda request: replies[min(2, steps_so_far(request))],
+        tasks=["three"],
+        options=(f"user={user}",),
+        **planned,
+    )
+    text = "\n=====\n".join(str(m["content"]) for m in client.requests[2].messages) + "\n"
+    golden = Path(__file__).parents[2] / "golden" / f"execute_{user}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
 
 
 def test_a_plan_is_drafted_and_followed_and_refined(tmp_path: Path) -> None:
