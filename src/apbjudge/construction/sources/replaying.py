@@ -141,6 +141,7 @@ def _main() -> None:
         module: Any = importlib.import_module(f"tau2.domains.{request['domain']}.environment")
         messages: Any = importlib.import_module("tau2.data_model.message")
         states: Any = importlib.import_module("tau2.data_model.tasks")
+        os.environ.clear()  # what the package has read from a .env file
         world = module.get_environment()
         tools = [tool.openai_schema for tool in world.get_tools()]
         answer({"policy": world.get_policy(), "tools": tools})
