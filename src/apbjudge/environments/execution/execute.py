@@ -143,7 +143,7 @@ def execute_in(
     for mode in config.mode:
         plans = None
         if mode in PLANNED:
-            plans = Plans(config.plans or stage.plans(mode, drafts))
+            plans = Plans(config.plans or stage.plans(mode, drafts), events.bad_row)
         session = stage.session(mode, plans, executed)
         modes[mode] = simulate_in(session, in_memory=in_memory)
     where = None if in_memory else folder

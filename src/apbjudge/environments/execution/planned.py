@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,15 @@ class Plans:
 
     Args:
         path: The file, or the folder of a run.
+        bad_row: Is told of each row that is no prediction; its task has no plan.
 
     Raises:
-        InputError: If the file can't be read, or a row of it is no prediction.
+        InputError: If the file can't be read, or has no plan at all.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], bad_row: Callable[[str], None] = lambda said: None
+    ) -> None:
         file = Path(path)
         file = file / PREDICTIONS if file.is_dir() else file
         self._by_task: dict[tuple[str, str], list[Plan]] = {}
@@ -49,8 +53,12 @@ class Plans:
                     raise line.values
                 name, task, model, text = (_text(line.values, field) for field in _FIELDS)
             except RowError as error:
-                raise InputError(f"{file}:{line.number}: {error}") from None
+                bad_row(f"{file}:{line.number}: {error}")
+                continue
             self._by_task.setdefault((task, model), []).append(Plan(name, text))
+
+        if not self._by_task:
+            raise InputError(f"{file}: expected predictions, got none")
 
     @property
     def models(self) -> tuple[str, ...]:

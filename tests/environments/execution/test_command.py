@@ -1,0 +1,121 @@
+"""``apbjudge execute`` as a program: exit codes, one-line errors, kills in the middle of a run."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge.llm.base import Request
+from tests.environments.execution.test_execute import counter
+from tests.support.commands import start
+from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
+
+TOY = Path(__file__).parent / "toy.py"
+STOREROOM = Path(__file__).parents[3] / "examples" / "suites" / "storeroom.py"
+MODEL = "hosted_vllm/agent"
+
+
+def counts(seen: Seen) -> Behaviour:
+    return Answer(counter(Request(model=MODEL, messages=seen.body["messages"])))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["chess", "--mode", "gold"], "ENV: expected tau2-airline"),
+        (["chess.py", "--mode", "gold"], "ENV: expected a suite's program, got no file"),
+        ([TOY], "--model: expected a tested model with --mode direct, got none"),
+        ([TOY, "--mode", "fast"], "--mode: expected"),
+        ([TOY, "--mode", "gold", "--with", "user"], "--with: expected NAME=VALUE"),
+        ([TOY, "--mode", "gold", "--with", "users=1"], "--with users: expected user"),
+        ([TOY, "--mode", "gold", "--tasks", "nine"], "--tasks: expected tasks of the suite"),
+        ([TOY, "--mode", "bound"], "--mode bound: expected --plans, or --model"),
+        ([TOY, "--mode", "bound", "--plans", "gone.jsonl"], "gone.jsonl"),
+        ([TOY, "--mode", "gold", "--python", "/no/python"], "python: expected an interpreter"),
+        ([TOY, "--mode", "gold", "--memory-mb", "1"], "--memory-mb"),
+    ],
+)
+def test_options_that_cannot_work_are_one_line(
+    command: Any, tmp_path: Path, arguments: list[Any], said: str
+) -> None:
+    done = command("execute", *arguments, "--out", tmp_path / "out")
+    assert done.code == 2
+    assert done.err.startswith("apbjudge: ")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+
+
+def test_tables_and_files_are_said(command: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = command("execute", STOREROOM, "--mode", "gold", "--mode", "null", "--out", out)
+    assert (done.code, done.err) == (0, "")
+    assert "storeroom: storeroom 1" in done.out
+    assert done.out.endswith("cases.jsonl gold null\n")
+    graded = command("grade", out / "gold" / "trajectories.jsonl", "--protocol", "outcome")
+    assert graded.code == 0
+    assert "100.0" in graded.out
+
+
+def test_a_missing_plan_is_exit_code_1_and_said(command: Any, tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    plans.write_text(
+        json.dumps({"id": "three", "tested_model": "m", "model_response": '{"tool_chain": []}'})
+    )
+    done = command("execute", TOY, "--mode", "bound", "--plans", plans, "--out", tmp_path / "out")
+    assert done.code == 1
+    assert "2 without an end" in done.err
+    rows = (tmp_path / "out" / "bound" / "failures.jsonl").read_text().splitlines()
+    assert "expected a plan of m for the task" in json.loads(rows[0])["detail"]
+
+
+def test_a_line_of_plans_that_is_none_is_named_and_the_others_are_not_lost(
+    command: Any, tmp_path: Path
+) -> None:
+    plans = tmp_path / "plans.jsonl"
+    good = {"id": "none", "tested_model": "m", "model_response": '{"tool_chain": []}'}
+    plans.write_text('{"id": "three", "tested_model": "m"}\n{\n' + json.dumps(good))
+    arguments = ["execute", TOY, "--mode", "bound", "--plans", plans, "--tasks", "none"]
+    done = command(*arguments, "--out", tmp_path / "out")
+    assert done.code == 0
+    assert f"{plans}:1: field model_response: expected a string, got nothing" in done.err
+    assert f"{plans}:2: " in done.err
+    assert "1/1" in done.out
+    plans.write_text("{}")
+    done = command(*arguments, "--out", tmp_path / "other")
+    assert (done.code, done.out) == (2, "")
+    assert f"{plans}: expected predictions, got none" in done.err
+
+
+@pytest.mark.parametrize("cache", [[], ["--no-cache"]], ids=["cache", "no cache"])
+def test_a_killed_run_goes_on_with_the_replies_it_had(
+    serve: Any, command: Any, tmp_path: Path, cache: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    server = serve(lambda seen: counts(seen) if seen.number <= 7 else Hang())
+    arguments = ["execute", TOY, "--model", f"{MODEL}@{server.address}", "--mode", "plan-first"]
+    arguments += ["--out", tmp_path / "out", *cache]
+    arguments += ["--config", "max_concurrency=1", "--config", "retries=0"]
+    with start(*arguments) as process:
+        server.wait_for(8)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    before = Counter(seen.text for seen in server.requests)
+    server.behave = counts
+    server.forget()
+    done = command(*arguments)
+    assert done.code == 0, done.err
+    after = Counter(seen.text for seen in server.requests)
+    assert len([text for text in before if text in after]) == 1  # the call that was in flight
+    executed = (tmp_path / "out" / "plan-first" / "executed.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in executed]
+    assert [(row["case_id"], row["is_correct"]) for row in rows] == [
+        ("three", True),
+        ("five", True),
+        ("none", True),
+    ]
