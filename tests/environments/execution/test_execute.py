@@ -180,6 +180,18 @@ def test_a_task_without_a_plan_is_a_failure(tmp_path: Path) -> None:
     assert run.failed == 2
 
 
+def test_without_any_draft_every_episode_is_a_failure(tmp_path: Path) -> None:
+    def broken(request: Request) -> str:
+        raise ReplyError("no reply", raw="")
+
+    run, _ = played(broken, mode="plan-first", out=tmp_path)
+    assert run.drafts["drafts"].counts["m/scripted"].failed == {"unparsable": 3}
+    assert run.modes["plan-first"].counts["m/scripted"].failed == {"bad_input": 3}
+    run, _ = played(counter, mode="plan-first", out=tmp_path)
+    assert [row["is_correct"] for row in run.executed] == [True, True, True]
+    assert run.failed == 0
+
+
 BOUND: dict[str, list[dict[str, Any]]] = {
     "nothing to do": [],
     "add twice": [

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from ...errors import OptionError
+from ...errors import InputError, OptionError
 from ...jsonl import write_atomically
 from ...llm import Client
 from ...llm.resources import Resources, shared_resources
@@ -144,6 +144,8 @@ def execute_in(
         plans = None
         if mode in PLANNED:
             plans = Plans(config.plans or stage.plans(mode, drafts), events.bad_row)
+            if config.plans is not None and not plans.models:
+                raise InputError(f"{config.plans}: expected predictions, got none")
         session = stage.session(mode, plans, executed)
         modes[mode] = simulate_in(session, in_memory=in_memory)
     where = None if in_memory else folder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, RowError
+from ...errors import RowError
 from ...jsonl import read_lines
 from ...prediction.worker import PREDICTIONS
 
@@ -38,7 +38,7 @@ class Plans:
         bad_row: Is told of each row that is no prediction; its task has no plan.
 
     Raises:
-        InputError: If the file can't be read, or has no plan at all.
+        InputError: If the file can't be read.
     """
 
     def __init__(
@@ -56,9 +56,6 @@ class Plans:
                 bad_row(f"{file}:{line.number}: {error}")
                 continue
             self._by_task.setdefault((task, model), []).append(Plan(name, text))
-
-        if not self._by_task:
-            raise InputError(f"{file}: expected predictions, got none")
 
     @property
     def models(self) -> tuple[str, ...]:
