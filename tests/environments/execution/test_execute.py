@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge import Completion, ScriptedClient, execute
+from apbjudge import Completion, ScriptedClient, execute, grade, validate
 from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.suites import Suite, SuiteKind
 from apbjudge.errors import OptionError, ReplyError
@@ -433,3 +433,35 @@ def test_the_text_says_of_how_many_plans_that_could_be_run_how_many_succeeded(
     assert re.search(r"bound +alder +3 +2/2 +1/2 ", text)
     assert re.search(r"null +null +3 +1/3 +1/3 ", text)
     assert "ended, bound, alder: not_executable 1" in text
+
+
+def test_judgements_are_joined_with_the_plans_that_were_carried_out(tmp_path: Path) -> None:
+    """Drafts, refined and bound plans have the same ids: their texts tell them apart."""
+
+    def planner(request: Request) -> str:
+        text = text_of(request)
+        if "VERDICT" in text:
+            return "More.\n\nVERDICT: CHANGE"
+        n = goal(request)
+        if any(message["role"] == "assistant" for message in request.messages):
+            return json.dumps({"plan": "refined", "tool_chain": [{"name": "add"}]})
+        if "$from" in text:
+            chain = [{"name": "add", "arguments": {"n": n}}]
+            return json.dumps({"plan": "bound", "tool_chain": chain})
+        if "You plan how a task" in text:
+            return json.dumps({"plan": "draft", "tool_chain": [{"name": "subtract"}]})
+        return call("add", n=n) if not steps_so_far(request) and "refined" in text else done()
+
+    out = tmp_path / "out"
+    modes = ("plan-first", "refine", "bound")
+    run, _ = played(planner, mode=modes, tasks=["three", "five"], out=out)
+    assert all(row["plan_sha256"] for row in run.executed)
+    for name in ("drafts", "refined", "bound-drafts"):
+        grade(out / name, protocol="holistic", out=tmp_path / name)
+    judged = [tmp_path / name for name in ("drafts", "refined", "bound-drafts")]
+    report = validate(out, judged=judged)
+    assert {part.modes for _, part in report.judged} == {
+        ("plan-first",),
+        ("refine",),
+        ("bound",),
+    }

@@ -217,7 +217,7 @@ class StepDialogue:
             ended=self._ended,
             broken=self._broken,
             system_prompt=self._case.system_prompt,
-            plan=None if self._plan is None else self._plan.id,
+            plan=self._plan,
         )
 
 

@@ -332,4 +332,5 @@ def _executed(rows: Iterator[Row], mode: Mode, suite: str) -> Iterator[Row]:
             "trial": run.trial,
             "environment": suite,
             "termination": run.termination,
+            "plan_sha256": run.extra.get("plan_sha256", ""),
         }

@@ -32,6 +32,7 @@ class Execution(NamedTuple):
         reward: From 0 to 1.
         null_reward: What doing nothing is worth in this task; None where nobody knows.
         termination: How the episode ended; empty where that is not stated.
+        plan_sha256: Hash of the plan's text; empty where that is not stated.
     """
 
     item_id: str
@@ -44,6 +45,7 @@ class Execution(NamedTuple):
     reward: float
     null_reward: float | None
     termination: str
+    plan_sha256: str = ""
 
 
 def modes_in_order(modes: Iterable[str]) -> list[str]:
@@ -132,7 +134,7 @@ def _execution(row: Mapping[str, Any]) -> Execution:
     if type(trial) is not int or trial < 0:
         raise RowError("trial", "a whole number of at least 0", trial)
     null_reward, termination = row.get("null_reward"), row.get("termination")
-    names = Row(row, 0)
+    names, digest = Row(row, 0), row.get("plan_sha256")
     return Execution(
         item_id=names.identifier("item_id"),
         case_id=names.identifier("case_id"),
@@ -144,6 +146,7 @@ def _execution(row: Mapping[str, Any]) -> Execution:
         reward=_share("reward", row.get("reward")),
         null_reward=None if null_reward is None else _share("null_reward", null_reward),
         termination=termination if isinstance(termination, str) else "",
+        plan_sha256=digest if isinstance(digest, str) else "",
     )
 
 

@@ -1,24 +1,28 @@
 """Which judgement is about which executed plan.
 
-Refined plans have the ids of their drafts, so that an id alone does not tell a plan: a run over
-drafts is about the plans of ``plan-first``, one over refined plans about those of ``refine``.
+Refined plans have the ids of their drafts, so that an id alone does not tell a plan. Executions
+state the hash of the plan's text, which is compared where the judged predictions are still there;
+and a run over drafts is about the plans of ``plan-first``, one over refined plans about those of
+``refine``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from ...calibration.judged_run import JudgedRun, once, read_judged_run
 from ...calibration.matching import is_same_model
-from ...errors import InputError, OptionError, visible
+from ...errors import InputError, OptionError, RowError, visible
+from ...jsonl import read_lines
 from ...records.judgement_table import Problems
 from ...records.refinements import Way, read_refinements
 from ...rubrics import rubric_names
 from .executions import DIRECT, PLAN_FIRST, REFINE, Execution, modes_in_order
+from .planned import text_digest
 
 _NAMED = 5
 
@@ -76,11 +80,19 @@ class JudgedPart:
 
 @dataclass(frozen=True)
 class JudgedPlans:
-    """A judge's run over executed plans."""
+    """A judge's run over executed plans.
+
+    Attributes:
+        run: The judgements.
+        modes: Modes whose plans they are about.
+        ways: How the plans came about, as their rows say.
+        texts: Hashes of the judged plans; empty where their file is not there any more.
+    """
 
     run: JudgedRun
     modes: tuple[str, ...]
     ways: tuple[Way, ...] = ()
+    texts: Mapping[Plan, str] = field(default_factory=dict[Plan, str])
 
     @cached_property
     def verdicts(self) -> Mapping[Plan, PlanVerdict]:
@@ -101,7 +113,19 @@ class JudgedPlans:
         """The verdict on an executed plan; None where this run is not about it."""
         if execution.mode not in self.modes:
             return None
-        return self.verdicts.get((execution.item_id, execution.tested_model))
+        plan = execution.item_id, execution.tested_model
+        if execution.plan_sha256 and self.texts.get(plan, "") not in ("", execution.plan_sha256):
+            return None
+        return self.verdicts.get(plan)
+
+    def is_about(self, mode: str, executions: Sequence[Execution]) -> bool:
+        """Whether it judged the plans of a mode: a few texts of other plans may be equal."""
+        own = [
+            each
+            for each in executions
+            if each.mode == mode and (each.item_id, each.tested_model) in self.verdicts
+        ]
+        return bool(own) and 2 * sum(self.of(each) is not None for each in own) >= len(own)
 
     def part(self, executions: Sequence[Execution]) -> JudgedPart:
         """What of the run was executed."""
@@ -220,8 +244,9 @@ def _judge(text: str, executions: Sequence[Execution], problems: Problems) -> Pl
         known = ", ".join(with_plans) or "none"
         raise OptionError(f"--judged: expected a mode with executed plans ({known}), got {mode!r}")
     ways = _ways(run, problems)
-    judged = JudgedPlans(run, (mode,) if mode else tuple(with_plans), ways or ())
-    matching = modes_in_order(e.mode for e in executions if judged.of(e) is not None)
+    modes = (mode,) if mode else tuple(with_plans)
+    judged = JudgedPlans(run, modes, ways or (), dict(_texts(run)))
+    matching = [name for name in modes_in_order(judged.modes) if judged.is_about(name, executions)]
     if not mode and ways is not None:
         other = PLAN_FIRST if _are_refined(ways) else REFINE
         matching = [name for name in matching if name != other]
@@ -248,6 +273,19 @@ def _ways(run: JudgedRun, problems: Problems) -> tuple[Way, ...] | None:
         return None
     refinements = read_refinements([path], problems)
     return refinements.ways
+
+
+def _texts(run: JudgedRun) -> Iterator[tuple[Plan, str]]:
+    """Hashes of the judged plans, as far as they are there."""
+    path = run.folder.predictions if run.folder is not None else None
+    if path is None or not path.is_file():
+        return
+    for line in read_lines(path):
+        row = {} if isinstance(line.values, RowError) else line.values
+        text = row.get("model_response")
+        if isinstance(text, str):
+            plan = str(row.get("item_id") or row.get("id")), str(row.get("tested_model"))
+            yield plan, text_digest(text)
 
 
 def _are_refined(ways: Sequence[Way]) -> bool:

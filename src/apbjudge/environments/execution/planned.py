@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,11 @@ from ...jsonl import read_lines
 from ...prediction.worker import PREDICTIONS
 
 _FIELDS = ("id", "case_id", "tested_model", "model_response")
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a plan's text, in hex."""
+    return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,11 @@ class Plan:
     id: str
     text: str
     times: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Hash of the text."""
+        return text_digest(self.text)
 
 
 class Plans:

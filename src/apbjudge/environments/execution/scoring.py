@@ -7,6 +7,7 @@ from typing import Any
 
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from .host import HostedEnvironment, StoppedError, WorldError
+from .planned import Plan
 from .suites import Suite
 
 AGENT_STOPPED, USER_STOPPED = "agent_stop", "user_stop"
@@ -23,7 +24,7 @@ def finished(
     ended: str,
     broken: str = "",
     system_prompt: str | None = None,
-    plan: str | None = None,
+    plan: Plan | None = None,
 ) -> Trajectory:
     """The run of an episode; the environment is closed.
 
@@ -35,7 +36,7 @@ def finished(
         ended: Why it ended; empty where it goes on.
         broken: What broke in the suite's own code; empty where nothing did.
         system_prompt: What the agent was told; None for the case's own.
-        plan: Id of the plan that was carried out; None without.
+        plan: The plan that was carried out; None without.
     """
     case = suite.case(task)
     reward: float | None = None
@@ -50,7 +51,7 @@ def finished(
     environment.close()
     extra["null_reward"] = suite.null_reward(task)
     if plan is not None:
-        extra["plan"] = plan
+        extra |= {"plan": plan.id, "plan_sha256": plan.digest}
     last = steps[-1] if steps else None
     return Trajectory(
         trajectory_id=task,

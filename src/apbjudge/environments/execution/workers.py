@@ -156,7 +156,7 @@ class UnaskedWorker:
             steps,
             ended=ended,
             broken=broken,
-            plan=None if plan is None else plan.id,
+            plan=plan,
         )
         run = replace(
             run,
