@@ -115,6 +115,7 @@ class Session:
         kind: The records.
         name: Where the tasks come from, for the manifest.
         tasks: Ids of the tasks.
+        source: The rows, where they are not the episodes of ``tasks``.
         specs: The tested models.
         helpers: Further models that the worker asks.
         models: Names of the tested models in records, where they are not those that are asked.
@@ -132,7 +133,8 @@ class Session:
     specs: Sequence[PlannerSpec]
     resources: Resources
     identity: Mapping[str, Any]
-    worker: Callable[[Sequence[Planner]], Worker[Episode, Row]]
+    worker: Callable[[Sequence[Planner]], Worker[Any, Row]]
+    source: RowSource | None = None
     helpers: Sequence[PlannerSpec] = ()
     models: Sequence[str] = ()
     trials: int = 1
@@ -161,7 +163,7 @@ def carry_out(
     events, specs, all_ = session.events, session.specs, [*session.specs, *session.helpers]
     cache = session.resources.cache or session.folder / CALLS
     resources = replace(session.resources, cache=cache, is_durable=True)
-    source = EpisodeSource(
+    source: Any = session.source or EpisodeSource(
         rows=[{"id": task} for task in session.tasks],
         models=session.models or [spec.model for spec in specs],
         trials=session.trials,

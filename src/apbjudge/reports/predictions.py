@@ -7,6 +7,7 @@ from typing import Any
 
 from ..environments.branching.run import BranchCounts
 from ..environments.execution.execute import ExecutionRun
+from ..environments.execution.step_states import STEP_RESULTS, StepRun
 from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
 from .document import Cell, Document, Notes, Table
@@ -61,8 +62,36 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
     return render_text(Document((table, Notes(tuple(notes)))))
 
 
+def steps_text(run: ExecutionRun, steps: StepRun) -> str:
+    """What came of step-wise predictions, by tested model and by what their reference does."""
+    rows: list[list[Cell]] = []
+    notes = [f"{run.suite[0]}: {run.suite[1]}"]
+    for name, each in steps.counts.items():
+        groups = (
+            ("changes the state", each.changing),
+            ("only reads", each.reading),
+            ("not known", each.unknown),
+        )
+        for reference, of in groups:
+            if of:
+                numbers = (of.get(result, 0) for result in STEP_RESULTS)
+                rows.append([name, reference, count(sum(of.values())), *map(count, numbers)])
+        notes += (
+            f"failed, {name or '(unreadable rows)'}: {why} {n}" for why, n in each.failed.items()
+        )
+    heads = [
+        "tested model",
+        "reference",
+        "predictions",
+        *(r.replace("_", " ") for r in STEP_RESULTS),
+    ]
+    return render_text(Document((Table.of(heads, rows, align="llrrrrrr"), Notes(tuple(notes)))))
+
+
 def execution_text(run: ExecutionRun) -> str:
     """What became of the tasks, a line for each mode and tested model."""
+    if run.steps is not None:
+        return steps_text(run, run.steps)
     rows: list[list[Cell]] = []
     notes: list[str] = [f"{run.suite[0]}: {run.suite[1]}"]
     ended: dict[tuple[str, str], list[Mapping[str, Any]]] = {}

@@ -15,11 +15,18 @@ from typing import Any
 
 import orjson
 
-from ...protocols.checks.values import is_placeholder
+from ...protocols.checks.values import (
+    LONGEST_MARK,
+    is_previous_result,
+    referenced_step,
+    referenced_tool,
+    result_of_step,
+)
 from ...records.loose_json import as_list, as_object, json_values
 
 FROM, PATH = "$from", "path"
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+_BLANK = re.compile(r"<[^<>/]+>|\{\{[^{}]+\}\}")
 
 
 class UnboundError(Exception):
@@ -81,8 +88,21 @@ def _check(value: object, number: int) -> None:
     elif (listed := as_list(value)) is not None:
         for each in listed:
             _check(each, number)
-    elif is_placeholder(value):
+    elif is_described(value):
         raise UnboundError(f"call {number}: a value is described, not given: {value!r}")
+
+
+def is_described(value: object) -> bool:
+    """Whether a value surely stands for another one: ``<user id>``, ``${step_1.id}``.
+
+    A text that only might, such as ``#W123``, ``report.pdf`` or a sentence, is a value.
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    return len(text) <= LONGEST_MARK and (
+        _BLANK.fullmatch(text) is not None
+        or is_previous_result(text)
+        or any(of(text) is not None for of in (referenced_tool, referenced_step, result_of_step))
+    )
 
 
 def resolved(arguments: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:

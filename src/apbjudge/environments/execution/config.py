@@ -14,11 +14,11 @@ from ...prediction.config import Mode as Review
 from ..config import EpisodesConfig
 from .host import Limits
 
-Mode = Literal["direct", "plan-first", "refine", "bound", "gold", "null"]
+Mode = Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 PLANNED: tuple[Mode, ...] = ("plan-first", "refine", "bound")
 """Modes that carry out a plan."""
-UNASKED: tuple[Mode, ...] = ("bound", "gold", "null")
+UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 """Modes in which no model acts."""
 
 
@@ -26,7 +26,7 @@ class ExecuteConfig(EpisodesConfig):
     """How tasks are carried out, by which models, and what each episode may take."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Plans": "plans prompts review guide critic",
+        "Plans": "plans cases prompts review guide critic",
         "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
         "Isolation": "python call_seconds cpu_seconds memory_mb",
         "Budget": "max_cost max_calls max_tokens max_seconds",
@@ -42,7 +42,8 @@ class ExecuteConfig(EpisodesConfig):
         default=("direct",),
         description="direct: without a plan; plan-first: with a plan that the model drafts; "
         "refine: with that draft after a review; bound: the plan itself, without a model that "
-        "acts; gold: the suite's own solution; null: nothing is done.",
+        "acts; steps: step-wise predictions (--plans), each at the state of the messages before "
+        "it; gold: the suite's own solution; null: nothing is done.",
     )
     user_model: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
@@ -52,6 +53,10 @@ class ExecuteConfig(EpisodesConfig):
         default=None,
         description="Plans to carry out in place of drafts made here: a run of predict or refine, "
         "or a JSONL file of predictions on the suite's cases.",
+    )
+    cases: Path | None = Field(
+        default=None,
+        description="With --mode steps: the cases that the predictions are joined with.",
     )
     prompts: str = Field(
         default="neutral@1", description="Prompt set of drafts and steps; as for predict."
@@ -103,6 +108,12 @@ class ExecuteConfig(EpisodesConfig):
             raise ValueError(f"--model: expected a tested model with --mode {asked[0]}, got none")
         if "bound" in self.mode and self.plans is None and not self.model:
             raise ValueError("--mode bound: expected --plans, or --model that drafts them")
+        if "steps" in self.mode and (self.mode != ("steps",) or self.plans is None):
+            raise ValueError(
+                "--mode steps: expected --plans with step-wise predictions, and no other mode"
+            )
+        if self.cases is not None and "steps" not in self.mode:
+            raise ValueError("--cases: expected --mode steps; other modes take the suite's tasks")
         if "refine" in self.mode and self.plans is not None:
             raise ValueError("--plans: expected modes that take plans as they are, got refine")
         if "refine" in self.mode and (self.review in ("critic", "judge")) != (

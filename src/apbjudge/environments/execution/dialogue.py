@@ -24,7 +24,7 @@ from ...records.predictions import Call
 from ...records.responses import read_response
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation, ToolCall, Trajectory, TrajectoryStep
-from .host import Said, StoppedError, WorldError
+from .host import HostedEnvironment, Said, StoppedError, WorldError
 from .planned import Plan
 from .scoring import AGENT_STOPPED, BROKEN, PROCESS_ENDED, USER_STOPPED, finished
 from .suites import Suite
@@ -132,16 +132,8 @@ class StepDialogue:
 
     def _carry_out(self, call: Call, call_id: str) -> tuple[ToolCall, Observation]:
         number = int(call_id.rpartition("_")[2])
-        fault = ""
-        if call.arguments is None and call.is_unread:
-            fault = "the arguments are no JSON object"
-        elif number >= MOST_CALLS:
-            fault = f"of one step {MOST_CALLS} calls are carried out at most"
+        seen, fault = carry_out(self._environment, call, number)
         arguments = dict(call.arguments or {})
-        if fault:
-            seen = Observation(f"Error: {fault}", is_error=True)
-        else:
-            seen = self._environment.call(call.name, arguments)
         observation = Observation(seen.content, call_id, call.name, seen.is_error)
         return ToolCall(call.name, arguments, call_id, parse_error=fault), observation
 
@@ -219,6 +211,27 @@ class StepDialogue:
             system_prompt=self._case.system_prompt,
             plan=self._plan,
         )
+
+
+def carry_out(environment: HostedEnvironment, call: Call, number: int) -> tuple[Observation, str]:
+    """Carries out a predicted call.
+
+    Args:
+        environment: Where.
+        call: As it was read.
+        number: Its place among the calls of its step, from 0.
+
+    Returns:
+        What it returned; why it was not carried out, empty where it was.
+    """
+    fault = ""
+    if call.arguments is None and call.is_unread:
+        fault = "the arguments are no JSON object"
+    elif number >= MOST_CALLS:
+        fault = f"of one step {MOST_CALLS} calls are carried out at most"
+    if fault:
+        return Observation(f"Error: {fault}", is_error=True), fault
+    return environment.call(call.name, dict(call.arguments or {})), ""
 
 
 def _shown(call: ToolCall) -> dict[str, Any]:

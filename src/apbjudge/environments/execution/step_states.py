@@ -1,0 +1,290 @@
+"""Step-wise predictions carried out at the state that their messages so far lead to.
+
+Each is carried out in one episode and the reference's steps in another, both from the state after
+the prefix; then the two states are compared. An equal state does not show that the step was right
+where the reference only reads, and another state does not show that it was wrong: there may be
+other ways.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+import orjson
+
+from ...errors import RowError, shorten
+from ...judge.source import Source, Task
+from ...prediction.worker import Account, asking_records, failure, unusable
+from ...protocols.checks.values import strings
+from ...records import Item, Record
+from ...records.loose_json import as_object
+from ...records.predictions import Step
+from ...records.run_folder import PREDICTIONS
+from ...records.trajectories import Observation, TrajectoryStep
+from ...runs.loop import Job
+from ...runs.results import ModelRun
+from ...runs.rows import BadRow
+from ...trajectories.formats.conversation import read_messages
+from ..runner import Row
+from .bound import UnboundError, is_described
+from .dialogue import carry_out
+from .executions import EXECUTED
+from .host import HostedEnvironment, StoppedError, WorldError
+from .planned import text_digest
+from .scoring import PROCESS_ENDED
+from .suites import Suite
+
+STEPS = "steps.jsonl"
+StepResult = Literal["same_state", "other_state", "error", "no_reference", "not_executable"]
+"""What came of a prediction: the state of the reference; another one; a call that is an error,
+while the reference has none; no error, and no reference to compare with; nothing, as code can't
+carry it out or can't reach the state that it is about."""
+STEP_RESULTS: tuple[StepResult, ...] = get_args(StepResult)
+
+
+class StepCounts(Record):
+    """What came of the step-wise predictions of one tested model.
+
+    Attributes:
+        changing: Results of those whose reference changes the state.
+        reading: Results of those whose reference leaves it as it is.
+        unknown: Results of those of which that is not known.
+        failed: Predictions without a result, by reason.
+    """
+
+    changing: dict[StepResult, int] = {}
+    reading: dict[StepResult, int] = {}
+    unknown: dict[StepResult, int] = {}
+    failed: dict[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun(ModelRun[StepCounts]):
+    """Step-wise predictions that were carried out; see ``ModelRun``."""
+
+    file: ClassVar[str] = STEPS
+
+
+def _check(row: Row) -> None:
+    if row.get("result") not in STEP_RESULTS:
+        raise RowError("result", f"one of {', '.join(STEP_RESULTS)}", row.get("result"))
+
+
+STEP_RECORDS = asking_records(
+    "step", STEPS, ids=("id", "tested_model"), check=_check, figures=(EXECUTED,)
+)
+
+
+def step_source(predictions: Path, cases: Path | None) -> Source:
+    """The predictions of a file or of the folder of a run, joined with their cases."""
+    path = predictions / PREDICTIONS if predictions.is_dir() else predictions
+    return Source(rows=path, cases=cases, finds=False)
+
+
+def step_counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
+    """What came of the predictions, by tested model."""
+    sums: dict[str, dict[str, Counter[str]]] = {}
+    for row in rows:
+        groups = sums.setdefault(row["tested_model"] or "", {})
+        reason = row.get("reason")
+        changes = {True: "changing", False: "reading", None: "unknown"}
+        name = "failed" if reason is not None else changes[row["reference_changes"]]
+        groups.setdefault(name, Counter())[reason or row["result"]] += 1
+    return {
+        model: StepCounts.model_validate({name: dict(each) for name, each in groups.items()})
+        for model, groups in sums.items()
+    }
+
+
+def step_labels(rows: Iterable[Row], suite: str) -> Iterator[Row]:
+    """Labels of the predictions whose reference changes the state, as ``executed.jsonl`` has them.
+
+    One is correct if it leads to the reference's state without an error. Where the reference only
+    reads, the state says nothing, so there is no label. The predictions of a task count as its
+    trials.
+    """
+    trials: Counter[tuple[str, str]] = Counter()
+    for row in sorted(rows, key=lambda row: row["line"]):
+        result = row.get("result")
+        if not row.get("reference_changes") or result == "not_executable":
+            continue
+        task = (row["task"], row["tested_model"])
+        yield {
+            "item_id": row["id"],
+            "case_id": row["task"],
+            "tested_model": row["tested_model"],
+            "rater": "execution",
+            "is_correct": result == "same_state",
+            "reward": float(result == "same_state"),
+            "null_reward": 0.0,
+            "mode": "steps",
+            "trial": trials[task],
+            "environment": suite,
+            "termination": result,
+            "plan_sha256": row["plan_sha256"],
+        }
+        trials[task] += 1
+
+
+class StepWorker:
+    """Carries out a prediction and its reference; no model is asked.
+
+    Args:
+        suite: Where the tasks are that the cases are about.
+    """
+
+    waits = True
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+
+    def job(self, row: Task) -> Job[Row]:
+        """The job of a prediction; raises RowError where it is none of the suite's tasks."""
+        item = row.item
+        if item.form != "steps":
+            raise RowError("planning_regime", "Step-wise", item.split or item.form)
+        content = [self._suite.digest, row.digest.hex()]
+        fields = {
+            "id": item.item_id,
+            "case_id": item.case_id,
+            "tested_model": item.tested_model,
+            "line": item.line,
+            "fingerprint": sha256(orjson.dumps(content)).hexdigest()[:32],
+            "task": self._task(item),
+            "plan_sha256": text_digest(item.response),
+        }
+        return Job(fields, lambda: asyncio.to_thread(self._play, item, fields))
+
+    def reject(self, row: BadRow, detail: str) -> Row:
+        """The failure of a row that can't be used."""
+        return unusable(row, detail)
+
+    def _task(self, item: Item) -> str:
+        """The task that the case was made of: its case id, or what ``build`` made it of."""
+        seed = item.construction.seed if item.construction is not None else ""
+        names = (item.case_id, seed, seed.rpartition("#")[0])
+        task = next((name for name in names if name in self._suite.tasks), None)
+        if task is None:
+            raise RowError("case_id", f"a task of {self._suite.name}", seed or item.case_id)
+        return task
+
+    def _play(self, item: Item, fields: Row) -> Row:
+        with closing(self._suite.environment()) as environment:
+            try:
+                outcome = _outcome(environment, fields["task"], item)
+            except UnboundError as error:
+                outcome: Row = {
+                    "result": "not_executable",
+                    "detail": str(error),
+                    "reference_changes": None,
+                    "calls": [],
+                }
+            except (StoppedError, WorldError) as error:
+                return failure(fields, "error", f"the suite: {str(error) or PROCESS_ENDED}")
+        return {**fields, **outcome, **Account().to_json()}
+
+
+def _outcome(environment: HostedEnvironment, task: str, item: Item) -> Row:
+    """What came of a prediction.
+
+    Raises:
+        UnboundError: If code can't carry it out, or can't reach the state that it is about.
+    """
+    environment.reset(task)
+    _lead_there(environment, item.trajectory)
+    before, start = environment.state(), environment.snapshot()
+    predicted = item.prediction.steps if item.prediction.kind == "steps" else ()
+    _check_values(predicted, "the prediction")
+    made = list(_carried_out(environment, predicted))
+    after = environment.state()
+    errors = [call for call in made if call["is_error"]]
+    result: StepResult = "error" if errors else "no_reference"
+    changes: bool | None = None
+    if item.reference is not None:
+        _check_values(item.reference.steps, "the reference")
+        environment.restore(start)
+        expected = list(_carried_out(environment, item.reference.steps))
+        goal = environment.state()
+        changes = goal != before
+        if not errors or any(call["is_error"] for call in expected):
+            result = "same_state" if after == goal else "other_state"
+    return {
+        "result": result,
+        "detail": str(errors[0]["content"]) if errors else "",
+        "reference_changes": changes,
+        "calls": made,
+    }
+
+
+def _check_values(steps: Sequence[Step], whose: str) -> None:
+    """Raises UnboundError where a call's value is described, not given."""
+    for n, step in enumerate(steps, start=1):
+        for call in step.calls:
+            for leaf in strings(call.arguments or {}, call.name):
+                if is_described(leaf.text):
+                    raise UnboundError(
+                        f"{whose}: step {n}: a value is described, not given: {leaf.text!r}"
+                    )
+
+
+def _lead_there(environment: HostedEnvironment, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Makes the calls of the messages so far.
+
+    Raises:
+        UnboundError: If a result is not the one that the messages have.
+    """
+    try:
+        steps = read_messages([dict(each) for each in messages], "trajectory_prefix").steps
+    except RowError as error:
+        raise UnboundError(f"the messages so far can't be read: {error}") from None
+    for step in steps:
+        if step.source != "agent":
+            continue
+        if not step.calls and step.text:
+            environment.say(step.text)
+        seen = {each.call_id: each for each in step.observations}
+        for place, call in enumerate(step.calls):
+            if (arguments := as_object(call.arguments)) is None:
+                raise UnboundError(f"the arguments of {call.name}, called before, are no object")
+            result = environment.call(call.name, arguments)
+            known = seen.get(call.call_id) or _at(step, place)
+            if known is None or _value(known.content) != _value(result.content):
+                before = "nothing" if known is None else shorten(str(known.content))
+                raise UnboundError(
+                    f"{call.name}, called before, returned {before}; here it returned "
+                    f"{shorten(str(result.content))}"
+                )
+
+
+def _at(step: TrajectoryStep, place: int) -> Observation | None:
+    return step.observations[place] if place < len(step.observations) else None
+
+
+def _value(content: Any) -> Any:
+    """A result as JSON values where it is JSON, so that spaces and order make no difference."""
+    if not isinstance(content, str):
+        return content
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return content.strip()
+
+
+def _carried_out(environment: HostedEnvironment, steps: Sequence[Step]) -> Iterator[Row]:
+    """Makes the calls of predicted steps; yields each with what it returned."""
+    for step in steps:
+        for n, call in enumerate(step.calls):
+            seen, _ = carry_out(environment, call, n)
+            yield {
+                "name": call.name,
+                "arguments": call.arguments,
+                "content": seen.content,
+                "is_error": bool(seen.is_error),
+            }

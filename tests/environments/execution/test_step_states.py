@@ -1,0 +1,225 @@
+"""Step-wise predictions carried out at the state of their prefix."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import calibrate, execute, grade
+from apbjudge.environments.execution.bound import is_described
+from apbjudge.environments.execution.execute import ExecutionRun
+from apbjudge.errors import OptionError
+from tests.environments.execution.toy import TOOLS
+
+TOY = Path(__file__).parent / "toy.py"
+pytestmark = pytest.mark.usefixtures("toy_kind")
+
+Call = tuple[str, dict[str, Any]]
+ADD, READ, FAIL = ("add", {"n": 2}), ("read", {}), ("fail", {})
+
+
+def step(*calls: Call) -> dict[str, Any]:
+    made = [{"type": "function", "function": {"name": n, "arguments": a}} for n, a in calls]
+    return {"role": "assistant", "thought": "so", "tool_calls": made}
+
+
+def prefix(*results: tuple[Call, str]) -> list[dict[str, Any]]:
+    """Messages with a call each and its result."""
+    messages: list[dict[str, Any]] = []
+    for n, ((name, arguments), result) in enumerate(results):
+        call = {"id": f"c{n}", "type": "function"}
+        call["function"] = {"name": name, "arguments": json.dumps(arguments)}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": result})
+    return messages
+
+
+def row(predicted: Any, reference: Any = None, **fields: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "id": "five-step0",
+        "case_id": "five",
+        "planning_regime": "Step-wise",
+        "prediction_horizon": 1,
+        "query": "Bring the counter to 5.",
+        "tools": TOOLS,
+        "trajectory_prefix": [],
+        "tested_model": "alder",
+        "model_response": predicted if isinstance(predicted, str) else json.dumps(predicted),
+        **fields,
+    }
+    return given if reference is None else given | {"ground_truth_steps": reference}
+
+
+def carried_out(path: Path, *rows: dict[str, Any], **settings: Any) -> ExecutionRun:
+    plans = path / "steps.jsonl"
+    plans.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return execute("toy", mode="steps", plans=plans, **settings)
+
+
+def result(path: Path, given: dict[str, Any]) -> dict[str, Any]:
+    run = carried_out(path, given)
+    assert run.steps is not None
+    (only,) = run.steps
+    return only
+
+
+COUNTED = prefix((("add", {"n": 3}), '{"list": [3], "count": 3}'))
+
+
+@pytest.mark.parametrize(
+    ("predicted", "reference", "expected", "changes"),
+    [
+        ([step(ADD)], [step(ADD)], "same_state", True),
+        ([step(("add", {"n": 1}), ("add", {"n": 1}))], [step(ADD)], "same_state", True),
+        ([step(("add", {"n": 7}))], [step(ADD)], "other_state", True),
+        ([step(READ)], [step(ADD)], "other_state", True),
+        ([step()], [step(ADD)], "other_state", True),
+        ('{"status": "REJECT", "reason": "no"}', [step(ADD)], "other_state", True),
+        ("I would add two.", [step(ADD)], "other_state", True),
+        ([step(FAIL)], [step(ADD)], "error", True),
+        ([step(("add", {"n": "two"}))], [step(ADD)], "error", True),
+        ([step(("no_such_tool", {}))], [step(ADD)], "error", True),
+        ([step(ADD, FAIL)], [step(ADD)], "error", True),
+        ([step(READ)], [step(READ)], "same_state", False),
+        ([step(ADD)], [step(READ)], "other_state", False),
+        ([step(FAIL)], [step(FAIL)], "same_state", False),
+        ([step(ADD)], None, "no_reference", None),
+        ([step(FAIL)], None, "error", None),
+    ],
+)
+def test_a_prediction_is_carried_out_beside_its_reference(
+    tmp_path: Path, predicted: Any, reference: Any, expected: str, changes: bool | None
+) -> None:
+    got = result(tmp_path, row(predicted, reference, trajectory_prefix=COUNTED))
+    assert (got["result"], got["reference_changes"]) == (expected, changes)
+    assert got["task"] == "five"
+
+
+def test_calls_are_made_at_the_state_of_the_prefix(tmp_path: Path) -> None:
+    got = result(tmp_path, row([step(READ)], [step(ADD)], trajectory_prefix=COUNTED))
+    assert [call["content"] for call in got["calls"]] == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        (
+            prefix((("add", {"n": 3}), "Error 503: unavailable")),
+            "returned 'Error 503: unavailable'",
+        ),
+        (prefix((("gone", {}), "4")), "there is no tool 'gone'"),
+        (prefix((ADD, '{"count": 2, "list": [2]}'))[:1], "returned nothing"),
+        ([{"role": "assistant", "content": 7}], "can't be read"),
+    ],
+)
+def test_where_the_prefix_does_not_come_about_nothing_is_said(
+    tmp_path: Path, messages: list[dict[str, Any]], reason: str
+) -> None:
+    got = result(tmp_path, row([step(ADD)], [step(ADD)], trajectory_prefix=messages))
+    assert (got["result"], got["reference_changes"]) == ("not_executable", None)
+    assert reason in got["detail"]
+
+
+@pytest.mark.parametrize("whose", ["the prediction", "the reference"])
+def test_values_of_steps_that_are_still_to_come_are_not_executable(
+    tmp_path: Path, whose: str
+) -> None:
+    later = [step(ADD), step(("add", {"n": "PREVIOUS_RESULT"}))]
+    pair = (later, [step(ADD)]) if whose == "the prediction" else ([step(ADD)], later)
+    got = result(tmp_path, row(*pair, prediction_horizon=2))
+    assert got["result"] == "not_executable"
+    assert f"{whose}: step 2: a value is described" in got["detail"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["<user id>", "${step_1.id}", "{{search.items[0]}}", "PREVIOUS_RESULT", "result of step 2"],
+)
+def test_what_surely_stands_for_a_value_is_no_value(value: str) -> None:
+    assert is_described(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["#W1234567", "report.pdf", "a flight from NYC", "the result pleased them", "[a]", 7, None, ""],
+)
+def test_what_may_be_a_value_is_one(value: object) -> None:
+    assert not is_described(value)
+
+
+def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -> None:
+    run = carried_out(
+        tmp_path,
+        row([step(ADD)], [step(ADD)]),
+        row([step(READ)], [step(ADD)], id="five-step1"),
+        row([step(FAIL)], [step(ADD)], id="five-step2"),
+        row([step(READ)], [step(READ)], id="five-step3"),
+        row([step(ADD)], id="five-step4"),
+        row([step(("add", {"n": "<n>"}))], [step(ADD)], id="five-step5"),
+        row([step(ADD)], [step(ADD)], id="three-step0", case_id="three", tested_model="birch"),
+        out=tmp_path / "run",
+    )
+    assert [
+        (label["item_id"], label["trial"], label["is_correct"], label["termination"])
+        for label in run.executed
+    ] == [
+        ("five-step0", 0, True, "same_state"),
+        ("five-step1", 1, False, "other_state"),
+        ("five-step2", 2, False, "error"),
+        ("three-step0", 0, True, "same_state"),
+    ]
+    assert run.steps is not None
+    alder = run.steps.counts["alder"]
+    assert alder.changing == {"same_state": 1, "other_state": 1, "error": 1}
+    assert (alder.reading, alder.unknown) == (
+        {"same_state": 1},
+        {"no_reference": 1, "not_executable": 1},
+    )
+    judged = grade(tmp_path / "steps.jsonl", protocol="step-wise", out=tmp_path / "judged")
+    (judge,) = calibrate(judged, tmp_path / "run/steps/executed.jsonl").judges
+    assert (judge.n_labelled, judge.n_clusters) == (4, 2)
+
+
+def test_a_case_that_was_built_names_the_task_it_was_made_of(tmp_path: Path) -> None:
+    built = row([step(ADD)], [step(ADD)], case_id="c123", construction={"seed": "five#2"})
+    assert result(tmp_path, built)["task"] == "five"
+
+
+def test_bad_rows_are_named_and_the_others_carried_out(command: Any, tmp_path: Path) -> None:
+    rows = [
+        row([step(ADD)], [step(ADD)]),
+        row([step(ADD)], [step(ADD)], id="seven-step0", case_id="seven"),
+        row("{}", id="a-plan", planning_regime="Holistic", prediction_horizon=None),
+    ]
+    cases, plans = tmp_path / "cases.jsonl", tmp_path / "plans.jsonl"
+    cases.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    lean = ({f: each[f] for f in ("id", "tested_model", "model_response")} for each in rows)
+    plans.write_text("".join(json.dumps(each) + "\n" for each in lean) + "{torn\n")
+    out = tmp_path / "run"
+    args = ["--mode", "steps", "--plans", plans, "--cases", cases, "--out", out]
+    for _ in range(2):
+        done = command("execute", TOY, *args)
+        assert done.code == 1
+        assert re.search(r"alder +changes the state +1 +1 +0 +0 +0 +0\n", done.out)
+        assert "expected a task of toy, got 'seven'" in done.err
+        assert "field planning_regime: expected Step-wise" in done.err
+        assert f"{plans}:4" in done.err
+    assert not (out / "cases.jsonl").exists()
+    assert len((out / "steps/failures.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"mode": ("steps", "gold"), "plans": Path("p")}, "no other mode"),
+        ({"mode": "steps"}, "expected --plans with step-wise predictions"),
+        ({"mode": "gold", "cases": Path("c")}, "--cases: expected --mode steps"),
+    ],
+)
+def test_steps_are_a_mode_of_their_own(settings: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(OptionError, match=complaint):
+        execute("toy", **settings)
