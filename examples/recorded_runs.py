@@ -99,15 +99,13 @@ def compare(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list
     recorded = {f"{run['task_id']}-{run['trial']}": run["reward"] == 1 for run in runs}
     of = Counter((recorded[name], states[name]) for name in recorded)
     others = [name for name, success in recorded.items() if states[name] != success]
-    return [
-        (
-            f"State after the recorded calls against the recorded reward: {len(runs) - len(others)} of "
-            f"{len(runs)} agree ({of[True, True]} of {of[True, True] + of[True, False]} successes end "
-            f"in the solution's state, {of[False, False]} of {of[False, False] + of[False, True]} "
-            "failures do not)."
-        ),
-        *([f"They differ in: {', '.join(others)}."] if others else []),
-    ]
+    successes, failures = sum(recorded.values()), len(recorded) - sum(recorded.values())
+    counts = (
+        f"{len(runs) - len(others)} of {len(runs)} agree ({of[True, True]} of {successes} successes "
+        f"end in the solution's state, {of[False, False]} of {failures} failures do not)."
+    )
+    said = f"State after the recorded calls against the recorded reward: {counts}"
+    return [said, *([f"They differ in: {', '.join(others)}."] if others else [])]
 
 
 def outcomes(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list[dict[str, Any]]:
@@ -147,21 +145,16 @@ def verdict(of: PlanFigures) -> str:
     return f"{about}: {says} (difference in points {shown})."
 
 
-LIMITS = (
-    (
-        "A plan here is what the agent did, not what it intended: verdict and outcome are of the same "
-        "calls, so a difference says that the verdict sees what the reward sees, and nothing about "
-        "planning before acting."
-    ),
-    (
-        "The solution's verdict is nearly the reward itself. It shows that the analysis finds an "
-        "agreement that is there, as the coin shows that it finds none where there is none."
-    ),
-    (
-        "Trials of a task are alike, so the intervals are those of the tasks, not of the runs. One "
-        "tested model and one environment: nothing is said of others."
-    ),
-)
+LIMITS = """\
+A plan here is what the agent did, not what it intended: verdict and outcome are of the same calls,
+so a difference says that the verdict sees what the reward sees, and nothing about planning before
+acting.
+
+The solution's verdict is nearly the reward itself. It shows that the analysis finds an agreement
+that is there, as the coin shows that it finds none where there is none.
+
+Trials of a task are alike, so the intervals are those of the tasks, not of the runs. One tested
+model and one environment: nothing is said of others.""".split("\n\n")
 
 
 def main() -> None:
