@@ -101,8 +101,8 @@ def compare(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list
     others = [name for name, success in recorded.items() if states[name] != success]
     successes, failures = sum(recorded.values()), len(recorded) - sum(recorded.values())
     counts = (
-        f"{len(runs) - len(others)} of {len(runs)} agree ({of[True, True]} of {successes} successes "
-        f"end in the solution's state, {of[False, False]} of {failures} failures do not)."
+        f"{len(runs) - len(others)} of {len(runs)} agree ({of[True, True]} of {successes} "
+        f"successes end in the solution's state, {of[False, False]} of {failures} failures do not)."
     )
     said = f"State after the recorded calls against the recorded reward: {counts}"
     return [said, *([f"They differ in: {', '.join(others)}."] if others else [])]
