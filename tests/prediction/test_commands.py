@@ -364,6 +364,45 @@ def test_requests_go_out_as_a_file_and_predict_makes_no_call(
     assert ": 0 requests, 0 bytes; 6 rows are answered already" in again.out
 
 
+def test_odd_answers_in_a_file_are_predictions_and_asked_for_only_once(
+    serve: Any, command: Any, tmp_path: Path
+) -> None:
+    names = ["cut", "empty", "filter", "policy", "late", "good"]
+    answer = by_text(
+        {
+            "(cut)": says("", finish="length"),
+            "(empty)": says(""),
+            "(filter)": says("", finish="content_filter"),
+            "(policy)": lambda line: bad(line, 400, "no", code="content_policy_violation"),
+            "(late)": expired,
+        },
+        says(REPLY),
+    )
+    server = serve([OK])
+    cases = write_rows(tmp_path / "cases.jsonl", [case(name) for name in names])
+    model = ["--model", f"{MODEL}@{server.address}"]
+    requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
+    command("batch", "export", cases, *model, "--out", requests)
+    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    answers.write_bytes(answered(lines, answer))
+    imported = command("batch", "import", answers)
+    assert (imported.code, imported.out.startswith("5 replies taken, 1 failed")) == (1, True)
+    again = command("batch", "export", cases, *model, "--out", requests)
+    assert ": 1 requests, " in again.out
+    assert command("predict", cases, *model, "--out", tmp_path / "out").code == 0
+    assert ["(late)" in seen.text for seen in server.requests] == [True]
+    made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
+    assert {name: made[name]["finish_reason"] for name in names} == {
+        "cut": "length",
+        "empty": "stop",
+        "filter": "content_filter",
+        "policy": "content_filter",
+        "late": "stop",
+        "good": "stop",
+    }
+    assert "no" in made["policy"]["refusal"]
+
+
 # Prompt sets of users -----------------------------------------------------------------------------
 
 TEXTS = {
