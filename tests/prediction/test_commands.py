@@ -259,6 +259,19 @@ def test_doctor_checks_a_tested_model_with_its_cases(command: Any, tmp_path: Pat
         assert done.out.splitlines()[-1] == f"a run would {'' if works else 'not '}work"
 
 
+def test_doctor_measures_the_longest_prompt_of_cases_that_are_answered_already(
+    command: Any, tmp_path: Path
+) -> None:
+    path = write_rows(tmp_path / "cases.jsonl", [case("long", query="word " * 9000)])
+    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 20_000})) as server:
+        model = f"hosted_vllm/m@{server.address}"
+        assert command("predict", path, "--model", model, "--out", tmp_path / "out").code == 0
+        done = command("doctor", path, "--model", model)
+    assert "1 replies from the cache" in done.out
+    assert "longest prompt about 7, " in done.out  # as many tokens as the server counted
+    assert done.code == 0
+
+
 def test_doctor_finds_a_model_that_is_not_there(command: Any) -> None:
     with ChatServer(lambda seen: OK) as server:
         address = server.address
