@@ -19,7 +19,7 @@ from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.prompt_sets import prompt_set_names
 from apbjudge.prediction.prompts import VIEW_NAMES
 from apbjudge.prediction.session import Session, session_of
-from apbjudge.runs.loop import QUIET
+from apbjudge.runs.loop import QUIET, Events
 from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import BatchServer, answered, bad, by_text, expired, in_turn, says
 from tests.support.clock import VirtualClock
@@ -296,10 +296,18 @@ def batches(no_certificates: None) -> Iterator[BatchServer]:
         yield started
 
 
-def batched(server: Any, folder: Path, rows: list[dict[str, Any]], **settings: Any) -> Any:
+def batched(
+    server: Any,
+    folder: Path,
+    rows: list[dict[str, Any]],
+    *,
+    events: Events = QUIET,
+    **settings: Any,
+) -> Any:
     path = write_rows(folder / "cases.jsonl", rows)
     usual = {"models": ("openai/planner",), **settings}
-    return predict_batched(session(path, server, folder / "out", **usual), poll_s=1.0)
+    run = session(path, server, folder / "out", **usual)
+    return predict_batched(replace(run, events=events), poll_s=1.0)
 
 
 def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) -> None:
@@ -314,6 +322,17 @@ def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) 
     again = batched(batches, tmp_path, rows, temperature=0.5, samples=2)
     assert len(batches.batches) == 1
     assert again.progress.skipped == 6
+
+
+def test_another_model_that_answers_a_batch_is_warned_of(
+    batches: BatchServer, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    events = Events(lambda progress: None, notes.append, notes.append)
+    run = batched(batches, tmp_path, [case("a"), case("b")], events=events)
+    (served,) = run.counts["openai/planner"].served_models
+    told = f"warning: openai/planner was asked, and {served} answered: "
+    assert len([note for note in notes if note.startswith(told)]) == 1
 
 
 def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_path: Path) -> None:
