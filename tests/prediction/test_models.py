@@ -168,10 +168,8 @@ def test_a_provider_of_which_litellm_does_not_say_what_it_sends_is_warned_of() -
     spec = PlannerSpec(model="no_such_provider/m")
     told = described(spec, Resources(), Events(lambda progress: None, notes.append, notes.append))
     assert told["dropped"] is None
-    assert notes == [
-        "warning: no_such_provider/m: litellm does not say what it would send, so settings that "
-        "the provider does not take stay unknown"
-    ]
+    (note,) = notes
+    assert note.startswith("warning: no_such_provider/m: litellm does not say what it would send")
 
 
 # Which model answered -----------------------------------------------------------------------------

@@ -45,7 +45,7 @@ MAX_BYTES = 190_000_000
 """Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
 
 _PLAIN = "plain"
-"""In place of a format in the id of a request for plain text, whose answer counts whatever it is."""
+"""Marks the id of a request for plain text, whose answer counts whatever it is."""
 _KEY = re.compile(rf"([0-9a-f]{{32}})(?:-(tool|json_object|text|{_PLAIN}))?")
 _NO_ANSWER = 500
 
