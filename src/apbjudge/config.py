@@ -154,7 +154,7 @@ def expected(field: FieldInfo) -> str:
     elif bounds and bounds[0].startswith("at "):
         bounds[0] = f"of {bounds[0]}"
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    more = {dict: "a table", tuple: "a list"}
+    more = {dict: "a TOML table such as {top_p = 0.9}", tuple: "a list"}
     word = words.get(kind) or more.get(get_origin(kind) or kind, "a path")
     return f"{word} {' and '.join(bounds)}".strip()
 

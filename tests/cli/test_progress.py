@@ -173,3 +173,11 @@ def test_an_error_inside_ends_the_bar_and_passes_on(
         interrupted()
     hidden, shown = stream.getvalue().count("\x1b[?25l"), stream.getvalue().count("\x1b[?25h")
     assert hidden == shown
+
+
+def test_one_complaint_about_all_samples_of_a_case_is_shown_once() -> None:
+    stream = io.StringIO()
+    with Reporter(stream) as reporter:
+        for line in (3, 3, 3, 5, 3):
+            reporter.bad_row(f"f.jsonl:{line}: bad")
+    assert [text[8] for text in stream.getvalue().splitlines()] == ["3", "5", "3"]

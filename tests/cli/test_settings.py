@@ -186,7 +186,7 @@ REFUSED = {
     "--config temperature=hot": "--temperature: expected a number from 0 to 2, got 'hot'",
     "--config seed=1.5": "--seed: expected a whole number",
     "--config timeout_s=inf": "--timeout-s: expected a number above 0, got inf",
-    "--config params=5": "--params: expected a table",
+    "--config params=5": "--params: expected a TOML table such as {top_p = 0.9}",
     "--config params={api_key='SECRET'}": "--params: api_key: set the provider's environment var",
     "--config max_unscored=": "--max-unscored: expected a number from 0 to 1, got ''",
     "--config seed=2024-01-01": "--seed: expected a whole number",

@@ -453,6 +453,16 @@ def test_cases_of_one_id_are_refused(tmp_path: Path) -> None:
         files.grade([prediction("c0")], **COUNT)
 
 
+@pytest.mark.parametrize("name", ["", " ", "a\n", "a\u00a0b", None])
+def test_a_case_whose_id_cannot_be_named_is_refused_with_the_reason(
+    tmp_path: Path, name: str | None
+) -> None:
+    files = Files(tmp_path, [case("c0"), {**case("c1"), "id": name}])
+    expected = r"cases.jsonl:2: field id: expected a non-empty string of printable characters, got "
+    with pytest.raises(InputError, match=expected):
+        files.grade([prediction("c0")])
+
+
 def test_counting_needs_to_know_which_cases_there_are(files: Files, tmp_path: Path) -> None:
     with pytest.raises((OptionError, ValueError), match="--missing: expected --cases with it"):
         apbjudge.grade(files.predictions(*ROWS), missing="count")

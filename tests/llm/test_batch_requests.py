@@ -75,7 +75,7 @@ def test_a_good_line_gives_the_completion() -> None:
 def test_a_line_may_leave_out_the_status_and_the_error() -> None:
     line = good(LINE, {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
     del line["error"], line["response"]["status_code"]
-    assert read_answer(line).is_good
+    assert read_answer(line).kept is not None
 
 
 FAILURES = [
@@ -106,7 +106,7 @@ def test_a_failed_line_means_what_the_same_failure_of_a_call_means(line: Any, ki
     answer = read_answer(line)
     assert answer.completion is None
     assert type(answer.error) is kind
-    assert not answer.is_good
+    assert answer.kept is None
 
 
 def test_what_a_failed_line_says_is_kept() -> None:
@@ -284,7 +284,7 @@ def test_an_unknown_price_stays_unknown(batches: Batches) -> None:
 )
 def test_a_reply_that_is_not_worth_keeping_serves_this_run(batches: Batches, line: Any) -> None:
     batches.end(line)
-    assert not read_answer(line).is_good
+    assert read_answer(line).kept is None
     assert batches.ask(ask())[0][0].finish_reason in ("stop", "content_filter")
 
 

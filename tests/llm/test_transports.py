@@ -18,7 +18,7 @@ from instructor.processing import handle_response_model
 import apbjudge
 from apbjudge import Completion, JudgeSpec, OptionError, Request, ScriptedClient
 from apbjudge.errors import AccessError, CallTimeoutError
-from apbjudge.llm import direct
+from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format, ToolCall
 from apbjudge.llm.chat_format import format_arguments
 from apbjudge.llm.direct import KEYS, PASSED, DirectClient, serves_exactly
@@ -526,12 +526,16 @@ def test_parts_without_text_are_no_verdict(judged: Any, parts: list[Any]) -> Non
     assert row["kind"] == "unscored"
 
 
-def test_an_answer_without_end_is_given_up(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "MAX_ANSWER_BYTES", 100_000)
-    row, _ = judged(Answer(RIGHT + " " * 200_000), "direct")
+@pytest.mark.parametrize("transport", ["direct", "litellm"])
+def test_an_answer_without_end_is_given_up(
+    judged: Any, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    for module in (chat_format, direct):
+        monkeypatch.setattr(module, "MAX_ANSWER_BYTES", 100_000)
+    row, _ = judged(Answer(RIGHT + " " * 200_000), transport)
     assert row["reason"] == "transport"
     assert "100000 bytes" in row["detail"]
-    row, _ = judged(Answer(RIGHT + " " * 50_000), "direct")
+    row, _ = judged(Answer(RIGHT + " " * 50_000), transport)
     assert row["kind"] == "verdict"
 
 

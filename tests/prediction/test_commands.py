@@ -19,7 +19,7 @@ from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.prompt_sets import prompt_set_names
 from apbjudge.prediction.prompts import VIEW_NAMES
 from apbjudge.prediction.session import Session, session_of
-from apbjudge.runs.loop import QUIET
+from apbjudge.runs.loop import QUIET, Events
 from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import BatchServer, answered, bad, by_text, expired, in_turn, says
 from tests.support.clock import VirtualClock
@@ -259,6 +259,19 @@ def test_doctor_checks_a_tested_model_with_its_cases(command: Any, tmp_path: Pat
         assert done.out.splitlines()[-1] == f"a run would {'' if works else 'not '}work"
 
 
+def test_doctor_measures_the_longest_prompt_of_cases_that_are_answered_already(
+    command: Any, tmp_path: Path
+) -> None:
+    path = write_rows(tmp_path / "cases.jsonl", [case("long", query="word " * 9000)])
+    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 20_000})) as server:
+        model = f"hosted_vllm/m@{server.address}"
+        assert command("predict", path, "--model", model, "--out", tmp_path / "out").code == 0
+        done = command("doctor", path, "--model", model)
+    assert "1 replies from the cache" in done.out
+    assert "longest prompt about 7, " in done.out  # as many tokens as the server counted
+    assert done.code == 0
+
+
 def test_doctor_finds_a_model_that_is_not_there(command: Any) -> None:
     with ChatServer(lambda seen: OK) as server:
         address = server.address
@@ -283,10 +296,18 @@ def batches(no_certificates: None) -> Iterator[BatchServer]:
         yield started
 
 
-def batched(server: Any, folder: Path, rows: list[dict[str, Any]], **settings: Any) -> Any:
+def batched(
+    server: Any,
+    folder: Path,
+    rows: list[dict[str, Any]],
+    *,
+    events: Events = QUIET,
+    **settings: Any,
+) -> Any:
     path = write_rows(folder / "cases.jsonl", rows)
     usual = {"models": ("openai/planner",), **settings}
-    return predict_batched(session(path, server, folder / "out", **usual), poll_s=1.0)
+    run = session(path, server, folder / "out", **usual)
+    return predict_batched(replace(run, events=events), poll_s=1.0)
 
 
 def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) -> None:
@@ -301,6 +322,17 @@ def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) 
     again = batched(batches, tmp_path, rows, temperature=0.5, samples=2)
     assert len(batches.batches) == 1
     assert again.progress.skipped == 6
+
+
+def test_another_model_that_answers_a_batch_is_warned_of(
+    batches: BatchServer, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    events = Events(lambda progress: None, notes.append, notes.append)
+    run = batched(batches, tmp_path, [case("a"), case("b")], events=events)
+    (served,) = run.counts["openai/planner"].served_models
+    told = f"warning: openai/planner was asked, and {served} answered: "
+    assert len([note for note in notes if note.startswith(told)]) == 1
 
 
 def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_path: Path) -> None:
@@ -362,6 +394,45 @@ def test_requests_go_out_as_a_file_and_predict_makes_no_call(
     assert len(read_lines(tmp_path / "out" / "predictions.jsonl")) == 6
     again = command("batch", "export", cases, *model, "--samples", "2", "--out", requests)
     assert ": 0 requests, 0 bytes; 6 rows are answered already" in again.out
+
+
+def test_odd_answers_in_a_file_are_predictions_and_asked_for_only_once(
+    serve: Any, command: Any, tmp_path: Path
+) -> None:
+    names = ["cut", "empty", "filter", "policy", "late", "good"]
+    answer = by_text(
+        {
+            "(cut)": says("", finish="length"),
+            "(empty)": says(""),
+            "(filter)": says("", finish="content_filter"),
+            "(policy)": lambda line: bad(line, 400, "no", code="content_policy_violation"),
+            "(late)": expired,
+        },
+        says(REPLY),
+    )
+    server = serve([OK])
+    cases = write_rows(tmp_path / "cases.jsonl", [case(name) for name in names])
+    model = ["--model", f"{MODEL}@{server.address}"]
+    requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
+    command("batch", "export", cases, *model, "--out", requests)
+    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    answers.write_bytes(answered(lines, answer))
+    imported = command("batch", "import", answers)
+    assert (imported.code, imported.out.startswith("5 replies taken, 1 failed")) == (1, True)
+    again = command("batch", "export", cases, *model, "--out", requests)
+    assert ": 1 requests, " in again.out
+    assert command("predict", cases, *model, "--out", tmp_path / "out").code == 0
+    assert ["(late)" in seen.text for seen in server.requests] == [True]
+    made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
+    assert {name: made[name]["finish_reason"] for name in names} == {
+        "cut": "length",
+        "empty": "stop",
+        "filter": "content_filter",
+        "policy": "content_filter",
+        "late": "stop",
+        "good": "stop",
+    }
+    assert "no" in made["policy"]["refusal"]
 
 
 # Prompt sets of users -----------------------------------------------------------------------------

@@ -179,6 +179,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "files[0].path: expected a file of at most 400 bytes, got '500 bytes'",
     ),
     "no UTF-8": ({"type": "text", "path": "latin.txt"}, "expected a text file in UTF-8"),
+    "empty": (image("empty.png"), "files[0].path: expected a picture, got 'empty.png, an empty"),
     "too large": (
         {"type": "image", "path": "huge.png"},
         "files[0].path: expected a picture of at most 1000 bytes",
@@ -191,6 +192,7 @@ def test_a_case_that_cannot_be_shown_is_one_clear_failure(
     folder: Path, made: Made, name: str
 ) -> None:
     (folder / "huge.png").write_bytes(PNG * 100)
+    (folder / "empty.png").touch()
     file, detail = BAD[name]
     rows = [case("good"), case("bad", files=[file]), case("fine")]
     run = made(rows, model={"max_text_bytes": 400, "max_image_bytes": 1000})

@@ -13,8 +13,10 @@ from apbjudge.errors import OptionError
 from apbjudge.llm.base import Completion, ScriptedClient
 from apbjudge.llm.litellm_client import body_of, dropped_settings
 from apbjudge.llm.model_names import is_same_model, may_be_one_model
+from apbjudge.llm.resources import Resources
 from apbjudge.prediction.config import PRESETS, PlannerSpec, PredictConfig, with_preset
 from apbjudge.prediction.predict import predict
+from apbjudge.prediction.session import described
 from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows
 from tests.support.predicting import MODEL, REPLY, case
@@ -159,6 +161,15 @@ def test_a_dropped_setting_is_warned_of_and_in_the_manifest(
     entry = manifest_of(out)["models"][model]
     assert (entry["transport"], entry["dropped"]) == (transport, dropped)
     assert entry["settings"]["temperature"] == 0
+
+
+def test_a_provider_of_which_litellm_does_not_say_what_it_sends_is_warned_of() -> None:
+    notes: list[str] = []
+    spec = PlannerSpec(model="no_such_provider/m")
+    told = described(spec, Resources(), Events(lambda progress: None, notes.append, notes.append))
+    assert told["dropped"] is None
+    (note,) = notes
+    assert note.startswith("warning: no_such_provider/m: litellm does not say what it would send")
 
 
 # Which model answered -----------------------------------------------------------------------------

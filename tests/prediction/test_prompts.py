@@ -79,6 +79,16 @@ FORBIDDEN: dict[str, st.SearchStrategy[Any]] = {
     "tested_model": _word("model"),
     "model_response": _word("response"),
     "format_demanded": st.booleans(),
+    "construction": st.fixed_dictionaries(
+        {},
+        optional={
+            "transform": _word("transform"),
+            "twin": _word("twin"),
+            "removed_tools": st.lists(_word("removed"), max_size=3),
+            "removed_value": _word("value"),
+            "traps": st.lists(_word("trap"), max_size=3),
+        },
+    ),
     "prompt": _word("prompt"),
     "messages": st.just([{"role": "user", "content": f"{CANARY}-message"}]),
 }
@@ -173,6 +183,25 @@ def test_every_field_of_a_tool_that_is_allowed_is_shown(field: str) -> None:
     assert before.tools != after.tools
     assert before.has_costs
     assert "lowest total cost" in prompt_of(case("a", tools=[tool])).system
+
+
+def test_every_other_field_that_is_read_of_a_case_is_changed_above() -> None:
+    read: set[str] = set()
+
+    class Watched(dict[str, Any]):
+        def get(self, key: str, default: Any = None) -> Any:
+            read.add(key.removesuffix("_json"))
+            return super().get(key, default)
+
+        def __getitem__(self, key: str) -> Any:
+            read.add(key.removesuffix("_json"))
+            return super().__getitem__(key)
+
+    for row in CASES:
+        prompt_of(Watched(row))
+    form = {"planning_regime", "split", "unsolvable_type"}
+    assert read - {*VISIBLE, "tool_names"} - form <= set(FORBIDDEN)
+    assert form | {*VISIBLE, "construction"} <= read
 
 
 def test_the_values_that_a_prompt_may_use_are_few() -> None:

@@ -57,6 +57,7 @@ class Place:
     """A folder with a file of cases and one of a run."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.cases = folder / "cases.jsonl"
         self.out = folder / "out"
         write_rows(self.cases, CASES)
@@ -268,6 +269,33 @@ def test_equal_cases_count_once(place: Place) -> None:
     assert place.run(planner).failed == 0
     assert planner.asked == list("abcd")
     assert [key for key, _ in place.keys] == list("abcd")
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3])
+def test_samples_of_a_case_are_one_case_of_a_file_of_predictions(
+    place: Place, tmp_path: Path, samples: int
+) -> None:
+    place.run(samples=2, full=True)
+    other = Place(tmp_path / "other")
+    write_rows(other.cases, place.made[::-1])
+    planner = Planner()
+    assert other.run(planner, samples=samples).failed == 0
+    assert planner.asked == sorted("abcd" * samples)
+    ends = ["", "#2", "#3"][:samples]
+    assert [key for key, _ in other.keys] == [f"{name}{end}" for name in "abcd" for end in ends]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_case_called_as_a_sample_of_another_is_a_bad_row_only_where_there_is_such_a_sample(
+    place: Place, order: int
+) -> None:
+    write_rows(place.cases, [CASES[0], case("a#2", query="Another. (b)")][::order])
+    assert place.run().failed == 0
+    run = place.run(samples=2, overwrite=True)
+    (failed,) = place.failed
+    expected = "expected an id that occurs once, samples (CASE#2) included, got 'a#2'"
+    assert expected in failed["detail"]
+    assert run.failed == 1
 
 
 @pytest.mark.parametrize(

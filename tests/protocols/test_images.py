@@ -183,7 +183,7 @@ def alarm(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize(("size", "fits"), [(0, True), (99, True), (100, True), (101, False)])
+@pytest.mark.parametrize(("size", "fits"), [(1, True), (99, True), (100, True), (101, False)])
 def test_the_size_limit_includes_its_own_value(size: int, fits: bool, data: Path) -> None:
     (data / "big.png").write_bytes(b"x" * size)
     if fits:
@@ -191,6 +191,12 @@ def test_the_size_limit_includes_its_own_value(size: int, fits: bool, data: Path
         return
     with pytest.raises(RowError, match=r"files\[0\]\.path: .*at most 100 bytes.*101 bytes"):
         load(data, "big.png", max_bytes=100)
+
+
+def test_a_picture_without_content_is_none(data: Path) -> None:
+    (data / "none.png").touch()
+    with pytest.raises(RowError, match=r"files\[0\]\.path: expected a picture .*, an empty file"):
+        load(data, "none.png", max_bytes=100)
 
 
 @settings(deadline=None, max_examples=200)

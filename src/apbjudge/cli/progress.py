@@ -23,6 +23,7 @@ class Reporter:
         self._stream = stream
         self._started = self._last = time.monotonic()
         self._bad = 0
+        self._last_bad = ""
         self._bar: Any = None
         self._task: Any = None
 
@@ -91,7 +92,13 @@ class Reporter:
         return Events(progress=self.progress, bad_row=self.bad_row, note=self.note)
 
     def bad_row(self, message: str) -> None:
-        """Prints what is wrong with a row, for the first few of them."""
+        """Prints what is wrong with a row, for the first few of them.
+
+        Samples and tested models of one case have the same complaint, which is made once.
+        """
+        if message == self._last_bad:
+            return
+        self._last_bad = message
         self._bad += 1
         if self._bad <= BAD_ROWS_SHOWN:
             self.note(message)

@@ -25,6 +25,7 @@ from ..errors import (
     JudgeError,
     OptionError,
     PendingError,
+    RefusalError,
     RowError,
     TransportError,
 )
@@ -43,7 +44,9 @@ MAX_LINES = 50_000
 MAX_BYTES = 190_000_000
 """Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
 
-_KEY = re.compile(r"([0-9a-f]{32})(?:-(tool|json_object|text))?")
+_PLAIN = "plain"
+"""Marks the id of a request for plain text, whose answer counts whatever it is."""
+_KEY = re.compile(rf"([0-9a-f]{{32}})(?:-(tool|json_object|text|{_PLAIN}))?")
 _NO_ANSWER = 500
 
 
@@ -60,6 +63,8 @@ class Answer:
         completion: The completion; its price is not known yet.
         error: The failure; exactly one of the two is set.
         offset: Where its line starts in its file.
+        is_plain: Whether plain text was asked for, of a tested model: also an empty reply, one cut
+            off and a refusal are its answer.
     """
 
     key: str
@@ -67,11 +72,16 @@ class Answer:
     completion: Completion | None = None
     error: JudgeError | None = None
     offset: int = 0
+    is_plain: bool = False
 
     @property
-    def is_good(self) -> bool:
-        """Whether the reply is fit for the reply cache."""
-        return self.completion is not None and is_cacheable(self.completion)
+    def kept(self) -> Completion | None:
+        """The reply that is fit for the reply cache."""
+        if self.is_plain and isinstance(self.error, RefusalError):
+            return Completion(text="", finish_reason="content_filter", refusal=str(self.error))
+        if self.completion is None or not (self.is_plain or is_cacheable(self.completion)):
+            return None
+        return self.completion
 
 
 def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
@@ -84,7 +94,7 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
     Raises:
         RowError: If it answers no request.
     """
-    key, form = _request_of(line)
+    key, form, is_plain = _request_of(line)
     response, error = _object(line.get("response")), line.get("error")
     body = response.get("body")
     status = response.get("status_code", 200 if isinstance(body, dict) else None)
@@ -93,20 +103,22 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
     try:
         if status == 200 and error is None and isinstance(body, dict):
             completion = completion_of(cast("dict[str, Any]", body))
-            return Answer(key, form, completion, offset=offset)
+            return Answer(key, form, completion, offset=offset, is_plain=is_plain)
     except JudgeError as failure:
-        return Answer(key, form, error=failure, offset=offset)
+        return Answer(key, form, error=failure, offset=offset, is_plain=is_plain)
     failure = _failure(status, cast("object", body) if error is None else error)
-    return Answer(key, form, error=failure, offset=offset)
+    return Answer(key, form, error=failure, offset=offset, is_plain=is_plain)
 
 
-def _request_of(line: Mapping[str, Any]) -> tuple[str, Format]:
-    """Key and format of the request that a line is, or answers."""
+def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
+    """Key and format of the request that a line is, or answers, and whether it is a plain one."""
     name = line.get("custom_id")
     match = _KEY.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise RowError("custom_id", "the key of a request, 32 hex digits", name)
-    return match[1], cast("Format", match[2] or FORMATS[0])
+    if match[2] == _PLAIN:
+        return match[1], "text", True
+    return match[1], cast("Format", match[2] or FORMATS[0]), False
 
 
 def _failure(status: object, content: object) -> JudgeError:
@@ -201,7 +213,7 @@ class BatchResults:
             if isinstance(answer, Answer):
                 self._add(answer, answers, turn, form)
         for line in read_lines(requests):
-            key, _ = _request_of(_object(line.values))
+            key, *_ = _request_of(_object(line.values))
             self._add(Answer(key, error=missing), None, turn, form)
 
     def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
@@ -383,7 +395,7 @@ class BatchWriter(Client):
             return
         form = request.format_at(self.form)
         body = self.body(replace(request, format=form))
-        name = cache_key(key, form)
+        name = cache_key(key, form) if request.reply is not None else f"{key}-{_PLAIN}"
         values = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > MAX_LINE_BYTES:

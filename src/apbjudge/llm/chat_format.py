@@ -18,6 +18,9 @@ from .logprobs import read_logprobs
 
 TOOL_NAME = "give_verdict"
 
+MAX_ANSWER_BYTES = 32 * 2**20
+"""Largest answer: a record of it has to fit into a line (``jsonl.MAX_LINE_BYTES``)."""
+
 
 def chat_body(request: Request, model: str) -> dict[str, Any]:
     """The body of a chat-completions call, as litellm would send it.
@@ -108,13 +111,16 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
         status = code if isinstance(code, int) and 400 <= code < 600 else 500
         raise failure_of(status, json.dumps(body), {})
     choice, message = _choice(body)
-    reason = str(choice.get("finish_reason") or "none")
+    reason = clean(choice.get("finish_reason") or "none")
     # litellm puts some providers' refusals there
     fields = _dict(message.get("provider_specific_fields"))
     refusal = message.get("refusal") or fields.get("refusal")
+    text, calls = _content(message), _tool_calls(message)
+    if len(text) + sum(len(call.arguments) for call in calls) > MAX_ANSWER_BYTES:
+        raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
     return Completion(
-        text=_content(message),
-        tool_calls=_tool_calls(message),
+        text=text,
+        tool_calls=calls,
         finish_reason=_FINISHED.get(reason.lower(), reason),
         refusal=clean(refusal) if refusal else None,
         served_model=clean(body["model"]) if body.get("model") else None,

@@ -16,7 +16,7 @@ import orjson
 
 from ..errors import CallTimeoutError, TransportError, UnreachableError
 from .base import Completion, Request
-from .chat_format import chat_body, read_chat
+from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat
 from .failures import failure_of
 from .rate_limit_headers import used_up_for
 
@@ -36,8 +36,6 @@ PASSED = frozenset(
 
 _CHANGED_BY_LITELLM = re.compile(r"gpt-[56]|^(?:.*/)?o[134]|^responses/|^gpt-(?:4|3\.5-turbo-16k)$")
 """Names that make litellm rename or drop parameters, or use another protocol."""
-
-MAX_ANSWER_BYTES = 64 * 2**20
 
 
 def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> bool:

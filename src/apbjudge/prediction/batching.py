@@ -69,5 +69,5 @@ def _only_model(session: Session, what: str) -> PlannerSpec:
 
 
 def _carry_out(session: Session, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
-    worker = predict_worker(session, [Planner(spec, client, can_see(spec))])
+    worker = predict_worker(session, [Planner(spec, client, can_see(spec), session.events.note)])
     return carry_out(session, worker, [client])

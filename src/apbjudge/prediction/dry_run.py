@@ -60,18 +60,19 @@ def forecast_predictions(session: Session) -> list[Forecast]:
             except RowError:
                 count["bad_rows"] += 1
                 continue
+            prompt = entry.case.prompt(session.prompts)
+            messages = prompt.messages()
+            length = characters(messages)
+            count["longest"] = max(count["longest"], length)
             if is_finished is not None and is_finished(fields):
                 count["finished"] += 1
                 continue
-            prompt = entry.case.prompt(session.prompts)
-            request = planner.request(prompt.messages(), entry.sample, entry.case_id)
+            request = planner.request(messages, entry.sample, entry.case_id)
             key = cache_key(request.key(place_of(planner.spec.addresses)), "text")
             if cache is not None and cache.get(key) is not None:
                 count["reused"] += 1
                 continue
-            length = characters(request.messages)
             count.update(calls=1, pictures=len(prompt.images), characters=length)
-            count["longest"] = max(count["longest"], length)
     return [
         forecast_of(planner.spec, count, session.resources.cache)
         for planner, count in zip(planners, counts, strict=True)

@@ -278,6 +278,11 @@ def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[s
     """How a model is asked; warns of settings that its provider does not take."""
     transport = "client" if resources.client is not None else transport_of(spec)
     dropped = dropped_settings(spec) if transport == "litellm" else ()
+    if dropped is None:
+        events.note(
+            f"warning: {spec.model}: litellm does not say what it would send, so settings that the "
+            "provider does not take stay unknown"
+        )
     if dropped:
         events.note(
             f"warning: {spec.model} is not sent {', '.join(dropped)}: its provider does not take "

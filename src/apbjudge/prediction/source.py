@@ -110,6 +110,13 @@ def sample_id(case_id: str, sample: int) -> str:
     return case_id if sample == 0 else f"{case_id}#{sample + 1}"
 
 
+def sample_of(item: Item) -> int:
+    """Which sample of its case a prediction is by its id, from 0."""
+    number = item.item_id.removeprefix(f"{item.case_id}#")
+    is_numbered = number != item.item_id and number.isascii() and number.isdigit()
+    return max(0, int(number[:9]) - 1) if is_numbered else 0
+
+
 @dataclass(slots=True)
 class CaseSource(RowSource):
     """Reads cases, one at a time, and makes each the tasks of all tested models.
@@ -149,21 +156,27 @@ class CaseSource(RowSource):
     def read_cases(self) -> Iterator[Case | BadRow]:
         """Yields every case, or why it can't be used.
 
-        A file of predictions has each case once for every tested model: equal cases are one.
+        A file of predictions has each case once for every tested model, and as often as it was
+        sampled: equal cases are one.
         """
         seen, contents = KeySet(), KeySet()
         parsed = isinstance(self.rows, Path)
 
         def read(row: RawRow) -> Item:
-            return Row(row.values, row.line, parsed=parsed).to_case()
+            item = Row(row.values, row.line, parsed=parsed).to_case()
+            if "model_response" in row.values and sample_of(item):
+                return item.model_copy(update={"item_id": item.case_id})
+            return item
 
         def make(item: Item, row: RawRow) -> Case | None:
             content = orjson.dumps(item.model_dump(exclude={"line"}), default=str)
             is_new = contents.add(short_key(content.decode(errors="replace")))
             for sample in range(self.samples):
-                if not seen.add(short_key(sample_id(item.item_id, sample))):
+                own = sample_id(item.item_id, sample)
+                if not seen.add(short_key(own)):
                     if is_new:
-                        raise RowError("id", "an id that occurs once", item.item_id)
+                        also = ", samples (CASE#2) included" if self.samples > 1 else ""
+                        raise RowError("id", f"an id that occurs once{also}", own)
                     return None
             return Case(item, row.values, row.digest, row.offset)
 
@@ -195,9 +208,7 @@ class RefineTask:
     @property
     def sample(self) -> int:
         """Number of the draft among several of this case and model, from 0."""
-        number = self.item.item_id.removeprefix(f"{self.item.case_id}#")
-        is_numbered = number != self.item.item_id and number.isascii() and number.isdigit()
-        return max(0, int(number[:9]) - 1) if is_numbered else 0
+        return sample_of(self.item)
 
     def rejected(self, error: RowError) -> BadRow:
         """The draft where it turns out that it can't be used."""

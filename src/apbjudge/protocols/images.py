@@ -91,12 +91,14 @@ def read_file(
         hint: What else the user can do where it can't be read.
 
     Raises:
-        RowError: If it is missing, outside the folders or too large.
+        RowError: If it is missing, outside the folders, too large or a picture without content.
     """
     path, size = find_file(roots, name, field, hint=hint)
     what = _kind(name)
     if size > max_bytes:
         raise RowError(field, f"a {what} of at most {max_bytes} bytes", f"{size} bytes")
+    if not size and what == "picture":
+        raise RowError(field, f"a picture{hint and f' ({hint})'}", f"{name}, an empty file")
     try:
         return path.read_bytes()
     except OSError as error:

@@ -420,9 +420,9 @@ def batch_writer(
 
 def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
     """Puts a reply that is worth keeping into the cache."""
-    if answer.completion is None or not answer.is_good:
+    if (reply := answer.kept) is None:
         return False
-    cache.put(cache_key(answer.key, form), dump_completion(answer.completion))
+    cache.put(cache_key(answer.key, form), dump_completion(reply))
     return True
 
 

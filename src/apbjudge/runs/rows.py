@@ -326,7 +326,8 @@ class Cases:
                 raise InputError(f"{path}:{line.number}: {line.values}")
             case_id = known(line.values, "id", "case_id")
             if case_id is None:
-                error = RowError("id", "a non-empty string", line.values.get("id"))
+                expected = "a non-empty string of printable characters"
+                error = RowError("id", expected, line.values.get("id"))
                 raise InputError(f"{path}:{line.number}: {error}")
             key = short_key(case_id)
             if key in self._indices:
