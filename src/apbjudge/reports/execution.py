@@ -12,11 +12,13 @@ from ..environments.execution.analysis import (
 )
 from ..environments.execution.judged_plans import JudgedPart, Unmatched
 from ..environments.execution.validate import ValidationReport
-from ..statistics.estimates import Estimate
+from ..statistics.estimates import FEW_CLUSTERS, Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
 from .numbers import DASH, Unit, count, level_text, number, size
 from .text import render_text
 
+_FEW = 5
+"""Plans of a kind below which intervals hold the true value less often; docs/coverage.md."""
 _WITHIN = "within a task"
 _NOT_NULL = "success where doing nothing fails"
 _BY_CODE = (
@@ -233,6 +235,11 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         for of, place in zip(figures, places, strict=True)
         if of.detectable is not None
     ]
+    lines += (
+        f"{place}: {few}: with fewer than {_FEW} plans of a kind intervals are rough"
+        for of, place in zip(figures, places, strict=True)
+        if (few := _few(of, good, bad))
+    )
     if all(of.within.value is None and of.auc_within.value is None for of in figures):
         lines.append(_NOT_WITHIN)
     if by_code:
@@ -240,6 +247,17 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
     elif n := max(of.n_by_code for of in figures):
         lines.append(f"{count(n)} plans were judged by code alone, which proves faults only")
     yield Notes(tuple(lines))
+
+
+def _few(of: PlanFigures, good: str, bad: str) -> str:
+    """The kinds of plans of which there are few."""
+    counts = {
+        good: of.correct_success.n + of.correct_failure.n,
+        bad: of.wrong_success.n + of.wrong_failure.n,
+        "succeeded": of.correct_success.n + of.wrong_success.n,
+        "failed": of.correct_failure.n + of.wrong_failure.n,
+    }
+    return ", ".join(f"{name} {n}" for name, n in counts.items() if 0 < n < _FEW)
 
 
 def _place(of: PlanFigures) -> str:
@@ -289,6 +307,8 @@ def _counted(group: ModelOutcomes) -> Iterator[str]:
         if of.n_unpaired:
             left_out = _episodes(of.n_unpaired)
             yield f"{of.first} - {of.second}: left out, without a partner: {left_out}"
+    if any(of.success.low is not None and of.success.note for of in group.modes):
+        yield f"fewer than {FEW_CLUSTERS} tasks: intervals are rough"
     if group.null.n_unknown:
         yield f"what doing nothing is worth is not known of {_tasks(group.null.n_unknown)}"
     if group.n_unjudged:

@@ -322,6 +322,19 @@ def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) 
     assert lines["r of grade and reward"].endswith(" /9")
 
 
+def test_few_plans_of_a_kind_and_few_tasks_make_intervals_rough(tmp_path: Path) -> None:
+    rows, verdicts = cells((9, 2, 0, 1))
+    path = write(tmp_path / "executed.jsonl", rows)
+    text = validation_text(apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts)))
+    assert "plan-first: wrong 1, failed 3: with fewer than 5 plans of a kind" in text
+    assert "fewer than 15 tasks" not in text
+    again = [
+        execution(at, success=at % 2 == 0, trial=trial) for at in range(14) for trial in (0, 1)
+    ]
+    text = validation_text(apbjudge.validate(write(path, again)))
+    assert "planner: fewer than 15 tasks: intervals are rough" in text
+
+
 # Joins --------------------------------------------------------------------------------------------
 
 
