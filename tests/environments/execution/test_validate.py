@@ -501,6 +501,18 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     assert part.notes[-1] == "the review did not go by its rubric, as far as the plans' rows say"
 
 
+@pytest.mark.parametrize("guide", ["none", None])
+def test_a_review_by_a_judge_is_never_said_to_be_free_of_a_rubric(
+    guide: str | None, tmp_path: Path
+) -> None:
+    rows, verdicts = cells((3, 1, 1, 3), mode="refine")
+    run = judge_plans(tmp_path, verdicts, fields={"mode": "judge", "guide": guide})
+    path = write(tmp_path / "executed.jsonl", rows)
+    ((_, part),) = apbjudge.validate(path, judged=run).judged
+    (note,) = part.notes
+    assert note.startswith("the plans were refined by what a judge said of the drafts")
+
+
 def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     from tests.support.judging import plan_row
 

@@ -190,15 +190,19 @@ class JudgedPlans:
         for critic in sorted({way.critic for way in stated if way.critic}):
             if any(is_same_model(critic, judge) for judge in models):
                 yield f"its model was the critic of the refined plans: {critic}"
-        if {way.mode for way in stated} & {"judge"}:
-            yield "the plans were refined by what a judge said of the drafts"
+        by_judge = any(way.mode == "judge" for way in stated)
+        if by_judge:
+            yield (
+                "the plans were refined by what a judge said of the drafts: set it beside a judge "
+                "with another rubric than that one's"
+            )
         names = {name for name in self.run.table.labels["rubric"] if name is not None}
         if names & {*rubric_names()} and any(way.guide == "codes" for way in stated):
             yield (
                 f"the review went by the error codes of its rubric ({', '.join(sorted(names))}): "
                 "set it beside a judge with another one"
             )
-        elif stated:
+        elif stated and not by_judge:
             yield "the review did not go by its rubric, as far as the plans' rows say"
 
 
