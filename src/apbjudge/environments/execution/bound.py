@@ -15,10 +15,16 @@ from typing import Any
 
 import orjson
 
-from ...protocols.checks.values import is_placeholder
+from ...protocols.checks.values import (
+    is_previous_result,
+    referenced_step,
+    referenced_tool,
+    result_of_step,
+)
 from ...records.loose_json import as_list, as_object, json_values
 
 FROM, PATH = "$from", "path"
+_MARK = re.compile(r"<[^<>]{1,200}>")
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -81,8 +87,19 @@ def _check(value: object, number: int) -> None:
     elif (listed := as_list(value)) is not None:
         for each in listed:
             _check(each, number)
-    elif is_placeholder(value):
+    elif isinstance(value, str) and _is_described(value):
         raise UnboundError(f"call {number}: a value is described, not given: {value!r}")
+
+
+def _is_described(text: str) -> bool:
+    """Whether a text is nothing but a mark for a value; a name with dots or underscores is none."""
+    return (
+        _MARK.fullmatch(text) is not None
+        or is_previous_result(text)
+        or referenced_tool(text) is not None
+        or referenced_step(text) is not None
+        or result_of_step(text) is not None
+    )
 
 
 def resolved(arguments: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
