@@ -442,6 +442,17 @@ def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
     assert note.startswith("plans of a and b and c have the same ids, and nothing tells them apart")
 
 
+def test_one_judge_of_two_environments_is_one_judge(tmp_path: Path) -> None:
+    rows = [execution(at, success=at % 2 == 0, environment="a") for at in range(6)]
+    rows += [execution(at, success=at % 2 == 0, environment="b") for at in range(6, 12)]
+    verdicts = {f"task-{at}": at % 3 == 0 for at in range(12)}
+    halves = [dict([*verdicts.items()][first : first + 6]) for first in (0, 6)]
+    runs = [judge_plans(tmp_path / str(at), half) for at, half in enumerate(halves)]
+    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows), judged=runs)
+    assert [[p.judge for p in group.plans] for group in report.groups] == [["scripted"]] * 2
+    assert [part.n_matched for _, part in report.judged] == [6, 6]
+
+
 def test_a_prediction_is_known_by_its_id_before_its_item_id(tmp_path: Path) -> None:
     rows, verdicts = cells((2, 1, 1, 2))
     run = judge_plans(tmp_path, verdicts, fields={"item_id": "another"})

@@ -208,7 +208,7 @@ class JudgedPlans:
 
 @dataclass(frozen=True)
 class PlanJudge:
-    """A judge with one run, or with several over plans of different modes."""
+    """A judge with one run, or with several over plans of different modes or environments."""
 
     name: str
     runs: tuple[JudgedPlans, ...]
@@ -219,9 +219,9 @@ class PlanJudge:
         return next((verdict for verdict in verdicts if verdict is not None), None)
 
     @property
-    def modes(self) -> list[str]:
-        """Modes whose plans it judged."""
-        return modes_in_order(mode for run in self.runs for mode in run.modes)
+    def about(self) -> frozenset[tuple[str, str]]:
+        """Environments and modes whose plans it judged."""
+        return frozenset(at for run in self.runs for at in run.about)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -233,7 +233,7 @@ class PlanJudge:
 def read_judges(
     judged: Sequence[str], executions: Sequence[Execution], problems: Problems
 ) -> list[PlanJudge]:
-    """Reads runs of judges; those of one judge over plans of different modes go together.
+    """Reads runs of judges; those of one judge over different modes or environments go together.
 
     Args:
         judged: ``RUN`` or ``MODE=RUN``.
@@ -249,7 +249,7 @@ def read_judges(
         judge = _judge(text, executions, problems)
         for at, other in enumerate(judges):
             is_same = other.identity == judge.identity
-            if is_same and not set(other.modes) & set(judge.modes):
+            if is_same and not other.about & judge.about:
                 judges[at] = replace(other, runs=other.runs + judge.runs)
                 break
         else:
