@@ -19,7 +19,10 @@ from apbjudge.statistics.entropy import slope_within
 from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.scores import pearson
 
-DESIGNS = ((25, 1, 0.3), (30, 4, 0.5), (50, 4, 0.5), (100, 1, 0.2), (200, 1, 0.1), (200, 1, 0.5))
+DESIGNS = (
+    *((12, 1, 0.85), (30, 1, 0.9), (25, 1, 0.3), (30, 4, 0.5), (50, 4, 0.5)),
+    *((100, 1, 0.2), (200, 1, 0.1), (200, 1, 0.5)),
+)
 """Tasks, trials of each, share of plans judged correct."""
 WITHIN = 0.3
 Plans = tuple[Ids, Ids, Ids]

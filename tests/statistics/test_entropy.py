@@ -112,6 +112,31 @@ def test_copies_of_plans_do_not_narrow_the_interval() -> None:
     assert once.low < alone.low
 
 
+def test_one_wrong_choice_does_not_make_an_area_certain() -> None:
+    """The one with the highest score of 40 shows as little as one success of one try does."""
+    scores, wrong = np.arange(40.0), np.arange(40) == 39
+    area = auroc(scores, wrong)
+    assert (area.value, area.method) == (1.0, "wilson-clusters")
+    assert (area.low, area.high) == pytest.approx(wilson(1, 1))
+    three = auroc(scores, np.arange(40) >= 37)
+    assert (three.low, three.high) == pytest.approx(wilson(3, 3))
+
+
+@pytest.mark.parametrize(("n", "rare"), [(40, 0.125), (200, 0.05), (40, 0.5)])
+def test_auroc_of_a_yes_or_no_covers_with_few_of_one_kind(n: int, rare: float) -> None:
+    """Five of 40 choices are wrong: where all five had one score, too little spread was seen."""
+    rng, inside, n_intervals = np.random.default_rng(8), 0, 0
+    truth = 0.5 + 0.5 * (0.7 - 0.4)  # of a score that is 1 in 70 % of the wrong and 40 % of others
+    for _ in range(500):
+        wrong = rng.random(n) < rare
+        area = auroc((rng.random(n) < np.where(wrong, 0.7, 0.4)).astype(float), wrong)
+        if area.low is not None and area.high is not None:
+            n_intervals += 1
+            inside += area.low <= truth <= area.high
+    assert n_intervals > 450
+    assert inside / n_intervals >= 0.93
+
+
 def world(slope: float, seed: int, plans: int = 40) -> tuple[np.ndarray, ...]:
     """Plans of six choices; the rate of errors rises with the entropy and with the position."""
     rng = np.random.default_rng(seed)

@@ -12,31 +12,36 @@ from ..environments.execution.analysis import (
 )
 from ..environments.execution.judged_plans import JudgedPart, Unmatched
 from ..environments.execution.validate import ValidationReport
-from ..statistics.estimates import Estimate
+from ..statistics.estimates import FEW_CLUSTERS, Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
 from .numbers import DASH, Unit, count, level_text, number, size
 from .text import render_text
 
+_FEW = 5
+"""Plans of a kind below which intervals hold the true value less often; docs/coverage.md."""
 _WITHIN = "within a task"
 _NOT_NULL = "success where doing nothing fails"
 _BY_CODE = (
-    "code proves faults, never their absence: plans without a provable fault are correct ones and "
-    "wrong ones whose fault code can't see, so nothing is said of correct plans (≤, ≥: bounds)"
+    "code proves faults, never their absence: plans without a provable fault may be wrong too, so "
+    "their shares are the most that correct plans can have (≤), and those with a provable fault "
+    "the least that wrong plans have (≥)"
 )
 _NULL = (
-    "null agent: does nothing; it succeeds where its reward is 1. There success says nothing of a "
-    "plan"
+    "null agent: does nothing; it succeeds where its reward is 1, and there the success of others "
+    "says nothing of a plan"
 )
 _READING = (
     (
         "within a task: the difference between plans of one task, over tasks with plans of both "
-        "verdicts (Mantel and Haenszel); free of how hard tasks are, which moves the plain one"
+        "verdicts (Mantel and Haenszel); free of how hard tasks are, which moves the plain one. "
+        "The AUC within a task is over pairs of a success and a failure of one task; its /n are "
+        "tasks"
     ),
     "correct, failed: the fault is in the execution, or in the plan and the judge missed it",
     "wrong, succeeded: the judge was wrong, or the agent left its plan or was lucky",
     (
-        "that good verdicts go with success does not show that plans make it: that takes plans "
-        "that were assigned at random"
+        "good verdicts that go with success do not show that better plans cause it: for that, "
+        "plans have to be assigned at random"
     ),
 )
 _NOT_WITHIN = (
@@ -89,6 +94,10 @@ def _tasks(n: int) -> str:
     return f"{count(n)} {'task' if n == 1 else 'tasks'}"
 
 
+def _episodes(n: int) -> str:
+    return f"{count(n)} {'episode' if n == 1 else 'episodes'}"
+
+
 # Modes --------------------------------------------------------------------------------------------
 
 
@@ -139,21 +148,28 @@ def _differences(differences: Sequence[ModeDifference]) -> Table:
 
 def _power(of: ModeDifference) -> str:
     smallest = of.success.detectable
-    seen = DASH if smallest is None else size(min(smallest, 1.0), "points")
-    return (
-        f"{of.first} - {of.second}: with these tasks differences of {seen} are found with a chance "
-        f"of 80 %; {_needed(of.needed)}"
-    )
+    seen = "" if smallest is None else f"with these tasks {_found(smallest)}; "
+    return f"{of.first} - {of.second}: {seen}{_needed(of.needed)}"
+
+
+def _found(smallest: float) -> str:
+    wanted = size(min(smallest, 1.0), "points")
+    return f"a true difference of {wanted} is found with a chance of 80 %"
 
 
 def _needed(of: TasksNeeded) -> str:
-    wanted = f"one of {size(of.difference, 'points')}"
+    wanted = f"a difference of {size(of.difference, 'points')}"
     if of.n_tasks is None:
-        return f"for {wanted} nothing tells how many are needed: outcomes never differ"
+        same = "outcomes" if of.discordant == 0 else "differences of tasks"
+        why = f"all {same} are the same"
+        if of.discordant is None and of.sd is None:
+            why = "fewer than two tasks are in both modes"
+        return f"how many tasks {wanted} takes can't be told: {why}"
     if of.discordant is not None:
         basis = f"{number(of.discordant, 'percent')} % of tasks succeed in one mode alone"
     else:
-        basis = f"differences of a task spread by {number(of.sd, 'grade')}"
+        spread = number(of.sd, "grade")
+        basis = f"the mean differences of tasks have a standard deviation of {spread}"
     return f"{wanted} takes {_tasks(of.n_tasks)} in both modes if {basis}"
 
 
@@ -180,7 +196,13 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
     yield Table.of(
         ("plans of", *places),
         (
-            (name, *(_figure(name, of, unit, place) for of, place in zip(row, places, strict=True)))
+            (
+                name,
+                *(
+                    Figure(estimate=of, unit=unit, name=name, place=place)
+                    for of, place in zip(row, places, strict=True)
+                ),
+            )
             for name, (unit, row) in measures.items()
             if not name.endswith(_WITHIN) or any(of.value is not None for of in row)
         ),
@@ -209,11 +231,15 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         align="l" + "rv" * len(places),
     )
     lines = [
-        f"{place}: a difference of {size(min(of.detectable, 1.0), 'points')} is found with a "
-        "chance of 80 %"
+        f"{place}: {_found(of.detectable)}"
         for of, place in zip(figures, places, strict=True)
         if of.detectable is not None
     ]
+    lines += (
+        f"{place}: {few}: with fewer than {_FEW} plans of a kind intervals are rough"
+        for of, place in zip(figures, places, strict=True)
+        if (few := _few(of, good, bad))
+    )
     if all(of.within.value is None and of.auc_within.value is None for of in figures):
         lines.append(_NOT_WITHIN)
     if by_code:
@@ -221,6 +247,17 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
     elif n := max(of.n_by_code for of in figures):
         lines.append(f"{count(n)} plans were judged by code alone, which proves faults only")
     yield Notes(tuple(lines))
+
+
+def _few(of: PlanFigures, good: str, bad: str) -> str:
+    """The kinds of plans of which there are few."""
+    counts = {
+        good: of.correct_success.n + of.correct_failure.n,
+        bad: of.wrong_success.n + of.wrong_failure.n,
+        "succeeded": of.correct_success.n + of.wrong_success.n,
+        "failed": of.correct_failure.n + of.wrong_failure.n,
+    }
+    return ", ".join(f"{name} {n}" for name, n in counts.items() if 0 < n < _FEW)
 
 
 def _place(of: PlanFigures) -> str:
@@ -249,7 +286,7 @@ def _judged(parts: Sequence[tuple[str, JudgedPart]]) -> Iterator[Part]:
     lines: list[str] = []
     for judge, part in parts:
         lines += (
-            f"{judge}, {part.source}: {count(of.n)} {what} ({_named(of)})"
+            f"{judge}, {part.source}: {what}: {count(of.n)} ({_named(of)})"
             for of, what in (
                 (part.without_judgement, "episodes whose plan it lacks"),
                 (part.without_verdict, "episodes whose plan has no verdict"),
@@ -268,14 +305,14 @@ def _named(of: Unmatched) -> str:
 def _counted(group: ModelOutcomes) -> Iterator[str]:
     for of in group.differences:
         if of.n_unpaired:
-            yield (
-                f"{of.first} - {of.second}: {count(of.n_unpaired)} episodes without a partner are "
-                "left out"
-            )
+            left_out = _episodes(of.n_unpaired)
+            yield f"{of.first} - {of.second}: left out, without a partner: {left_out}"
+    if any(of.success.low is not None and of.success.note for of in group.modes):
+        yield f"fewer than {FEW_CLUSTERS} tasks: intervals are rough"
     if group.null.n_unknown:
         yield f"what doing nothing is worth is not known of {_tasks(group.null.n_unknown)}"
     if group.n_unjudged:
-        yield f"{count(group.n_unjudged)} episodes with a plan that no judge has a verdict on"
+        yield f"no judge has a verdict on the plan: {_episodes(group.n_unjudged)}"
 
 
 # Figures ------------------------------------------------------------------------------------------

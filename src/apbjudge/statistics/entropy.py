@@ -26,6 +26,8 @@ from .estimates import (
 from .proportions import ratio_of_sums, score_interval, share, widest_interval
 from .sample import Sample, effective_df
 
+_UNSEEN = 0.25
+"""Clusters added to a kind of choice that shows no spread; see ``auroc``."""
 Unit = Literal["nats", "bits"]
 """Unit of an entropy: natural logarithms, or those to base 2."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -81,7 +83,10 @@ def auroc(
     """The chance that a wrong choice has a higher score than a right one; ties count half.
 
     The interval is that of a rate with the variance of DeLong et al. 1988 (doi:10.2307/2531595),
-    contributions summed by cluster (Obuchowski 1997, doi:10.2307/2533958).
+    contributions summed by cluster (Obuchowski 1997, doi:10.2307/2533958). Where choices of one
+    kind all contribute the same, a quarter of a cluster is added to them that contributes as
+    differently as the scores allow; where one cluster alone has a kind, or neither shows a spread,
+    the interval is that of a rate over the clusters of the rarer kind.
 
     Args:
         scores: Shape (n,).
@@ -96,49 +101,62 @@ def auroc(
     above, below = np.asarray(scores, float)[is_wrong], np.asarray(scores, float)[~is_wrong]
     if not (len(above) and len(below)):
         return nothing(level, n_items=len(is_wrong), note="needs wrong choices and right ones")
-    value, of_wrong, of_right = _placements(above, below)
-    changes = np.empty(len(is_wrong))
-    changes[is_wrong] = (of_wrong - value) / len(above)
-    changes[~is_wrong] = (of_right - value) / len(below)
-    return _from_changes(value, changes, clusters, level)
+    index: Ids = np.arange(len(is_wrong))
+    if clusters is not None:
+        index = np.unique(clusters, return_inverse=True)[1]
+    n = int(index.max()) + 1
+    value, *placements = _placements(above, below)
+    estimate = Estimate(
+        value=value,
+        level=level,
+        n_items=len(is_wrong),
+        n_clusters=n,
+        note=cluster_note(len(is_wrong), n),
+    )
+    if n == 1:
+        return replace(estimate, note="one cluster shows no spread")
+    changes, unseen = np.zeros(n), 0.0
+    sizes: list[int] = []
+    squares: list[float] = []
+    fourths: list[float] = []
+    values = np.unique(np.concatenate([above, below]))
+    for rows, of, others in zip((is_wrong, ~is_wrong), placements, (below, above), strict=True):
+        size = len(np.unique(index[rows]))
+        factor = sqrt(size / max(size - 1, 1))
+        own = np.bincount(index[rows], weights=(of - value) / len(of), minlength=n) * factor
+        changes += own
+        square, fourth = float((own**2).sum()), float((own**4).sum())
+        if square < 1e-24:
+            reach = float(np.ptp(_shares_below(values, others))) / size * factor
+            square, fourth = _UNSEEN * reach**2, (_UNSEEN * reach**2) ** 2
+            unseen += square
+        sizes.append(size)
+        squares.append(square)
+        fourths.append(fourth)
+    second = float((changes**2).sum())
+    if second < 1e-24 or min(sizes) == 1:
+        low, high = widest_interval(value, min(sizes), level=level, bounds=(0.0, 1.0))
+        return replace(estimate, low=low, high=high, method="wilson-clusters")
+    df = min(
+        effective_df([n], [second], [float((changes**4).sum())]),
+        effective_df(sizes, squares, fourths),
+    )
+    low, high = score_interval(value, second + unseen, df, level=level)
+    return replace(estimate, low=low, high=high, method="delong")
 
 
 def _placements(above: Array, below: Array) -> tuple[float, Array, Array]:
     """The area, and of each value the share of the other kind that it is right about."""
-
-    def of(values: Array, others: Array) -> Array:
-        others = np.sort(others)
-        lower: Ids = np.searchsorted(others, values, side="left")
-        not_higher: Ids = np.searchsorted(others, values, side="right")
-        return (lower + not_higher) / 2 / len(others)
-
-    of_wrong = of(above, below)
-    return float(of_wrong.mean()), of_wrong, 1 - of(below, above)
+    of_wrong = _shares_below(above, below)
+    return float(of_wrong.mean()), of_wrong, 1 - _shares_below(below, above)
 
 
-def _from_changes(value: float, changes: Array, clusters: Ids | None, level: float) -> Estimate:
-    """A figure of 0 to 1 with the interval that the rows' influence on it gives, by cluster."""
-    n_items, n = len(changes), len(changes)
-    if clusters is not None:
-        index = np.unique(clusters, return_inverse=True)[1]
-        changes = np.bincount(index, weights=changes).astype(float)
-        n = len(changes)
-    estimate = Estimate(
-        value=value,
-        level=level,
-        n_items=n_items,
-        n_clusters=n,
-        note=cluster_note(n_items, n),
-    )
-    if n == 1:
-        return replace(estimate, note="one cluster shows no spread")
-    second, fourth = float((changes**2).sum()), float((changes**4).sum())
-    if second < 1e-24:
-        low, high = widest_interval(value, n, level=level, bounds=(0.0, 1.0))
-        return replace(estimate, low=low, high=high, method="wilson-clusters")
-    variance, df = second * n / (n - 1), effective_df([n], [second], [fourth])
-    low, high = score_interval(value, variance, df, level=level)
-    return replace(estimate, low=low, high=high, method="delong")
+def _shares_below(values: Array, others: Array) -> Array:
+    """Which share of the others each value is above; ties count half."""
+    others = np.sort(others)
+    lower: Ids = np.searchsorted(others, values, side="left")
+    not_higher: Ids = np.searchsorted(others, values, side="right")
+    return (lower + not_higher) / 2 / len(others)
 
 
 def auroc_within(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from apbjudge import Completion, ScriptedClient, execute, grade, validate
+from apbjudge.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.suites import Suite, SuiteKind
 from apbjudge.errors import OptionError, ReplyError
@@ -238,6 +239,28 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
         "from later",
     }
     assert run.failed == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["mia_li_3668", "final_report.pdf", "a.b@c.org", "#4421", "{}", "from Porto", "$100", "ABC_1"],
+)
+def test_names_with_dots_and_underscores_are_values(value: str) -> None:
+    (call,) = bound_plan(json.dumps({"tool_chain": [{"name": "a", "arguments": {"n": value}}]}))
+    assert call.arguments == {"n": value}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("<result of step 1>", "$search.id", "${step_1.id}", "{{ step 1 }}", "PREVIOUS_RESULT"),
+        "the output of step 1",
+    ],
+)
+def test_marks_for_values_are_no_values(value: str) -> None:
+    chain = [{"name": "a", "arguments": {"list": [value]}}]
+    with pytest.raises(UnboundError, match="a value is described, not given"):
+        bound_plan(json.dumps({"tool_chain": chain}))
 
 
 def test_the_suites_own_solution_succeeds_and_nothing_does_not() -> None:

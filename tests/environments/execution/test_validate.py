@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from hashlib import sha256
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def test_episodes_without_a_partner_are_counted_and_said(tmp_path: Path) -> None
     assert group.differences[0].success.difference.n_items == 4
     assert group.modes[1].success.n_items == 5
     report = apbjudge.validate(tmp_path / "executed.jsonl")
-    assert "1 episodes without a partner" in validation_text(report)
+    assert "left out, without a partner: 1 episode\n" in validation_text(report)
 
 
 def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
@@ -106,6 +107,53 @@ def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
     assert (group.null.success.value, group.null.n_unknown) == (None, 8)
     text = validation_text(apbjudge.validate(tmp_path / "executed.jsonl"))
     assert "what doing nothing is worth is not known of 8 tasks" in text
+
+
+def test_what_can_not_be_told_of_the_tasks_needed_is_said(tmp_path: Path) -> None:
+    """One task in both modes, no task in both, tasks that all differ alike, outcomes all alike."""
+    one = [
+        execution(0, mode, success=t % n == 0, trial=t)
+        for mode, n in (("direct", 2), ("plan-first", 3))
+        for t in range(6)
+    ]
+    apart = [execution(0, "direct", success=True), execution(1, success=False)]
+    alike = [
+        execution(case, mode, success=t < n, trial=t)
+        for mode, n in (("direct", 1), ("plan-first", 2))
+        for case in range(4)
+        for t in range(3)
+    ]
+    same = of_modes("+++", "+++")
+    for rows, why in (
+        (one, "fewer than two tasks are in both modes"),
+        (apart, "fewer than two tasks are in both modes"),
+        (alike, "all differences of tasks are the same"),
+        (same, "all outcomes are the same"),
+        (same[:3], "all outcomes are the same"),
+    ):
+        (group,) = apbjudge.validate(write(tmp_path / "e.jsonl", rows)).groups
+        needed = group.differences[0].needed if group.differences else group.needed
+        assert needed is not None
+        assert needed.n_tasks is None
+        text = " ".join(validation_text(apbjudge.validate(tmp_path / "e.jsonl")).split())
+        assert f"how many tasks a difference of 5.0 points takes can't be told: {why}" in text
+        assert "of – " not in text
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_tasks_needed_are_of_the_level_asked_for(trials: int, tmp_path: Path) -> None:
+    rows = [
+        execution(case, mode, success=(case * (1 + trial) + at) % 3 > 0, trial=trial)
+        for at, mode in enumerate(("direct", "plan-first"))
+        for case in range(20)
+        for trial in range(trials)
+    ]
+    of = group_of(tmp_path, rows, level=0.8).differences[0].needed
+    expected = n_for_difference(0.05, discordant=of.discordant, sd=of.sd, level=0.8)
+    assert of.n_tasks == expected < n_for_difference(0.05, discordant=of.discordant, sd=of.sd)
+    alone = group_of(tmp_path, rows[: 20 * trials], level=0.8).needed
+    assert alone is not None
+    assert alone.n_tasks == n_for_difference(0.05, discordant=alone.discordant, level=0.8)
 
 
 def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
@@ -262,6 +310,31 @@ def test_grades_of_some_plans_count_and_the_others_do_not(tmp_path: Path) -> Non
     assert figures.success_if_correct.n_items + figures.success_if_wrong.n_items == 6
 
 
+def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) -> None:
+    rows, verdicts = cells((4, 2, 2, 4))
+    grades = {name: 1.0 if correct else 0.4 for name, correct in [*verdicts.items()][:9]}
+    path = write(tmp_path / "executed.jsonl", rows)
+    text = validation_text(
+        apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts, grades=grades))
+    )
+    lines = {line[:21].strip(): line for line in text.splitlines()}
+    assert lines["AUC of grade"].endswith(" /9")
+    assert lines["r of grade and reward"].endswith(" /9")
+
+
+def test_few_plans_of_a_kind_and_few_tasks_make_intervals_rough(tmp_path: Path) -> None:
+    rows, verdicts = cells((9, 2, 0, 1))
+    path = write(tmp_path / "executed.jsonl", rows)
+    text = validation_text(apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts)))
+    assert "plan-first: wrong 1, failed 3: with fewer than 5 plans of a kind" in text
+    assert "fewer than 15 tasks" not in text
+    again = [
+        execution(at, success=at % 2 == 0, trial=trial) for at in range(14) for trial in (0, 1)
+    ]
+    text = validation_text(apbjudge.validate(write(path, again)))
+    assert "planner: fewer than 15 tasks: intervals are rough" in text
+
+
 # Joins --------------------------------------------------------------------------------------------
 
 
@@ -300,7 +373,7 @@ def test_refined_plans_are_told_from_drafts_of_the_same_id(tmp_path: Path) -> No
     only_drafts = apbjudge.validate(out, judged=drafts)
     assert [p.mode for p in only_drafts.groups[0].plans] == ["plan-first"]
     assert only_drafts.groups[0].n_unjudged == 6
-    assert "6 episodes with a plan that no judge has a verdict on" in validation_text(only_drafts)
+    assert "no judge has a verdict on the plan: 6 episodes" in validation_text(only_drafts)
 
 
 def test_where_files_do_not_say_it_the_user_has_to(tmp_path: Path) -> None:
@@ -316,6 +389,76 @@ def test_where_files_do_not_say_it_the_user_has_to(tmp_path: Path) -> None:
         apbjudge.validate(out / "refine", judged=drafts)
     named = apbjudge.validate(out / "refine", judged=f"refine={drafts}")
     assert named.groups[0].plans[0].wrong_success.n == 6
+
+
+@pytest.mark.parametrize("mode", ["plan-first", "refine"])
+def test_drafts_and_refined_plans_without_their_file_are_never_guessed(
+    mode: str, tmp_path: Path
+) -> None:
+    out, drafts, _ = two_modes(tmp_path)
+    (tmp_path / "d" / "scripted-plans.jsonl").unlink()
+    with pytest.raises(OptionError, match=r"--judged: expected MODE=RUN, as .* does not say"):
+        apbjudge.validate(out / mode, judged=drafts)
+
+
+def test_agents_without_a_plan_of_theirs_wait_for_no_verdict(tmp_path: Path) -> None:
+    rows, verdicts = cells((3, 1, 1, 3))
+    every = [
+        *rows,
+        *(execution(at, mode, success=True) for at in (0, 1) for mode in ("gold", "null")),
+    ]
+    run = judge_plans(tmp_path, verdicts)
+    group = group_of(tmp_path, every, judged=run)
+    assert (group.n_unjudged, [p.mode for p in group.plans]) == (0, ["plan-first"])
+    with pytest.raises(OptionError, match=r"a mode with executed plans \(plan-first\), got 'null'"):
+        group_of(tmp_path, every, judged=f"null={run}")
+
+
+def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
+    """Plans of the same ids in three environments; the hash of the text tells whose was judged."""
+    run = judge_plans(tmp_path, {f"task-{case}": case < 3 for case in range(6)})
+    lines = (tmp_path / "scripted-plans.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["model_response"] for line in lines]
+    hashes = [sha256(text.encode()).hexdigest() for text in texts]
+    rows = [
+        execution(case, success=case % 2 == 0, environment=name)
+        | {"plan_sha256": hashes[case] if name == "b" else "0" * 64}
+        for name in "abc"
+        for case in range(6)
+    ]
+    path = write(tmp_path / "executed.jsonl", rows)
+    report = apbjudge.validate(path, judged=run)
+    assert [(group.environment, len(group.plans)) for group in report.groups] == [
+        ("a", 0),
+        ("b", 1),
+        ("c", 0),
+    ]
+    ((_, part),) = report.judged
+    assert (part.n_executions, part.n_matched, part.notes) == (6, 6, ())
+    write(path, ({k: v for k, v in row.items() if k != "plan_sha256"} for row in rows))
+    ((_, part),) = apbjudge.validate(path, judged=run).judged
+    assert part.n_matched == 18
+    (note,) = part.notes
+    assert note.startswith("plans of a and b and c have the same ids, and nothing tells them apart")
+
+
+def test_one_judge_of_two_environments_is_one_judge(tmp_path: Path) -> None:
+    rows = [execution(at, success=at % 2 == 0, environment="a") for at in range(6)]
+    rows += [execution(at, success=at % 2 == 0, environment="b") for at in range(6, 12)]
+    verdicts = {f"task-{at}": at % 3 == 0 for at in range(12)}
+    halves = [dict([*verdicts.items()][first : first + 6]) for first in (0, 6)]
+    runs = [judge_plans(tmp_path / str(at), half) for at, half in enumerate(halves)]
+    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows), judged=runs)
+    assert [[p.judge for p in group.plans] for group in report.groups] == [["scripted"]] * 2
+    assert [part.n_matched for _, part in report.judged] == [6, 6]
+
+
+def test_a_prediction_is_known_by_its_id_before_its_item_id(tmp_path: Path) -> None:
+    rows, verdicts = cells((2, 1, 1, 2))
+    run = judge_plans(tmp_path, verdicts, fields={"item_id": "another"})
+    path = write(tmp_path / "executed.jsonl", (row | {"plan_sha256": "0" * 64} for row in rows))
+    with pytest.raises(InputError, match="expected judgements of executed plans"):
+        apbjudge.validate(path, judged=run)
 
 
 def test_several_judges_stand_side_by_side(tmp_path: Path) -> None:
@@ -343,8 +486,8 @@ def test_what_has_no_partner_is_counted(tmp_path: Path) -> None:
     assert part.without_verdict.first == (f"task-0 of {MODEL}",)
     assert part.not_executed.n == 2
     text = " ".join(validation_text(report).split())
-    assert "2 judged plans that were not executed (task-98 of planner, task-99 of planner)" in text
-    assert "1 episodes whose plan it lacks (task-7 of planner)" in text
+    assert "judged plans that were not executed: 2 (task-98 of planner, task-99 of planner)" in text
+    assert "episodes whose plan it lacks: 1 (task-7 of planner)" in text
 
 
 def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
@@ -367,6 +510,18 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     write(run / "judgements.jsonl", (json.loads(line) | {"rubric": "mine@1"} for line in lines))
     ((_, part),) = apbjudge.validate(path, judged=run).judged
     assert part.notes[-1] == "the review did not go by its rubric, as far as the plans' rows say"
+
+
+@pytest.mark.parametrize("guide", ["none", None])
+def test_a_review_by_a_judge_is_never_said_to_be_free_of_a_rubric(
+    guide: str | None, tmp_path: Path
+) -> None:
+    rows, verdicts = cells((3, 1, 1, 3), mode="refine")
+    run = judge_plans(tmp_path, verdicts, fields={"mode": "judge", "guide": guide})
+    path = write(tmp_path / "executed.jsonl", rows)
+    ((_, part),) = apbjudge.validate(path, judged=run).judged
+    (note,) = part.notes
+    assert note.startswith("the plans were refined by what a judge said of the drafts")
 
 
 def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
@@ -568,7 +723,7 @@ def test_the_report_as_text_markdown_and_json(tmp_path: Path) -> None:
     assert "plan-first - direct" in text
     assert "success if correct" in text
     assert "null agent" in text
-    assert "one of 5.0 points takes" in text
+    assert "a difference of 5.0 points takes" in text
     assert max(map(len, text.splitlines())) <= 100
     page = render_markdown(validation_document(report))
     assert "### Plans judged by scripted" in page
@@ -589,7 +744,7 @@ def test_the_command_prints_writes_and_ends_with_its_code(command: Command, tmp_
     assert json.loads(done.out)["groups"] == json.loads(json.dumps(report.to_json()["groups"]))
     done = command("validate", folder, "--format", "md", "--detect", "0.1", "--out", "r.md")
     assert (done.code, done.out, done.err) == (0, "", "written: r.md\n")
-    assert "one of 10.0 points takes" in Path("r.md").read_text(encoding="utf-8")
+    assert "a difference of 10.0 points takes" in Path("r.md").read_text(encoding="utf-8")
     with (folder / "all" / "executed.jsonl").open("a", encoding="utf-8") as file:
         file.write("{}\n")
     done = command("validate", folder)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from statistics import variance
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample
 from ...statistics.sample_size import n_for_difference
 from ...statistics.scores import pearson
-from .executions import DIRECT, Execution, modes_in_order
+from .executions import WITHOUT_PLAN, Execution, modes_in_order
 from .judged_plans import JudgedPart, PlanJudge, PlanVerdict
 
 Tasks = Literal["all", "doing nothing fails"]
@@ -79,6 +78,7 @@ class TasksNeeded:
         discordant: Share of tasks taken to succeed in one mode alone; None where several trials
             are averaged.
         sd: Standard deviation of a task's mean difference, where trials are averaged; else None.
+            Neither is known where no two tasks are in both modes.
     """
 
     difference: float
@@ -248,8 +248,8 @@ def _outcomes(
     needed = None
     if len(figures) == 1 and (p := figures[0].success.value) is not None:
         discordant = 2 * p * (1 - p) * (1 - settings.correlation)
-        needed = _needed(settings.detect, discordant=discordant)
-    planned = [execution for execution in group if execution.mode != DIRECT]
+        needed = _needed(settings, discordant=discordant)
+    planned = [execution for execution in group if execution.mode not in WITHOUT_PLAN]
     unjudged = sum(
         not any((v := judge.of(e)) and v.is_correct is not None for judge in judges)
         for e in planned
@@ -355,7 +355,7 @@ def _difference(
             "success", a_success[harder], b_success[harder], sample.take(harder), level
         ),
         flips=flips,
-        needed=_tasks_needed(gains, sample, settings.detect),
+        needed=_tasks_needed(gains, sample, settings),
     )
 
 
@@ -375,24 +375,30 @@ def _mean_difference(
     )
 
 
-def _tasks_needed(gains: Array, sample: Sample, difference: float) -> TasksNeeded:
+def _tasks_needed(gains: Array, sample: Sample, settings: AnalysisSettings) -> TasksNeeded:
     """From how outcomes of the same tasks differ between two modes."""
+    if not len(gains):
+        return TasksNeeded(difference=settings.detect, n_tasks=None)
     if sample.clusters is None:
-        discordant = int(np.count_nonzero(gains)) / max(1, len(gains))
-        return _needed(difference, discordant=discordant)
+        return _needed(settings, discordant=int(np.count_nonzero(gains)) / len(gains))
     unit, _ = sample.units(len(gains))
-    means: list[float] = (np.bincount(unit, weights=gains) / np.bincount(unit)).tolist()
-    sd = variance(means) ** 0.5 if len(means) > 1 else 0.0
-    n_tasks = n_for_difference(difference, sd=sd) if sd > 0 else None
-    return TasksNeeded(difference=difference, n_tasks=n_tasks, sd=sd)
+    means = np.bincount(unit, weights=gains) / np.bincount(unit)
+    if len(means) < 2:
+        return TasksNeeded(difference=settings.detect, n_tasks=None)
+    sd = float(np.std(means, ddof=1))
+    if sd < 1e-9:  # but for rounding, all are the same
+        return TasksNeeded(difference=settings.detect, n_tasks=None, sd=0.0)
+    n_tasks = n_for_difference(settings.detect, sd=sd, level=settings.level)
+    return TasksNeeded(difference=settings.detect, n_tasks=n_tasks, sd=sd)
 
 
-def _needed(difference: float, *, discordant: float) -> TasksNeeded:
+def _needed(settings: AnalysisSettings, *, discordant: float) -> TasksNeeded:
     """A difference takes at least as many discordant tasks as it is large."""
+    difference = settings.detect
     if discordant == 0:
         return TasksNeeded(difference=difference, n_tasks=None, discordant=0.0)
     discordant = max(discordant, difference)
-    n_tasks = n_for_difference(difference, discordant=discordant)
+    n_tasks = n_for_difference(difference, discordant=discordant, level=settings.level)
     return TasksNeeded(difference=difference, n_tasks=n_tasks, discordant=discordant)
 
 
@@ -470,7 +476,7 @@ def _plan_figures(
         score=score,
         auc=_auc(scores, success[scored], case[scored], level),
         auc_within=_auc_within(scores, success[scored], case[scored], level),
-        r=pearson(scores, reward[scored], sample.take(scored), IntervalSettings(level=level)),
+        r=_r(scores, reward[scored], sample.take(scored), level),
         correct_success=cell(correct, success, "upper"),
         correct_failure=cell(correct, ~success, "upper"),
         wrong_success=cell(~correct, success, "lower"),
@@ -543,6 +549,13 @@ def _auc_within(scores: Array, success: Ids, case: Ids, level: float) -> Estimat
     if estimate.value is not None:
         return estimate
     return replace(estimate, note="no task has plans of both outcomes")
+
+
+def _r(scores: Array, reward: Array, sample: Sample, level: float) -> Estimate:
+    estimate = pearson(scores, reward, sample, IntervalSettings(level=level))
+    if len(scores) > 1 and estimate.value is None:
+        return replace(estimate, note="needs scores that differ and rewards that differ")
+    return estimate
 
 
 _ONE_OUTCOME = "needs successes and failures"

@@ -15,6 +15,8 @@ EXECUTED = "executed.jsonl"
 """The file of a mode's executions."""
 DIRECT, PLAN_FIRST, REFINE = "direct", "plan-first", "refine"
 """Modes that ``execute`` knows; others are the user's own."""
+WITHOUT_PLAN = (DIRECT, "gold", "null")
+"""Modes of ``execute`` that carry out no plan of a tested model."""
 _ORDER = (DIRECT, PLAN_FIRST, REFINE)
 
 

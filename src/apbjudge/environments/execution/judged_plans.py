@@ -21,7 +21,7 @@ from ...jsonl import read_lines
 from ...records.judgement_table import Problems
 from ...records.refinements import Way, read_refinements
 from ...rubrics import rubric_names
-from .executions import DIRECT, PLAN_FIRST, REFINE, Execution, modes_in_order
+from .executions import PLAN_FIRST, REFINE, WITHOUT_PLAN, Execution, modes_in_order
 from .planned import text_digest
 
 _NAMED = 5
@@ -84,15 +84,20 @@ class JudgedPlans:
 
     Attributes:
         run: The judgements.
-        modes: Modes whose plans they are about.
+        about: Environments and modes whose plans they are about.
         ways: How the plans came about, as their rows say.
         texts: Hashes of the judged plans; empty where their file is not there any more.
     """
 
     run: JudgedRun
-    modes: tuple[str, ...]
+    about: frozenset[tuple[str, str]]
     ways: tuple[Way, ...] = ()
     texts: Mapping[Plan, str] = field(default_factory=dict[Plan, str])
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Modes whose plans they are about."""
+        return tuple(modes_in_order(sorted(mode for _, mode in self.about)))
 
     @cached_property
     def verdicts(self) -> Mapping[Plan, PlanVerdict]:
@@ -111,25 +116,31 @@ class JudgedPlans:
 
     def of(self, execution: Execution) -> PlanVerdict | None:
         """The verdict on an executed plan; None where this run is not about it."""
-        if execution.mode not in self.modes:
+        if (execution.environment, execution.mode) not in self.about:
             return None
         plan = execution.item_id, execution.tested_model
         if execution.plan_sha256 and self.texts.get(plan, "") not in ("", execution.plan_sha256):
             return None
         return self.verdicts.get(plan)
 
-    def is_about(self, mode: str, executions: Sequence[Execution]) -> bool:
-        """Whether it judged the plans of a mode: a few texts of other plans may be equal."""
-        own = [
-            each
-            for each in executions
-            if each.mode == mode and (each.item_id, each.tested_model) in self.verdicts
-        ]
-        return bool(own) and 2 * sum(self.of(each) is not None for each in own) >= len(own)
+    def narrowed(self, executions: Sequence[Execution]) -> JudgedPlans:
+        """About those environments and modes alone whose plans it judged.
+
+        A few texts of other plans may be equal.
+        """
+        counts: dict[tuple[str, str], list[int]] = {}
+        for each in executions:
+            if (each.item_id, each.tested_model) in self.verdicts:
+                n = counts.setdefault((each.environment, each.mode), [0, 0])
+                n[0] += 1
+                n[1] += self.of(each) is not None
+        return replace(
+            self, about=frozenset(at for at, (n, own) in counts.items() if own and 2 * own >= n)
+        )
 
     def part(self, executions: Sequence[Execution]) -> JudgedPart:
         """What of the run was executed."""
-        own = [execution for execution in executions if execution.mode in self.modes]
+        own = [e for e in executions if (e.environment, e.mode) in self.about]
         verdicts = [self.of(execution) for execution in own]
         lacking = [_name(e) for e, verdict in zip(own, verdicts, strict=True) if verdict is None]
         silent = [
@@ -153,8 +164,22 @@ class JudgedPlans:
             notes=tuple(self._notes(own)),
         )
 
+    def _environments_of_one_plan(self, executions: Sequence[Execution]) -> list[str]:
+        """Environments that executed what may be different plans of one id."""
+        places: dict[Plan, set[str]] = {}
+        for each in executions:
+            plan = each.item_id, each.tested_model
+            if plan in self.verdicts and not (each.plan_sha256 and self.texts.get(plan)):
+                places.setdefault(plan, set()).add(each.environment)
+        return sorted({name for names in places.values() if len(names) > 1 for name in names})
+
     def _notes(self, executions: Sequence[Execution]) -> Iterator[str]:
         """What ties the judge to the plans, as far as the files of both runs show it."""
+        if several := self._environments_of_one_plan(executions):
+            yield (
+                f"plans of {' and '.join(several)} have the same ids, and nothing tells them "
+                "apart: its verdicts count in each"
+            )
         folder = self.run.folder
         models = sorted(folder.models) if folder is not None else []
         tested = sorted({execution.tested_model for execution in executions})
@@ -165,21 +190,25 @@ class JudgedPlans:
         for critic in sorted({way.critic for way in stated if way.critic}):
             if any(is_same_model(critic, judge) for judge in models):
                 yield f"its model was the critic of the refined plans: {critic}"
-        if {way.mode for way in stated} & {"judge"}:
-            yield "the plans were refined by what a judge said of the drafts"
+        by_judge = any(way.mode == "judge" for way in stated)
+        if by_judge:
+            yield (
+                "the plans were refined by what a judge said of the drafts: set it beside a judge "
+                "with another rubric than that one's"
+            )
         names = {name for name in self.run.table.labels["rubric"] if name is not None}
         if names & {*rubric_names()} and any(way.guide == "codes" for way in stated):
             yield (
                 f"the review went by the error codes of its rubric ({', '.join(sorted(names))}): "
                 "set it beside a judge with another one"
             )
-        elif stated:
+        elif stated and not by_judge:
             yield "the review did not go by its rubric, as far as the plans' rows say"
 
 
 @dataclass(frozen=True)
 class PlanJudge:
-    """A judge with one run, or with several over plans of different modes."""
+    """A judge with one run, or with several over plans of different modes or environments."""
 
     name: str
     runs: tuple[JudgedPlans, ...]
@@ -190,9 +219,9 @@ class PlanJudge:
         return next((verdict for verdict in verdicts if verdict is not None), None)
 
     @property
-    def modes(self) -> list[str]:
-        """Modes whose plans it judged."""
-        return modes_in_order(mode for run in self.runs for mode in run.modes)
+    def about(self) -> frozenset[tuple[str, str]]:
+        """Environments and modes whose plans it judged."""
+        return frozenset(at for run in self.runs for at in run.about)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -204,7 +233,7 @@ class PlanJudge:
 def read_judges(
     judged: Sequence[str], executions: Sequence[Execution], problems: Problems
 ) -> list[PlanJudge]:
-    """Reads runs of judges; those of one judge over plans of different modes go together.
+    """Reads runs of judges; those of one judge over different modes or environments go together.
 
     Args:
         judged: ``RUN`` or ``MODE=RUN``.
@@ -220,7 +249,7 @@ def read_judges(
         judge = _judge(text, executions, problems)
         for at, other in enumerate(judges):
             is_same = other.identity == judge.identity
-            if is_same and not set(other.modes) & set(judge.modes):
+            if is_same and not other.about & judge.about:
                 judges[at] = replace(other, runs=other.runs + judge.runs)
                 break
         else:
@@ -239,31 +268,31 @@ def _judge(text: str, executions: Sequence[Execution], problems: Problems) -> Pl
     if not sign or Path(text).exists():
         mode, path = "", text
     run = once(read_judged_run(Path(path), problems), problems)
-    with_plans = modes_in_order(e.mode for e in executions if e.mode != DIRECT)
+    planned = [each for each in executions if each.mode not in WITHOUT_PLAN]
+    with_plans = modes_in_order(each.mode for each in planned)
     if mode and mode not in with_plans:
         known = ", ".join(with_plans) or "none"
         raise OptionError(f"--judged: expected a mode with executed plans ({known}), got {mode!r}")
     ways = _ways(run, problems)
-    modes = (mode,) if mode else tuple(with_plans)
-    judged = JudgedPlans(run, modes, ways or (), dict(_texts(run)))
-    matching = [name for name in modes_in_order(judged.modes) if judged.is_about(name, executions)]
+    planned = [each for each in planned if mode in ("", each.mode)]
+    everywhere = frozenset((each.environment, each.mode) for each in planned)
+    judged = JudgedPlans(run, everywhere, ways or (), dict(_texts(run))).narrowed(planned)
     if not mode and ways is not None:
         other = PLAN_FIRST if _are_refined(ways) else REFINE
-        matching = [name for name in matching if name != other]
-    elif not mode and {PLAN_FIRST, REFINE} <= {*matching}:
+        judged = replace(judged, about=frozenset(at for at in judged.about if at[1] != other))
+    elif not mode and {PLAN_FIRST, REFINE} & {*judged.modes}:
         raise OptionError(
             f"--judged: expected MODE=RUN, as {visible(run.path)} does not say whether its plans "
             f"are drafts ({PLAN_FIRST}) or refined ({REFINE}), got {visible(text)!r}"
         )
-    if not matching:
-        plan = next((e for e in executions if e.mode in judged.modes), None)
-        wanted = "executed plans" if plan is None else f"executed plans, such as {_name(plan)}"
+    if not judged.about:
+        wanted = f"executed plans, such as {_name(planned[0])}" if planned else "executed plans"
         hint = "" if mode else "; --judged MODE=RUN says which mode executed these plans"
         raise InputError(
             f"{run.path}: expected judgements of {wanted}, got only others, such as "
             f"{run.table.name_of(0)}{hint}"
         )
-    return PlanJudge(run.name, (replace(judged, modes=tuple(matching)),))
+    return PlanJudge(run.name, (judged,))
 
 
 def _ways(run: JudgedRun, problems: Problems) -> tuple[Way, ...] | None:
@@ -284,7 +313,7 @@ def _texts(run: JudgedRun) -> Iterator[tuple[Plan, str]]:
         row = {} if isinstance(line.values, RowError) else line.values
         text = row.get("model_response")
         if isinstance(text, str):
-            plan = str(row.get("item_id") or row.get("id")), str(row.get("tested_model"))
+            plan = str(row.get("id") or row.get("item_id")), str(row.get("tested_model"))
             yield plan, text_digest(text)
 
 
