@@ -21,7 +21,7 @@ from ..judge.config import JudgeSpec
 from ..judge.llm_judge import make_judge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
-from ..llm.resources import Resources, shared_resources
+from ..llm.resources import Resources, can_see, shared_resources
 from ..records import Item, Usage
 from ..records.responses import read_response
 from ..records.run_folder import PREDICTIONS, mapping, read_manifest
@@ -52,6 +52,9 @@ from .worker import (
     unusable,
 )
 from .worker import Row as JsonRow
+
+_EVERY = 10**6
+"""More pictures than a case has: none is left out for a judge that reviews."""
 
 Drafts = str | PathLike[str]
 """A folder or a file of predictions, or a run of ``predict``."""
@@ -86,11 +89,7 @@ class RefineWorker:
     def job(self, row: RefineTask) -> Job[JsonRow]:
         """The job of a draft; raises RowError where its case can't be shown."""
         item = row.item
-        planner = self._planners.get(item.tested_model)
-        if planner is None:
-            known = ", ".join(self._planners)
-            expected = f"one of {known} (--model names more)"
-            raise RowError("tested_model", expected, item.tested_model)
+        planner = self._planner_of(item.tested_model)
         prompt = self._prompts.make(item)
         planner.check(prompt)
         self._reviewer.check(prompt)
@@ -103,6 +102,19 @@ class RefineWorker:
         }
         draft = Draft(item, prompt, row.sample, planner)
         return Job(fields, lambda: self._refine(draft, fields))
+
+    def _planner_of(self, tested_model: str) -> Planner:
+        """The tested model of that name, or the only one of it at whatever provider."""
+        if (planner := self._planners.get(tested_model)) is not None:
+            return planner
+        bare = {
+            name: name.rpartition("/")[2].casefold() for name in (tested_model, *self._planners)
+        }
+        same = [name for name in self._planners if bare[name] == bare[tested_model]]
+        if len(same) != 1:
+            expected = f"one of {', '.join(same or self._planners)} (--model names more)"
+            raise RowError("tested_model", expected, tested_model)
+        return self._planners[same[0]]
 
     def reject(self, row: BadRow, detail: str) -> JsonRow:
         """The failure of a row that can't be used."""
@@ -205,6 +217,7 @@ def _round_of(review: Review) -> JsonRow:
         "critique": review.text,
         "endorses": review.endorses,
         "critique_finish_reason": review.finish_reason,
+        "critic_served_model": review.served_model,
         "model_response": None,
         "finish_reason": None,
         "refusal": None,
@@ -300,6 +313,12 @@ class _Origin:
         return file.parent
 
     @property
+    def data_root(self) -> Path | None:
+        """The folder for files that the run was given; None where it is not there any more."""
+        stated = self.manifest.get("data_root")
+        return Path(stated) if isinstance(stated, str) and Path(stated).is_dir() else None
+
+    @property
     def specs(self) -> tuple[PlannerSpec, ...]:
         """The tested models as the run asked them."""
         models = mapping(self.manifest.get("models"))
@@ -327,7 +346,7 @@ def refine_session(
     source = DraftSource(
         rows=origin.rows,
         cases=origin.cases,
-        data_roots=data_roots(config.data_root),
+        data_roots=data_roots(config.data_root or origin.data_root),
         home=origin.home,
     )
     maker = PromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
@@ -376,6 +395,8 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
     cache = session.resources.cache or session.folder / CALLS
     resources = replace(session.resources, cache=cache, is_durable=True)
     session, note = replace(session, resources=resources), session.events.note
+    if config.with_reference:
+        note("note: oracle: the judge sees the reference; report shows its results apart")
     if config.mode == "judge":
         note(
             "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "
@@ -392,12 +413,16 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
     if config.mode == "static":
         reviewer = StaticReviewer()
     elif config.mode == "judge" and config.critic is not None:
-        given = config.critic.model_fields_set.intersection(ModelSpec.model_fields)
-        settings: dict[str, Any] = config.critic.model_dump(include=given)
-        spec = JudgeSpec(**settings, blind=not config.with_reference)
+        settings: dict[str, Any] = config.critic.model_dump(include={*ModelSpec.model_fields})
+        spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
         judge = make_judge(spec, session.source.roots, resources)
         clients.append(judge)
-        reviewer = JudgeReviewer(judge, is_oracle=config.with_reference)
+        reviewer = JudgeReviewer(
+            judge,
+            config.critic,
+            sees=can_see(config.critic, known=resources.client is None),
+            is_oracle=config.with_reference,
+        )
     else:
         critic = None
         if config.critic is not None:

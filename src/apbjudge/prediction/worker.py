@@ -98,6 +98,16 @@ PREDICTION_RECORDS = asking_records(
 )
 
 
+def check_pictures(prompt: CasePrompt, spec: PlannerSpec, *, sees: bool) -> None:
+    """Raises RowError where a model can't be shown all pictures of a prompt."""
+    n, most = len(prompt.images), spec.max_images
+    if n and not sees:
+        expected = f"a model that can see ({spec.model}: --vision yes says that it can)"
+        raise RowError("files", expected, f"{n} pictures")
+    if most is not None and n > most:
+        raise RowError("files", f"at most {most} pictures (--max-images)", n)
+
+
 @dataclass(slots=True)
 class Planner:
     """A tested model: its settings, what answers for it, and whether it can be shown pictures.
@@ -114,12 +124,7 @@ class Planner:
 
     def check(self, prompt: CasePrompt) -> None:
         """Raises RowError where the model can't be shown the prompt's pictures."""
-        n, most = len(prompt.images), self.spec.max_images
-        if n and not self.sees:
-            expected = f"a model that can see ({self.spec.model}: --vision yes says that it can)"
-            raise RowError("files", expected, f"{n} pictures")
-        if most is not None and n > most:
-            raise RowError("files", f"at most {most} pictures (--max-images)", n)
+        check_pictures(prompt, self.spec, sees=self.sees)
 
     def request(self, messages: list[dict[str, Any]], sample: int, prefix: str) -> Request:
         """A call with these messages."""
