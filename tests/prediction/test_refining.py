@@ -748,6 +748,21 @@ def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
     assert "one of hosted_vllm/birch-medium, openai/birch-medium" in failed["detail"]
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: bool) -> None:
+    """Else a file of predictions that is all there is could be refined and never graded."""
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a"), step_row("b", {})])
+    settings: dict[str, Any] = {"model": MODEL, "full": full, "out": tmp_path / "drafts"}
+    drafts = predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
+    run = refine(drafts, mode="self", out=tmp_path / "final", client=Model().client)
+    rows = {row["id"]: row for row in read_lines(tmp_path / "final" / "predictions.jsonl")}
+    assert ("query" in rows["a"]) == full
+    assert {row["model_response"] for row in rows.values()} == {GOOD}
+    assert {row["method"] for row in rows.values()} == {"self+"}
+    judged = grade(run, judge="static")
+    assert {v.item_id: v.protocol for v in judged.judgements} == {"a": "holistic", "b": "step-wise"}
+
+
 def test_pictures_are_looked_for_where_the_run_of_the_drafts_found_them(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "a.png").write_bytes(b"\x89PNG")
@@ -810,6 +825,28 @@ def test_drafts_that_are_not_there_are_one_line(command: Any) -> None:
     assert (done.code, done.err) == (
         2,
         "apbjudge: nowhere: can't be read: No such file or directory\n",
+    )
+
+
+def test_a_run_is_graded_with_the_cases_that_it_names(
+    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lean rows alone would be judged without their task, and steps as whole plans."""
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "cases.jsonl", [plan_row("a"), step_row("b", {})])
+    predict("cases.jsonl", model=MODEL, out="drafts", client=ScriptedClient(lambda _: GOOD))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for rows in (tmp_path / "drafts", tmp_path / "drafts" / "predictions.jsonl"):
+        done = command("grade", rows, "--out", tmp_path / "graded")
+        assert done.code == 0, done.err
+    table = read_lines(tmp_path / "graded" / "judgements.jsonl")
+    assert {row["item_id"]: row["protocol"] for row in table} == {"a": "holistic", "b": "step-wise"}
+    (tmp_path / "cases.jsonl").unlink()
+    done = command("grade", tmp_path / "drafts", "--out", tmp_path / "again")
+    assert (done.code, done.err) == (
+        2,
+        "apbjudge: cases.jsonl: the run's cases are not there; --cases names them\n",
     )
 
 

@@ -24,7 +24,7 @@ from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, can_see, shared_resources
 from ..records import Item, Usage
 from ..records.responses import read_response
-from ..records.run_folder import PREDICTIONS, mapping, read_manifest
+from ..records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ..runs.loop import QUIET, Events, Job
 from ..runs.rows import BadRow
 from .config import PlannerSpec, RefineConfig
@@ -48,6 +48,7 @@ from .worker import (
     Planner,
     account_of,
     failure,
+    own_fields,
     response_of,
     unusable,
 )
@@ -101,7 +102,7 @@ class RefineWorker:
             "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
         }
         draft = Draft(item, prompt, row.sample, planner)
-        return Job(fields, lambda: self._refine(draft, fields))
+        return Job(fields, lambda: self._refine(draft, fields, row.case))
 
     def _planner_of(self, tested_model: str) -> Planner:
         """The tested model of that name, or the only one of it at whatever provider."""
@@ -120,7 +121,9 @@ class RefineWorker:
         """The failure of a row that can't be used."""
         return unusable(row, detail)
 
-    async def _refine(self, draft: Draft, fields: JsonRow) -> JsonRow:
+    async def _refine(
+        self, draft: Draft, fields: JsonRow, case: Mapping[str, Any] | None
+    ) -> JsonRow:
         account, first, last = _Account(), draft.item, JsonRow()
         try:
             for _ in range(self._config.rounds):
@@ -141,7 +144,8 @@ class RefineWorker:
         except JudgeError as error:
             usage = account.usage + Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
-        return self._row(first, draft, fields, account, last)
+        own = {} if case is None else own_fields(case)
+        return own | self._row(first, draft, fields, account, last)
 
     async def _final(self, draft: Draft, review: Review, account: _Account) -> tuple[JsonRow, Item]:
         """Asks for the final answer of a round."""
@@ -296,14 +300,7 @@ class _Origin:
         rows = path / PREDICTIONS if path.is_dir() else path
         if not rows.exists():
             raise InputError(f"{rows}: can't be read: No such file or directory")
-        manifest = read_manifest(rows.parent)
-        if cases is None and not mapping(manifest.get("identity")).get("full"):
-            stated = manifest.get("cases", manifest.get("input"))
-            if isinstance(stated, str) and stated != "row":
-                cases = Path(stated)
-                if not cases.is_file():
-                    raise InputError(f"{cases}: the run's cases are not there; --cases names them")
-        return cls(rows, cases, manifest)
+        return cls(rows, cases or cases_of(rows), read_manifest(rows.parent))
 
     @property
     def home(self) -> Path:

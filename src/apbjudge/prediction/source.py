@@ -181,11 +181,13 @@ class RefineTask:
         item: The case, with the draft as its response.
         digest: SHA-256 of the row.
         offset: Bytes of the input read so far.
+        case: The row, where it has the fields of its case; None where a file of cases has them.
     """
 
     item: Item
     digest: bytes
     offset: int
+    case: Mapping[str, Any] | None = None
 
     @property
     def case_id(self) -> str:
@@ -234,7 +236,11 @@ class DraftSource(RowSource):
                 raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
             return item
 
-        return self.read_each(read, lambda item, row: RefineTask(item, row.digest, row.offset))
+        def make(item: Item, row: RawRow) -> RefineTask:
+            case = row.values if self.cases is None else None
+            return RefineTask(item, row.digest, row.offset, case)
+
+        return self.read_each(read, make)
 
 
 def data_roots(data_root: Path | None) -> tuple[Path, ...]:

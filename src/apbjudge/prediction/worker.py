@@ -223,7 +223,7 @@ class PredictWorker:
             usage = Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
         return {
-            **(_own_fields(row.case.row) if self._full else {}),
+            **(own_fields(row.case.row) if self._full else {}),
             "id": fields["id"],
             "case_id": fields["case_id"],
             "tested_model": fields["tested_model"],
@@ -238,7 +238,7 @@ class PredictWorker:
         }
 
 
-def _own_fields(case: Mapping[str, Any]) -> Row:
+def own_fields(case: Mapping[str, Any]) -> Row:
     """The fields of a case but those that would make its prediction another record."""
     return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 
