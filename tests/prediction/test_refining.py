@@ -828,6 +828,30 @@ def test_drafts_that_are_not_there_are_one_line(command: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("mode", ["critic", "judge"])
+def test_a_critic_that_is_not_there_is_named_as_such(
+    tmp_path: Path, command: Any, mode: str
+) -> None:
+    dead = "hosted_vllm/critic@http://127.0.0.1:1/v1"
+    drafts, out = drafts_in(tmp_path, plans(BAD)), tmp_path / "out"
+    models = ("--critic", dead, "--model", MODEL)
+    done = command("refine", drafts, "--mode", mode, *models, "--no-cache", "--out", out)
+    assert done.code == 2
+    assert "apbjudge: --critic hosted_vllm/critic: nobody answers at http://127.0.0.1:1/v1" in (
+        done.err
+    )
+
+
+def test_an_address_that_no_model_gets_is_refused(tmp_path: Path, command: Any) -> None:
+    drafts = drafts_in(tmp_path, plans(BAD))
+    critic = ("--critic", "hosted_vllm/critic", "--api-base", "http://127.0.0.1:1/v1")
+    done = command("refine", drafts, "--mode", "critic", *critic, "--out", tmp_path / "out")
+    assert (done.code, done.err) == (
+        2,
+        "apbjudge: --api-base: expected --model with it; --critic MODEL@ADDRESS has its own\n",
+    )
+
+
 def test_a_run_is_graded_with_the_cases_that_it_names(
     tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -424,6 +424,7 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
         critic = None
         if config.critic is not None:
             critic = planner_of(config.critic, resources, session.events)
+            critic.option = "--critic"
             clients.append(critic.client)
         reviewer = ModelReviewer(review_set(config), config.guide, critic)
     worker = RefineWorker(planners, session.prompts, reviewer, review_set(config), config)

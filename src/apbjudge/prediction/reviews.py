@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from ..errors import AccessError
 from ..judge.llm_judge import LLMJudge
 from ..judge.source import Task
 from ..llm.base import Completion
@@ -274,7 +275,11 @@ class JudgeReviewer(Reviewer):
         item = draft.item if self._is_oracle else in_view(draft.item)
         task = task_of(item, stripped=not self._is_oracle)
         prompt = self._judge.prompt(task)
-        verdict = await self._judge.judge(task, prompt, self._judge.fingerprint(task, prompt))
+        fingerprint = self._judge.fingerprint(task, prompt)
+        try:
+            verdict = await self._judge.judge(task, prompt, fingerprint)
+        except AccessError as error:
+            raise AccessError(f"--critic {self.model}: {error}") from None
         account: dict[str, Any] = {
             "usage": verdict.usage or Usage(),
             "cost_usd": verdict.cost_usd,

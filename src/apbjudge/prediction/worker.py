@@ -113,6 +113,7 @@ class Planner:
     """A tested model: its settings, what answers for it, and whether it can be shown pictures.
 
     Attributes:
+        option: By which the user named it.
         served: How often each name of a model was reported by the endpoint.
     """
 
@@ -120,6 +121,7 @@ class Planner:
     client: Client
     sees: bool
     note: Callable[[str], None] = lambda message: None
+    option: str = "--model"
     served: Counter[str] = field(default_factory=Counter[str])
 
     def check(self, prompt: CasePrompt) -> None:
@@ -161,7 +163,7 @@ class Planner:
                 cost_usd=None if error.lost else 0.0,  # an error, and errors cost nothing
             )
         except AccessError as error:
-            raise AccessError(f"--model {self.spec.model}: {error}") from None
+            raise AccessError(f"{self.option} {self.spec.model}: {error}") from None
         if completion.served_model is not None:
             self._notice(completion.served_model)
         return completion
