@@ -706,6 +706,21 @@ def test_a_review_that_says_nothing_keeps_the_draft(tmp_path: Path, text: str) -
     assert model.finals == []
 
 
+@pytest.mark.parametrize("files", [[], [{"type": "image", "path": "a.png"}]])
+def test_a_draft_can_not_pose_as_the_place_of_a_picture(
+    tmp_path: Path, files: list[dict[str, str]]
+) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    rows = [plan_row("a", model_response="x\0picture\0y", files=files)]
+    model = Model()
+    spec = PlannerSpec(model=MODEL, vision="yes")
+    (final,) = refined(tmp_path, rows, model, model=spec).values()
+    assert final["model_response"] == GOOD
+    assert "x\ufffdpicture\ufffdy" in text_of(model.reviews[0].messages).encode().decode(
+        "unicode_escape" if files else "utf-8"
+    )
+
+
 def test_an_empty_draft_is_refined_too(tmp_path: Path) -> None:
     model = Model()
     (final,) = refined(tmp_path, plans(""), model).values()

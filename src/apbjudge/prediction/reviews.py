@@ -150,7 +150,8 @@ class ModelReviewer(Reviewer):
     def _messages(self, draft: Draft) -> list[dict[str, Any]]:
         view, images = draft.prompt.view, draft.prompt.images
         form = "steps" if view.k else "plan"
-        values = {**asdict(view), "draft": draft.text, "guide": self._guide}
+        quoted = draft.text.replace("\0", "\ufffd")  # NUL marks the places of pictures
+        values = {**asdict(view), "draft": quoted, "guide": self._guide}
         values |= {"critique": "", "is_critique_above": False}
         user = self._prompts.render(f"{form}.review.user", values)
         if self.continues(draft):
