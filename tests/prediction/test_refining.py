@@ -822,6 +822,41 @@ def test_a_folder_of_another_refinement_is_refused(tmp_path: Path) -> None:
     assert [row["method"] for row in run] == ["static"]
 
 
+@pytest.mark.parametrize(
+    ("hidden", "field"),
+    [
+        ({"split": "holistic_unsolvable"}, "field unsolvable_type"),
+        (
+            {"tool_chain": [{"name": "x", "parameter_description": "DEEP"}]},
+            "nested at most 250 levels deep",
+        ),
+    ],
+)
+def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(
+    tmp_path: Path, hidden: dict[str, Any], field: str
+) -> None:
+    rows = [plan_row("odd", model_response=BAD, **hidden), *plans(GOOD)]
+    file = drafts_in(tmp_path, rows)
+    file.write_text(file.read_text().replace('"DEEP"', "[" * 400 + "]" * 400))
+
+    def answer(request: Request) -> str:
+        values = {"reasoning": "x", "is_correct": True, **{f"E{n}": False for n in range(1, 7)}}
+        return json.dumps({**values, "grade": 1.0})
+
+    run = refine(
+        file,
+        mode="judge",
+        with_reference=True,
+        critic=CRITIC,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    assert [row["id"] for row in run] == ["case-0"]
+    (failed,) = run.failures
+    assert "drafts.jsonl:1: " in failed["detail"]
+    assert field in failed["detail"]
+
+
 def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"mode": "self", "model": PlannerSpec(model=MODEL)}
     settings["out"] = tmp_path / "out"

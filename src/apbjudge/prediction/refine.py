@@ -93,7 +93,8 @@ class RefineWorker:
         planner = self._planner_of(item.tested_model)
         prompt = self._prompts.make(item)
         planner.check(prompt)
-        self._reviewer.check(prompt)
+        draft = Draft(item, prompt, row.sample, planner)
+        self._reviewer.check(draft)
         fields = {
             "id": item.item_id,
             "case_id": item.case_id,
@@ -101,7 +102,6 @@ class RefineWorker:
             "line": item.line,
             "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
         }
-        draft = Draft(item, prompt, row.sample, planner)
         return Job(fields, lambda: self._refine(draft, fields, row.case))
 
     def _planner_of(self, tested_model: str) -> Planner:

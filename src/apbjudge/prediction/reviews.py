@@ -105,9 +105,9 @@ class Reviewer(ABC):
             JudgeError: If the reviewer could not be reached.
         """
 
-    def check(self, prompt: CasePrompt) -> None:
-        """Raises RowError where the reviewer can't be shown a case."""
-        del prompt
+    def check(self, draft: Draft) -> None:
+        """Raises RowError where the reviewer can't be shown a draft with its case."""
+        del draft
 
     def continues(self, draft: Draft) -> bool:
         """Whether the review is a part of the exchange in which the final answer is asked for."""
@@ -135,10 +135,10 @@ class ModelReviewer(Reviewer):
         self._guide: Guide = guide
         self._critic = critic
 
-    def check(self, prompt: CasePrompt) -> None:
+    def check(self, draft: Draft) -> None:
         """Raises RowError where the critic can't be shown the case's pictures."""
         if self._critic is not None:
-            self._critic.check(prompt)
+            self._critic.check(draft.prompt)
 
     async def review(self, draft: Draft) -> Review:
         """Asks for a review."""
@@ -267,14 +267,18 @@ class JudgeReviewer(Reviewer):
         self._sees = sees
         self._is_oracle = is_oracle
 
-    def check(self, prompt: CasePrompt) -> None:
-        """Raises RowError where the judge can't be shown the case's pictures."""
-        check_pictures(prompt, self._spec, sees=self._sees)
+    def check(self, draft: Draft) -> None:
+        """Raises RowError where the judge can't be shown the case with all its pictures."""
+        check_pictures(draft.prompt, self._spec, sees=self._sees)
+        self._judge.prompt(self._task(draft))
+
+    def _task(self, draft: Draft) -> Task:
+        item = draft.item if self._is_oracle else in_view(draft.item)
+        return task_of(item, stripped=not self._is_oracle)
 
     async def review(self, draft: Draft) -> Review:
         """Asks the judge; a draft that it finds correct is endorsed."""
-        item = draft.item if self._is_oracle else in_view(draft.item)
-        task = task_of(item, stripped=not self._is_oracle)
+        task = self._task(draft)
         prompt = self._judge.prompt(task)
         fingerprint = self._judge.fingerprint(task, prompt)
         try:
