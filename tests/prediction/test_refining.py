@@ -543,6 +543,31 @@ def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
     assert 'verified_facts">' not in text_of(asked[0].messages)
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path, full: bool) -> None:
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
+    client = ScriptedClient(lambda request: BAD)
+    drafts = predict(cases, model=MODEL, full=full, out=tmp_path / "drafts", client=client)
+    how: dict[str, Any] = {"mode": "judge", "critic": CRITIC}
+    for with_reference in (True, False):
+        first = refine(
+            drafts,
+            with_reference=with_reference,
+            out=tmp_path / str(with_reference),
+            client=ScriptedClient(answer_of_judge),
+            **how,
+        )
+        (again,) = refine(first, mode="self", client=Model().client)
+        assert again["is_oracle"] is with_reference
+
+
+def answer_of_judge(request: Request) -> str:
+    if request.reply is None:
+        return GOOD
+    values = {"reasoning": "x", "is_correct": False, **{f"E{n}": n == 6 for n in range(1, 7)}}
+    return json.dumps({**values, "grade": 0.2})
+
+
 def test_code_says_nothing_of_what_it_only_suspects(tmp_path: Path) -> None:
     """Whether the prompt demanded the form is not known of drafts of another program."""
     (row,) = refined(tmp_path, plans("no JSON"), Model(), mode="static").values()

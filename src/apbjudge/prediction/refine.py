@@ -102,7 +102,7 @@ class RefineWorker:
             "line": item.line,
             "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
         }
-        return Job(fields, lambda: self._refine(draft, fields, row.case))
+        return Job(fields, lambda: self._refine(draft, fields, row))
 
     def _planner_of(self, tested_model: str) -> Planner:
         """The tested model of that name, or the only one of it at whatever provider."""
@@ -121,9 +121,7 @@ class RefineWorker:
         """The failure of a row that can't be used."""
         return unusable(row, detail)
 
-    async def _refine(
-        self, draft: Draft, fields: JsonRow, case: Mapping[str, Any] | None
-    ) -> JsonRow:
+    async def _refine(self, draft: Draft, fields: JsonRow, task: RefineTask) -> JsonRow:
         account, first, last = _Account(), draft.item, JsonRow()
         try:
             for _ in range(self._config.rounds):
@@ -144,8 +142,9 @@ class RefineWorker:
         except JudgeError as error:
             usage = account.usage + Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
-        own = {} if case is None else own_fields(case)
-        return own | self._row(first, draft, fields, account, last)
+        row = self._row(first, draft, fields, account, last)
+        own = {} if task.case is None else own_fields(task.case)
+        return own | row | {"is_oracle": self._config.with_reference or task.is_oracle}
 
     async def _final(self, draft: Draft, review: Review, account: _Account) -> tuple[JsonRow, Item]:
         """Asks for the final answer of a round."""
@@ -195,7 +194,6 @@ class RefineWorker:
             "method": config.method,
             "mode": config.mode,
             "guide": config.guide if config.mode in ("self", "critic") else None,
-            "is_oracle": config.with_reference,
             "draft_sha256": sha256(first.response.encode()).hexdigest(),
             "is_unchanged": is_unchanged(first, final),
             "is_readable": final.prediction.kind != "text",

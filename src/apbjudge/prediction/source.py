@@ -182,12 +182,14 @@ class RefineTask:
         digest: SHA-256 of the row.
         offset: Bytes of the input read so far.
         case: The row, where it has the fields of its case; None where a file of cases has them.
+        is_oracle: Whether the draft is itself the answer to a critic that saw the reference.
     """
 
     item: Item
     digest: bytes
     offset: int
     case: Mapping[str, Any] | None = None
+    is_oracle: bool = False
 
     @property
     def case_id(self) -> str:
@@ -240,7 +242,8 @@ class DraftSource(RowSource):
             case = row.values if self.cases is None else None
             if case is not None and is_nested_too_deeply(case):
                 raise RowError("row", "JSON nested at most 250 levels deep", "deeper nesting")
-            return RefineTask(item, row.digest, row.offset, case)
+            is_oracle = row.values.get("is_oracle") not in (None, False, "")
+            return RefineTask(item, row.digest, row.offset, case, is_oracle)
 
         return self.read_each(read, make)
 
