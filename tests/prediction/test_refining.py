@@ -8,6 +8,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,7 @@ def test_a_review_that_endorses_changes_nothing_and_asks_for_no_final_answer(
     for row in rows:
         final = finals[row["id"]]
         assert final["model_response"] == row["model_response"]
+        assert final["draft_sha256"] == sha256(row["model_response"].encode()).hexdigest()
         assert final["is_unchanged"]
         assert final["rounds"][0]["endorses"] is True
         assert final["usage"]["calls"] == 1
@@ -141,6 +143,7 @@ def test_a_critic_that_names_the_fault_has_it_fixed(tmp_path: Path) -> None:
     assert {request.model for request in model.reviews} == {CRITIC.model}
     assert {request.model for request in model.finals} == {MODEL}
     assert finals["case-1"]["critic_model"] == CRITIC.model
+    assert finals["case-1"]["draft_sha256"] == sha256(BAD.encode()).hexdigest()
     assert finals["case-1"]["method"] == "critic+"
 
 
@@ -176,6 +179,25 @@ def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -
     assert not any(row["is_unchanged"] for row in run)
     after = grade([{**row, "model_response": finals[row["id"]]} for row in rows])
     assert {verdict.is_correct for verdict in after.judgements} == {True}
+
+
+def test_a_row_names_the_model_that_served_each_review(tmp_path: Path) -> None:
+    def answer(request: Request) -> Completion:
+        is_review = request.model == CRITIC.model
+        served = "gpt-5-2025-08-07" if is_review else "birch"
+        return Completion(
+            text=CHANGE if is_review else GOOD, finish_reason="stop", served_model=served
+        )
+
+    (row,) = refine(
+        drafts_in(tmp_path, plans(BAD)),
+        mode="critic",
+        critic=CRITIC,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    assert row["rounds"][0]["critic_served_model"] == "gpt-5-2025-08-07"
+    assert row["served_model"] == "birch"
 
 
 def test_a_critic_that_is_a_tested_model_too_reviews_with_its_own_settings(
@@ -288,6 +310,7 @@ def test_what_a_tested_model_can_not_know_is_in_no_request(
     assert len(seen) == (1 if mode == "static" else 2)
     assert row["is_oracle"] == (mode == "oracle")
     assert any(SECRET in text for text in seen) == (mode == "oracle")
+    assert (f"{SECRET}_tool" in seen[0]) == (mode == "oracle")  # of the reference
     if mode == "oracle":
         assert row["method"] == "oracle"
 
@@ -320,6 +343,28 @@ def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
             kept = texts[1].replace("\\n", "\n").splitlines()
             assert [line for line in rest if line] == [line for line in kept if line]
         assert text_of(one) != text_of(other)
+
+
+def test_the_final_answer_is_asked_for_in_equal_words_with_codes_and_without(
+    tmp_path: Path,
+) -> None:
+    for prompts in ("ablate@1", "apb@1"):
+        asked: list[list[Any]] = []
+        for guide in ("codes", "none"):
+            model = Model()
+            rows = [plan_row("a", model_response=BAD), step_row("b", {})]
+            refined(
+                tmp_path,
+                rows,
+                model,
+                mode="critic",
+                critic=CRITIC,
+                guide=guide,
+                review_prompts=prompts,
+            )
+            asked.append([request.messages[-1] for request in model.finals])
+        assert asked[0] == asked[1]
+        assert len(asked[0]) == 2
 
 
 def test_with_and_without_codes_apb_differs_in_more() -> None:
@@ -375,6 +420,50 @@ def test_pictures_are_shown_in_both_calls(tmp_path: Path) -> None:
     assert "a.png" in json.dumps(final["messages"])
 
 
+@pytest.mark.parametrize("mode", ["critic", "judge"])
+def test_who_can_not_be_shown_the_pictures_reviews_nothing(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    rows = [plan_row("a", model_response=BAD, files=[{"type": "image", "path": "a.png"}])]
+    for vision in ("no", "auto"):
+        run = refine(
+            drafts_in(tmp_path, rows),
+            mode=mode,
+            critic=PlannerSpec(model=CRITIC.model, vision=vision),
+            model=PlannerSpec(model=MODEL, vision="yes"),
+            client=ScriptedClient(lambda request: pytest.fail("asked")),
+        )
+        (failed,) = run.failures
+        assert "a model that can see (hosted_vllm/critic" in failed["detail"]
+
+
+def test_a_judge_that_reviews_is_shown_every_picture_with_the_settings_of_the_critic(
+    tmp_path: Path,
+) -> None:
+    files = [{"type": "image", "path": f"{n}.png"} for n in range(20)]
+    for file in files:
+        (tmp_path / file["path"]).write_bytes(b"\x89PNG" + file["path"].encode())
+    seen: list[Request] = []
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        values = {"reasoning": "x", "is_correct": True, **{f"E{n}": False for n in range(1, 7)}}
+        return json.dumps({**values, "grade": 1.0})
+
+    refine(
+        drafts_in(tmp_path, [plan_row("a", model_response=GOOD, files=files)]),
+        mode="judge",
+        critic=PlannerSpec(model=CRITIC.model, vision="yes"),
+        model=PlannerSpec(model=MODEL, vision="yes"),
+        client=ScriptedClient(answer),
+    )
+    (review,) = seen
+    parts = [
+        part for m in review.messages if isinstance(m["content"], list) for part in m["content"]
+    ]
+    assert sum(part["type"] == "image_url" for part in parts) == 20
+    assert (review.max_tokens, review.timeout_s) == (CRITIC.max_reply_tokens, CRITIC.timeout_s)
+
+
 # Code and judges as reviewers ---------------------------------------------------------------------
 
 
@@ -422,6 +511,96 @@ def test_a_judge_as_reviewer_endorses_or_explains(tmp_path: Path) -> None:
     assert "E6" in finals["case-1"]["critique"]
     assert "No such tool." in finals["case-1"]["critique"]
     assert any("against their own measure" in note for note in notes)
+
+
+REJECTION = json.dumps({"status": "REJECT", "reason": "no train goes there"})
+
+
+@pytest.mark.parametrize("hidden", [{}, {"unsolvable_type": "information_missing"}])
+def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
+    tmp_path: Path, hidden: dict[str, Any]
+) -> None:
+    """Whether it can is hidden from who reviews: a right rejection must not be talked down."""
+    rows = [plan_row("a", model_response=REJECTION, format_demanded=True, **hidden)]
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        errors = {f"E{n}": False for n in range(1, 7)}
+        return json.dumps({"reasoning": "Rightly so.", "is_correct": True, **errors, "grade": 1.0})
+
+    for mode in ("static", "judge"):
+        (row,) = refine(
+            drafts_in(tmp_path, rows),
+            mode=mode,
+            critic=CRITIC if mode == "judge" else None,
+            model=PlannerSpec(model=MODEL),
+            client=ScriptedClient(answer),
+        )
+        assert row["rounds"][0]["endorses"] is True
+        assert row["model_response"] == REJECTION
+    assert len(asked) == 1
+    assert 'verified_facts">' not in text_of(asked[0].messages)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path, full: bool) -> None:
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
+    client = ScriptedClient(lambda request: BAD)
+    drafts = predict(cases, model=MODEL, full=full, out=tmp_path / "drafts", client=client)
+    how: dict[str, Any] = {"mode": "judge", "critic": CRITIC}
+    for with_reference in (True, False):
+        first = refine(
+            drafts,
+            with_reference=with_reference,
+            out=tmp_path / str(with_reference),
+            client=ScriptedClient(answer_of_judge),
+            **how,
+        )
+        (again,) = refine(first, mode="self", client=Model().client)
+        assert again["is_oracle"] is with_reference
+
+
+def answer_of_judge(request: Request) -> str:
+    if request.reply is None:
+        return GOOD
+    values = {"reasoning": "x", "is_correct": False, **{f"E{n}": n == 6 for n in range(1, 7)}}
+    return json.dumps({**values, "grade": 0.2})
+
+
+def test_code_says_nothing_of_what_it_only_suspects(tmp_path: Path) -> None:
+    """Whether the prompt demanded the form is not known of drafts of another program."""
+    (row,) = refined(tmp_path, plans("no JSON"), Model(), mode="static").values()
+    assert (row["critique"], row["is_unchanged"]) == ("", True)
+    demanded = [{**plans("no JSON")[0], "format_demanded": True}]
+    (row,) = refined(tmp_path, demanded, Model(), mode="static").values()
+    assert "no JSON in the form of plan and tool_chain" in row["critique"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"mode": "self"}, {"six error codes"}),
+        ({"mode": "critic", "critic": CRITIC}, {"six error codes"}),
+        ({"mode": "self", "guide": "none"}, set[str]()),
+        ({"mode": "static"}, set[str]()),
+        ({"mode": "judge", "critic": CRITIC}, {"own measure"}),
+        ({"mode": "judge", "critic": CRITIC, "with_reference": True}, {"own measure", "oracle"}),
+    ],
+)
+def test_what_a_review_has_in_common_with_judges_is_said_when_it_runs(
+    tmp_path: Path, settings: dict[str, Any], said: set[str]
+) -> None:
+    notes: list[str] = []
+    refine(
+        drafts_in(tmp_path, plans(BAD)),
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(lambda request: GOOD),
+        events=Events(lambda progress: None, notes.append, notes.append),
+        **settings,
+    )
+    texts = {"six error codes", "own measure", "oracle"}
+    assert {text for text in texts if any(text in note for note in notes)} == said
 
 
 def test_a_judge_without_verdict_is_a_failure_that_is_tried_again(tmp_path: Path) -> None:
@@ -481,12 +660,90 @@ def test_a_final_answer_counts_as_it_is(
     assert not final["is_unchanged"]
 
 
+@pytest.mark.parametrize(
+    ("last", "endorses"),
+    [
+        ("VERDICT: KEEP", True),
+        ("**Verdict:** keep.", True),
+        ("__VERDICT: KEEP__", True),
+        ("```\nVERDICT: KEEP\n```", True),
+        ("VERDICT: KEEP\n\n---\n", True),
+        ("- VERDICT: CHANGE", False),
+        ("VERDICT: KEEP or CHANGE", None),
+        ("VERDICT: KEEPING", None),
+        ("It is VERDICT: KEEP", None),
+        ("VERDICT: KEEP\nBut the order can't work.", None),
+        ("No verdict.", None),
+    ],
+)
+def test_the_last_line_of_a_review_endorses_objects_or_is_none(
+    tmp_path: Path, last: str, endorses: bool | None
+) -> None:
+    model = Model(lambda prompt: f"Its code:\n```\n{{}}\n```\n{last}")
+    (final,) = refined(tmp_path, plans(BAD), model).values()
+    assert final["rounds"][0]["endorses"] is endorses
+    assert final["model_response"] == (BAD if endorses else GOOD)
+    assert final["critique"].startswith("Its code:\n```\n{}\n```")
+    assert (last.strip() in final["critique"]) == (endorses is None)
+
+
+def test_a_review_that_objects_in_one_line_is_shown_it(tmp_path: Path) -> None:
+    model = Model(lambda prompt: "VERDICT: CHANGE")
+    (final,) = refined(tmp_path, plans(BAD), model).values()
+    assert final["model_response"] == GOOD
+    assert "VERDICT: CHANGE" in text_of(model.finals[0].messages[-1:])
+
+
+def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Path) -> None:
+    spaced = f"```json\n{json.dumps(json.loads(GOOD), indent=4)}\n```"
+    other = json.dumps({**json.loads(GOOD), "plan": "another one"})
+    for response, is_unchanged in ((spaced, True), (other, False), ("no JSON", False)):
+        model = Model(final=lambda draft, response=response: response)
+        (final,) = refined(tmp_path, plans(GOOD), model, rounds=3).values()
+        assert final["is_unchanged"] is is_unchanged
+        assert (len(final["rounds"]) == 1) == is_unchanged or response == "no JSON"
+        assert final["model_response"] == response
+
+
+def test_a_final_answer_is_asked_for_in_the_form_that_the_draft_was(tmp_path: Path) -> None:
+    rows = [{**plans(BAD)[0], "format_demanded": True}, plan_row("b", model_response=BAD)]
+    finals = refined(tmp_path, rows, Model())
+    assert [row["format_demanded"] for row in finals.values()] == [True, None]
+
+
+def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> None:
+    rows = [plan_row(name, case_id="case", model_response=BAD) for name in ("case", "case#2")]
+    model = Model()
+    finals = refined(tmp_path, rows, model, model=PlannerSpec(model=MODEL, seed=5))
+    assert {name: row["case_id"] for name, row in finals.items()} == {
+        "case": "case",
+        "case#2": "case",
+    }
+    for requests in (model.reviews, model.finals):
+        assert sorted((each.sample, each.settings["seed"]) for each in requests) == [(0, 5), (1, 6)]
+
+
 @pytest.mark.parametrize("text", ["", "   ", "VERDICT: KEEP"])
 def test_a_review_that_says_nothing_keeps_the_draft(tmp_path: Path, text: str) -> None:
     model = Model(lambda prompt: text)
     (final,) = refined(tmp_path, plans(BAD), model).values()
     assert final["model_response"] == BAD
     assert model.finals == []
+
+
+@pytest.mark.parametrize("files", [[], [{"type": "image", "path": "a.png"}]])
+def test_a_draft_can_not_pose_as_the_place_of_a_picture(
+    tmp_path: Path, files: list[dict[str, str]]
+) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    rows = [plan_row("a", model_response="x\0picture\0y", files=files)]
+    model = Model()
+    spec = PlannerSpec(model=MODEL, vision="yes")
+    (final,) = refined(tmp_path, rows, model, model=spec).values()
+    assert final["model_response"] == GOOD
+    assert "x\ufffdpicture\ufffdy" in text_of(model.reviews[0].messages).encode().decode(
+        "unicode_escape" if files else "utf-8"
+    )
 
 
 def test_an_empty_draft_is_refined_too(tmp_path: Path) -> None:
@@ -500,7 +757,7 @@ def test_an_empty_draft_is_refined_too(tmp_path: Path) -> None:
 
 
 def test_drafts_of_a_file_need_their_models_and_odd_ones_are_failures(tmp_path: Path) -> None:
-    rows = [*plans(BAD), plan_row("other", model_response=BAD)]
+    rows = [*plans(BAD), plan_row("other", model_response=BAD, tested_model="hosted_vllm/other")]
     file = drafts_in(tmp_path, rows[:1])
     with pytest.raises(OptionError, match="--model"):
         refine(file, mode="static")
@@ -513,6 +770,55 @@ def test_drafts_of_a_file_need_their_models_and_odd_ones_are_failures(tmp_path: 
         "other": "bad_input",
         "odd": "bad_input",
     }
+
+
+def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
+    tmp_path: Path,
+) -> None:
+    """Who made them wrote a name; which provider has the model is for --model to say."""
+    rows = [plan_row("a", model_response=BAD, tested_model="Birch-Medium")]
+    drafts = write_rows(tmp_path / "own.jsonl", rows)
+    model = Model()
+    settings: dict[str, Any] = {"mode": "self", "client": model.client}
+    (row,) = refine(drafts, model=PlannerSpec(model="hosted_vllm/birch-medium"), **settings)
+    assert (row["tested_model"], row["model_response"]) == ("Birch-Medium", GOOD)
+    assert {request.model for request in model.finals} == {"hosted_vllm/birch-medium"}
+    two = [PlannerSpec(model=f"{provider}/birch-medium") for provider in ("hosted_vllm", "openai")]
+    (failed,) = refine(drafts, model=two, **settings).failures
+    assert "one of hosted_vllm/birch-medium, openai/birch-medium" in failed["detail"]
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: bool) -> None:
+    """Else a file of predictions that is all there is could be refined and never graded."""
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a"), step_row("b", {})])
+    settings: dict[str, Any] = {"model": MODEL, "full": full, "out": tmp_path / "drafts"}
+    drafts = predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
+    run = refine(drafts, mode="self", out=tmp_path / "final", client=Model().client)
+    rows = {row["id"]: row for row in read_lines(tmp_path / "final" / "predictions.jsonl")}
+    assert ("query" in rows["a"]) == full
+    assert {row["model_response"] for row in rows.values()} == {GOOD}
+    assert {row["method"] for row in rows.values()} == {"self+"}
+    judged = grade(run, judge="static")
+    assert {v.item_id: v.protocol for v in judged.judgements} == {"a": "holistic", "b": "step-wise"}
+
+
+def test_pictures_are_looked_for_where_the_run_of_the_drafts_found_them(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.png").write_bytes(b"\x89PNG")
+    files = [{"type": "image", "path": "a.png"}]
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a", files=files)])
+    spec = PlannerSpec(model=MODEL, vision="yes")
+    root = tmp_path / "pictures"
+    drafts = predict(
+        cases,
+        model=spec,
+        data_root=root,
+        out=tmp_path / "drafts",
+        client=ScriptedClient(lambda request: BAD),
+    )
+    run = refine(drafts, mode="self", client=Model().client)
+    assert ([row["id"] for row in run], run.failed) == (["a"], 0)
 
 
 @pytest.mark.parametrize(
@@ -541,11 +847,105 @@ def test_a_folder_of_another_refinement_is_refused(tmp_path: Path) -> None:
     assert [row["method"] for row in run] == ["static"]
 
 
+@pytest.mark.parametrize(
+    ("hidden", "field"),
+    [
+        ({"split": "holistic_unsolvable"}, "field unsolvable_type"),
+        (
+            {"tool_chain": [{"name": "x", "parameter_description": "DEEP"}]},
+            "nested at most 250 levels deep",
+        ),
+    ],
+)
+def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(
+    tmp_path: Path, hidden: dict[str, Any], field: str
+) -> None:
+    rows = [plan_row("odd", model_response=BAD, **hidden), *plans(GOOD)]
+    file = drafts_in(tmp_path, rows)
+    file.write_text(file.read_text().replace('"DEEP"', "[" * 400 + "]" * 400))
+
+    def answer(request: Request) -> str:
+        values = {"reasoning": "x", "is_correct": True, **{f"E{n}": False for n in range(1, 7)}}
+        return json.dumps({**values, "grade": 1.0})
+
+    run = refine(
+        file,
+        mode="judge",
+        with_reference=True,
+        critic=CRITIC,
+        model=PlannerSpec(model=MODEL),
+        client=ScriptedClient(answer),
+    )
+    assert [row["id"] for row in run] == ["case-0"]
+    (failed,) = run.failures
+    assert "drafts.jsonl:1: " in failed["detail"]
+    assert field in failed["detail"]
+
+
+def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"mode": "self", "model": PlannerSpec(model=MODEL)}
+    settings["out"] = tmp_path / "out"
+    refine(drafts_in(tmp_path, plans(BAD, BAD)), **settings, client=Model().client)
+    model = Model(final=lambda draft: BAD)
+    drafts = drafts_in(tmp_path, plans(BAD, BAD.replace("fly", "swim")))
+    run = refine(drafts, **settings, client=model.client)
+    assert len(model.finals) == 1
+    rows = read_lines(tmp_path / "out" / "predictions.jsonl")
+    assert {row["id"]: row["model_response"] for row in rows} == {"case-0": GOOD, "case-1": BAD}
+    assert run.failed == 0
+
+
 def test_drafts_that_are_not_there_are_one_line(command: Any) -> None:
     done = command("refine", "nowhere", "--mode", "static")
     assert (done.code, done.err) == (
         2,
         "apbjudge: nowhere: can't be read: No such file or directory\n",
+    )
+
+
+@pytest.mark.parametrize("mode", ["critic", "judge"])
+def test_a_critic_that_is_not_there_is_named_as_such(
+    tmp_path: Path, command: Any, mode: str
+) -> None:
+    dead = "hosted_vllm/critic@http://127.0.0.1:1/v1"
+    drafts, out = drafts_in(tmp_path, plans(BAD)), tmp_path / "out"
+    models = ("--critic", dead, "--model", MODEL)
+    done = command("refine", drafts, "--mode", mode, *models, "--no-cache", "--out", out)
+    assert done.code == 2
+    assert "apbjudge: --critic hosted_vllm/critic: nobody answers at http://127.0.0.1:1/v1" in (
+        done.err
+    )
+
+
+def test_an_address_that_no_model_gets_is_refused(tmp_path: Path, command: Any) -> None:
+    drafts = drafts_in(tmp_path, plans(BAD))
+    critic = ("--critic", "hosted_vllm/critic", "--api-base", "http://127.0.0.1:1/v1")
+    done = command("refine", drafts, "--mode", "critic", *critic, "--out", tmp_path / "out")
+    assert (done.code, done.err) == (
+        2,
+        "apbjudge: --api-base: expected --model with it; --critic MODEL@ADDRESS has its own\n",
+    )
+
+
+def test_a_run_is_graded_with_the_cases_that_it_names(
+    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lean rows alone would be judged without their task, and steps as whole plans."""
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "cases.jsonl", [plan_row("a"), step_row("b", {})])
+    predict("cases.jsonl", model=MODEL, out="drafts", client=ScriptedClient(lambda _: GOOD))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for rows in (tmp_path / "drafts", tmp_path / "drafts" / "predictions.jsonl"):
+        done = command("grade", rows, "--out", tmp_path / "graded")
+        assert done.code == 0, done.err
+    table = read_lines(tmp_path / "graded" / "judgements.jsonl")
+    assert {row["item_id"]: row["protocol"] for row in table} == {"a": "holistic", "b": "step-wise"}
+    (tmp_path / "cases.jsonl").unlink()
+    done = command("grade", tmp_path / "drafts", "--out", tmp_path / "again")
+    assert (done.code, done.err) == (
+        2,
+        "apbjudge: cases.jsonl: the run's cases are not there; --cases names them\n",
     )
 
 

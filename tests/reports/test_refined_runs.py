@@ -59,7 +59,7 @@ WAY = {
     "finish_reason": "stop",
     "usage": {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10},
     "cost_usd": 0.5,
-    "rounds": [{}],
+    "rounds": [{"critic_served_model": "strong-v2"}],
 }
 
 
@@ -201,6 +201,21 @@ def test_the_judge_as_critic_is_called_circular(graded: Graded) -> None:
     assert any(
         "R: circular: the critic openai/gpt-5 is the judge of this table" in n for n in notes
     )
+
+
+@pytest.mark.parametrize(
+    "way", [{"mode": "self", "critic_model": None}, {"critic_model": "x/gpt-5"}]
+)
+def test_a_display_name_does_not_hide_that_the_judge_is_the_critic(
+    graded: Graded, tmp_path: Path, way: Row
+) -> None:
+    base = graded("base", answers([0, 1], "openai/gpt-5-2025-08-07"))
+    after = graded("after", answers([1, 1], "openai/gpt-5-2025-08-07", **{**WAY, **way}))
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({"openai/gpt-5-2025-08-07": "Ours"}))
+    for settings in ({}, {"names": names}):
+        notes = table(report(base, refined=[("R", after)], **settings)).notes
+        assert any("R: circular: the critic" in note for note in notes)
 
 
 def test_the_models_of_a_panel_are_all_judges(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def grade(values: Values) -> int:
     input or options; 3: a gate failed (--fail-under).
     """
     from ..judge.grade import grade as grade_rows
+    from ..judge.grade import with_cases
     from ..records.run_folder import predictions_of
     from ..reports.gates import unscored_rows
     from ..reports.summary import ensemble_text, summary_document, summary_text
@@ -72,7 +73,7 @@ def grade(values: Values) -> int:
     rows = predictions_of(take(Predictions, values).predictions)
     judges, strong = judges_of(values), values.get("escalate")
     escalate = None if strong is None else _strong(strong, judges[0])
-    config = take(GradeOptions, values, judge=judges, escalate=escalate)
+    config = with_cases(rows, take(GradeOptions, values, judge=judges, escalate=escalate))
     out = config.out or _default_out(rows, config, strong)
     if config.dry_run:
         return _dry_run(rows, config, out)

@@ -11,6 +11,7 @@ import click
 from pydantic import Field
 
 from ..config import Config, Option
+from ..errors import OptionError
 from ..prediction.config import PlannerSpec, RefineConfig
 from .grade import INTERRUPTED
 from .options import Values, command, shown, take
@@ -44,6 +45,10 @@ def refine(values: Values) -> int:
     drafts = take(DraftsArgument, values).drafts
     settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
     changes: Values = {"model": planners_of(values) if values.get("model") else ()}
+    if values.get("api_base") and not changes["model"]:
+        raise OptionError(
+            "--api-base: expected --model with it; --critic MODEL@ADDRESS has its own"
+        )
     if (critic := values.get("critic")) is not None:
         settings.pop("api_base", None)  # that of --model; the critic has its own: MODEL@ADDRESS
         changes["critic"] = PlannerSpec.at(critic, **settings)

@@ -8,14 +8,14 @@ from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from ..errors import OptionError
 from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
-from ..records.run_folder import predictions_of
+from ..records.run_folder import cases_of, predictions_of
 from ..runs.loop import QUIET, Events
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
@@ -25,6 +25,8 @@ from .run_source import RunSource, input_of
 from .session import Run, RunConfig, run_function, run_in
 from .source import Rows
 from .summary import check_by
+
+C = TypeVar("C", bound=GradeConfig)
 
 
 def grade(
@@ -66,7 +68,7 @@ def grade(
         settings["judge"] = judge
     if protocol is not None and own_protocol is None:
         settings["protocol"] = protocol
-    config = config or GradeConfig(**settings)
+    config = with_cases(rows, config or GradeConfig(**settings))
     _check(config)
     if own_judge is not None:
         _check_own(config)
@@ -117,6 +119,18 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 def _opened(rows: Rows | PathLike[str]) -> Rows:
     """The rows, or their file, also of a run of ``predict`` or its folder."""
     return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows
+
+
+def with_cases(rows: Rows, config: C) -> C:
+    """The settings with the file of cases that predictions of a run need, where none is given.
+
+    Raises:
+        InputError: If the run's cases are not there.
+    """
+    if config.cases is not None or not isinstance(rows, str | Path):
+        return config
+    cases = cases_of(Path(rows))
+    return config if cases is None else config.model_copy(update={"cases": cases})
 
 
 def _is_function(judge: object) -> TypeGuard[JudgeFunction]:

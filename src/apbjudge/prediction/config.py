@@ -255,7 +255,7 @@ class RefineConfig(RunsConfig):
     model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
         default=(),
         description="Tested models with their addresses, as for predict; without it as the run "
-        "asked them.",
+        "asked them. A draft's model may be named without provider.",
     )
     prompts: str | None = Field(
         default=None, description="Prompt set of the drafts; without it that of the run."
@@ -267,7 +267,8 @@ class RefineConfig(RunsConfig):
     )
     data_root: Path | None = Field(
         default=None,
-        description="Folder in which paths of files are looked up first; then that of the cases.",
+        description="Folder in which paths of files are looked up first, then that of the cases; "
+        "without it that of the run.",
     )
 
     @model_validator(mode="after")

@@ -21,10 +21,10 @@ from ..judge.config import JudgeSpec
 from ..judge.llm_judge import make_judge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
-from ..llm.resources import Resources, shared_resources
+from ..llm.resources import Resources, can_see, shared_resources
 from ..records import Item, Usage
 from ..records.responses import read_response
-from ..records.run_folder import PREDICTIONS, mapping, read_manifest
+from ..records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ..runs.loop import QUIET, Events, Job
 from ..runs.rows import BadRow
 from .config import PlannerSpec, RefineConfig
@@ -48,10 +48,14 @@ from .worker import (
     Planner,
     account_of,
     failure,
+    own_fields,
     response_of,
     unusable,
 )
 from .worker import Row as JsonRow
+
+_EVERY = 10**6
+"""More pictures than a case has: none is left out for a judge that reviews."""
 
 Drafts = str | PathLike[str]
 """A folder or a file of predictions, or a run of ``predict``."""
@@ -86,14 +90,11 @@ class RefineWorker:
     def job(self, row: RefineTask) -> Job[JsonRow]:
         """The job of a draft; raises RowError where its case can't be shown."""
         item = row.item
-        planner = self._planners.get(item.tested_model)
-        if planner is None:
-            known = ", ".join(self._planners)
-            expected = f"one of {known} (--model names more)"
-            raise RowError("tested_model", expected, item.tested_model)
+        planner = self._planner_of(item.tested_model)
         prompt = self._prompts.make(item)
         planner.check(prompt)
-        self._reviewer.check(prompt)
+        draft = Draft(item, prompt, row.sample, planner)
+        self._reviewer.check(draft)
         fields = {
             "id": item.item_id,
             "case_id": item.case_id,
@@ -101,14 +102,26 @@ class RefineWorker:
             "line": item.line,
             "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
         }
-        draft = Draft(item, prompt, row.sample, planner)
-        return Job(fields, lambda: self._refine(draft, fields))
+        return Job(fields, lambda: self._refine(draft, fields, row))
+
+    def _planner_of(self, tested_model: str) -> Planner:
+        """The tested model of that name, or the only one of it at whatever provider."""
+        if (planner := self._planners.get(tested_model)) is not None:
+            return planner
+        bare = {
+            name: name.rpartition("/")[2].casefold() for name in (tested_model, *self._planners)
+        }
+        same = [name for name in self._planners if bare[name] == bare[tested_model]]
+        if len(same) != 1:
+            expected = f"one of {', '.join(same or self._planners)} (--model names more)"
+            raise RowError("tested_model", expected, tested_model)
+        return self._planners[same[0]]
 
     def reject(self, row: BadRow, detail: str) -> JsonRow:
         """The failure of a row that can't be used."""
         return unusable(row, detail)
 
-    async def _refine(self, draft: Draft, fields: JsonRow) -> JsonRow:
+    async def _refine(self, draft: Draft, fields: JsonRow, task: RefineTask) -> JsonRow:
         account, first, last = _Account(), draft.item, JsonRow()
         try:
             for _ in range(self._config.rounds):
@@ -129,7 +142,9 @@ class RefineWorker:
         except JudgeError as error:
             usage = account.usage + Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
-        return self._row(first, draft, fields, account, last)
+        row = self._row(first, draft, fields, account, last)
+        own = {} if task.case is None else own_fields(task.case)
+        return own | row | {"is_oracle": self._config.with_reference or task.is_oracle}
 
     async def _final(self, draft: Draft, review: Review, account: _Account) -> tuple[JsonRow, Item]:
         """Asks for the final answer of a round."""
@@ -179,7 +194,6 @@ class RefineWorker:
             "method": config.method,
             "mode": config.mode,
             "guide": config.guide if config.mode in ("self", "critic") else None,
-            "is_oracle": config.with_reference,
             "draft_sha256": sha256(first.response.encode()).hexdigest(),
             "is_unchanged": is_unchanged(first, final),
             "is_readable": final.prediction.kind != "text",
@@ -205,6 +219,7 @@ def _round_of(review: Review) -> JsonRow:
         "critique": review.text,
         "endorses": review.endorses,
         "critique_finish_reason": review.finish_reason,
+        "critic_served_model": review.served_model,
         "model_response": None,
         "finish_reason": None,
         "refusal": None,
@@ -283,14 +298,7 @@ class _Origin:
         rows = path / PREDICTIONS if path.is_dir() else path
         if not rows.exists():
             raise InputError(f"{rows}: can't be read: No such file or directory")
-        manifest = read_manifest(rows.parent)
-        if cases is None and not mapping(manifest.get("identity")).get("full"):
-            stated = manifest.get("cases", manifest.get("input"))
-            if isinstance(stated, str) and stated != "row":
-                cases = Path(stated)
-                if not cases.is_file():
-                    raise InputError(f"{cases}: the run's cases are not there; --cases names them")
-        return cls(rows, cases, manifest)
+        return cls(rows, cases or cases_of(rows), read_manifest(rows.parent))
 
     @property
     def home(self) -> Path:
@@ -298,6 +306,12 @@ class _Origin:
         stated = self.manifest.get("cases", self.manifest.get("input"))
         file = self.cases or (Path(stated) if isinstance(stated, str) else self.rows)
         return file.parent
+
+    @property
+    def data_root(self) -> Path | None:
+        """The folder for files that the run was given; None where it is not there any more."""
+        stated = self.manifest.get("data_root")
+        return Path(stated) if isinstance(stated, str) and Path(stated).is_dir() else None
 
     @property
     def specs(self) -> tuple[PlannerSpec, ...]:
@@ -327,7 +341,7 @@ def refine_session(
     source = DraftSource(
         rows=origin.rows,
         cases=origin.cases,
-        data_roots=data_roots(config.data_root),
+        data_roots=data_roots(config.data_root or origin.data_root),
         home=origin.home,
     )
     maker = PromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
@@ -376,6 +390,8 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
     cache = session.resources.cache or session.folder / CALLS
     resources = replace(session.resources, cache=cache, is_durable=True)
     session, note = replace(session, resources=resources), session.events.note
+    if config.with_reference:
+        note("note: oracle: the judge sees the reference; report shows its results apart")
     if config.mode == "judge":
         note(
             "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "
@@ -392,16 +408,21 @@ def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
     if config.mode == "static":
         reviewer = StaticReviewer()
     elif config.mode == "judge" and config.critic is not None:
-        given = config.critic.model_fields_set.intersection(ModelSpec.model_fields)
-        settings: dict[str, Any] = config.critic.model_dump(include=given)
-        spec = JudgeSpec(**settings, blind=not config.with_reference)
+        settings: dict[str, Any] = config.critic.model_dump(include={*ModelSpec.model_fields})
+        spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
         judge = make_judge(spec, session.source.roots, resources)
         clients.append(judge)
-        reviewer = JudgeReviewer(judge, is_oracle=config.with_reference)
+        reviewer = JudgeReviewer(
+            judge,
+            config.critic,
+            sees=can_see(config.critic, known=resources.client is None),
+            is_oracle=config.with_reference,
+        )
     else:
         critic = None
         if config.critic is not None:
             critic = planner_of(config.critic, resources, session.events)
+            critic.option = "--critic"
             clients.append(critic.client)
         reviewer = ModelReviewer(review_set(config), config.guide, critic)
     worker = RefineWorker(planners, session.prompts, reviewer, review_set(config), config)

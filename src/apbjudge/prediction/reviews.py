@@ -13,15 +13,16 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from ..errors import AccessError
 from ..judge.llm_judge import LLMJudge
 from ..judge.source import Task
 from ..llm.base import Completion
 from ..protocols import get_protocol, protocol_of
 from ..records import Condition, Item, Usage, Verdict
-from .config import Guide
+from .config import Guide, PlannerSpec
 from .prompt_sets import PromptSet
 from .prompts import CasePrompt, content_of, placed
-from .worker import Planner
+from .worker import Planner, check_pictures
 
 _PARTS = ("review.system", "review.user", "final")
 REVIEW_PATHS = tuple(f"{form}.{part}" for form in ("plan", "steps") for part in _PARTS)
@@ -37,7 +38,7 @@ PROVEN_IN_VIEW = frozenset(
 )
 """Rules whose proof needs nothing but what the tested model was shown."""
 
-_VERDICT = re.compile(r"\W*verdict\W+(keep|change)\W*", re.IGNORECASE)
+_VERDICT = re.compile(r"[\W_]*verdict[\W_]+(keep|change)[\W_]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Review:
         cost_usd: Its price, None where not known.
         latency_s: Seconds it took, None where not measured.
         finish_reason: How the reply ended, None where no model replied.
+        served_model: Name of the model that the endpoint reported, None where it reported none.
         failure: Reason and detail where there is no review.
     """
 
@@ -60,6 +62,7 @@ class Review:
     cost_usd: float | None = 0.0
     latency_s: float | None = None
     finish_reason: str | None = None
+    served_model: str | None = None
     failure: tuple[str, str] | None = None
 
 
@@ -102,9 +105,9 @@ class Reviewer(ABC):
             JudgeError: If the reviewer could not be reached.
         """
 
-    def check(self, prompt: CasePrompt) -> None:
-        """Raises RowError where the reviewer can't be shown a case."""
-        del prompt
+    def check(self, draft: Draft) -> None:
+        """Raises RowError where the reviewer can't be shown a draft with its case."""
+        del draft
 
     def continues(self, draft: Draft) -> bool:
         """Whether the review is a part of the exchange in which the final answer is asked for."""
@@ -132,10 +135,10 @@ class ModelReviewer(Reviewer):
         self._guide: Guide = guide
         self._critic = critic
 
-    def check(self, prompt: CasePrompt) -> None:
+    def check(self, draft: Draft) -> None:
         """Raises RowError where the critic can't be shown the case's pictures."""
         if self._critic is not None:
-            self._critic.check(prompt)
+            self._critic.check(draft.prompt)
 
     async def review(self, draft: Draft) -> Review:
         """Asks for a review."""
@@ -147,7 +150,8 @@ class ModelReviewer(Reviewer):
     def _messages(self, draft: Draft) -> list[dict[str, Any]]:
         view, images = draft.prompt.view, draft.prompt.images
         form = "steps" if view.k else "plan"
-        values = {**asdict(view), "draft": draft.text, "guide": self._guide}
+        quoted = draft.text.replace("\0", "\ufffd")  # NUL marks the places of pictures
+        values = {**asdict(view), "draft": quoted, "guide": self._guide}
         values |= {"critique": "", "is_critique_above": False}
         user = self._prompts.render(f"{form}.review.user", values)
         if self.continues(draft):
@@ -171,19 +175,33 @@ class ModelReviewer(Reviewer):
 
 
 def _review_of(completion: Completion) -> Review:
-    """A model's reply as a review; one that says nothing changes nothing."""
+    """A model's reply as a review; one that says nothing changes nothing.
+
+    The verdict is the last line with a word in it: a fence or a rule may follow. Where a reply
+    objects with this line alone, the line is the review.
+    """
     text = completion.text.strip()
-    lines = text.splitlines()
+    lines = _without_marks(text.splitlines())
     match = _VERDICT.fullmatch(lines[-1]) if lines else None
     endorses = None if match is None else match[1].lower() == "keep"
+    if match is not None:
+        rest = "\n".join(lines[:-1]).strip()
+        text = rest if rest or endorses else text
     return Review(
-        text="\n".join(lines[:-1]).strip() if match is not None else text,
+        text=text,
         endorses=endorses,
         usage=completion.usage,
         cost_usd=completion.cost_usd,
         latency_s=completion.latency_s,
         finish_reason=completion.finish_reason,
+        served_model=completion.served_model,
     )
+
+
+def _without_marks(lines: list[str]) -> list[str]:
+    """The lines up to the last one with a letter or a number."""
+    n = max((i for i, line in enumerate(lines, start=1) if any(map(str.isalnum, line))), default=0)
+    return lines[:n]
 
 
 def in_view(item: Item) -> Item:
@@ -199,13 +217,20 @@ def in_view(item: Item) -> Item:
 
 
 def task_of(item: Item, *, stripped: bool) -> Task:
-    """An item as a judge gets it, stripped to what the tested model could see or as it is."""
+    """An item as a judge gets it, stripped to what the tested model could see or as it is.
+
+    Of a stripped item code proves what shows in it alone: that a rejected task can be solved, for
+    instance, does not.
+    """
     name = "holistic" if item.form == "plan" else "step-wise"
     protocol = get_protocol(name) if stripped else protocol_of(item)
     rubric = protocol.rubric_for(item)
     protocol.admit(item)
     digest = sha256(item.response.encode()).digest()
-    return Task(item, protocol, rubric, protocol.find(item, rubric), digest, 0)
+    findings = protocol.find(item, rubric)
+    if stripped:
+        findings = tuple(finding for finding in findings if finding.rule in PROVEN_IN_VIEW)
+    return Task(item, protocol, rubric, findings, digest, 0)
 
 
 class StaticReviewer(Reviewer):
@@ -217,7 +242,7 @@ class StaticReviewer(Reviewer):
         faults = [
             f"- {fault.where}: {fault.message}"
             for fault in task.findings
-            if fault.certainty == "proven" and fault.rule in PROVEN_IN_VIEW
+            if fault.certainty == "proven"
         ]
         if not faults:
             return Review("", endorses=True)
@@ -230,20 +255,36 @@ class JudgeReviewer(Reviewer):
 
     Args:
         judge: The judge; blind, unless it is an oracle.
+        spec: Its model as it was asked for.
+        sees: Whether the model can be sent pictures.
         is_oracle: Whether it sees the reference and what is special about the case.
     """
 
-    def __init__(self, judge: LLMJudge, *, is_oracle: bool) -> None:
+    def __init__(self, judge: LLMJudge, spec: PlannerSpec, *, sees: bool, is_oracle: bool) -> None:
         self.model = judge.name
         self._judge = judge
+        self._spec = spec
+        self._sees = sees
         self._is_oracle = is_oracle
+
+    def check(self, draft: Draft) -> None:
+        """Raises RowError where the judge can't be shown the case with all its pictures."""
+        check_pictures(draft.prompt, self._spec, sees=self._sees)
+        self._judge.prompt(self._task(draft))
+
+    def _task(self, draft: Draft) -> Task:
+        item = draft.item if self._is_oracle else in_view(draft.item)
+        return task_of(item, stripped=not self._is_oracle)
 
     async def review(self, draft: Draft) -> Review:
         """Asks the judge; a draft that it finds correct is endorsed."""
-        item = draft.item if self._is_oracle else in_view(draft.item)
-        task = task_of(item, stripped=not self._is_oracle)
+        task = self._task(draft)
         prompt = self._judge.prompt(task)
-        verdict = await self._judge.judge(task, prompt, self._judge.fingerprint(task, prompt))
+        fingerprint = self._judge.fingerprint(task, prompt)
+        try:
+            verdict = await self._judge.judge(task, prompt, fingerprint)
+        except AccessError as error:
+            raise AccessError(f"--critic {self.model}: {error}") from None
         account: dict[str, Any] = {
             "usage": verdict.usage or Usage(),
             "cost_usd": verdict.cost_usd,

@@ -194,11 +194,15 @@ class RefineTask:
         item: The case, with the draft as its response.
         digest: SHA-256 of the row.
         offset: Bytes of the input read so far.
+        case: The row, where it has the fields of its case; None where a file of cases has them.
+        is_oracle: Whether the draft is itself the answer to a critic that saw the reference.
     """
 
     item: Item
     digest: bytes
     offset: int
+    case: Mapping[str, Any] | None = None
+    is_oracle: bool = False
 
     @property
     def case_id(self) -> str:
@@ -245,7 +249,23 @@ class DraftSource(RowSource):
                 raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
             return item
 
-        return self.read_each(read, lambda item, row: RefineTask(item, row.digest, row.offset))
+        def make(item: Item, row: RawRow) -> RefineTask:
+            case = row.values if self.cases is None else None
+            if case is not None and is_nested_too_deeply(case):
+                raise RowError("row", "JSON nested at most 250 levels deep", "deeper nesting")
+            is_oracle = row.values.get("is_oracle") not in (None, False, "")
+            return RefineTask(item, row.digest, row.offset, case, is_oracle)
+
+        return self.read_each(read, make)
+
+
+def is_nested_too_deeply(values: Mapping[str, Any]) -> bool:
+    """Whether a row that could be read can't be written again."""
+    try:
+        orjson.dumps(values)
+    except TypeError:
+        return True
+    return False
 
 
 def data_roots(data_root: Path | None) -> tuple[Path, ...]:

@@ -98,11 +98,22 @@ PREDICTION_RECORDS = asking_records(
 )
 
 
+def check_pictures(prompt: CasePrompt, spec: PlannerSpec, *, sees: bool) -> None:
+    """Raises RowError where a model can't be shown all pictures of a prompt."""
+    n, most = len(prompt.images), spec.max_images
+    if n and not sees:
+        expected = f"a model that can see ({spec.model}: --vision yes says that it can)"
+        raise RowError("files", expected, f"{n} pictures")
+    if most is not None and n > most:
+        raise RowError("files", f"at most {most} pictures (--max-images)", n)
+
+
 @dataclass(slots=True)
 class Planner:
     """A tested model: its settings, what answers for it, and whether it can be shown pictures.
 
     Attributes:
+        option: By which the user named it.
         served: How often each name of a model was reported by the endpoint.
     """
 
@@ -110,16 +121,12 @@ class Planner:
     client: Client
     sees: bool
     note: Callable[[str], None] = lambda message: None
+    option: str = "--model"
     served: Counter[str] = field(default_factory=Counter[str])
 
     def check(self, prompt: CasePrompt) -> None:
         """Raises RowError where the model can't be shown the prompt's pictures."""
-        n, most = len(prompt.images), self.spec.max_images
-        if n and not self.sees:
-            expected = f"a model that can see ({self.spec.model}: --vision yes says that it can)"
-            raise RowError("files", expected, f"{n} pictures")
-        if most is not None and n > most:
-            raise RowError("files", f"at most {most} pictures (--max-images)", n)
+        check_pictures(prompt, self.spec, sees=self.sees)
 
     def request(self, messages: list[dict[str, Any]], sample: int, prefix: str) -> Request:
         """A call with these messages."""
@@ -156,7 +163,7 @@ class Planner:
                 cost_usd=None if error.lost else 0.0,  # an error, and errors cost nothing
             )
         except AccessError as error:
-            raise AccessError(f"--model {self.spec.model}: {error}") from None
+            raise AccessError(f"{self.option} {self.spec.model}: {error}") from None
         if completion.served_model is not None:
             self._notice(completion.served_model)
         return completion
@@ -218,7 +225,7 @@ class PredictWorker:
             usage = Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
         return {
-            **(_own_fields(row.case.row) if self._full else {}),
+            **(own_fields(row.case.row) if self._full else {}),
             "id": fields["id"],
             "case_id": fields["case_id"],
             "tested_model": fields["tested_model"],
@@ -233,7 +240,7 @@ class PredictWorker:
         }
 
 
-def _own_fields(case: Mapping[str, Any]) -> Row:
+def own_fields(case: Mapping[str, Any]) -> Row:
     """The fields of a case but those that would make its prediction another record."""
     return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 

@@ -3,8 +3,9 @@
 Such a file is one of predictions whose rows say more: ``mode`` (who criticised: ``self``,
 ``critic``, ``static``, ``judge``), ``guide`` (``codes``, ``none``), ``critic_model``,
 ``is_oracle`` (the critic saw the reference), ``is_unchanged`` (the response is the draft),
-``is_readable``, ``finish_reason``, ``rounds``, and ``usage`` and ``cost_usd`` of all calls of the
-row. Files of other programs may lack any of them: then nothing is known, which is never 0.
+``is_readable``, ``finish_reason``, ``rounds`` (``critic_served_model`` in each), and ``usage``
+and ``cost_usd`` of all calls of the row. Files of other programs may lack any of them: then
+nothing is known, which is never 0.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..jsonl import Digest, read_lines
 from .columns import Codes, ColumnBuilder, Vector, numbers, tristate
 from .judgement_table import Problems
 from .keys import model_key, short_key
+from .run_folder import mapping
 from .wire import Row
 
 _MOST = 1e15
@@ -28,11 +30,15 @@ _MOST = 1e15
 
 
 class Way(NamedTuple):
-    """How a response was refined, None for what the row does not state."""
+    """How a response was refined, None for what the row does not state.
+
+    ``served`` is the name that the endpoint of the last review reported for its model.
+    """
 
     mode: str | None = None
     guide: str | None = None
     critic: str | None = None
+    served: str | None = None
 
     def __str__(self) -> str:
         parts = ("mode", self.mode), ("guide", self.guide), ("critic", self.critic)
@@ -168,7 +174,7 @@ class _Reader:
                 _tokens(usage),
                 _size(of["cost_usd"]),
                 None if rounds is None else len(rounds),
-                Way(of["mode"], of["guide"], of["critic_model"]),
+                Way(of["mode"], of["guide"], of["critic_model"], _served(rounds)),
             )
         )
 
@@ -203,6 +209,11 @@ class _Reader:
     def refinements(self) -> Refinements:
         """Those of all rows that were taken in."""
         return Refinements(**self._rows.columns(), ways=tuple(self._ways.names))
+
+
+def _served(rounds: Sequence[object] | None) -> str | None:
+    stated = (mapping(each).get("critic_served_model") for each in reversed(rounds or []))
+    return next((name for name in stated if isinstance(name, str)), None)
 
 
 def _tokens(usage: Mapping[str, Any] | None) -> float | None:

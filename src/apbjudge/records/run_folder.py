@@ -20,6 +20,7 @@ from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
 
 JUDGEMENTS = "judgements.jsonl"
 PREDICTIONS = "predictions.jsonl"
+_PREDICTING = ("predict", "refine")
 MANIFEST = "manifest.json"
 SUPERSEDED = "superseded.jsonl"
 """Judgements that the input no longer asks for, and failures that were asked again."""
@@ -128,6 +129,32 @@ def predictions_of(rows: Path) -> Path:
     """The file of predictions where the folder of their run stands for it, else the path."""
     file = rows / PREDICTIONS
     return file if file.is_file() else rows
+
+
+def cases_of(predictions: Path) -> Path | None:
+    """The file of cases that the run of a file of predictions names in its manifest.
+
+    None where the predictions are of no run, or have all fields of their cases.
+
+    Raises:
+        InputError: If the run's cases are in no file, or in none that is there.
+    """
+    manifest = read_manifest(predictions.parent)
+    identity = mapping(manifest.get("identity"))
+    if predictions.name != PREDICTIONS or identity.get("command") not in _PREDICTING:
+        return None
+    if identity.get("full"):
+        return None
+    is_joined = "cases" in manifest
+    stated = manifest.get("cases" if is_joined else "input")
+    if not isinstance(stated, str):
+        return None
+    inputs = mapping(manifest.get("inputs"))
+    whole = mapping(inputs.get("cases" if is_joined else "rows")).get("path")
+    for path in (stated, whole):
+        if isinstance(path, str) and Path(path).is_file():
+            return Path(path)
+    raise InputError(f"{visible(stated)}: the run's cases are not there; --cases names them")
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ import orjson
 from ..calibration.changes import Change, Changes, ItemScore
 from ..calibration.results import Reliability, ReliabilityReport
 from ..errors import InputError, visible
+from ..llm.model_names import may_be_one_model
 from ..records.judgement_table import PROFILE, JudgementTable
 
 COLUMNS = ("tested_model", "name")
@@ -96,6 +97,16 @@ def renamed_table(table: JudgementTable, names: Names) -> JudgementTable:
 def model_name(name: str) -> str:
     """A model's name without provider and address, to compare by."""
     return name.partition("@http")[0].rpartition("/")[2].casefold()
+
+
+def with_names(models: Collection[str], names: Names) -> frozenset[str]:
+    """Models that judge, and the display names of tested models that may be one of them."""
+    own = {
+        name
+        for tested, name in names.items()
+        if any(may_be_one_model(model_name(tested), model_name(model)) for model in models)
+    }
+    return frozenset({*models, *own})
 
 
 def renamed_critic(critic: str, names: Names) -> str:

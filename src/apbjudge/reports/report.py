@@ -37,6 +37,7 @@ from .names import (
     renamed_critic,
     renamed_reliability,
     renamed_table,
+    with_names,
 )
 from .origins import oracles_among, origin_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
@@ -122,7 +123,7 @@ class Report:
                 judge=judge.name,
                 note=self._notes[judge.name],
                 columns=renamed_table(items, self.names),
-                models=frozenset(model for run in judge.runs for model in run.models),
+                models=with_names({m for run in judge.runs for m in run.models}, self.names),
                 origin=self._origins[judge.name],
             )
             judges.append(results)

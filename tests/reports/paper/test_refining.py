@@ -431,12 +431,16 @@ def test_not_to_know_whether_it_is_an_oracle_is_said() -> None:
         (Way("critic", "codes", "other"), {"judge-1"}, ""),
         (Way("self", "codes"), {"judge-1"}, ""),
         (Way("static", "codes"), {"judge-1"}, ""),
+        (Way("critic", "codes", "azure/judge-2025-08-07"), {"openai/judge"}, "may be one model"),
+        (Way("critic", "codes", "alias", "Judge-1"), {"acme/judge-1"}, "served as Judge-1, and"),
+        (Way("critic", "codes", "judge-1.1"), {"judge-1"}, ""),
     ],
 )
 def test_improvement_against_what_measures_it_is_called_circular(
     way: Way, models: set[str], reason: str
 ) -> None:
     by = {"judge": "static", "decided_by": "static"} if models == {"static"} else {}
+    by["rubric"] = "apb-holistic@1"
     base = judged(of_marks([0, 1], **by))
     base = JudgeResults(judge="j", columns=base.columns, models=frozenset(models))
     for key in ("refinement", CHANGES):
@@ -446,9 +450,22 @@ def test_improvement_against_what_measures_it_is_called_circular(
         assert all(reason in note and "improved against what measures" in note for note in circular)
 
 
+@pytest.mark.parametrize("rubric", ["apb-holistic@1", "own@3", None])
+@pytest.mark.parametrize("way", [Way("critic", "codes", "x"), Way("judge", None, "x")])
+def test_closeness_to_the_rubric_is_said_of_rubrics_that_reviews_know(
+    way: Way, rubric: str | None
+) -> None:
+    base = of_marks([0, 1], rubric=rubric)
+    run = refined(of_marks([1, 1], rubric=rubric), way=way)
+    said = " ".join(notes(table_of("refinement", base, refined=(run,))))
+    expected = rubric != "own@3"
+    assert ("closeness to the rubric" in said or "a judge's verdict" in said) == expected
+
+
 def test_a_method_is_described_as_its_rows_have_it() -> None:
     run = refined(of_marks([1, 1]), "clever", way=Way("self", "codes"), n_rounds=[1, 3])
-    table = table_of("refinement", of_marks([0, 1]), refined=(run,))
+    base = of_marks([0, 1], rubric="apb-holistic@1")
+    table = table_of("refinement", base, refined=(run,))
     assert notes(table, "clever")[:1] == ["mode self, guide codes, 1 to 3 rounds"]
     assert any("closeness to the rubric" in note for note in notes(table, "clever"))
 

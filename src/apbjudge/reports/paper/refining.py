@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...llm.model_names import may_be_one_model
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...records.refinements import Refinements, Way
+from ...rubrics import rubric_names
 from ...statistics.best import Contender
 from ...statistics.bootstrap import ratio
 from ...statistics.differences import paired_test
@@ -411,20 +413,30 @@ def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
 
 def _circular(pairs: _Pairs, way: Way) -> str:
     """Why a critique comes from what judges; empty where it does not."""
-    judges = {*map(model_name, pairs.base.models)}
     critic = way.critic or (pairs.heads[0] if way.mode == "self" else "")
-    if critic and model_name(critic) in judges:
-        return f"the critic {critic} is the judge of this table"
-    if way.mode == "judge":
+    for judge in sorted(pairs.base.models):
+        if critic and model_name(critic) == model_name(judge):
+            return f"the critic {critic} is the judge of this table"
+        for name in filter(None, (critic, way.served)):
+            if may_be_one_model(model_name(name), model_name(judge)):
+                served = "" if name == critic else f", served as {name},"
+                return f"the critic {critic}{served} and the judge {judge} may be one model"
+    if way.mode == "judge" and _grades_by_codes(pairs.base.columns):
         return "the critique is a judge's verdict"
     if way.mode == "static" and pairs.base.columns.by_code.all():
         return "critique and verdict are the same proofs by code"
     return ""
 
 
+def _grades_by_codes(c: JudgementTable) -> bool:
+    """Whether the judge may have graded by a rubric of ours, and so by the codes of reviews."""
+    names = {name for name in c.labels["rubric"] if name is not None}
+    return not names or bool(names & {*rubric_names()})
+
+
 def _on_critics(c: JudgementTable, ways: list[Way]) -> Iterator[str]:
     """What the critique is guided by, and how often critics are right themselves."""
-    if any(way.guide == "codes" for way in ways):
+    if any(way.guide == "codes" for way in ways) and _grades_by_codes(c):
         yield (
             "the critique names the error codes that the judge grades by, so part of a gain may be "
             "closeness to the rubric"
