@@ -56,7 +56,8 @@ class ExecuteConfig(EpisodesConfig):
     )
     cases: Path | None = Field(
         default=None,
-        description="With --mode steps: the cases that the predictions are joined with.",
+        description="With --mode steps: the cases that the predictions are joined with; without it "
+        "those that a run of predict names.",
     )
     prompts: str = Field(
         default="neutral@1", description="Prompt set of drafts and steps; as for predict."

@@ -26,7 +26,7 @@ from ...protocols.checks.values import strings
 from ...records import Item, Record
 from ...records.loose_json import as_object
 from ...records.predictions import Step
-from ...records.run_folder import PREDICTIONS
+from ...records.run_folder import cases_of, predictions_of
 from ...records.trajectories import Observation, TrajectoryStep
 from ...runs.loop import Job
 from ...runs.results import ModelRun
@@ -83,9 +83,13 @@ STEP_RECORDS = asking_records(
 
 
 def step_source(predictions: Path, cases: Path | None) -> Source:
-    """The predictions of a file or of the folder of a run, joined with their cases."""
-    path = predictions / PREDICTIONS if predictions.is_dir() else predictions
-    return Source(rows=path, cases=cases, finds=False)
+    """The predictions of a file or of the folder of a run, joined with their cases.
+
+    Raises:
+        InputError: If the run's cases are not there and no others are given.
+    """
+    path = predictions_of(predictions)
+    return Source(rows=path, cases=cases or cases_of(path), finds=False)
 
 
 def step_counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
