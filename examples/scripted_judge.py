@@ -194,18 +194,27 @@ def _completion(request: dict[str, Any], text: str) -> dict[str, Any]:
     return {**head, "model": request.get("model", ""), "choices": [choice], "usage": usage}
 
 
+def serve(port: int, handler: type[Handler]) -> None:
+    """Answers until Ctrl-C; the first line on stdout is the address."""
+    try:
+        server = Server(("127.0.0.1", port), handler)
+    except (OSError, OverflowError) as error:
+        raise SystemExit(f"--port {port}: expected a free port, got: {error}") from None
+    with server:
+        print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("stopped")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Scripted stand-in for a judge model.")
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     parser.add_argument("--examples", type=Path, default=HERE, help="folder of the examples")
     options = parser.parse_args()
     Handler.labels = read_labels(options.examples)
-    with Server(("127.0.0.1", options.port), Handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print("stopped")
+    serve(options.port, Handler)
 
 
 if __name__ == "__main__":

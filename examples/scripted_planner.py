@@ -31,7 +31,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from scripted_judge import HERE, Handler, Server, UnknownRequestError, least
+from scripted_judge import HERE, Handler, UnknownRequestError, least, serve
 from suites import storeroom
 
 from apbjudge import Item, Row
@@ -259,12 +259,7 @@ def main() -> None:
     parser.add_argument("--prompts", default="neutral@1", help="the prompt set it is asked with")
     options = parser.parse_args()
     PlannerHandler.examples = Examples(options.examples, options.prompts)
-    with Server(("127.0.0.1", options.port), PlannerHandler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print("stopped")
+    serve(options.port, PlannerHandler)
 
 
 if __name__ == "__main__":
