@@ -17,7 +17,6 @@ from apbjudge.environments.execution.suites import Suite, SuiteKind
 from apbjudge.errors import OptionError, ReplyError
 from apbjudge.llm.base import Request, ToolCall
 from apbjudge.records import Usage
-from apbjudge.records.trajectories import trajectory_of
 
 pytestmark = pytest.mark.usefixtures("toy_kind")
 
@@ -384,11 +383,17 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
     def dies(self: HostedEnvironment) -> None:
         raise StoppedError
 
-    monkeypatch.setattr(HostedEnvironment, "score", dies)
-    run, _ = played(counter, tasks=["three"], out=tmp_path)
-    assert run.executed == ()
-    trajectory = trajectory_of(next(iter(run.modes["direct"])))
-    assert trajectory.infrastructure_error.startswith("the score: the suite's process ended")
+    with monkeypatch.context() as broken:
+        broken.setattr(HostedEnvironment, "score", dies)
+        run, _ = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
+    assert (run.executed, run.failed) == ((), 2)
+    assert run.modes["direct"].counts["m/scripted"].failed == {"infrastructure": 1}
+    for mode in ("direct", "gold"):
+        failure = json.loads((tmp_path / mode / "failures.jsonl").read_text())
+        assert failure["detail"].startswith("the score: the suite's process ended")
+    run, client = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
+    assert [row["is_correct"] for row in run.executed] == [True, True]
+    assert client.requests == []
 
 
 def test_usage_of_all_models_is_counted() -> None:
