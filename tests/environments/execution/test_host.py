@@ -292,9 +292,23 @@ def test_a_host_that_the_system_kills_is_replaced_and_nothing_is_lost(toy: Suite
     other.call("add", {"n": 5})
     assert other.score().reward == 1
     other.close()
-    environment.call("read", {})  # on Linux an error, as the process ended with its parent
     environment.call("add", {"n": 1})
     assert environment.score().reward == 1
+    environment.close()
+
+
+def test_a_process_that_is_killed_between_calls_is_replaced_unseen(toy: Suite) -> None:
+    environment = begun(toy)
+    environment.call("add", {"n": 2})
+    assert environment._child is not None
+    pid = environment._child._pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        while True:  # until it has ended
+            os.kill(pid, 0)
+    seen = environment.call("add", {"n": 1})
+    assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
     environment.close()
 
 

@@ -245,6 +245,17 @@ class _Child:
             raise StoppedError
         self._pid = pid
 
+    def is_waiting(self) -> bool:
+        """Whether it is there and has said nothing that it was not asked for."""
+        self._socket.settimeout(0)
+        try:
+            self._socket.recv(1)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
     def ask(self, *request: Any) -> Any:
         """The result of an operation; StoppedError or WorldError where there is none."""
         reply = as_object(self._reply(orjson.dumps(request) + b"\n"))
@@ -412,6 +423,8 @@ class HostedEnvironment:
             StoppedError: If the process ends over this request.
             WorldError: If the suite's own code fails.
         """
+        if self._child is not None and not self._child.is_waiting():
+            self.close()  # killed, perhaps by the system, while the agent thought
         if self._child is None:
             self._child = self._host.episode()
             try:
