@@ -38,6 +38,9 @@ def counts(seen: Seen) -> Behaviour:
         ([TOY, "--mode", "bound", "--plans", "gone.jsonl"], "gone.jsonl"),
         ([TOY, "--mode", "gold", "--python", "/no/python"], "python: expected an interpreter"),
         ([TOY, "--mode", "gold", "--memory-mb", "1"], "--memory-mb"),
+        ([TOY, "--mode", "gold", "--memory-mb", 10**15], "--memory-mb"),
+        ([TOY, "--mode", "gold", "--call-seconds", 10**10], "--call-seconds"),
+        ([TOY, "--mode", "gold", "--cpu-seconds", 10**20], "--cpu-seconds"),
     ],
 )
 def test_options_that_cannot_work_are_one_line(
