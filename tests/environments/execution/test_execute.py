@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from apbjudge import Completion, ScriptedClient, execute, grade, validate
+from apbjudge.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.suites import Suite, SuiteKind
 from apbjudge.errors import OptionError, ReplyError
@@ -206,6 +207,10 @@ BOUND: dict[str, list[dict[str, Any]]] = {
         {"name": "add", "arguments": {"n": 1}},
         {"name": "add", "arguments": {"n": {"$from": 1, "path": "sum"}}},
     ],
+    "far away": [
+        {"name": "add", "arguments": {"n": 1}},
+        {"name": "add", "arguments": {"n": {"$from": 1, "path": f"list[{'9' * 5000}]"}}},
+    ],
     "in words": [{"name": "add", "parameter_description": {"n": "the number that is missing"}}],
     "described": [{"name": "add", "arguments": {"n": "<result of step 1>"}}],
     "from later": [{"name": "add", "arguments": {"n": {"$from": 1}}}],
@@ -226,6 +231,7 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
     run = execute("toy", mode="bound", plans=plans, tasks=["three"])
     assert {row["tested_model"]: row["is_correct"] for row in run.executed} == {
         "add twice": True,
+        "far away": False,
         "from a result": True,
         "nothing there": False,
         "nothing to do": False,
@@ -237,6 +243,42 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
         "from later",
     }
     assert run.failed == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "raj_sanchez_7340",
+        "report.txt",
+        "#W2378156",
+        "$50",
+        "Step 1",
+        "<",
+        "x < 3 and y > 5",
+        '{"a": 1}',
+        "Result of step 1 is late",
+    ],
+)
+def test_values_that_look_unusual_are_values_all_the_same(value: str) -> None:
+    chain = [{"name": "add", "arguments": {"n": [value]}}]
+    assert bound_plan(json.dumps({"tool_chain": chain}))[0].arguments == {"n": [value]}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "<user id>",
+        "{user_id}",
+        "${step1.id}",
+        "{{ step1.id }}",
+        "the result of step 1",
+        "output from call 2",
+    ],
+)
+def test_descriptions_of_values_are_not_executable(value: str) -> None:
+    chain = [{"name": "add", "arguments": {"n": {"deep": value}}}]
+    with pytest.raises(UnboundError, match="call 1: a value is described, not given"):
+        bound_plan(json.dumps({"tool_chain": chain}))
 
 
 def test_the_suites_own_solution_succeeds_and_nothing_does_not() -> None:

@@ -15,11 +15,17 @@ from typing import Any
 
 import orjson
 
-from ...protocols.checks.values import is_placeholder
 from ...records.loose_json import as_list, as_object, json_values
 
 FROM, PATH = "$from", "path"
-_PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+_PART = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
+
+_DESCRIBED = re.compile(
+    r"<[^<>]+>|\$?\{[\w .\[\]-]+\}|\{\{[^{}]+\}\}"
+    r"|(?:the )?(?:result|output|response)s? (?:of|from) (?:step|call) \d+",
+    re.IGNORECASE,
+)
+"""What stands for a value beyond doubt; anything else, such as an id of words, may be one."""
 
 
 class UnboundError(Exception):
@@ -81,7 +87,7 @@ def _check(value: object, number: int) -> None:
     elif (listed := as_list(value)) is not None:
         for each in listed:
             _check(each, number)
-    elif is_placeholder(value):
+    elif isinstance(value, str) and _DESCRIBED.fullmatch(value.strip()):
         raise UnboundError(f"call {number}: a value is described, not given: {value!r}")
 
 
