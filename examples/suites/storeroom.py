@@ -9,6 +9,7 @@ result has ``version``, ``tasks()`` and ``begin(task)``; an episode has ``call``
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from typing import Any
 
@@ -135,7 +136,8 @@ class Episode:
 
     def call(self, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool]:
         tools = {"count": self.count, "move": self.move, "order": self.order}
-        return str(tools[name](**arguments)), False
+        result = tools[name](**arguments)
+        return (result if isinstance(result, str) else json.dumps(result)), False
 
     def count(self, item: str) -> dict[str, int]:
         return {shelf: held[item] for shelf, held in self.shelves.items() if held.get(item)}

@@ -136,6 +136,21 @@ def test_an_episode_ends_at_the_limits_of_the_run(limit: dict[str, Any], ending:
     assert ended.outcome.is_success is False  # though the sum is right
 
 
+@pytest.mark.parametrize("limit", [{"max_episode_tokens": 30}, {"max_episode_cost": 1.0}], ids=str)
+def test_replies_of_an_earlier_session_count_towards_the_limits(
+    tmp_path: Path, limit: dict[str, Any]
+) -> None:
+    def failing(request: Request) -> Completion:
+        if total(request) == 1:
+            raise TransportError("scripted failure")
+        return one_by_one(request)
+
+    first = run(ScriptedClient(failing), Counting("3"), out=tmp_path / "run", **limit)
+    assert first.failed == 1
+    (row,) = run(ScriptedClient(one_by_one), Counting("3"), out=tmp_path / "run", **limit)
+    assert (trajectory_of(row).termination[:8], row["turns"]) == ("exceeded", 2)
+
+
 @pytest.mark.parametrize("cache", [False, True], ids=["no cache", "cache"])
 def test_an_interrupted_episode_goes_on_where_it_was(tmp_path: Path, cache: bool) -> None:
     """Task 3 fails at its third reply; the second session pays for what is missing."""

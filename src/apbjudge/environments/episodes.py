@@ -113,18 +113,27 @@ class EpisodeWorker:
             request = replace(request, tools=tools)
         completion = await planner.ask(request)
         account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        account.earlier_tokens += completion.earlier_tokens
+        account.earlier_usd += completion.earlier_usd
         return completion
 
     def _stop(self, turns: int, account: Account) -> str:
-        """Why the episode goes no further, by the limits of the run; empty where it may."""
+        """Why the episode goes no further, by the limits of the run; empty where it may.
+
+        Replies from the cache count as when they came: an episode that is resumed, or played
+        before, ends where it would have ended.
+        """
         config = self._config
         tokens = account.usage.prompt_tokens + account.usage.completion_tokens
+        tokens += account.earlier_tokens
         if config.max_turns is not None and turns >= config.max_turns:
             return TURNS
         if config.max_episode_tokens is not None and tokens >= config.max_episode_tokens:
             return TOKENS
         cost, most = account.cost_usd, config.max_episode_cost
-        return COST if most is not None and cost is not None and cost >= most else ""
+        if most is None or cost is None:
+            return ""
+        return COST if cost + account.earlier_usd >= most else ""
 
 
 def _unfinished(run: Trajectory) -> Outcome:

@@ -130,6 +130,8 @@ class Completion(Record):
             the cache or of a client without an engine.
         logprobs: Probabilities of the reply's tokens, empty when not requested or not reported.
         wait_s: Seconds until the endpoint takes more calls, when it reports that it takes none now.
+        earlier_tokens: Of a reply from the cache, the tokens of the call that it came from.
+        earlier_usd: Of a reply from the cache, the price of that call; 0 when unknown.
     """
 
     text: str
@@ -142,6 +144,8 @@ class Completion(Record):
     latency_s: float | None = None
     logprobs: tuple[TokenChoice, ...] = ()
     wait_s: float | None = None
+    earlier_tokens: int = 0
+    earlier_usd: float = 0.0
 
     @property
     def reply_text(self) -> str:

@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import orjson
 
@@ -250,20 +251,21 @@ def is_cacheable(completion: Completion) -> bool:
 
 
 def dump_completion(completion: Completion) -> bytes:
-    """A completion as it is cached: JSON, nothing of what the call cost."""
+    """A completion as it is cached: JSON, with what the call took."""
     logprobs = [[c.token, c.logprob, c.top] for c in completion.logprobs]
     calls = [[call.name, call.arguments, call.id] for call in completion.tool_calls]
     values = [completion.text, completion.finish_reason, logprobs, completion.served_model, calls]
-    return orjson.dumps([*values, completion.refusal])
+    tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens
+    return orjson.dumps([*values, completion.refusal, tokens, completion.cost_usd or 0.0])
 
 
 def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
-        text, reason, logprobs, *more = orjson.loads(data)
-        if len(more) == 2:  # entries of older versions end here, or before
-            more.append(None)
-        served, calls, refusal = more or (None, (), None)
+        values: Any = orjson.loads(data)
+        least: Any = [None, (), None, 0, 0.0]  # entries of older versions end early
+        values += least[max(len(values) - 3, 0) :]
+        text, reason, logprobs, served, calls, refusal, tokens, usd = values
         return Completion(
             text=text,
             finish_reason=reason,
@@ -272,6 +274,8 @@ def load_completion(data: bytes) -> Completion | None:
             tool_calls=tuple(ToolCall(name=n, arguments=a, id=i) for n, a, i in calls),
             usage=_REUSED,
             cost_usd=0.0,
+            earlier_tokens=tokens,
+            earlier_usd=usd,
             logprobs=tuple(
                 TokenChoice(token, logprob, tuple((t, p) for t, p in top))
                 for token, logprob, top in logprobs

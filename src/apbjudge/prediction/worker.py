@@ -270,11 +270,15 @@ class Account:
         usage: Calls and tokens of all.
         cost_usd: Their price; None once that of one is not known.
         latency_s: Seconds of those that were measured; None where none was.
+        earlier_tokens: Tokens of the calls that replies from the cache came from.
+        earlier_usd: The known prices of those calls.
     """
 
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = 0.0
     latency_s: float | None = None
+    earlier_tokens: int = 0
+    earlier_usd: float = 0.0
 
     def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
         """Adds a call."""

@@ -38,6 +38,9 @@ def counts(seen: Seen) -> Behaviour:
         ([TOY, "--mode", "bound", "--plans", "gone.jsonl"], "gone.jsonl"),
         ([TOY, "--mode", "gold", "--python", "/no/python"], "python: expected an interpreter"),
         ([TOY, "--mode", "gold", "--memory-mb", "1"], "--memory-mb"),
+        ([TOY, "--mode", "gold", "--memory-mb", 10**15], "--memory-mb"),
+        ([TOY, "--mode", "gold", "--call-seconds", 10**10], "--call-seconds"),
+        ([TOY, "--mode", "gold", "--cpu-seconds", 10**20], "--cpu-seconds"),
     ],
 )
 def test_options_that_cannot_work_are_one_line(
@@ -60,6 +63,22 @@ def test_tables_and_files_are_said(command: Any, tmp_path: Path) -> None:
     graded = command("grade", out / "gold" / "trajectories.jsonl", "--protocol", "outcome")
     assert graded.code == 0
     assert "100.0" in graded.out
+
+
+def test_a_bound_plan_can_use_what_the_storeroom_counts(command: Any, tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    number = {"$from": 1, "path": "A"}
+    move = {"item": "lamp", "source": "A", "target": "C", "number": number}
+    chain = [
+        {"name": "count", "arguments": {"item": "lamp"}},
+        {"name": "move", "arguments": move},
+    ]
+    response = json.dumps({"tool_chain": chain})
+    plans.write_text(json.dumps({"id": "empty-a", "tested_model": "m", "model_response": response}))
+    arguments = ["--mode", "bound", "--plans", plans, "--tasks", "empty-a"]
+    done = command("execute", STOREROOM, *arguments, "--out", tmp_path / "out")
+    assert (done.code, done.err) == (0, "")
+    assert "1/1" in done.out
 
 
 def test_a_missing_plan_is_exit_code_1_and_said(command: Any, tmp_path: Path) -> None:

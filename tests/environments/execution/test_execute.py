@@ -18,7 +18,6 @@ from apbjudge.environments.execution.suites import Suite, SuiteKind
 from apbjudge.errors import OptionError, ReplyError
 from apbjudge.llm.base import Request, ToolCall
 from apbjudge.records import Usage
-from apbjudge.records.trajectories import trajectory_of
 
 pytestmark = pytest.mark.usefixtures("toy_kind")
 
@@ -208,6 +207,10 @@ BOUND: dict[str, list[dict[str, Any]]] = {
         {"name": "add", "arguments": {"n": 1}},
         {"name": "add", "arguments": {"n": {"$from": 1, "path": "sum"}}},
     ],
+    "far away": [
+        {"name": "add", "arguments": {"n": 1}},
+        {"name": "add", "arguments": {"n": {"$from": 1, "path": f"list[{'9' * 5000}]"}}},
+    ],
     "in words": [{"name": "add", "parameter_description": {"n": "the number that is missing"}}],
     "described": [{"name": "add", "arguments": {"n": "<result of step 1>"}}],
     "from later": [{"name": "add", "arguments": {"n": {"$from": 1}}}],
@@ -228,6 +231,7 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
     run = execute("toy", mode="bound", plans=plans, tasks=["three"])
     assert {row["tested_model"]: row["is_correct"] for row in run.executed} == {
         "add twice": True,
+        "far away": False,
         "from a result": True,
         "nothing there": False,
         "nothing to do": False,
@@ -243,23 +247,28 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["mia_li_3668", "final_report.pdf", "a.b@c.org", "#4421", "{}", "from Porto", "$100", "ABC_1"],
+    [
+        *("mia_li_3668", "final_report.pdf", "a.b@c.org", "#W2378156", "$100", "ABC_1"),
+        *("from Porto", "Step 1", "Result of step 1 is late", "a flight from NYC", "[a]"),
+        *("{}", '{"a": 1}', "<", "x < 3 and y > 5", "<b>bold</b>", "", 7, None),
+    ],
 )
-def test_names_with_dots_and_underscores_are_values(value: str) -> None:
-    (call,) = bound_plan(json.dumps({"tool_chain": [{"name": "a", "arguments": {"n": value}}]}))
-    assert call.arguments == {"n": value}
+def test_values_that_look_unusual_are_values_all_the_same(value: object) -> None:
+    chain = [{"name": "add", "arguments": {"n": [value]}}]
+    assert bound_plan(json.dumps({"tool_chain": chain}))[0].arguments == {"n": [value]}
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        *("<result of step 1>", "$search.id", "${step_1.id}", "{{ step 1 }}", "PREVIOUS_RESULT"),
-        "the output of step 1",
+        *("<user id>", "<result of step 1>", "$search.id", "${step_1.id}", "{user_id}"),
+        *("{{ step1.id }}", "{{ step 1 }}", "PREVIOUS_RESULT"),
+        *("the output of step 1", "output from call 2"),
     ],
 )
-def test_marks_for_values_are_no_values(value: str) -> None:
-    chain = [{"name": "a", "arguments": {"list": [value]}}]
-    with pytest.raises(UnboundError, match="a value is described, not given"):
+def test_descriptions_of_values_are_not_executable(value: str) -> None:
+    chain = [{"name": "add", "arguments": {"n": {"deep": [value]}}}]
+    with pytest.raises(UnboundError, match="call 1: a value is described, not given"):
         bound_plan(json.dumps({"tool_chain": chain}))
 
 
@@ -407,11 +416,17 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
     def dies(self: HostedEnvironment) -> None:
         raise StoppedError
 
-    monkeypatch.setattr(HostedEnvironment, "score", dies)
-    run, _ = played(counter, tasks=["three"], out=tmp_path)
-    assert run.executed == ()
-    trajectory = trajectory_of(next(iter(run.modes["direct"])))
-    assert trajectory.infrastructure_error.startswith("the score: the suite's process ended")
+    with monkeypatch.context() as broken:
+        broken.setattr(HostedEnvironment, "score", dies)
+        run, _ = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
+    assert (run.executed, run.failed) == ((), 2)
+    assert run.modes["direct"].counts["m/scripted"].failed == {"infrastructure": 1}
+    for mode in ("direct", "gold"):
+        failure = json.loads((tmp_path / mode / "failures.jsonl").read_text())
+        assert failure["detail"].startswith("the score: the suite's process ended")
+    run, client = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
+    assert [row["is_correct"] for row in run.executed] == [True, True]
+    assert client.requests == []
 
 
 def test_usage_of_all_models_is_counted() -> None:

@@ -1,15 +1,18 @@
 """What a suite's process may not do, and that nothing is lost when a tool does it all the same."""
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from apbjudge.environments.execution import host
 from apbjudge.environments.execution.host import HostedEnvironment, Limits, StoppedError, WorldError
 from apbjudge.environments.execution.suites import Suite, open_suite
 from apbjudge.errors import InputError, OptionError
@@ -47,7 +50,7 @@ def test_episodes_know_nothing_of_each_other(toy: Suite) -> None:
     [
         ("subtract", {}, "there is no tool 'subtract'"),
         ("__class__", {}, "there is no tool '__class__'"),
-        ("add", {}, "the arguments do not fit"),
+        ("add", {}, "the arguments do not fit: lacks n"),
         ("add", {"n": "three; import os"}, "the arguments do not fit"),
         ("add", {"n": [3]}, "the arguments do not fit"),
     ],
@@ -82,6 +85,84 @@ def test_a_tool_may_not_write_or_remove_files(toy: Suite, tmp_path: Path) -> Non
     assert [each.name for each in tmp_path.iterdir()] == ["precious.txt"]
     assert path.read_text() == "precious"
     environment.close()
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about /proc")
+
+
+def has_landlock() -> bool:
+    number, ask_version = 444, 1
+    return sys.platform == "linux" and ctypes.CDLL(None).syscall(number, None, 0, ask_version) >= 6
+
+
+@pytest.mark.skipif(not has_landlock(), reason="needs Linux 6.12")
+@pytest.mark.parametrize("how", ["fifo", "database"])
+def test_files_are_not_made_past_the_hooks_either(toy: Suite, tmp_path: Path, how: str) -> None:
+    environment = begun(toy)
+    assert environment.call("make", {"how": how, "path": str(tmp_path / "new")}).is_error
+    assert list(tmp_path.iterdir()) == []
+    environment.close()
+
+
+@pytest.mark.skipif(not has_landlock(), reason="needs Linux 6.12")
+def test_a_tool_may_not_send_signals_past_the_hooks_either(toy: Suite) -> None:
+    environment = begun(toy)
+    seen = environment.call("signal_host", {})
+    assert (seen.content, seen.is_error) == ("Error: [Errno 1] Operation not permitted", True)
+    environment.close()
+
+
+@on_linux
+def test_a_tool_may_not_look_at_the_keys_of_other_processes(
+    toy: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    environment = begun(toy)
+    (tmp_path / "link").symlink_to(f"/proc/{os.getpid()}")
+    for path in (f"/proc/{os.getpid()}/environ", str(tmp_path / "link" / "environ")):
+        seen = environment.call("look_at", {"path": path})
+        assert seen.is_error
+        assert "a tool may not look at other processes" in seen.content
+    assert environment.call("look_at", {"path": "/proc/self/stat"}).is_error is False
+    environment.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("exit", "SystemExit"), ("interrupt", "KeyboardInterrupt"), ("base", "BaseException")],
+)
+def test_whatever_a_tool_raises_is_an_error_of_its_call(toy: Suite, how: str, said: str) -> None:
+    environment = begun(toy)
+    environment.call("add", {"n": 2})
+    seen = environment.call("leave", {"how": how})
+    assert (seen.content, seen.is_error) == (f"Error: {said}", True)
+    assert environment.call("read", {}).content == "2"
+    environment.close()
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "line", ["garbage", "5", "[]", "{}", '{"result": 1}', '{"result": ["x"]}', '{"result": []}\n1']
+)
+def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
+    environment = begun(toy)
+    environment.call("add", {"n": 2})
+    seen = environment.call("garble", {"line": line})
+    assert seen.is_error
+    assert seen.content.startswith("Error: garble was stopped")
+    assert environment.call("read", {}).content == "2"
+    environment.close()
+
+
+@on_linux
+def test_bytes_that_never_end_are_not_waited_for(
+    toy: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_PATIENCE", 1)
+    monkeypatch.setattr(host, "_GRACE_S", 0)
+    with open_suite("toy", limits=QUICK) as suite:
+        environment = begun(suite)
+        assert environment.call("trickle", {}).content.startswith("Error: trickle was stopped")
+        environment.close()
 
 
 @pytest.mark.parametrize("how", ["fork", "run", "system", "c"])
@@ -194,8 +275,7 @@ def test_a_package_that_is_not_there_is_one_line(toy: Suite) -> None:
 def test_a_host_that_is_gone_is_said(toy: Suite) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 1})
-    host = toy._host
-    host.close()
+    toy._host.close()
     other = toy.environment()
     other.reset("five")
     with pytest.raises(StoppedError):
@@ -203,22 +283,71 @@ def test_a_host_that_is_gone_is_said(toy: Suite) -> None:
     environment.close()
 
 
-def test_nothing_is_left_when_the_parent_is_killed(toy: Suite, tmp_path: Path) -> None:
-    program = tmp_path / "parent.py"
+def test_a_host_that_the_system_kills_is_replaced_and_nothing_is_lost(toy: Suite) -> None:
+    environment = begun(toy)
+    environment.call("add", {"n": 2})
+    toy._host._process.kill()
+    toy._host._process.wait()
+    other = begun(toy, "five")
+    other.call("add", {"n": 5})
+    assert other.score().reward == 1
+    other.close()
+    environment.call("add", {"n": 1})
+    assert environment.score().reward == 1
+    environment.close()
+
+
+def test_a_process_that_is_killed_between_calls_is_replaced_unseen(toy: Suite) -> None:
+    environment = begun(toy)
+    environment.call("add", {"n": 2})
+    assert environment._child is not None
+    pid = environment._child._pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        while True:  # until it has ended
+            os.kill(pid, 0)
+    seen = environment.call("add", {"n": 1})
+    assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
+    environment.close()
+
+
+def test_a_host_that_does_not_come_back_is_said(toy: Suite, tmp_path: Path) -> None:
+    program = tmp_path / "mine.py"
+    program.write_text((Path(__file__).parent / "toy.py").read_text())
+    with open_suite(str(program)) as suite:
+        suite._host._process.kill()
+        suite._host._process.wait()
+        program.write_text("raise RuntimeError('gone')")
+        with pytest.raises(StoppedError):
+            begun(suite).score()
+
+
+@pytest.mark.parametrize("call", ["read", pytest.param("ignore_all", marks=on_linux)])
+def test_nothing_is_left_when_the_parent_is_killed(toy: Suite, tmp_path: Path, call: str) -> None:
+    program, temporary = tmp_path / "parent.py", tmp_path / "temporary"
+    temporary.mkdir()
     program.write_text(
-        "import os, sys, time\n"
+        "import time\n"
         "from pathlib import Path\n"
         "from apbjudge.environments.execution.host import Host\n"
         f"host = Host(Path({str(Path(__file__).parent / 'toy.py')!r}), {{}})\n"
         "child = host.episode()\n"
         "child.ask('begin', 'three')\n"
+        f'child._socket.sendall(b\'["call", "{call}", {{}}, "agent"]\\n\')\n'
+        "child._socket.recv(1)\n"
         "print(child._pid, flush=True)\n"
         "time.sleep(60)\n"
     )
-    parent = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE)
+    parent = subprocess.Popen(
+        [sys.executable, str(program)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     os.kill(child, 0)
+    assert len(list(temporary.iterdir())) == 1
     parent.kill()
     parent.wait()
     parent.stdout.close()
@@ -227,11 +356,13 @@ def test_nothing_is_left_when_the_parent_is_killed(toy: Suite, tmp_path: Path) -
         try:
             os.kill(child, 0)
         except ProcessLookupError:
-            break
+            if not list(temporary.iterdir()):
+                break
         os.sched_yield()
     else:
-        os.kill(child, signal.SIGKILL)
-        pytest.fail("the episode outlives its parent")
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        pytest.fail("the episode or its folder outlives the parent")
 
 
 def test_a_fault_of_the_suite_is_no_fault_of_the_agent(toy: Suite) -> None:
@@ -240,3 +371,136 @@ def test_a_fault_of_the_suite_is_no_fault_of_the_agent(toy: Suite) -> None:
     with pytest.raises(WorldError, match="KeyError"):
         environment.score()
     environment.close()
+
+
+GOOD = """
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+CALL = {"name": "add", "arguments": {}, "by": "agent"}
+class Episode:
+    def call(self, name, arguments, by): return "ok", False
+    def say(self, text): return {"next": "end"}
+    def score(self): return {"reward": 1}
+class Mine:
+    version = "1"
+    def tasks(self): return [task()]
+    def begin(self, task): return Episode()
+def task(**fields):
+    given = {"id": "a", "query": "q", "tools": [TOOL], "reference": [[CALL]]}
+    return {name: value for name, value in (given | fields).items() if value != "left out"}
+def suite(options): return Mine()
+"""
+
+
+def played_out(environment: HostedEnvironment) -> None:
+    environment.call("add", {})
+    environment.say("done")
+    environment.score()
+
+
+def write_suite(folder: Path, change: str) -> str:
+    program = folder / "mine.py"
+    program.write_text(GOOD + change)
+    return str(program)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("raise SystemExit(3)", "the suite can't be loaded: SystemExit: 3"),
+        ("raise KeyboardInterrupt", "the suite can't be loaded: KeyboardInterrupt: "),
+        ("raise ValueError('bad table')", "the suite can't be loaded: ValueError: bad table"),
+        ("del suite", "the suite can't be loaded: AttributeError: module"),
+        ("def suite(options): return 5", "can't be loaded: TypeError: int has no method tasks"),
+        ("del Mine.begin", "can't be loaded: TypeError: Mine has no method begin"),
+        ("del Mine.version", "can't be loaded: AttributeError: 'Mine' object has no"),
+        ("def task(): return {1: float('nan')}", "can't be loaded: ValueError: Out of range"),
+        ("def task(): return {(1, 2): 3}", "can't be loaded: TypeError: keys must be"),
+        ("def task(): return 'a'", "can't be loaded: field task: expected a dict, got 'a'"),
+        ("Mine.tasks = lambda self: None", "can't be loaded: TypeError: 'NoneType'"),
+        ("Mine.tasks = lambda self: []", "mine: there are no tasks"),
+        (
+            "Mine.tasks = lambda self: [task(), task()]",
+            r"mine: task 2 \(a\): field id: expected an id of its own, got 'a'$",
+        ),
+        *(
+            (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}: expected {e}")
+            for field, value, e in (
+                ("id", 5, r"a non-empty string, got 5 \(int\)$"),
+                ("id", "left out", "a non-empty string, got nothing$"),
+                ("query", "left out", "a string, got nothing$"),
+                ("query", 5, "a string, got 5"),
+                ("system_prompt", 5, "a string, got 5"),
+                ("tools", "left out", "a list of tool definitions, got nothing$"),
+                ("tools", {}, "a list of tool definitions, got {}"),
+                ("user_tools", "look", "a list of tool definitions, got 'look'$"),
+                ("user", "bot", "one of none, scripted, model, got 'bot'$"),
+                ("to_be_said", "42", "a list, got '42'$"),
+                ("reference", "add", "a list of lists, of the calls of each turn, got 'add'$"),
+                ("reference", [{}], "a list of lists, of the calls of each turn"),
+                ("reference", [[{"name": "add", "arguments": {}}]], "calls with name, arguments"),
+                ("reference", [[{"name": 1, "arguments": {}, "by": "agent"}]], "calls with name"),
+            )
+        ),
+        ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
+    ],
+)
+def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        open_suite(write_suite(tmp_path, change))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("Mine.begin = lambda self, task: None", "TypeError: NoneType has no method call"),
+        ("del Episode.call", "TypeError: Episode has no method call"),
+        ("del Episode.say", "TypeError: Episode has no method say"),
+        ("del Episode.score", "TypeError: Episode has no method score"),
+        ("import sys\nMine.begin = lambda self, task: sys.exit(2)", "SystemExit: 2"),
+        *(
+            (f"Episode.call = lambda *_: {result}", "call of add: expected text and whether it is")
+            for result in ("None", "'ok'", "('ok', False, 1)", "(5, False)", "('ok', 'no')")
+        ),
+        *(
+            (f"Episode.say = lambda *_: {result}", f"say: field {said}")
+            for result, said in (
+                ("None", "result: expected a dict, got nothing"),
+                ("{}", "next: expected agent or end, got nothing"),
+                ("{'next': 'user'}", "next: expected agent or end, got 'user'"),
+                ("{'next': ['end']}", "next: expected agent or end, got"),
+                ("{'next': 'agent', 'text': 5}", "text: expected a string, got 5"),
+                ("{'next': 'agent', 'tools': 'x'}", "tools: expected a list of tool definitions"),
+                ("{'next': 'agent', 'tools': [{}]}", r"tools\[0\]"),
+            )
+        ),
+        *(
+            (f"Episode.score = lambda self: {result}", said)
+            for result, said in (
+                ("1.0", r"field result: expected a dict, got 1.0"),
+                ("{}", "field reward: expected a number from 0 to 1, got nothing"),
+                ("{'reward': 'high'}", "field reward: expected a number from 0 to 1, got 'high'"),
+                ("{'reward': 2}", "field reward: expected a number from 0 to 1, got 2"),
+                ("{'reward': float('nan')}", "ValueError: Out of range"),
+                ("{'reward': 1, 'details': [1]}", "field details: expected a dict"),
+                ("{'reward': 1, 'details': {(1, 2): 3}}", "TypeError: keys must be"),
+            )
+        ),
+    ],
+)
+def test_an_episode_with_a_fault_is_no_fault_of_the_agent(
+    tmp_path: Path, change: str, said: str
+) -> None:
+    with open_suite(write_suite(tmp_path, change)) as suite:
+        environment = begun(suite, "a")
+        with pytest.raises(WorldError, match=said):
+            played_out(environment)
+        environment.close()
+
+
+def test_texts_that_are_no_unicode_do_no_harm(tmp_path: Path) -> None:
+    change = "Episode.call = lambda *_: ('a\\ud800b', False)"
+    with open_suite(write_suite(tmp_path, change)) as suite:
+        environment = begun(suite, "a")
+        assert environment.call("add", {}).content == "a?b"
+        environment.close()

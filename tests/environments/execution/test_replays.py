@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,35 @@ def test_doing_nothing_solves_some_airline_tasks() -> None:
 
 def extras(run: ExecutionRun, mode: str) -> list[dict[str, Any]]:
     return [row["extra"] for row in run.modes[mode]]
+
+
+def gold_plans(suite: Suite) -> str:
+    """The suite's solutions as bound plans."""
+    rows = [
+        {"id": task, "tested_model": "gold", "model_response": json.dumps({"tool_chain": calls})}
+        for task, calls in gold_calls(suite).items()
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@needs_tau2
+@needs_bfcl
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("tau2-telecom", {}, (114, 114)),
+        ("bfcl", {"turns": "joined"}, (200, 200)),
+    ],
+)
+def test_gold_plans_are_carried_out_without_a_model(
+    tmp_path: Path, name: str, options: dict[str, str], expected: tuple[int, int]
+) -> None:
+    plans = tmp_path / "plans.jsonl"
+    with open_suite(name, options) as suite:
+        plans.write_text(gold_plans(suite))
+    given = tuple("=".join(option) for option in options.items())
+    run = execute(name, mode="bound", plans=plans, options=given)
+    assert successes(run) == {"bound": expected}
 
 
 @needs_bfcl

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from apbjudge import calibrate, execute, grade
-from apbjudge.environments.execution.bound import is_described
 from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.errors import OptionError
 from tests.environments.execution.toy import TOOLS
@@ -133,22 +132,6 @@ def test_values_of_steps_that_are_still_to_come_are_not_executable(
     got = result(tmp_path, row(*pair, prediction_horizon=2))
     assert got["result"] == "not_executable"
     assert f"{whose}: step 2: a value is described" in got["detail"]
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["<user id>", "${step_1.id}", "{{search.items[0]}}", "PREVIOUS_RESULT", "result of step 2"],
-)
-def test_what_surely_stands_for_a_value_is_no_value(value: str) -> None:
-    assert is_described(value)
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["#W1234567", "report.pdf", "a flight from NYC", "the result pleased them", "[a]", 7, None, ""],
-)
-def test_what_may_be_a_value_is_one(value: object) -> None:
-    assert not is_described(value)
 
 
 def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -30,6 +32,13 @@ TOOLS = [
     _tool("wait"),
     _tool("environment"),
     _tool("fail"),
+    _tool("look_at", path={"type": "string"}),
+    _tool("make", how={"type": "string"}, path={"type": "string"}),
+    _tool("signal_host"),
+    _tool("leave", how={"type": "string"}),
+    _tool("garble", line={"type": "string"}),
+    _tool("trickle"),
+    _tool("ignore_all"),
 ]
 
 
@@ -145,3 +154,44 @@ class Episode:
 
     def _fail(self):
         raise LookupError("nothing there")
+
+    def _look_at(self, path):
+        with open(path) as file:  # noqa: PTH123
+            return file.read()
+
+    def _make(self, how, path):
+        if how == "fifo":
+            os.mkfifo(path)
+        if how == "database":
+            sqlite3.connect(path).execute("create table t (n)")
+
+    def _signal_host(self):
+        signal.pidfd_send_signal(os.pidfd_open(os.getppid()), signal.SIGKILL)
+
+    def _leave(self, how):
+        raise {"exit": SystemExit, "interrupt": KeyboardInterrupt, "base": BaseException}[how]
+
+    def _sockets(self):
+        for fd in os.listdir("/proc/self/fd"):  # noqa: PTH208
+            try:
+                if os.readlink(f"/proc/self/fd/{fd}").startswith("socket"):  # noqa: PTH115
+                    yield int(fd)
+            except OSError:  # that of the list itself
+                continue
+
+    def _garble(self, line):
+        for fd in self._sockets():
+            os.write(fd, line.encode() + b"\n")
+
+    def _trickle(self):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        while True:
+            for fd in self._sockets():
+                os.write(fd, b" ")
+            time.sleep(0.1)
+
+    def _ignore_all(self):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        self._garble("")
+        while True:
+            time.sleep(1)

@@ -25,8 +25,12 @@ from ...protocols.checks.values import (
 from ...records.loose_json import as_list, as_object, json_values
 
 FROM, PATH = "$from", "path"
-_PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
-_BLANK = re.compile(r"<[^<>/]+>|\{\{[^{}]+\}\}")
+_PART = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
+_BLANK = re.compile(
+    r"<[^<>/]+>|\{[\w .\[\]-]+\}|\{\{[^{}]+\}\}"
+    r"|(?:the )?(?:result|output|response)s? (?:of|from) call \d+",
+    re.IGNORECASE,
+)
 
 
 class UnboundError(Exception):

@@ -76,13 +76,16 @@ class ExecuteConfig(EpisodesConfig):
         default=None, description="Interpreter that has the suite's package; default this one."
     )
     call_seconds: int = Field(
-        default=20, ge=1, description="Seconds of a tool's call, after which it is stopped."
+        default=20,
+        ge=1,
+        le=86_400,
+        description="Seconds of a tool's call, after which it is stopped.",
     )
     cpu_seconds: int = Field(
-        default=300, ge=1, description="Processor seconds of the tools of an episode."
+        default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."
     )
     memory_mb: int = Field(
-        default=4096, ge=256, description="Memory of the tools of an episode, in MiB."
+        default=4096, ge=256, le=1 << 30, description="Memory of the tools of an episode, in MiB."
     )
 
     @field_validator("model", mode="before")

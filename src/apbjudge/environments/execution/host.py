@@ -19,13 +19,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from weakref import finalize
 
 import orjson
 
-from ...errors import InputError, OptionError, shorten
+from ...errors import InputError, OptionError, RowError, UsageError, shorten
 from ...protocols.checks.schema import UncheckedError, violations
+from ...records.loose_json import as_object
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation
 from ..base import Score
@@ -101,12 +103,26 @@ class Host:
         limits = limits or Limits()
         self.limits = limits
         self._lock = threading.Lock()
+        self._program = python or sys.executable
+        self._request = {
+            "path": [] if python else [str(Path(path).absolute()) for path in sys.path if path],
+            "adapter": str(adapter.absolute()),
+            "options": dict(options),
+            "limits": {
+                "seconds": limits.seconds,
+                "cpu_seconds": limits.cpu_seconds,
+                "memory": limits.memory_mb << 20,
+            },
+        }
+        self.version, self.tasks = self._start()
+
+    def _start(self) -> tuple[str, tuple[dict[str, Any], ...]]:
         folder = tempfile.TemporaryDirectory(prefix="apbjudge-")
         self._control, passed = socket.socketpair()
-        program = python or sys.executable
+        program, host = self._program, str(HOSTED / "host.py")
         try:
-            process = subprocess.Popen(  # noqa: S603
-                [program, "-B", "-s", "-X", "utf8", str(HOSTED / "host.py"), str(passed.fileno())],
+            self._process = subprocess.Popen(  # noqa: S603
+                [program, "-B", "-s", "-X", "utf8", host, str(passed.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -121,19 +137,9 @@ class Host:
             raise OptionError(f"python: expected an interpreter, got {program}: {error}") from None
         finally:
             passed.close()
-        self.close = finalize(self, _close, self._control, process, folder)
-        request = {
-            "path": [] if python else [str(Path(path).absolute()) for path in sys.path if path],
-            "adapter": str(adapter.absolute()),
-            "options": dict(options),
-            "limits": {
-                "seconds": limits.seconds,
-                "cpu_seconds": limits.cpu_seconds,
-                "memory": limits.memory_mb << 20,
-            },
-        }
+        self.close = finalize(self, _close, self._control, self._process, folder)
         try:
-            self.version, self.tasks = self._load(orjson.dumps(request))
+            return self._load(orjson.dumps({**self._request, "folder": folder.name}))
         except BaseException:
             self.close()
             raise
@@ -144,25 +150,35 @@ class Host:
         try:
             self._control.sendall(request + b"\n")
             with self._control.makefile("rb") as lines:
-                first = _line(lines)
-                if (fault := first.get("fault")) is not None:
-                    raise _unusable(fault, first["detail"])
-                tasks = tuple(_with_shared(_line(lines), shared) for _ in range(first["tasks"]))
+                first = _told(lines)
+                tasks = tuple(_shared(_told(lines)["task"], shared) for _ in range(first["tasks"]))
         except (OSError, StoppedError):
             raise InputError("the suite's process ended, or took too long to load it") from None
         self._control.settimeout(None)
         return first["version"], tasks
 
     def episode(self) -> _Child:
-        """A process for an episode; StoppedError where the host is no longer there."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                with self._lock:
+        """A process for an episode; StoppedError where there can be none.
+
+        Where the host has ended, as when the system kills it for memory, another one is started.
+        """
+        with self._lock:
+            if self.close.alive and self._process.poll() is not None:
+                known = self.version, self.tasks
+                self.close()
+                try:
+                    is_same = self._start() == known
+                except UsageError:
+                    is_same = False
+                if not is_same:
+                    self.close()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                try:
                     socket.send_fds(self._control, [b"+"], [theirs.fileno()])
-            except OSError:
-                ours.close()
-                raise StoppedError from None
+                except OSError:
+                    ours.close()
+                    raise StoppedError from None
         return _Child(ours, _PATIENCE * self.limits.seconds + _GRACE_S)
 
     def __enter__(self) -> Host:
@@ -180,11 +196,21 @@ def _unusable(fault: str, detail: str) -> OptionError | InputError:
     return InputError(f"the suite can't be loaded: {detail}")
 
 
-def _with_shared(task: dict[str, Any], shared: dict[bytes, Any]) -> dict[str, Any]:
+def _told(lines: BufferedReader) -> Any:
+    """What the host says while it loads the suite."""
+    line = _line(lines)
+    if (fault := line.get("fault")) is not None:
+        raise _unusable(fault, line["detail"])
+    return line
+
+
+def _shared(task: Any, shared: dict[bytes, Any]) -> dict[str, Any]:
     """The task with values that are equal in many tasks held once."""
+    if (known := as_object(task)) is None:
+        raise InputError(f"the suite can't be loaded: {RowError('task', 'a dict', task)}")
     return {
         name: shared.setdefault(orjson.dumps(value), value) if name != "query" else value
-        for name, value in task.items()
+        for name, value in known.items()
     }
 
 
@@ -211,35 +237,72 @@ class _Child:
     """One process of one episode."""
 
     def __init__(self, ours: socket.socket, seconds: float) -> None:
-        ours.settimeout(seconds)
-        self._lines = ours.makefile("rb")
-        self._socket = ours
+        self._socket, self._seconds = ours, seconds
         self._pid: int | None = None
-        try:
-            self._pid = _line(self._lines)
-        except (OSError, StoppedError):
+        pid = self._reply()
+        if type(pid) is not int:
             self.close()
-            raise StoppedError from None
+            raise StoppedError
+        self._pid = pid
+
+    def is_waiting(self) -> bool:
+        """Whether it is there and has said nothing that it was not asked for."""
+        self._socket.settimeout(0)
+        try:
+            self._socket.recv(1)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
 
     def ask(self, *request: Any) -> Any:
         """The result of an operation; StoppedError or WorldError where there is none."""
-        try:
-            self._socket.sendall(orjson.dumps(request) + b"\n")
-            reply = _line(self._lines)
-        except (OSError, StoppedError, orjson.JSONDecodeError):
-            self.close()
-            raise StoppedError from None
+        reply = as_object(self._reply(orjson.dumps(request) + b"\n"))
+        if reply is None or not reply.keys() & {"fault", "result"}:
+            self.close()  # something else was written there
+            raise StoppedError
         if "fault" in reply:
             raise WorldError(reply["fault"])
         return reply["result"]
 
+    def _reply(self, request: bytes = b"") -> Any:
+        """The line that answers a request, within the time for all of it."""
+        data, deadline = bytearray(), monotonic() + self._seconds
+        try:
+            self._socket.settimeout(self._seconds)
+            self._socket.sendall(request)
+            while not data.endswith(b"\n"):
+                self._socket.settimeout(max(deadline - monotonic(), 1e-3))
+                part = self._socket.recv(1 << 16)
+                data += part
+                if not part or len(data) > _LONGEST_LINE:
+                    data.clear()  # which is no JSON
+                    break
+            return orjson.loads(data)
+        except (OSError, orjson.JSONDecodeError):
+            self.close()
+            raise StoppedError from None
+
     def close(self) -> None:
         """Ends it, with all that it may have started."""
-        self._lines.close()
         self._socket.close()
         if self._pid is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
+
+
+def _object(value: Any, field: str = "result") -> dict[str, Any]:
+    if (known := as_object(value)) is None:
+        raise RowError(field, "a dict", value)
+    return known
+
+
+def _score(result: Mapping[str, Any]) -> Score:
+    reward = result.get("reward")
+    if not isinstance(reward, int | float) or not 0 <= reward <= 1:
+        raise RowError("reward", "a number from 0 to 1", reward)
+    return Score(float(reward), _object(result.get("details") or {}, "details"))
 
 
 class HostedEnvironment:
@@ -260,6 +323,8 @@ class HostedEnvironment:
         self._offer(())
 
     def _offer(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        if not isinstance(tools, list | tuple):
+            raise RowError("tools", "a list of tool definitions", tools)
         self._tools = tuple(tools)
         self._toolset = build_toolset(list(self._tools), None, "tools").by_name
 
@@ -288,26 +353,47 @@ class HostedEnvironment:
         except UncheckedError as error:
             return Observation(f"Error: {error}", is_error=True)
         if breaches:
-            said = "; ".join(f"{each.path.lstrip('.')}: {each.message}" for each in breaches)
+            said = "; ".join(f"{e.path.lstrip('.')}: {e.message}".lstrip(": ") for e in breaches)
             return Observation(f"Error: the arguments do not fit: {said}", is_error=True)
-        try:
-            text, is_error = self._ask("call", name, dict(arguments), by)
-        except StoppedError:
-            text = f"Error: {name} was stopped: it took too long, or more than it may have"
-            return Observation(text, name=name, is_error=True)
-        return Observation(text, name=name, is_error=is_error)
+        request = ("call", name, dict(arguments), by)
+        with suppress(StoppedError):
+            match self._ask(*request, keep=False):
+                case [str(text), bool(is_error)]:
+                    self._done.append(request)
+                    return Observation(text, name=name, is_error=is_error)
+                case _:
+                    self.close()
+        text = f"Error: {name} was stopped: it took too long, more than it may have, or crashed"
+        return Observation(text, name=name, is_error=True)
 
     def say(self, text: str) -> Said:
         """Tells the user something; what follows may bring new tools."""
         result = self._ask("say", text)
-        if (tools := result.get("tools")) is not None:
-            self._offer(tools)
-        return Said(result["next"], result.get("text") or "")
+        try:
+            said = self._said(result)
+            if (tools := result.get("tools")) is not None:
+                self._offer(tools)
+        except RowError as error:
+            raise WorldError(f"say: {error}") from None
+        return said
+
+    def _said(self, result: Any) -> Said:
+        known = _object(result)
+        speakers = ("agent", "end", *["user"] * (self._known[self._task].get("user") == "model"))
+        speaker = known.get("next")
+        if not isinstance(speaker, str) or speaker not in speakers:
+            raise RowError("next", " or ".join(speakers), speaker)
+        if not isinstance(text := known.get("text") or "", str):
+            raise RowError("text", "a string", text)
+        return Said(speaker, text)
 
     def score(self) -> Score:
         """Scores the state as it is."""
         result = self._ask("score", keep=False)
-        return Score(float(result["reward"]), result.get("details") or {})
+        try:
+            return _score(_object(result))
+        except RowError as error:
+            raise WorldError(str(error)) from None
 
     def state(self) -> Any:
         """What tells one state from another, as JSON values."""
@@ -337,6 +423,8 @@ class HostedEnvironment:
             StoppedError: If the process ends over this request.
             WorldError: If the suite's own code fails.
         """
+        if self._child is not None and not self._child.is_waiting():
+            self.close()  # killed, perhaps by the system, while the agent thought
         if self._child is None:
             self._child = self._host.episode()
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -15,6 +15,8 @@ import orjson
 
 from ...errors import InputError, OptionError, RowError
 from ...records import Item, Row
+from ...records.loose_json import as_list
+from ...records.tools import build_toolset
 from .host import HOSTED, Host, HostedEnvironment, Limits, StoppedError, WorldError
 
 ENTRY_POINT_GROUP = "apbjudge.suites"
@@ -80,6 +82,55 @@ def _kind(name: str) -> SuiteKind:
     return kind
 
 
+def _id(task: Mapping[str, Any], known: Container[str]) -> str:
+    name = task.get("id")
+    if not isinstance(name, str) or not name:
+        raise RowError("id", "a non-empty string", name)
+    if name in known:
+        raise RowError("id", "an id of its own", name)
+    return name
+
+
+def _check(task: Mapping[str, Any], checked: set[int]) -> None:
+    """Raises RowError where a task is not as docs/execution.md says.
+
+    Args:
+        task: The task.
+        checked: Identities of lists of tools that were looked at: tasks share them.
+    """
+    for name in ("query", "system_prompt", "user_prompt"):
+        text = task.get(name)
+        if not isinstance(text, str) and (text is not None or name == "query"):
+            raise RowError(name, "a string", text)
+    for name in ("tools", "user_tools"):
+        tools = task.get(name)
+        if id(tools) in checked or (tools is None and name == "user_tools"):
+            continue
+        if as_list(tools) is None:
+            raise RowError(name, "a list of tool definitions", tools)
+        build_toolset(tools, None, name)
+        checked.add(id(tools))
+    if (user := task.get("user") or "none") not in _USERS:
+        raise RowError("user", f"one of {', '.join(_USERS)}", user)
+    if as_list(said := task.get("to_be_said") or []) is None:
+        raise RowError("to_be_said", "a list", said)
+    _check_reference(task.get("reference") or [])
+
+
+def _check_reference(reference: object) -> None:
+    turns = as_list(reference)
+    if turns is None or any(as_list(turn) is None for turn in turns):
+        raise RowError("reference", "a list of lists, of the calls of each turn", reference)
+    for turn in turns:
+        for call in turn:
+            match call:
+                case {"name": str(), "arguments": dict(), "by": "agent" | "user"}:
+                    pass
+                case _:
+                    expected = "calls with name, arguments (an object) and by (agent or user)"
+                    raise RowError("reference", expected, call)
+
+
 class Suite:
     """The tasks of a suite, each a plan case that can be carried out; a context manager.
 
@@ -94,7 +145,15 @@ class Suite:
     def __init__(self, kind: SuiteKind, host: Host, options: Mapping[str, str]) -> None:
         self.name, self.version, self.options = kind.name, host.version, dict(options)
         self._host = host
-        self._tasks = {str(task.get("id")): task for task in host.tasks}
+        self._tasks: dict[str, Mapping[str, Any]] = {}
+        checked: set[int] = set()
+        for number, task in enumerate(host.tasks, start=1):
+            try:
+                self._tasks[_id(task, self._tasks)] = task
+                _check(task, checked)
+            except RowError as error:
+                name = task.get("id")
+                raise InputError(f"{kind.name}: task {number} ({name}): {error}") from None
         self._nothing: dict[str, float | None] = {}
         self._lock = Lock()
         self.tasks: Sequence[str] = tuple(self._tasks)

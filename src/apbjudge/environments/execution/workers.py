@@ -12,7 +12,8 @@ import orjson
 
 from ...llm.base import Completion
 from ...prediction.prompts import PromptMaker
-from ...prediction.worker import Account, Planner, unusable
+from ...prediction.worker import Account, Planner, failure, unusable
+from ...records import Usage
 from ...records.trajectories import Observation, ToolCall, TrajectoryStep, trajectory_row
 from ...runs.loop import Job
 from ...runs.rows import BadRow
@@ -96,7 +97,7 @@ class ActingWorker(EpisodeWorker):
 
     async def _play(self, row: Episode, fields: Row, dialogue: Dialogue) -> Row:
         try:
-            return await super()._play(row, fields, dialogue)
+            return _unbroken(await super()._play(row, fields, dialogue), fields)
         finally:
             if isinstance(dialogue, StepDialogue):
                 dialogue.close()
@@ -167,13 +168,14 @@ class UnaskedWorker:
             outcome=None if ended == NOT_EXECUTABLE else run.outcome,
         )
         account = Account()
-        return {
+        record = {
             **trajectory_row(run),
             **fields,
             **account.to_json(),
             "cost_usd": account.cost_usd,
             "turns": 0,
         }
+        return _unbroken(record, fields)
 
     def _carry_out(
         self,
@@ -210,6 +212,13 @@ class UnaskedWorker:
                 text = self._world.suite.to_be_said(task)
                 environment.say(text)
                 steps.append(TrajectoryStep("agent", text=text))
+
+
+def _unbroken(record: Row, fields: Row) -> Row:
+    """The record of an episode; a failure, which is tried again, where the suite itself broke."""
+    if not (broken := record.get("infrastructure_error")):
+        return record
+    return failure(fields, "infrastructure", broken, Usage(**record["usage"]))
 
 
 def _step(name: str, arguments: dict[str, object], seen: Observation, n: int) -> TrajectoryStep:

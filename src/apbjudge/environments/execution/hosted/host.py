@@ -6,7 +6,8 @@ it is passed. A child answers one JSON line with another: begin, call, say, scor
 
 A child has no keys (the environment is empty), no network where the system allows that, bounded
 memory, processor and wall-clock time, and may neither write a file nor start a process nor open a
-connection. Tools are called by name with JSON values, never as text that is run. What a tool does
+connection: Python's audit hooks refuse that, with a message, and Linux does where a library goes
+past them. Tools are called by name with JSON values, never as text that is run. What a tool does
 in spite of all that (an endless computation in C, a crash) ends the child alone; the parent says so
 and goes on with another.
 """
@@ -24,7 +25,9 @@ import random
 import resource
 import signal
 import socket
+import struct
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 LONGEST = 1 << 16
@@ -32,6 +35,10 @@ LONGEST = 1 << 16
 PATIENCE = 6
 """How many times as long as a call the beginning of a task or its score may take."""
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_NO_NEW_PRIVILEGES, _DIE_WITH_PARENT = 38, 1  # of prctl
+_CREATE_RULES, _ADD_RULE, _KEEP_RULES = 444, 445, 446  # system calls of Landlock
+_EXECUTE, _WRITE, _REMOVE_AND_MAKE = 1 << 0, 1 << 1, 0b1_1111_1111_0000
+_REFER, _TRUNCATE, _DEVICES = 1 << 13, 1 << 14, 1 << 15
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FORBIDDEN = (
     "ctypes.",
@@ -59,6 +66,7 @@ _FORBIDDEN = (
     "signal.",
     "socket.",
     "subprocess.",
+    "syslog.",
     "tempfile.",
 )
 """Beginnings of audit events (PEP 578) of what an episode has no business with."""
@@ -72,8 +80,18 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
     if event == "open":
         if isinstance(args[2], int) and args[2] & _WRITING and args[0] != os.devnull:
             raise PermissionError(f"a tool may not write files: {args[0]!r}")
+        if _is_of_another_process(args[0]):
+            raise PermissionError(f"a tool may not look at other processes: {args[0]!r}")
     elif event.startswith(_FORBIDDEN):
         raise PermissionError(f"a tool may not do this: {event}")
+
+
+def _is_of_another_process(path: Any) -> bool:
+    """Whether a file tells of another process, as that of its variables, where keys may be."""
+    if not isinstance(path, str | bytes):
+        return False
+    _, top, name, *_ = [*os.path.realpath(os.fsdecode(path)).split("/"), "", ""]
+    return top == "proc" and name.isdigit() and int(name) != os.getpid()
 
 
 def _leave_network() -> None:
@@ -84,7 +102,44 @@ def _leave_network() -> None:
             unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
 
 
+def _bind_to_parent() -> None:
+    """Ends with the host, whatever it is doing then."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+def _lock() -> None:
+    """Has Linux refuse what the hooks do not see: writes and connections of libraries in C.
+
+    By Landlock, where the kernel has it: no files are written, made or removed, no programs run, no
+    connections made, no signals sent, and nothing read of other processes, such as their variables.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+
+    def call(*arguments: Any) -> int:
+        wide = (ctypes.c_size_t(each) if isinstance(each, int) else each for each in arguments)
+        return libc.syscall(*wide)
+
+    version = call(_CREATE_RULES, None, 0, 1)  # below 1 where there is no Landlock
+    files = _EXECUTE | _WRITE | _REMOVE_AND_MAKE
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _DEVICES)):
+        files |= right if version >= since else 0
+    ruled = [files, *[3] * (version >= 4), *[3] * (version >= 6)]  # connections, signals
+    rules = call(_CREATE_RULES, struct.pack(f"={len(ruled)}Q", *ruled), 8 * len(ruled), 0)
+    if rules < 0:
+        return
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        call(_ADD_RULE, rules, 1, struct.pack("=Qi", _WRITE, nothing.fileno()), 0)
+    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    call(_KEEP_RULES, rules, 0)
+    os.close(rules)
+
+
 def _confine(limits: dict[str, int]) -> None:
+    _bind_to_parent()
+    _lock()
     bounds = (
         (resource.RLIMIT_AS, limits["memory"]),
         (resource.RLIMIT_CPU, limits["cpu_seconds"]),
@@ -106,37 +161,56 @@ def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
     random.seed(0)
     episode: Any = None
 
-    def answer(values: Any) -> None:
-        lines.write(json.dumps(values, default=str).encode() + b"\n")
+    def answer(data: bytes) -> None:
+        lines.write(data)
         lines.flush()
 
-    answer(os.getpid())
+    answer(_json(os.getpid()))
     for line in lines:
         operation, *arguments = json.loads(line)
         patience = 1 if operation == "call" else PATIENCE
         signal.alarm(patience * limits["seconds"])  # ends the process, whatever it is doing
         try:
             if operation == "begin":
-                episode = suite.begin(*arguments)
+                episode = _having(suite.begin(*arguments), "call", "say", "score")
                 result: Any = None
             elif operation == "call":
                 result = _call(episode, *arguments)
             else:
                 result = getattr(episode, _OPERATIONS[operation])(*arguments)
-            reply = {"result": result}
-        except Exception as error:  # noqa: BLE001
-            reply = {"fault": f"{type(error).__name__}: {error}"[:500]}
+            reply = _json({"result": result})
+        except BaseException as error:  # noqa: BLE001
+            reply = _json({"fault": f"{type(error).__name__}: {error}"[:500]})
         signal.alarm(0)
         answer(reply)
 
 
+def _having(value: Any, *names: str) -> Any:
+    """The value; TypeError where it lacks a method."""
+    for name in names:
+        if not callable(getattr(value, name, None)):
+            raise TypeError(f"{type(value).__name__} has no method {name}")
+    return value
+
+
+def _json(values: Any) -> bytes:
+    """A line of JSON; ValueError or TypeError for what JSON has not."""
+    text = json.dumps(values, default=str, ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="replace") + b"\n"
+
+
 def _call(episode: Any, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool]:
     try:
-        text, is_error = episode.call(name, arguments, by)
-    except Exception as error:  # noqa: BLE001
-        text, is_error = f"Error: {error}", True
-    more = len(text) - LONGEST
-    return (text if more <= 0 else f"{text[:LONGEST]}… ({more} more characters)"), bool(is_error)
+        result = episode.call(name, arguments, by)
+    except BaseException as error:  # noqa: BLE001
+        result = f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", True
+    match result:
+        case (str(text), bool(is_error)):
+            more = len(text) - LONGEST
+            return (text if more <= 0 else f"{text[:LONGEST]}… ({more} more characters)"), is_error
+        case _:
+            got = repr(result)[:200]
+            raise TypeError(f"call of {name}: expected text and whether it is an error, got {got}")
 
 
 def _serve(control: socket.socket, suite: Any, limits: dict[str, int]) -> None:
@@ -149,7 +223,11 @@ def _serve(control: socket.socket, suite: Any, limits: dict[str, int]) -> None:
         if not data:
             return
         for fd in passed:
-            if os.fork() == 0:
+            try:
+                child = os.fork()
+            except OSError:  # this episode has no process; others may
+                child = None
+            if child == 0:
                 control.close()
                 try:
                     _episode(fd, suite, limits)
@@ -175,24 +253,32 @@ def _main() -> None:
     with control.makefile("wb") as out:
 
         def write(values: Any) -> None:
-            out.write(json.dumps(values).encode() + b"\n")
+            out.write(_json(values))
 
         sys.path[:0] = [path for path in request["path"] if path not in sys.path]
+        kind = "failed"
         try:
-            suite = _adapter(request["adapter"]).suite(request["options"])
-            tasks = suite.tasks()
-        except Exception as error:  # noqa: BLE001
-            is_option, is_missing = isinstance(error, ValueError), isinstance(error, ImportError)
-            kind = "option" if is_option else "missing" if is_missing else "failed"
+            module = _adapter(request["adapter"])
+            kind = "option"  # what a ValueError is about from here on
+            suite = _having(module.suite(request["options"]), "tasks", "begin")
+            kind = "failed"
+            tasks = list(suite.tasks())
+            write({"version": str(suite.version), "tasks": len(tasks)})
+            for task in tasks:
+                write({"task": task})
+        except BaseException as error:  # noqa: BLE001
+            is_option = kind == "option" and isinstance(error, ValueError)
+            kind = "option" if is_option else "failed"
+            if isinstance(error, ImportError):
+                kind = "missing"
             said = str(error) if is_option else f"{type(error).__name__}: {error}"
             write({"fault": kind, "detail": said[:2000]})
             return
-        write({"version": suite.version, "tasks": len(tasks)})
-        for task in tasks:
-            write(task)
     del tasks
     _leave_network()
     _serve(control, suite, request["limits"])
+    with suppress(OSError):
+        Path(request["folder"]).rmdir()  # which nobody else does where the parent was killed
 
 
 if __name__ == "__main__":
