@@ -117,7 +117,7 @@ class Storeroom:
                 "reference": [
                     [{"name": n, "arguments": arguments, "by": "agent"} for n, arguments in calls]
                 ],
-                "to_be_said": SAID.get(name, []),
+                "to_communicate": SAID.get(name, []),
             }
             for name, (query, calls) in TASKS.items()
         ]

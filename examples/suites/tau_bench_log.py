@@ -75,7 +75,7 @@ class Log:
                         for each in task["actions"]
                     ]
                 ],
-                "to_be_said": task.get("outputs") or [],
+                "to_communicate": task.get("outputs") or [],
             }
             for name, task in self.known.items()
         ]

@@ -434,7 +434,7 @@ def write_suite(folder: Path, change: str) -> str:
                 ("tools", {}, "a list of tool definitions, got {}"),
                 ("user_tools", "look", "a list of tool definitions, got 'look'$"),
                 ("user", "bot", "one of none, scripted, model, got 'bot'$"),
-                ("to_be_said", "42", "a list, got '42'$"),
+                ("to_communicate", "42", "a list, got '42'$"),
                 ("reference", "add", "a list of lists, of the calls of each turn, got 'add'$"),
                 ("reference", [{}], "a list of lists, of the calls of each turn"),
                 ("reference", [[{"name": "add", "arguments": {}}]], "calls with name, arguments"),

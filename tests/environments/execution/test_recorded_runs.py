@@ -41,7 +41,7 @@ def run_of(task: str, trial: int, actions: list[Any], made: list[Any], reward: i
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Each task once as its solution has it, after a thought, and once without its last call."""
-    with open_suite("tau2-airline", {"user": "told"}) as suite:
+    with open_suite("tau2-airline", {"user": "none"}) as suite:
         solutions = {task: suite.reference(task)[0] for task in suite.tasks}
     ending = [t for t, calls in solutions.items() if calls and calls[-1]["name"] in WRITES][:5]
     think = {"name": "think", "kwargs": {"thought": "so be it"}}

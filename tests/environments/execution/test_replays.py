@@ -97,7 +97,7 @@ def test_scripted_agents_get_what_they_deserve_in_telecom() -> None:
 
 @needs_tau2
 def test_doing_nothing_solves_some_airline_tasks() -> None:
-    run = execute("tau2-airline", mode=("gold", "null"), options=("user=told",))
+    run = execute("tau2-airline", mode=("gold", "null"), options=("user=none",))
     assert successes(run) == {"gold": (50, 50), "null": (19, 50)}
     unchanged = [row["score"]["db"] for row in extras(run, "null")]
     assert unchanged.count(True) == 20

@@ -11,6 +11,7 @@ import pytest
 
 from apbjudge import calibrate, execute, grade
 from apbjudge.environments.execution.execute import ExecutionRun
+from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
 from apbjudge.errors import OptionError
 from tests.environments.execution.toy import TOOLS
 
@@ -193,6 +194,23 @@ def test_bad_rows_are_named_and_the_others_carried_out(command: Any, tmp_path: P
         assert f"{plans}:4" in done.err
     assert not (out / "cases.jsonl").exists()
     assert len((out / "steps/failures.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_suite_that_breaks_is_no_failure_of_the_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(self: HostedEnvironment) -> None:
+        raise StoppedError
+
+    given, out = row([step(ADD)], [step(ADD)]), tmp_path / "run"
+    with monkeypatch.context() as broken:
+        broken.setattr(HostedEnvironment, "state", dies)
+        run = carried_out(tmp_path, given, out=out)
+    assert run.steps is not None
+    assert (run.failed, run.executed) == (1, ())
+    assert run.steps.counts["alder"].failed == {"infrastructure": 1}
+    run = carried_out(tmp_path, given, out=out)
+    assert (run.failed, len(run.executed)) == (0, 1)
 
 
 @pytest.mark.parametrize(

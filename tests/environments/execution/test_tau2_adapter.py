@@ -180,9 +180,9 @@ def test_the_users_model_can_open_the_conversation() -> None:
 
 
 @needs_tau2
-def test_told_gives_all_that_the_user_would_know() -> None:
+def test_without_a_user_the_task_gives_all_that_the_user_would_know() -> None:
     for domain, words in (("airline", "EHGLP3"), ("telecom", "John Smith")):
-        task = replays(0, domain=domain, user="told")[0]["first"]
+        task = replays(0, domain=domain, user="none")[0]["first"]
         assert task["user"] == "none"
         assert task["query"].startswith("The user can't be asked.")
         assert words in task["query"]
@@ -201,8 +201,8 @@ def test_splits_are_those_of_the_package() -> None:
     [
         ({}, "domain: expected one of airline, retail, telecom, mock, got nothing"),
         ({"domain": "bank"}, "domain: expected one of airline, retail, telecom, mock, got 'bank'"),
-        ({"domain": "airline", "user": "solo"}, "user: expected model or told for airline"),
-        ({"domain": "mock", "user": "you"}, "user: expected one of model, solo, told, got 'you'"),
+        ({"domain": "airline", "user": "solo"}, "user: expected model or none for airline"),
+        ({"domain": "mock", "user": "you"}, "user: expected one of model, solo, none, got 'you'"),
         ({"domain": "mock", "opening": "model"}, "opening: expected scenario where user is solo"),
         ({"domain": "mock", "category": "base"}, "category: expected one of domain, split"),
     ],

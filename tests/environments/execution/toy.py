@@ -70,7 +70,7 @@ class Suite:
                 "reference": [[{"name": "add", "arguments": {"n": goal}, "by": "agent"}]]
                 if goal
                 else [[]],
-                "to_be_said": [str(goal)],
+                "to_communicate": [str(goal)],
             }
             for name, goal in GOALS.items()
         ]

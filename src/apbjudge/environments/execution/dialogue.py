@@ -24,7 +24,7 @@ from ...records.predictions import Call
 from ...records.responses import read_response
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation, ToolCall, Trajectory, TrajectoryStep
-from .host import HostedEnvironment, Said, StoppedError, WorldError
+from .host import HostedEnvironment, NextTurn, StoppedError, WorldError
 from .planned import Plan
 from .scoring import AGENT_STOPPED, BROKEN, PROCESS_ENDED, USER_STOPPED, finished
 from .suites import Suite
@@ -67,20 +67,22 @@ class StepDialogue:
         self._steps: list[TrajectoryStep] = []
         self._ended = self._broken = ""
         greeting = {"role": "user", "content": _texts()["greeting"]}
-        self._heard: list[dict[str, Any]] = [greeting]  # by the user, whose own words are replies
+        self._users_messages: list[dict[str, Any]] = [
+            greeting
+        ]  # by the user, whose own words are replies
         self.speaker = "agent"
         if self._user == "model" and not case.query:
             self.speaker = "user"
         elif case.query:
             self._steps.append(TrajectoryStep("user", text=case.query))
-            self._heard.append({"role": "assistant", "content": case.query})
+            self._users_messages.append({"role": "assistant", "content": case.query})
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
         """What whoever speaks next is sent."""
         if self.speaker == "user":
-            told = {"role": "system", "content": self._suite.user_prompt(self._task)}
-            return [told, *self._heard]
+            instructions = {"role": "system", "content": self._suite.user_prompt(self._task)}
+            return [instructions, *self._users_messages]
         return self._maker.make(self._case).messages()
 
     @property
@@ -140,26 +142,26 @@ class StepDialogue:
     def _say(self, message: dict[str, Any]) -> None:
         """The agent speaks to the user."""
         text = str(message["content"])
-        said = self._environment.say(text)
+        turn = self._environment.say(text)
         self._add(message)
-        self._heard.append({"role": "user", "content": text})
-        self._follow(said)
+        self._users_messages.append({"role": "user", "content": text})
+        self._follow(turn)
 
-    def _follow(self, said: Said) -> None:
-        if said.next == "end":
+    def _follow(self, turn: NextTurn) -> None:
+        if turn.next == "end":
             self._ended = AGENT_STOPPED
-        elif said.next == "user":
+        elif turn.next == "user":
             self.speaker = "user"
         else:
             tools = build_toolset(list(self._environment.tools()), None, "tools")
             self._case = self._case.model_copy(update={"tools": tools})
-            self._steps.append(TrajectoryStep("user", text=said.text))
-            self._add({"role": "user", "content": said.text})
+            self._steps.append(TrajectoryStep("user", text=turn.text))
+            self._add({"role": "user", "content": turn.text})
 
     def _of_user(self, reply: Completion) -> None:
         """The simulated user calls tools of its own, or answers."""
         if reply.tool_calls:
-            self._heard.append(_said(reply))
+            self._users_messages.append(_message_of(reply))
             calls: list[ToolCall] = []
             seen: list[Observation] = []
             for call in reply.tool_calls:
@@ -171,7 +173,7 @@ class StepDialogue:
                     found = self._environment.call(call.name, arguments, by="user")
                 calls.append(made)
                 seen.append(Observation(found.content, call.id, call.name, found.is_error))
-                self._heard.append(
+                self._users_messages.append(
                     {"role": "tool", "tool_call_id": call.id, "content": found.content}
                 )
             self._steps.append(
@@ -179,7 +181,7 @@ class StepDialogue:
             )
             return
         text = reply.text or ""
-        self._heard.append({"role": "assistant", "content": text})
+        self._users_messages.append({"role": "assistant", "content": text})
         self._steps.append(TrajectoryStep("user", text=text))
         if any(word in text for word in STOP_WORDS):
             self._ended = USER_STOPPED
@@ -239,7 +241,7 @@ def _shown(call: ToolCall) -> dict[str, Any]:
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _said(reply: Completion) -> dict[str, Any]:
+def _message_of(reply: Completion) -> dict[str, Any]:
     """A reply with native calls as the message that it is."""
     calls = [
         {

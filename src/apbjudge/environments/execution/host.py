@@ -54,7 +54,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NextTurn:
     """What follows when the agent speaks without a call.
 
     Attributes:
@@ -150,8 +150,10 @@ class Host:
         try:
             self._control.sendall(request + b"\n")
             with self._control.makefile("rb") as lines:
-                first = _told(lines)
-                tasks = tuple(_shared(_told(lines)["task"], shared) for _ in range(first["tasks"]))
+                first = _loaded(lines)
+                tasks = tuple(
+                    _shared(_loaded(lines)["task"], shared) for _ in range(first["tasks"])
+                )
         except (OSError, StoppedError):
             raise InputError("the suite's process ended, or took too long to load it") from None
         self._control.settimeout(None)
@@ -196,7 +198,7 @@ def _unusable(fault: str, detail: str) -> OptionError | InputError:
     return InputError(f"the suite can't be loaded: {detail}")
 
 
-def _told(lines: BufferedReader) -> Any:
+def _loaded(lines: BufferedReader) -> Any:
     """What the host says while it loads the suite."""
     line = _line(lines)
     if (fault := line.get("fault")) is not None:
@@ -353,8 +355,8 @@ class HostedEnvironment:
         except UncheckedError as error:
             return Observation(f"Error: {error}", is_error=True)
         if breaches:
-            said = "; ".join(f"{e.path.lstrip('.')}: {e.message}".lstrip(": ") for e in breaches)
-            return Observation(f"Error: the arguments do not fit: {said}", is_error=True)
+            faults = "; ".join(f"{e.path.lstrip('.')}: {e.message}".lstrip(": ") for e in breaches)
+            return Observation(f"Error: the arguments do not fit: {faults}", is_error=True)
         request = ("call", name, dict(arguments), by)
         with suppress(StoppedError):
             match self._ask(*request, keep=False):
@@ -366,18 +368,18 @@ class HostedEnvironment:
         text = f"Error: {name} was stopped: it took too long, more than it may have, or crashed"
         return Observation(text, name=name, is_error=True)
 
-    def say(self, text: str) -> Said:
+    def say(self, text: str) -> NextTurn:
         """Tells the user something; what follows may bring new tools."""
         result = self._ask("say", text)
         try:
-            said = self._said(result)
+            turn = self._next_turn(result)
             if (tools := result.get("tools")) is not None:
                 self._offer(tools)
         except RowError as error:
             raise WorldError(f"say: {error}") from None
-        return said
+        return turn
 
-    def _said(self, result: Any) -> Said:
+    def _next_turn(self, result: Any) -> NextTurn:
         known = _object(result)
         speakers = ("agent", "end", *["user"] * (self._known[self._task].get("user") == "model"))
         speaker = known.get("next")
@@ -385,7 +387,7 @@ class HostedEnvironment:
             raise RowError("next", " or ".join(speakers), speaker)
         if not isinstance(text := known.get("text") or "", str):
             raise RowError("text", "a string", text)
-        return Said(speaker, text)
+        return NextTurn(speaker, text)
 
     def score(self) -> Score:
         """Scores the state as it is."""

@@ -53,7 +53,7 @@ class Plans:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], bad_row: Callable[[str], None] = lambda said: None
+        self, path: str | os.PathLike[str], bad_row: Callable[[str], None] = lambda message: None
     ) -> None:
         file = Path(path)
         file = file / PREDICTIONS if file.is_dir() else file

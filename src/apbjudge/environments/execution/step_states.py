@@ -191,7 +191,7 @@ class StepWorker:
                     "calls": [],
                 }
             except (StoppedError, WorldError) as error:
-                return failure(fields, "error", f"the suite: {str(error) or PROCESS_ENDED}")
+                return failure(fields, "infrastructure", str(error) or PROCESS_ENDED)
         return {**fields, **outcome, **Account().to_json()}
 
 

@@ -112,8 +112,8 @@ def _check(task: Mapping[str, Any], checked: set[int]) -> None:
         checked.add(id(tools))
     if (user := task.get("user") or "none") not in _USERS:
         raise RowError("user", f"one of {', '.join(_USERS)}", user)
-    if as_list(said := task.get("to_be_said") or []) is None:
-        raise RowError("to_be_said", "a list", said)
+    if as_list(facts := task.get("to_communicate") or []) is None:
+        raise RowError("to_communicate", "a list", facts)
     _check_reference(task.get("reference") or [])
 
 
@@ -182,9 +182,9 @@ class Suite:
         """The calls of the expert solution for each turn: ``name``, ``arguments``, ``by``."""
         return self._tasks[task].get("reference") or []
 
-    def to_be_said(self, task: str) -> str:
+    def to_communicate(self, task: str) -> str:
         """What the expert solution tells the user beside its calls; empty where nothing."""
-        return ", ".join(map(str, self._tasks[task].get("to_be_said") or ()))
+        return ", ".join(map(str, self._tasks[task].get("to_communicate") or ()))
 
     def row(self, task: str) -> dict[str, Any]:
         """The task as a plan case, in the form that ``grade`` and ``predict`` take."""

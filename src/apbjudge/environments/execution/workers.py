@@ -209,7 +209,7 @@ class UnaskedWorker:
                     step = _step(call["name"], call["arguments"], seen, number)
                     steps.append(replace(step, source=source))
                     number += 1
-                text = self._world.suite.to_be_said(task)
+                text = self._world.suite.to_communicate(task)
                 environment.say(text)
                 steps.append(TrajectoryStep("agent", text=text))
 

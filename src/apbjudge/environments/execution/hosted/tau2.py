@@ -29,7 +29,7 @@ OPTIONS = {
     "domain": f"one of {', '.join(DOMAINS)}",
     "split": "which tasks: base (default), or another split of the domain",
     "user": "model: a model plays the user; solo: no user, the agent is given the ticket and the "
-    "tools of both (telecom, mock; default there); told: no user, the agent is given all that the "
+    "tools of both (telecom, mock; default there); none: no user, the agent is given all that the "
     "user would know (not part of the benchmark)",
     "opening": "with user=model, what opens the conversation: scenario (default), the request and "
     "what the user knows; model, whatever the user's model says",
@@ -54,9 +54,9 @@ def suite(options: dict[str, str]) -> Suite:
             raise ValueError(f"{name}: expected one of {', '.join(OPTIONS)}, got this name")
     domain = _one_of("domain", options.get("domain"), DOMAINS)
     default = "solo" if domain in SOLO else "model"
-    user = _one_of("user", options.get("user", default), ("model", "solo", "told"))
+    user = _one_of("user", options.get("user", default), ("model", "solo", "none"))
     if user == "solo" and domain not in SOLO:
-        expected = f"model or told for {domain}, as only {' and '.join(SOLO)} have a solo mode"
+        expected = f"model or none for {domain}, as only {' and '.join(SOLO)} have a solo mode"
         raise ValueError(f"user: expected {expected}, got 'solo'")
     opening = _one_of("opening", options.get("opening", "scenario"), ("scenario", "model"))
     if opening == "model" and user != "model":
@@ -135,7 +135,7 @@ class Suite:
                 else "",
                 "user_tools": user_tools if has_model else [],
                 "reference": [self._reference(task)],
-                "to_be_said": _facts(task),
+                "to_communicate": _facts(task),
             }
             for name, task in self._tasks.items()
         ]
@@ -145,19 +145,19 @@ class Suite:
             return task.ticket
         if self._opening == "model":
             return ""
-        said = task.user_scenario.instructions
-        is_told = self._user == "told"
-        if isinstance(said, str):
-            parts = {"The user's request": said}
+        scenario = task.user_scenario.instructions
+        is_alone = self._user == "none"
+        if isinstance(scenario, str):
+            parts = {"The user's request": scenario}
         else:
             parts = {
-                "The user's request": said.reason_for_call,
-                "What the user knows": said.known_info,
-                "What the user does not know": said.unknown_info if is_told else None,
-                "How the user decides": said.task_instructions if is_told else None,
+                "The user's request": scenario.reason_for_call,
+                "What the user knows": scenario.known_info,
+                "What the user does not know": scenario.unknown_info if is_alone else None,
+                "How the user decides": scenario.task_instructions if is_alone else None,
             }
         texts = [f"{label}: {text.strip()}" for label, text in parts.items() if text]
-        return "\n\n".join([_NO_USER, *texts] if is_told else texts)
+        return "\n\n".join([_NO_USER, *texts] if is_alone else texts)
 
     def _reference(self, task: Any) -> list[dict[str, Any]]:
         criteria = task.evaluation_criteria

@@ -204,7 +204,7 @@ def _task(name: str, scenario: Any) -> dict[str, Any]:
         "user_prompt": "\n\n".join([*texts("SYSTEM", "USER"), _examples(context), _STOP]),
         "user_tools": [],
         "reference": [] if reference is None else [reference],
-        "to_be_said": _texts(scenario),
+        "to_communicate": _texts(scenario),
     }
 
 
