@@ -82,7 +82,7 @@ def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
     press(page, "o c x Escape")  # typed into the note, not clicked
     press(page, "x Enter p j k Shift+?")
     page.get_by_role("dialog").wait_for()
-    assert page.locator("#progress-words").text_content() == "2 of 3 labelled, 1 begun"
+    wait(page, "2 of 3 labelled, 1 begun", "#progress-words")
     said = {(label.item_id, label.rater): label for label in read_labels(client.out)}
     assert [label.grade for label in said.values()] == [1.0, 0.8, None]
     assert json.loads(client.out.read_text("utf-8").splitlines()[-2])["note"] == "cx"
