@@ -164,8 +164,12 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
-        runs = rows_of(given.log)
-        replayed = replay(given.log, runs, folder)
+        try:
+            runs = rows_of(given.log)
+            replayed = replay(given.log, runs, folder)
+        except (OSError, ValueError, KeyError, TypeError, apbjudge.UsageError) as error:
+            kind = "" if isinstance(error, apbjudge.UsageError) else f"{type(error).__name__}: "
+            parser.error(f"{given.log}: {kind}{error}")
         executed = write(folder / "recorded" / "executed.jsonl", outcomes(runs, replayed))
         plans, cases = folder / "plans.jsonl", folder / "replayed" / "cases.jsonl"
         judged = [

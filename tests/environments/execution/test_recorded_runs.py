@@ -85,6 +85,18 @@ def test_a_list_of_runs_is_a_log_too(log: Path, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("content", ["", "{torn", '{"task_id": 1}', "[]"])
+def test_a_log_that_is_none_is_one_line(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(content)
+    script = str(EXAMPLES / "recorded_runs.py")
+    command = [sys.executable, "-W", "error", script, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert f"error: {path}: " in done.stderr
+
+
 @pytest.mark.parametrize("options", [(), ("log=runs.jsonl",), ("log=/no/such/file",)])
 def test_the_log_is_named_by_its_full_path(options: tuple[str, ...]) -> None:
     with pytest.raises(OptionError, match="--with log: expected a file by its full path"):
