@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -88,7 +89,10 @@ def test_the_same_command_asks_nothing_again(tmp_path: Path) -> None:
     assert len(list(second)) == 2 * len(BY_QUERY)
 
 
-def test_a_case_that_was_interrupted_goes_on_with_the_replies_it_had(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside_a_loop", [False, True])
+def test_a_case_that_was_interrupted_goes_on_with_the_replies_it_had(
+    tmp_path: Path, *, beside_a_loop: bool
+) -> None:
     agent, whole = Agent(), Agent()
     calls = 0
 
@@ -99,11 +103,17 @@ def test_a_case_that_was_interrupted_goes_on_with_the_replies_it_had(tmp_path: P
             raise TransportError("scripted failure")
         return agent(request)
 
-    first = run(ScriptedClient(failing), out=tmp_path / "run")
-    assert first.failed == 1
-    second = run(ScriptedClient(agent), out=tmp_path / "run")
-    assert second.failed == 0
-    run(ScriptedClient(whole), out=tmp_path / "whole")
+    def interrupted() -> None:
+        first = run(ScriptedClient(failing), out=tmp_path / "run")
+        assert first.failed == 1
+        second = run(ScriptedClient(agent), out=tmp_path / "run")
+        assert second.failed == 0
+        run(ScriptedClient(whole), out=tmp_path / "whole")
+
+    async def notebook() -> None:
+        interrupted()
+
+    asyncio.run(notebook()) if beside_a_loop else interrupted()
     assert agent.asked == whole.asked  # no reply was asked for twice
 
 

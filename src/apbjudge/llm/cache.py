@@ -71,8 +71,9 @@ class CacheStats(NamedTuple):
 class ReplyCache:
     """Replies by request key, on disk, shared between runs and processes.
 
-    Made for one thread. No method raises for what is wrong with the folder, its content or the
-    disk: the cache is then off, returns nothing and stores nothing.
+    Not for several threads at once; beside a running event loop, as in a notebook, one thread makes
+    it and another one uses it. No method raises for what is wrong with the folder, its content or
+    the disk: the cache is then off, returns nothing and stores nothing.
 
     Args:
         folder: Created when missing, readable by its owner only.
@@ -203,7 +204,9 @@ def _connect(folder: Path) -> sqlite3.Connection:
         # SQLite writes through a link and waits for ever at a pipe.
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(f"{path.name} is no regular file")
-    con = sqlite3.connect(folder / DATABASE, timeout=LOCK_WAIT_S, isolation_level=None)
+    con = sqlite3.connect(
+        folder / DATABASE, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False
+    )
     try:
         con.text_factory = partial(str, encoding="utf-8", errors="replace")
         con.execute("PRAGMA trusted_schema = OFF")
