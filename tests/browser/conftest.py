@@ -29,9 +29,13 @@ DESKTOP = {"width": 1280, "height": 900}
 HUNG_MS = 60_000  # a bound on hanging, not a measure of speed
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One headless Chromium for all tests; they are skipped where there is none."""
+    """One headless Chromium for the tests of a module; they are skipped where there is none.
+
+    Not for longer, as its event loop runs in this thread until it ends: tests of other modules in
+    the same process could run none of their own.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
