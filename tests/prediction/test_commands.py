@@ -335,6 +335,17 @@ def test_another_model_that_answers_a_batch_is_warned_of(
     assert len([note for note in notes if note.startswith(told)]) == 1
 
 
+FINISHED = {
+    "cut": "length",
+    "empty": "stop",
+    "filter": "content_filter",
+    "policy": "content_filter",
+    "late": "stop",
+    "good": "stop",
+}
+"""How the odd answers of a batch end, by their cases."""
+
+
 def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_path: Path) -> None:
     ok = says(REPLY)
     batches.replies = by_text(
@@ -352,14 +363,7 @@ def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_pa
     run = batched(batches, tmp_path, [case(name) for name in names], retries=1)
     made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
     assert sorted(made) == sorted(set(names) - {"long"})
-    assert {name: made[name]["finish_reason"] for name in names if name in made} == {
-        "cut": "length",
-        "empty": "stop",
-        "filter": "content_filter",
-        "policy": "content_filter",
-        "late": "stop",
-        "good": "stop",
-    }
+    assert {name: made[name]["finish_reason"] for name in names if name in made} == FINISHED
     assert [len(batch.lines) for batch in batches.batches] == [7, 1]
     assert run.counts["openai/planner"].failed == {"truncated": 1}
     (failed,) = read_lines(tmp_path / "out" / "failures.jsonl")
@@ -424,14 +428,7 @@ def test_odd_answers_in_a_file_are_predictions_and_asked_for_only_once(
     assert command("predict", cases, *model, "--out", tmp_path / "out").code == 0
     assert ["(late)" in seen.text for seen in server.requests] == [True]
     made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
-    assert {name: made[name]["finish_reason"] for name in names} == {
-        "cut": "length",
-        "empty": "stop",
-        "filter": "content_filter",
-        "policy": "content_filter",
-        "late": "stop",
-        "good": "stop",
-    }
+    assert {name: made[name]["finish_reason"] for name in names} == FINISHED
     assert "no" in made["policy"]["refusal"]
 
 
