@@ -49,6 +49,10 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+def plan_id(run: dict[str, Any]) -> str:
+    return f"{run['task_id']}-{run['trial']}"
+
+
 def plan_of(run: dict[str, Any]) -> str:
     """The calls of a run as a plan that code can carry out."""
     calls = [call["function"] for each in run["traj"] for call in each.get("tool_calls") or ()]
@@ -76,7 +80,7 @@ def replay(log: Path, runs: list[dict[str, Any]], folder: Path) -> apbjudge.Exec
     """Carries out the calls of all runs, and in each task nothing."""
     rows = [
         {
-            "id": f"{run['task_id']}-{run['trial']}",
+            "id": plan_id(run),
             "case_id": str(run["task_id"]),
             "tested_model": MODEL,
             "model_response": plan_of(run),
@@ -96,7 +100,7 @@ def replay(log: Path, runs: list[dict[str, Any]], folder: Path) -> apbjudge.Exec
 def compare(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list[str]:
     """How often the state after the calls agrees with the recorded reward, in sentences."""
     states = {row["extra"]["plan"]: row["extra"]["score"]["db"] for row in replayed.modes["bound"]}
-    recorded = {f"{run['task_id']}-{run['trial']}": run["reward"] == 1 for run in runs}
+    recorded = {plan_id(run): run["reward"] == 1 for run in runs}
     of = Counter((recorded[name], states[name]) for name in recorded)
     others = [name for name, success in recorded.items() if states[name] != success]
     successes, failures = sum(recorded.values()), len(recorded) - sum(recorded.values())
@@ -113,7 +117,7 @@ def outcomes(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> lis
     nothing = {row["case_id"]: row["reward"] for row in replayed.executed if row["mode"] == "null"}
     return [
         {
-            "item_id": f"{run['task_id']}-{run['trial']}",
+            "item_id": plan_id(run),
             "case_id": str(run["task_id"]),
             "tested_model": MODEL,
             "mode": "recorded",
