@@ -6,7 +6,7 @@ import fcntl
 import io
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, cast
@@ -327,6 +327,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Replaces a file in one step, so that a reader never sees half of it; see ``replacing``."""
     with replacing(path) as file:
         file.write(data)
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Replaces a file in one step by rows, one a line; see ``replacing``."""
+    with replacing(path) as file:
+        for row in rows:
+            file.write(orjson.dumps(row) + b"\n")
 
 
 def is_replaceable(path: Path) -> bool:

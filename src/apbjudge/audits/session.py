@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from ..errors import InputError, OptionError, OtherRunError, visible
-from ..jsonl import write_atomically
+from ..jsonl import write_atomically, write_rows
 from ..judge import JudgeSpec, Source
 from ..judge.dry_run import Forecast, forecast_runs
 from ..judge.session import Run, RunConfig, ask_judge, run_together
@@ -308,7 +308,7 @@ def _judge(
     for name in names:
         rows = folder / "rows" / f"{name}.jsonl"
         of_arm = (turn.variant for turn in schedule if turn.arm == name)
-        _write_lines(rows, (dict(variant.row) for variant in of_arm))
+        write_rows(rows, (dict(variant.row) for variant in of_arm))
         run = _run(folder / "runs" / name, prepared, spec, resources, rows)
         configs.append(replace(run, events=events, overwrite=overwrite))
     if not configs:
@@ -394,10 +394,6 @@ def _write_json(path: Path, values: Mapping[str, Any]) -> None:
     write_atomically(path, orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    write_atomically(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
-
-
 def _write_schedule(folder: Path, design: AuditDesign) -> bool:
     """Writes the order in which everything is asked; false where judgements came otherwise.
 
@@ -407,13 +403,13 @@ def _write_schedule(folder: Path, design: AuditDesign) -> bool:
     if not path.exists() and (folder / "runs" / MAIN / JUDGEMENTS).exists():
         return False
     turns = enumerate(design.schedule)
-    _write_lines(path, ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns))
+    write_rows(path, ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns))
     return True
 
 
 def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
     """Writes what a reader of the audit needs beside the runs: variants and card."""
-    _write_lines(
+    write_rows(
         folder / "variants.jsonl",
         ({"arm": arm.name, **v.to_json()} for arm in design.arms for v in arm.variants),
     )

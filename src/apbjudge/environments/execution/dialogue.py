@@ -67,9 +67,8 @@ class StepDialogue:
         self._steps: list[TrajectoryStep] = []
         self._ended = self._broken = ""
         greeting = {"role": "user", "content": _texts()["greeting"]}
-        self._users_messages: list[dict[str, Any]] = [
-            greeting
-        ]  # by the user, whose own words are replies
+        # The conversation as the model that plays the user sees it: its own words are replies.
+        self._users_messages: list[dict[str, Any]] = [greeting]
         self.speaker = "agent"
         if self._user == "model" and not case.query:
             self.speaker = "user"
@@ -134,7 +133,7 @@ class StepDialogue:
 
     def _carry_out(self, call: Call, call_id: str) -> tuple[ToolCall, Observation]:
         number = int(call_id.rpartition("_")[2])
-        seen, fault = carry_out(self._environment, call, number)
+        seen, fault = carry_out_call(self._environment, call, number)
         arguments = dict(call.arguments or {})
         observation = Observation(seen.content, call_id, call.name, seen.is_error)
         return ToolCall(call.name, arguments, call_id, parse_error=fault), observation
@@ -215,7 +214,9 @@ class StepDialogue:
         )
 
 
-def carry_out(environment: HostedEnvironment, call: Call, number: int) -> tuple[Observation, str]:
+def carry_out_call(
+    environment: HostedEnvironment, call: Call, number: int
+) -> tuple[Observation, str]:
     """Carries out a predicted call.
 
     Args:

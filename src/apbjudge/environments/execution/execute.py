@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from ...errors import InputError, OptionError
-from ...jsonl import write_atomically
+from ...jsonl import write_atomically, write_rows
 from ...llm import Client
 from ...llm.resources import Resources, shared_resources
 from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
@@ -27,20 +27,12 @@ from ...records.trajectories import trajectory_of
 from ...runs.folder import RecordLog
 from ...runs.loop import QUIET, Events
 from ..episodes import TRAJECTORIES
-from ..runner import Row, Session, carry_out
+from ..runner import Row, Session
 from ..simulate import Simulation, simulate_in
 from .config import PLANNED, UNASKED, ExecuteConfig, Mode
 from .executions import EXECUTED
 from .planned import Plans
-from .step_states import (
-    STEP_RECORDS,
-    StepCounts,
-    StepRun,
-    StepWorker,
-    step_counts,
-    step_labels,
-    step_source,
-)
+from .step_states import StepRun, carry_out_steps
 from .suites import Suite, open_suite
 from .workers import NOT_EXECUTABLE, ActingWorker, SuiteWorld, UnaskedWorker
 
@@ -146,13 +138,23 @@ def execute_in(
 ) -> ExecutionRun:
     """Carries out the tasks of an open suite in a folder; see ``execute``."""
     tasks = _tasks(suite, config)
+    where = None if in_memory else folder
+    if config.plans is not None and config.mode == ("steps",):
+        steps = carry_out_steps(
+            suite,
+            config.plans,
+            config,
+            folder=folder / "steps",
+            resources=resources,
+            events=events,
+            in_memory=in_memory,
+        )
+        return ExecutionRun(where, (suite.name, suite.version), {}, {}, steps.labels, steps)
+    _write_cases(suite, tasks, folder)
     stage = _Stage(suite, config, folder, resources, events, tasks)
     drafts: dict[str, PredictionRun] = {}
     modes: dict[str, Simulation] = {}
     executed: list[Row] = []
-    if config.mode == ("steps",):
-        return _carry_out_steps(stage, in_memory=in_memory)
-    _write_cases(suite, tasks, folder)
     for mode in config.mode:
         plans = None
         if mode in PLANNED:
@@ -161,50 +163,7 @@ def execute_in(
                 raise InputError(f"{config.plans}: expected predictions, got none")
         session = stage.session(mode, plans, executed)
         modes[mode] = simulate_in(session, in_memory=in_memory)
-    where = None if in_memory else folder
     return ExecutionRun(where, (suite.name, suite.version), drafts, modes, tuple(executed))
-
-
-def _carry_out_steps(stage: _Stage, *, in_memory: bool) -> ExecutionRun:
-    """Carries out step-wise predictions; see ``step_states``."""
-    suite, config, events = stage.suite, stage.config, stage.events
-    if config.plans is None:
-        raise ValueError("no predictions")
-    rows: list[Row] = []
-    labels: list[Row] = []
-
-    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
-        labels.extend(step_labels(log.current(), suite.name))
-        _write_rows(log.folder / EXECUTED, labels)
-        if in_memory:
-            rows.extend(row for row in log.current() if row.get("reason") is None)
-        counts = step_counts(log.current())
-        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
-
-    session = Session(
-        folder=stage.folder / "steps",
-        kind=STEP_RECORDS,
-        name=os.fspath(config.plans),
-        tasks=(),
-        source=step_source(config.plans, config.cases),
-        specs=(),
-        resources=stage.resources,
-        identity={"command": "execute", "mode": "steps", "suite": stage.identity},
-        worker=lambda _: StepWorker(suite),
-        described={"options": suite.options, "package": suite.version},
-        events=events,
-        overwrite=config.overwrite,
-    )
-    manifest, progress = carry_out(session, take)
-    counts = {name: StepCounts(**each) for name, each in manifest["counts"].items()}
-    folder = None if in_memory else session.folder
-    steps = StepRun(folder, counts, manifest, progress, tuple(rows))
-    where = None if in_memory else stage.folder
-    return ExecutionRun(where, (suite.name, suite.version), {}, {}, tuple(labels), steps)
-
-
-def _write_rows(path: Path, rows: Sequence[Row]) -> None:
-    write_atomically(path, b"".join(orjson.dumps(row) + b"\n" for row in rows))
 
 
 def _tasks(suite: Suite, config: ExecuteConfig) -> list[str]:
@@ -251,11 +210,6 @@ class _Stage:
     resources: Resources
     events: Events
     tasks: Sequence[str]
-
-    @property
-    def identity(self) -> list[str]:
-        """What must be equal for two runs to be in the same suite."""
-        return [self.suite.name, self.suite.version, self.suite.digest]
 
     def plans(self, mode: Mode, drafts: dict[str, PredictionRun]) -> Path:
         """Folder of the plans that a mode carries out, drafted now where that is not yet done."""
@@ -304,7 +258,7 @@ class _Stage:
         def take(log: RecordLog[Row]) -> Mapping[str, Any]:
             rows = list(_executed(log.current(), mode, suite.name))
             executed.extend(rows)
-            _write_rows(log.folder / EXECUTED, rows)
+            write_rows(log.folder / EXECUTED, rows)
             return {}
 
         def worker(planners: Sequence[Any]) -> ActingWorker | UnaskedWorker:
@@ -325,7 +279,7 @@ class _Stage:
             identity={
                 "command": "execute",
                 "mode": mode,
-                "suite": self.identity,
+                "suite": suite.identity,
                 "models": {spec.model: spec.asked for spec in specs},
                 "user": None if user is None else user.asked,
                 "plans": None if config.plans is None else os.fspath(config.plans),

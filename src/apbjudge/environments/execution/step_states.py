@@ -9,10 +9,11 @@ other ways.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
@@ -20,7 +21,9 @@ from typing import Any, ClassVar, Literal, get_args
 import orjson
 
 from ...errors import RowError, shorten
+from ...jsonl import write_rows
 from ...judge.source import Source, Task
+from ...llm.resources import Resources
 from ...prediction.worker import Account, asking_records, failure, unusable
 from ...protocols.checks.values import strings
 from ...records import Item, Record
@@ -28,13 +31,15 @@ from ...records.loose_json import as_object
 from ...records.predictions import Step
 from ...records.run_folder import cases_of, predictions_of
 from ...records.trajectories import Observation, TrajectoryStep
-from ...runs.loop import Job
+from ...runs.folder import RecordLog
+from ...runs.loop import Events, Job
 from ...runs.results import ModelRun
 from ...runs.rows import BadRow
 from ...trajectories.formats.conversation import read_messages
-from ..runner import Row
+from ..runner import Row, Session, carry_out
 from .bound import UnboundError, is_described
-from .dialogue import carry_out
+from .config import ExecuteConfig
+from .dialogue import carry_out_call
 from .executions import EXECUTED
 from .host import HostedEnvironment, StoppedError, WorldError
 from .planned import text_digest
@@ -67,9 +72,15 @@ class StepCounts(Record):
 
 @dataclass(frozen=True, slots=True)
 class StepRun(ModelRun[StepCounts]):
-    """Step-wise predictions that were carried out; see ``ModelRun``."""
+    """Step-wise predictions that were carried out; see ``ModelRun``.
+
+    Attributes:
+        labels: Rows of ``executed.jsonl``.
+    """
 
     file: ClassVar[str] = STEPS
+
+    labels: tuple[Row, ...] = field(default=(), repr=False)
 
 
 def _check(row: Row) -> None:
@@ -77,22 +88,76 @@ def _check(row: Row) -> None:
         raise RowError("result", f"one of {', '.join(STEP_RESULTS)}", row.get("result"))
 
 
-STEP_RECORDS = asking_records(
+_RECORDS = asking_records(
     "step", STEPS, ids=("id", "tested_model"), check=_check, figures=(EXECUTED,)
 )
 
 
-def step_source(predictions: Path, cases: Path | None) -> Source:
-    """The predictions of a file or of the folder of a run, joined with their cases.
+def carry_out_steps(
+    suite: Suite,
+    predictions: Path,
+    config: ExecuteConfig,
+    *,
+    folder: Path,
+    resources: Resources,
+    events: Events,
+    in_memory: bool,
+) -> StepRun:
+    """Carries out step-wise predictions; the same call goes on where it was interrupted.
+
+    Args:
+        suite: Where the tasks are that their cases are about.
+        predictions: A file of them, or the folder of a run.
+        config: The settings, of which ``cases`` and ``overwrite`` count.
+        folder: Where records and labels go.
+        resources: Of the run.
+        events: Called back while the run goes on.
+        in_memory: Whether the folder goes when this is done.
 
     Raises:
-        InputError: If the run's cases are not there and no others are given.
+        InputError: If a file can't be read, or the run's cases are not there and no others given.
+        OptionError: If the folder holds another run.
     """
+    rows: list[Row] = []
+    labels: list[Row] = []
+
+    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
+        records = list(log.current())
+        labels.extend(_labels(records, suite.name))
+        write_rows(log.folder / EXECUTED, labels)
+        if in_memory:
+            rows.extend(row for row in records if row.get("reason") is None)
+        counts = _counts(records)
+        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
+
     path = predictions_of(predictions)
-    return Source(rows=path, cases=cases or cases_of(path), finds=False)
+    session = Session(
+        folder=folder,
+        kind=_RECORDS,
+        name=os.fspath(predictions),
+        tasks=(),
+        source=Source(rows=path, cases=config.cases or cases_of(path), finds=False),
+        specs=(),
+        resources=resources,
+        identity={"command": "execute", "mode": "steps", "suite": suite.identity},
+        worker=lambda _: StepWorker(suite),
+        described={"options": suite.options, "package": suite.version},
+        events=events,
+        overwrite=config.overwrite,
+    )
+    manifest, progress = carry_out(session, take)
+    counts = {name: StepCounts(**each) for name, each in manifest["counts"].items()}
+    return StepRun(
+        None if in_memory else folder,
+        counts,
+        manifest,
+        progress,
+        tuple(rows),
+        labels=tuple(labels),
+    )
 
 
-def step_counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
+def _counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
     """What came of the predictions, by tested model."""
     sums: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
@@ -107,7 +172,7 @@ def step_counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
     }
 
 
-def step_labels(rows: Iterable[Row], suite: str) -> Iterator[Row]:
+def _labels(rows: Iterable[Row], suite: str) -> Iterator[Row]:
     """Labels of the predictions whose reference changes the state, as ``executed.jsonl`` has them.
 
     One is correct if it leads to the reference's state without an error. Where the reference only
@@ -285,7 +350,7 @@ def _carried_out(environment: HostedEnvironment, steps: Sequence[Step]) -> Itera
     """Makes the calls of predicted steps; yields each with what it returned."""
     for step in steps:
         for n, call in enumerate(step.calls):
-            seen, _ = carry_out(environment, call, n)
+            seen, _ = carry_out_call(environment, call, n)
             yield {
                 "name": call.name,
                 "arguments": call.arguments,

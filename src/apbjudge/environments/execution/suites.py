@@ -165,6 +165,11 @@ class Suite:
         self.digest = hashed.hexdigest()
         self.case = cache(self._case)
 
+    @property
+    def identity(self) -> list[str]:
+        """What must be equal for two runs to be in the same suite."""
+        return [self.name, self.version, self.digest]
+
     def user(self, task: str) -> str:
         """Who answers the agent: ``none``, ``scripted`` (the suite), or ``model``."""
         user = self._tasks[task].get("user")
