@@ -4,9 +4,11 @@ ApbJudgeError
 ├── UsageError            the command or call can't be carried out as asked
 │   ├── OptionError       an option, a setting or a rubric file is unusable
 │   │   └── OtherRunError     the folder for the output holds another run
-│   └── InputError        an input file as a whole is unusable
+│   ├── InputError        an input file as a whole is unusable
+│   └── PluginError       code of a plug-in, such as a protocol or a check, failed
 ├── GateError             a figure does not meet a condition; an AssertionError too
 ├── RowError              one row is unusable; the others are not touched by it
+│   └── InternalError     code of apbjudge failed at the row
 └── JudgeError            a judge gave no usable reply for one item
     ├── TransportError    the endpoint could not be reached or failed
     │   ├── CallTimeoutError  no answer within the time allowed
@@ -24,7 +26,12 @@ ApbJudgeError
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, cast
+from collections.abc import Callable, Iterator
+from functools import wraps
+from traceback import walk_tb
+from typing import Any, ClassVar, Literal, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 UnscoredReason = Literal[
     "transport",
@@ -64,6 +71,10 @@ class InputError(UsageError):
     """An input file as a whole is unusable."""
 
 
+class PluginError(UsageError):
+    """Code of a plug-in failed, of which no row can be blamed."""
+
+
 class GateError(ApbJudgeError, AssertionError):
     """A figure does not meet a condition that it was checked against."""
 
@@ -82,6 +93,15 @@ class RowError(ApbJudgeError):
         self.expected = expected
         self.got = shorten(got)
         super().__init__(f"field {field}: expected {expected}, got {self.got}")
+
+
+class InternalError(RowError):
+    """Code of apbjudge failed at a row: a fault of ours, not of the row."""
+
+    def __init__(self, error: Exception) -> None:
+        text = fault_text(error, "apbjudge")
+        super().__init__("row", "a row that apbjudge can read", text)
+        self.args = (f"apbjudge failed at this row, please report it: {text}",)
 
 
 class JudgeError(ApbJudgeError):
@@ -170,6 +190,54 @@ class ReplyError(JudgeError):
     """The reply is malformed (``unparsable``) or contradicts itself (``inconsistent``)."""
 
     reason = "unparsable"
+
+
+def fault_text(error: Exception, package: str) -> str:
+    """An exception with the last place in the code of a package, as ``file:line``, that led to it.
+
+    Args:
+        error: The exception, which was raised.
+        package: Name of the package or module; where none of its code took part, the place is
+            the one that raised.
+    """
+    places = list(walk_tb(error.__traceback__))
+    named = [
+        (frame, line)
+        for frame, line in places
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package
+    ]
+    where = "".join(f" ({f.f_code.co_filename}:{line})" for f, line in (named or places)[-1:])
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}{where}"
+
+
+def guarded(plugin: str, code: F) -> F:
+    """A function of a plug-in, whose faults are blamed on it; one of apbjudge's as it is.
+
+    Args:
+        plugin: What the function belongs to, such as ``protocol approvals``.
+        code: The function. What it yields, it yields as a list.
+
+    Returns:
+        The function, which raises PluginError in place of all but our own errors.
+    """
+    module = str(getattr(code, "__module__", None)).partition(".")[0]
+    if module == "apbjudge":
+        return code
+    name = getattr(code, "__qualname__", type(code).__name__)
+
+    @wraps(code)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = code(*args, **kwargs)
+            return list(cast("Iterator[Any]", result)) if isinstance(result, Iterator) else result
+        except ApbJudgeError:
+            raise
+        except Exception as error:
+            text = f"{plugin}: {name} failed: {fault_text(error, module)}"
+            raise PluginError(text) from error
+
+    run.__module__ = "apbjudge"  # guarded once
+    return cast("F", run)
 
 
 def visible(text: str) -> str:

@@ -128,6 +128,16 @@ def test_the_regression_takes_ten_cases_labels_and_different_lengths(
     assert [m.name for m in result.measures] == [ERROR] * is_told
 
 
+def test_lengths_that_hardly_differ_have_no_slope_and_no_slope_exceeds_what_errors_can() -> None:
+    asked = [
+        variant(v.name, "prediction", truth=v.truth, length=1000 + n)
+        for n, v in enumerate(predictions(20))
+    ]
+    assert not probe(hear(coin(1), {MAIN: asked})).measures
+    x, errors = np.tile([0.0, 0.01], 20), np.tile([0.0, 1.0], 20)
+    assert slope(errors, x, np.zeros(40), Sample(), 0.95).value == 1
+
+
 def test_lengths_that_differ_with_the_truth_alone_say_nothing() -> None:
     asked = [
         variant(v.name, "prediction", truth=v.truth, length=800 if v.truth == CORRECT else 200)

@@ -142,6 +142,22 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert result.card.judge == "static"
 
 
+@pytest.mark.parametrize("module", ["length", "leaks"])
+def test_a_probe_that_fails_does_not_lose_the_card(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(f"apbjudge.audits.probes.{module}.probe", fails)
+    config = AuditConfig(rows=EXAMPLES / "holistic.jsonl")
+    probes = {one.name: one for one in audit("static", config).card.probes}
+    failed = probes.pop(module)
+    assert (failed.outcome, failed.measures) == ("could not tell", ())
+    assert failed.because.startswith("the probe itself failed, please report it: ZeroDivisionError")
+    assert any(one.measures for one in probes.values())
+
+
 # quick --------------------------------------------------------------------------------------------
 
 

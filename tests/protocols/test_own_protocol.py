@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import apbjudge
-from apbjudge import JudgeSpec, OptionError, Request, Run, ScriptedClient, Verdict
-from apbjudge.protocols import get_protocol
-from apbjudge.rubrics import load_rubric, read_rubric
+from apbjudge import JudgeSpec, OptionError, Request, Run, ScriptedClient, Unscored, Verdict
+from apbjudge.errors import PluginError
+from apbjudge.protocols import Protocol, get_protocol
+from apbjudge.records import Finding, Item
+from apbjudge.rubrics import Rubric, load_rubric, read_rubric
 
 PACKAGE = Path(__file__).parents[2] / "examples" / "own_protocol"
 ROWS = PACKAGE / "plans.jsonl"
@@ -130,3 +134,42 @@ def test_a_rubric_whose_codes_do_not_fit_together_is_refused(
     assert old in text
     with pytest.raises(OptionError, match=complaint):
         read_rubric(text.replace(old, new).encode(), "approvals.toml")
+
+
+def broken_check(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    del item, rubric
+    yield Finding.model_validate({"certainty": "proven"})
+
+
+def broken_requirement(item: Item) -> None:
+    raise KeyError(item.item_id)
+
+
+@pytest.mark.parametrize("field", ["checks", "admit"])
+def test_a_fault_of_the_protocol_s_own_code_ends_the_run_and_is_named(
+    field: str, tmp_path: Path
+) -> None:
+    code = broken_check if field == "checks" else broken_requirement
+    name, line = code.__name__, code.__code__.co_firstlineno + (2 if field == "checks" else 1)
+    broken = {field: (code,) if field == "checks" else code}
+    protocol = replace(get_protocol("approvals"), **broken)
+    place = re.escape(f"{__file__}:{line}")
+    with pytest.raises(PluginError, match=rf"^protocol approvals: {name} failed: .*{place}"):
+        apbjudge.grade(ROWS, protocol=protocol, out=tmp_path / "run")
+    assert all(not path.read_text() for path in tmp_path.glob("run/judgements.jsonl"))
+
+
+def test_a_fault_of_ours_costs_one_row_and_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(self: Protocol, item: Item, *args: Any, **kwargs: Any) -> tuple[Finding, ...]:
+        if item.item_id == fails:
+            raise ZeroDivisionError
+        return ours(self, item, *args, **kwargs)
+
+    fails, ours = json.loads(ROWS.read_text().splitlines()[1])["id"], Protocol.find
+    monkeypatch.setattr(Protocol, "find", find)
+    run = apbjudge.grade(ROWS, protocol="approvals")
+    assert run.summary.totals.unscored == {"bad_input": 1}
+    assert sum(isinstance(j, Verdict) for j in run.judgements) == 3
+    detail = next(j.detail for j in run.judgements if isinstance(j, Unscored))
+    assert "apbjudge failed at this row, please report it: ZeroDivisionError" in detail
+    assert re.search(r"apbjudge.*\.py:\d+\)$", detail)

@@ -171,3 +171,19 @@ def test_intervals_over_single_trials_would_be_too_narrow() -> None:
     of_trials = (np.arange(N_TRIALS) < c[..., None]).reshape(300, -1).astype(float)
     intervals = np.array([ends(bounded(row, Sample())) for row in of_trials])
     assert np.mean((intervals[:, 0] <= 0.5) & (intervals[:, 1] >= 0.5)) < 0.85
+
+
+def test_values_whose_squares_underflow_have_an_estimate() -> None:
+    """Of 600 trials a task, pass^300 is about 1e-170."""
+    tasks, correct = np.repeat(np.arange(5), 600), np.tile([0.0, 1.0], 1500)
+    estimates = pass_estimates(tasks, correct, (300, 600))
+    assert estimates["pass^300"].value == pytest.approx(comb(300, 300) / comb(600, 300), rel=1e-6)
+    assert estimates["pass^600"].value == 0
+
+
+@given(st.integers(-300, 0), st.lists(st.floats(0, 1), min_size=2, max_size=9))
+def test_means_of_tiny_values_have_an_interval_around_them(power: int, shares: list[float]) -> None:
+    estimate = mean_over_tasks(np.array(shares) * 10.0**power)
+    low, high = ends(estimate)
+    assert estimate.value is not None
+    assert 0 <= low <= estimate.value <= high <= 1

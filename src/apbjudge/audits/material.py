@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -19,7 +20,7 @@ from ..records.label_table import read_label_table
 from ..records.rows import item_row
 from ..records.run_folder import JUDGEMENTS, read_judgements
 from ..runs.rows import BadRow
-from .outcomes import Probe
+from .outcomes import Probe, contained
 from .perturbations.bases import Base, find_bases
 from .probes import leaks
 from .variants import Truth, Variant
@@ -186,7 +187,9 @@ def gather(
         InputError: If the file can't be read, or nothing can be made of it.
     """
     index = _Index(source)
-    leaks_result = leaks.probe(index.read(note))
+    tasks = index.read(note)
+    leaks_result = contained(leaks.SPEC, lambda: leaks.probe(tasks))
+    deque(tasks, maxlen=0)  # what is left of them where the probe failed
     cases = list(index.lines)
     Random(f"{seed}/cases").shuffle(cases)  # noqa: S311 - a draw, no secret
     wanted = cases[: SPARE * n_bases]

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
+from ..errors import ApbJudgeError, fault_text
 from ..statistics.differences import detectable_difference
 from ..statistics.estimates import Estimate, t_quantile
 from .responses import Response
@@ -183,6 +184,20 @@ class ProbeSpec:
             cost=cost_of(used),
             notes=tuple(notes),
         )
+
+
+def contained(spec: ProbeSpec, take: Callable[[], Probe]) -> Probe:
+    """The result of a probe; a probe that fails is one without measures, and says where it failed.
+
+    What was paid for the others is not lost with it.
+    """
+    try:
+        return take()
+    except ApbJudgeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault of ours, which the card names
+        text = fault_text(error, "apbjudge")
+        return spec.unasked(f"the probe itself failed, please report it: {text}")
 
 
 def decide(measures: Iterable[TakeMeasure | None]) -> tuple[Measure, ...]:

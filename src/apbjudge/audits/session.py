@@ -32,7 +32,7 @@ from .card import Card
 from .config import AuditConfig
 from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
-from .outcomes import Probe, cost_of
+from .outcomes import Probe, contained, cost_of
 from .probes import OF_RESPONSES, leaks, preference
 from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
 
@@ -449,9 +449,13 @@ def card_of(
 
 def probes_of(responses: AuditResponses, prepared: Prepared, *, judge: str) -> Iterator[Probe]:
     """The probes, those that need no labels first."""
-    yield from (module.probe(responses) for module in OF_RESPONSES)
     own, baseline = prepared.config.own, prepared.known.baseline
-    yield preference.probe(responses, own=own, baseline=baseline, judge=judge)
+    for module in OF_RESPONSES:
+        yield contained(module.SPEC, lambda module=module: module.probe(responses))
+    yield contained(
+        preference.SPEC,
+        lambda: preference.probe(responses, own=own, baseline=baseline, judge=judge),
+    )
     yield prepared.material.leaks
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from ..errors import InputError, OptionError, RowError, visible
+from ..errors import InputError, InternalError, OptionError, RowError, visible
 from ..jsonl import read_lines, replacing
 from ..records import Row
 from ..records.loose_json import as_object
@@ -250,7 +250,7 @@ class CaseChecker:
             fields: Mapping[str, Any] = as_object(values) or {}
             yield CaseFinding(
                 check="unreadable",
-                certainty="proven",
+                certainty="suspected" if isinstance(bad, InternalError) else "proven",
                 case=known(fields, "id", "item_id", "case_id"),
                 file=name,
                 line=number,

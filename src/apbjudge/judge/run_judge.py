@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ..errors import AccessError, OptionError
+from ..errors import AccessError, OptionError, guarded
 from ..protocols import Protocol
 from ..records import Condition, Item, Prediction, Unscored, Verdict
 from ..records.judgements import MISSING, Diagnosis
@@ -43,6 +43,7 @@ class RunJudge:
         self._model = model
         self._head = orjson.dumps(source.identity, option=orjson.OPT_SORT_KEYS)
         protocol = source.run_protocol
+        self._evaluate = guarded(f"protocol {protocol.name}", source.evaluator.evaluate)
         self._rubric = load_rubric(protocol.rubric) if model is not None else None
         self._asking = Protocol(
             name=protocol.name, shape="flags", rubrics={"plan": protocol.rubric}, checks=()
@@ -59,7 +60,7 @@ class RunJudge:
         common = self._common(row, fingerprint)
         if run is None or run.infrastructure_error:
             return self._done(_unscored(self._source.name, row, common))
-        found = self._source.evaluator.evaluate(run)
+        found = self._evaluate(run)
         common["groups"] = {**row.groups, **found.groups}
         judgement = _verdict(found, run, common)
         if self._model is None or self._rubric is None or found.question is None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 import orjson
 
 from ..config import Grounding
-from ..errors import InputError, OptionError, RowError
+from ..errors import InputError, OptionError, RowError, guarded
 from ..jsonl import open_buffered, parse_object, replacing
 from ..protocols import AUTO, CASE, Protocol
 from ..records.trajectories import Trajectory, trajectory_of
@@ -251,7 +251,7 @@ def runs_of(
     return RunSource(
         rows=cast("Any", rows) if log is None else log,
         run_protocol=protocol,
-        evaluator=protocol.evaluator(settings),
+        evaluator=guarded(f"protocol {protocol.name}", protocol.evaluator)(settings),
         log_format="" if log is None else detect(log) if is_auto else config.from_,
         outcomes=config.outcomes,
         grounding=config.grounding,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from ..errors import OptionError, RowError
+from ..errors import OptionError, RowError, guarded
 from ..records import Finding, Form, Item
 from ..rubrics import Rubric, load_rubric
 from ..rubrics.rubric import Shape
@@ -59,6 +59,13 @@ class Protocol:
     template: str = "judge@1"
     examines: Literal["response", "reference"] = "response"
     rules: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        plugin = f"protocol {self.name}"
+        for name in ("admit", "categorise"):
+            object.__setattr__(self, name, guarded(plugin, getattr(self, name)))
+        checks = tuple(guarded(plugin, check) for check in self.checks)
+        object.__setattr__(self, "checks", checks)
 
     def rubric_for(self, item: Item, override: Rubric | None = None) -> Rubric:
         """The rubric an item is graded by.

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 import orjson
 from pydantic import ValidationError
 
-from ..errors import InputError, OptionError, RowError
+from ..errors import InputError, InternalError, OptionError, PluginError, RowError
 from ..jsonl import Line, object_of, parse_object, read_line_at, read_lines
 from ..records import row_error
 from ..records.keys import short_key
@@ -267,14 +267,20 @@ class RowSource:
 
 
 def row_error_of(error: Exception) -> RowError:
-    """What was wrong with a row, of whatever was raised while it was read."""
+    """What was wrong with a row, of whatever was raised while it was read.
+
+    Raises:
+        PluginError: Again, since no row is to blame for it.
+    """
+    if isinstance(error, PluginError):
+        raise error
     if isinstance(error, RowError):
         return error
     if isinstance(error, ValidationError):
         return row_error(error)
     if isinstance(error, RecursionError):
         return RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
-    return RowError("row", "a row that can be read", f"{type(error).__name__}: {error}")
+    return InternalError(error)
 
 
 def known(values: Mapping[str, Any], *names: str) -> str | None:

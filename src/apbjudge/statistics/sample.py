@@ -425,6 +425,10 @@ def _sum_of(powers: _Powers) -> float:
     return variance if variance > 1e-24 else 0.0
 
 
+_LEAST_SQUARE = 1e-140
+"""Sums of squares below it count as none: their own squares would underflow to 0."""
+
+
 def effective_df(
     sizes: Iterable[float], squares: Iterable[float], fourths: Iterable[float]
 ) -> float:
@@ -433,13 +437,14 @@ def effective_df(
     By Satterthwaite's rule (1946, doi:10.2307/3002019): those of the chi-squared distribution
     with the variance's own relative variance, (kurtosis - 1) / C in a stratum of C units, from
     each stratum's units and its sums of second and fourth powers of the distance from the mean.
-    At least 1, at most units less strata (or 1); 0 where there is no spread.
+    At least 1, at most units less strata (or 1); 0 where there is no spread that a number can
+    hold the square of.
     """
     variance = of_variance = most = 0.0
     for size, square, fourth in zip(sizes, squares, fourths, strict=True):
         n, second = float(size), float(square)
         most += max(n - 1, 0.0)
-        if second > 0:
+        if second > _LEAST_SQUARE:
             excess = max(n * float(fourth) / (second * second) - 1, 1e-9)
             part = second * n / max(n - 1, 1.0)
             variance += part

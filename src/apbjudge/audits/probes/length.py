@@ -36,6 +36,8 @@ PER_DOUBLING = 0.05
 """Replies of tested models easily differ fourfold in length: ten points between them at most."""
 FEWEST = 10
 """Cases below which an error by case says little."""
+LEAST_SPREAD = 1.0
+"""Doublings that lengths differ by: an error per doubling of less would be an extrapolation."""
 METHOD = "ols-clustered"
 
 
@@ -61,8 +63,8 @@ def probe(audit: AuditResponses) -> Probe:
         because = "no plan was padded, and too few labelled predictions differ in length"
         return SPEC.unasked(because, used)
     note = (
-        f"no regression on length: it needs labelled predictions of {FEWEST} cases or more, and "
-        "different lengths"
+        f"no regression on length: it needs labelled predictions of {FEWEST} cases or more, of "
+        "which one is at least twice as long as another of the same truth"
     )
     if regression:
         note = (
@@ -86,13 +88,13 @@ def probe(audit: AuditResponses) -> Probe:
 def _regression(labelled: Sequence[Response]) -> TakeMeasure | None:
     """The judge's error (verdict less truth) on length, at equal truth.
 
-    None where cases are too few, or lengths don't differ among plans of the same truth.
+    None where cases are too few, or lengths hardly differ among plans of the same truth.
     """
     x = np.array([log2(_length(r)) for r in labelled])
     truths = np.array([float(bool(r.variant.truth.is_correct)) for r in labelled])
     spread = [float(np.ptp(x[truths == value])) for value in np.unique(truths)]
     cases = {r.variant.case_id for r in labelled}
-    if len(cases) < FEWEST or max(spread, default=0.0) == 0:
+    if len(cases) < FEWEST or max(spread, default=0.0) < LEAST_SPREAD:
         return None
     errors = np.array([float(bool(r.is_correct)) for r in labelled]) - truths
     sample = sample_of(labelled)
@@ -117,7 +119,7 @@ def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) 
     after one mistake more has been counted on either side, one standard deviation from the mean
     of x (half of it in correct and half in faulty plans, where there are both), each a cluster of
     its own. They leave the slope about what it is, and keep a judge without mistakes from being
-    taken for one that can make none.
+    taken for one that can make none. A slope is cut to what errors can differ by, -1 to 1.
 
     Args:
         errors: Shape (n,): verdict less truth, -1 to 1.
@@ -128,7 +130,7 @@ def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) 
     """
     means = np.array([truths == value for value in (0.0, 1.0)], dtype=float)
     within = x - (means.T @ (means @ x / np.maximum(means.sum(axis=1), 1.0)))
-    value = float(within @ errors / (within @ within))
+    value = max(-1.0, min(1.0, float(within @ errors / (within @ within))))
     units, _ = sample.units(len(x))
     low, high = _interval(errors, within, truths, units, level)
     return Estimate(
