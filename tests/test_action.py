@@ -30,7 +30,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     info = {
         "METADATA": "Metadata-Version: 2.1\nName: apbjudge\nVersion: 0\n",
         "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "entry_points.txt": "[console_scripts]\napbjudge = apbjudge.cli.main:main\n",
+        "entry_points.txt": "[console_scripts]\napbjudge = apbjudge.__main__:main\n",
     }
     files = {f"apbjudge-0.dist-info/{name}": text for name, text in info.items()}
     files["checkout.pth"] = "\n".join(dict.fromkeys(paths)) + "\n"

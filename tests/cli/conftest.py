@@ -41,9 +41,8 @@ def process(*args: object, cwd: Path, **options: Any) -> Outcome:
     """Runs ``python -m apbjudge`` in a process of its own."""
     command = [sys.executable, "-m", "apbjudge", *map(str, args)]
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    done = subprocess.run(
-        command, cwd=cwd, text=True, timeout=60, check=False, env=os.environ, **streams
-    )
+    streams = {"env": os.environ, **streams}
+    done = subprocess.run(command, cwd=cwd, text=True, timeout=60, check=False, **streams)
     assert "Traceback" not in (done.stderr or "")
     return Outcome(done.returncode, done.stdout or "", done.stderr or "")
 

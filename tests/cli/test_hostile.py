@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import Command
+from apbjudge import __main__
+
+from .conftest import EXAMPLES, Command, Outcome, example, process
 
 GOOD = {"id": "good", "tested_model": "m", "query": "q", "model_response": '{"plan": "p"}'}
 # A line of the file, and the field that the complaint must name.
@@ -151,3 +156,56 @@ def test_a_file_name_that_is_no_utf8_is_graded_or_refused_in_one_line(apbjudge: 
     done = apbjudge("grade", name)
     assert done.code in (0, 2)
     assert len(done.err.splitlines()) == (0 if done.code == 0 else 1)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_what_the_terminal_cannot_show_is_replaced(encoding: str, tmp_path: Path) -> None:
+    def command(*args: object) -> Outcome:
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        return process(*args, cwd=tmp_path, env=environment, encoding=encoding)
+
+    done = command("grade", example("holistic"), "--out", "run")
+    assert done.code == 0
+    assert "alder-large      9/9  ? 100.0" in done.out
+    assert command("report", "run").code == 0
+    assert command("calibrate", "run", EXAMPLES / "labels" / "holistic.jsonl").code == 0
+
+
+def test_a_path_that_is_no_utf_8_is_written_as_json(tmp_path: Path) -> None:
+    folder = os.fsdecode(b"run\xff")
+    assert process("grade", example("holistic"), "--out", folder, cwd=tmp_path).code == 0
+    for arguments in ([], [EXAMPLES / "labels" / "holistic.jsonl"]):
+        command = "calibrate" if arguments else "report"
+        done = process(command, folder, *arguments, "--format", "json", cwd=tmp_path)
+        assert done.code == 0
+        assert "run\\udcff" in done.out.replace("\\\\", "\\")
+        json.loads(done.out)
+
+
+def test_an_interrupt_where_python_cannot_raise_it_is_delivered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Callback:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", __main__._interrupt_again)
+    callback, never = Callback(), threading.Event()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        del callback
+        never.wait(60)
+
+
+def test_an_interrupt_while_modules_are_imported_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted(MetaPathFinder):
+        def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+            if fullname == "apbjudge.cli.main":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    monkeypatch.delitem(sys.modules, "apbjudge.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit, match="130"):
+        __main__.main()

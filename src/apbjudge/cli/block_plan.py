@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..config import Config
 from ..environments.planbench.config import BlockPlanConfig
-from .options import Output, Values, command, shown, take
+from .options import Output, Values, command, json_text, shown, take
 
 
 class PlanOutput(Config):
@@ -24,15 +24,13 @@ def block_plan(values: Values) -> int:
 
     Exit code 0: done; 2: unusable input or options.
     """
-    import orjson
-
     from ..environments.planbench.blocking import block_plan as choose
     from ..reports.planbench import block_plan_text
 
     out = take(PlanOutput, values).out
     plan = choose(take(BlockPlanConfig, values), out=out)
     if take(Output, values).format == "json":
-        click.echo(orjson.dumps(plan.to_json(), option=orjson.OPT_INDENT_2).decode())
+        click.echo(json_text(plan.to_json()))
     else:
         click.echo(block_plan_text(plan), nl=False)
     if out is not None:

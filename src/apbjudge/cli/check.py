@@ -17,7 +17,7 @@ from ..judge.config import JudgeSpec
 from ..llm.limits import Limits
 from .gates import FAILED_GATE
 from .grade import INTERRUPTED, unscored_code
-from .options import Values, command, shown, take
+from .options import Values, command, json_text, shown, take
 
 if TYPE_CHECKING:
     from ..construction.asking import Asked
@@ -84,8 +84,6 @@ def check(values: Values) -> int:
     Exit code 0: done; 1: the judge left more cases unanswered than allowed; 2: unusable input or
     options; 3: findings that --fail-on names.
     """
-    import orjson
-
     from ..construction.check import check as check_cases
     from ..jsonl import write_atomically
     from ..reports.cases import check_document, check_page
@@ -105,7 +103,7 @@ def check(values: Values) -> int:
     )
     match output.format:
         case "json":
-            text = orjson.dumps(report.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n"
+            text = json_text(report.to_json()) + "\n"
         case "html":
             text = check_page(report)
         case "md":

@@ -241,6 +241,26 @@ def shown(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
+def json_text(values: Any) -> str:
+    """A result as indented JSON; bytes of a path that are no UTF-8 are written as escapes."""
+    import orjson
+
+    try:
+        return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        return orjson.dumps(_encodable(values), option=orjson.OPT_INDENT_2).decode()
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_encodable(k): _encodable(v) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(entry) for entry in cast("Sequence[Any]", value)]
+    return value
+
+
 class Output(Config):
     """How a result is printed."""
 
@@ -260,9 +280,7 @@ R = TypeVar("R", bound=_Result)
 def print_result(result: R, as_text: Callable[[R], str], output: Output) -> int:
     """Prints a result, and then as ``print_problems`` does what could not be used."""
     if output.format == "json":
-        import orjson
-
-        click.echo(orjson.dumps(result.to_json(), option=orjson.OPT_INDENT_2).decode())
+        click.echo(json_text(result.to_json()))
     else:
         click.echo(as_text(result), nl=False)
     return print_problems(result.problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..environments.planbench.config import PathsConfig
-from .options import Output, Values, command, take
+from .options import Output, Values, command, json_text, take
 
 
 @command(PathsConfig, Output)
@@ -14,14 +14,12 @@ def paths(values: Values) -> int:
 
     Exit code 0: done; 2: unusable input or options.
     """
-    import orjson
-
     from ..environments.planbench.paths import paths as enumerate_paths
     from ..reports.planbench import paths_text
 
     report = enumerate_paths(take(PathsConfig, values))
     if take(Output, values).format == "json":
-        click.echo(orjson.dumps(report.to_json(), option=orjson.OPT_INDENT_2).decode())
+        click.echo(json_text(report.to_json()))
     else:
         click.echo(paths_text(report), nl=False)
     return 0

@@ -13,7 +13,7 @@ from pydantic import Field
 from ..config import Config
 from ..errors import InputError, OptionError, visible
 from ..reports.config import CHANGES, SETTINGS, ReportConfig
-from .options import Values, command, print_problems, take
+from .options import Values, command, json_text, print_problems, take
 
 if TYPE_CHECKING:
     from ..reports.report import Report
@@ -120,8 +120,6 @@ def _check_replaceable(out: Path) -> None:
 
 
 def _text(result: Report, output: ReportOutput) -> str:
-    import orjson
-
     from ..reports.changes import changes_csv, changes_markdown, changes_text
     from ..reports.latex import render_latex
     from ..reports.markdown import render_markdown
@@ -139,7 +137,7 @@ def _text(result: Report, output: ReportOutput) -> str:
     tables, changes, settings = result.tables, result.changes, result.settings
     if output.format == "json":
         values = result.to_json() | {"tables": tables_json(tables)}
-        return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n"
+        return json_text(values) + "\n"
     if output.format == "latex":
         text = tables_latex(tables, intervals=not output.no_intervals)
         if settings:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ..config import Config
 from ..environments.execution.validate_config import ValidateConfig
-from .options import Values, command, print_problems, shown, take
+from .options import Values, command, json_text, print_problems, shown, take
 
 
 class ValidateOutput(Config):
@@ -28,8 +28,6 @@ def validate(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
-    import orjson
-
     from ..environments.execution.validate import validate_plans
     from ..jsonl import write_atomically
     from ..reports.execution import validation_document, validation_text
@@ -39,7 +37,7 @@ def validate(values: Values) -> int:
     report = validate_plans(config)
     match output.format:
         case "json":
-            text = orjson.dumps(report.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n"
+            text = json_text(report.to_json()) + "\n"
         case "md":
             text = render_markdown(validation_document(report))
         case _:
