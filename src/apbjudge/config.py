@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -90,6 +90,15 @@ class Config(BaseModel):
                 super().__init__(**{name: _as_paths(value) for name, value in values.items()})
             except ValidationError as error:
                 raise OptionError(_complaint(type(self), error)) from None
+
+    def changed(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of some settings that differ from their defaults: a run's identity.
+
+        A setting that an earlier run did not know then counts as its default. Who changes a
+        default raises a version that is part of the identity.
+        """
+        fields, values = type(self).model_fields, {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value != fields[name].default}
 
 
 def _as_paths(value: Any) -> Any:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from apbjudge.construction.cases import Context, Reject, Row, row_id
 from apbjudge.construction.likeness import does_work, may_serve, object_words, synonyms
 from apbjudge.construction.limits import exclusive_bounds, is_amount
+from apbjudge.construction.literals import numbers_in
 from apbjudge.construction.queries import (
     is_english,
     is_stated,
@@ -353,6 +354,14 @@ def test_limits_keep_the_form_of_the_number() -> None:
 def test_sentences_stand_before_thanks() -> None:
     assert with_sentences("Order it, please", ["A.", "B."]) == "Order it, please. A. B."
     assert with_sentences("Order it? Thanks a lot!", ["A."]) == "Order it? A. Thanks a lot!"
+    assert with_sentences("Order it\n \nThank you.", ["A."]) == "Order it. A.\n \nThank you."
+
+
+def test_a_long_run_of_blanks_or_letters_takes_linear_time() -> None:
+    """Quadratic time would be hours."""
+    blank = "Order it." + "\n" * 1_000_000 + "x"
+    assert with_sentences(blank, ["A."]) == f"{blank}. A."
+    assert numbers_in("a" * 1_000_000) == []
     assert with_sentences('She said "no."', ["A."]) == 'She said "no." A.'
 
 

@@ -82,10 +82,12 @@ def test_a_setting_that_can_move_scores_moves_the_fingerprint(fingerprint: Any, 
     assert fingerprint(ROW) != fingerprint(ROW, **{name: MOVING[name]})
 
 
-def test_runs_from_before_there_was_max_reasks_are_those_that_asked_again_once() -> None:
-    assert "max_reasks" not in JudgeSpec(model=MODEL, max_reasks=1).scoring
-    asked = [JudgeSpec(model=MODEL, max_reasks=count).scoring["max_reasks"] for count in (0, 2, 3)]
-    assert asked == [0, 2, 3]
+@pytest.mark.parametrize("name", MOVING)
+def test_a_setting_that_a_run_does_not_state_is_the_default(name: str) -> None:
+    """So that a new setting refuses no earlier run."""
+    assert JudgeSpec(model=MODEL).scoring == {"model": MODEL}
+    changed = {"model": MODEL, name: MOVING[name]}
+    assert JudgeSpec(**changed).scoring.items() >= changed.items()
 
 
 @pytest.mark.parametrize("name", STILL)

@@ -48,7 +48,8 @@ def build(values: Values) -> int:
         return INTERRUPTED
     click.echo(render_text(build_document(result), width=100), nl=False)
     click.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
-    following = shlex.join(["check", str(result.out / CASES)])
+    root = [] if config.data_root is None else ["--data-root", str(config.data_root)]
+    following = shlex.join(["check", str(result.out / CASES), *root])
     click.echo(visible(f"next: apbjudge {following}"), err=True)
     code = print_problems(result.problems)
     if result.writing is not None and result.writing.failed:

@@ -10,7 +10,10 @@ from ..records.loose_json import lenient
 from .seeds import Seed, SeedCall, leaves
 
 _WORD = re.compile(r"[^\W_]+")
-_NUMBERED = re.compile(r"[^\s,;:!?()\[\]{}<>\"'“”‘’`*]*\d[^\s,;!?()\[\]{}<>\"'“”‘’`*]*")
+_NUMBERED = re.compile(
+    r"(?<![^\s,;:!?()\[\]{}<>\"'“”‘’`*])"  # from the start of a word, or it takes quadratic time
+    r"[^\s,;:!?()\[\]{}<>\"'“”‘’`*]*\d[^\s,;!?()\[\]{}<>\"'“”‘’`*]*"
+)
 _LEAST_LENGTH, _MOST_LENGTH = 3, 80
 """Shorter values may stand anywhere by chance; longer ones are prose."""
 

@@ -152,7 +152,7 @@ _QUOTES = {"'": "'", '"': '"', "“": "”", "‘": "’", "`": "`"}
 def _tidy(text: str, query: str) -> str | None:
     """One space between words, a capital at the start; None where the rest is no sentence."""
     text = re.sub(r"[ \t]{2,}", " ", text)
-    text = re.sub(r"\s+([.,;?!])", r"\1", text).strip()
+    text = re.sub(r"(?<!\s)\s+([.,;?!])", r"\1", text).strip()
     if len(_LEFT_ALONE.findall(text)) > len(_LEFT_ALONE.findall(query)):
         return None
     return text[:1].upper() + text[1:] if len(_WORD.findall(text)) >= 4 else None
@@ -181,7 +181,7 @@ _CLAUSE = re.compile(
 def _last_clause(parts: _Parts) -> str | None:
     """``… and my card is VALUE.``: the second half of a sentence."""
     head, sentence = _last_sentence(parts.before)
-    found = re.search(rf",?\s+and\s+{_CLAUSE.pattern}", sentence, re.IGNORECASE)
+    found = re.search(rf"(?:,|(?<!\s))\s+and\s+{_CLAUSE.pattern}", sentence, re.IGNORECASE)
     if found is None or not _is_noun_phrase(found["noun"]) or not _SENTENCE_END.match(parts.after):
         return None
     kept = sentence[: found.start()]
@@ -291,7 +291,7 @@ def _measured(parts: _Parts) -> str | None:
 
 def _second_measure(parts: _Parts) -> str | None:
     """``and a length of VALUE``, the second of two."""
-    found = re.search(r"\s+and\s+(?:a|an)\s+(?:[a-z]+\s+){1,4}of\s*$", parts.before)
+    found = re.search(r"(?<!\s)\s+and\s+(?:a|an)\s+(?:[a-z]+\s+){1,4}of\s*$", parts.before)
     _, sentence = _last_sentence(parts.before)
     first = re.search(r"\b(?:a|an)\s+(?:[a-z]+\s+){1,4}of\s+[^,]+?\s+and\s", sentence)
     if found is None or first is None or not _SAFE_AFTER.match(parts.after):
@@ -313,7 +313,7 @@ def _apposition(parts: _Parts) -> str | None:
     noun, before = found["noun"].rstrip(), parts.before[: found.start("tail")]
     if re.search(r"\b(?:and|or|as|called|is|named)\s+$|,\s+$", before, re.IGNORECASE):
         return None
-    if means := re.search(r"\s+(?:with|(?:by\s+)?using|by\s+means\s+of)\s+$", before):
+    if means := re.search(r"(?<!\s)\s+(?:with|(?:by\s+)?using|by\s+means\s+of)\s+$", before):
         return before[: means.start()] + parts.after
     if re.search(rf"\b(?:{_ID_WORD}|{_GROUP_WORDS})$", noun, re.IGNORECASE):
         return None  # "the number" without one says nothing
@@ -441,9 +441,7 @@ _RULES: Sequence[Callable[[_Parts], str | None]] = (
 
 def with_sentences(query: str, sentences: Sequence[str]) -> str:
     """The query with sentences at its end, before words of thanks."""
-    thanks = re.search(
-        r"(?:(?<=[.!?])\s+|\n\s*)(?:many\s+)?thank(?:s|\syou)\b[^.!?\n]*[.!]?\s*$", query, re.I
-    )
+    thanks = _THANKS.search(query)
     body, end = (query[: thanks.start()], query[thanks.start() :]) if thanks else (query, "")
     body = body.rstrip()
     if not re.search(r"[.?!][\"'”’)]*$", body):
@@ -451,6 +449,8 @@ def with_sentences(query: str, sentences: Sequence[str]) -> str:
     return f"{' '.join([body, *sentences])}{end.rstrip()}"
 
 
+# white space is matched from its beginning only, or a long run of it would take quadratic time
 _THANKS = re.compile(
-    r"(?:(?<=[.!?])\s+|\n\s*)(?:many\s+)?thank(?:s|\syou)\b[^.!?\n]*[.!]?\s*$", re.IGNORECASE
+    r"(?:(?<=[.!?])|(?<=\S)[^\S\n]*(?=\n))\s+(?:many\s+)?thank(?:s|\syou)\b[^.!?\n]*[.!]?\s*$",
+    re.IGNORECASE,
 )

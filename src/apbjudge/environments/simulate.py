@@ -106,7 +106,7 @@ def simulation_session(
         "command": "simulate",
         "world": [place.name, place.setting, place.digest],
         "models": {spec.model: spec.asked for spec in specs},
-        "limits": [config.max_turns, config.max_episode_tokens, config.max_episode_cost],
+        "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
     }
     return Session(
         folder=config.out or default_folder(Path(path).stem, specs, identity),

@@ -16,8 +16,6 @@ _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
     "images vision max_images max_image_bytes"
 ).split()
-REASKS_BEFORE = 1
-"""How often every judge was asked again before that was a setting."""
 
 
 class JudgeSpec(ModelSpec):
@@ -92,13 +90,8 @@ class JudgeSpec(ModelSpec):
 
     @property
     def scoring(self) -> dict[str, Any]:
-        """Every setting that may move a score."""
-        if self.is_static:
-            return {"model": self.model}
-        scoring = {name: getattr(self, name) for name in _SCORING}
-        if self.max_reasks == REASKS_BEFORE:
-            del scoring["max_reasks"]  # runs made before there was this setting stay the same runs
-        return scoring
+        """Every setting that may move a score and is not the default; see ``Config.changed``."""
+        return {"model": self.model, **({} if self.is_static else self.changed(_SCORING))}
 
 
 class InputConfig(Config):

@@ -81,7 +81,7 @@ def _markdown(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
         yield Change(f"{head}```json\n{shown.parts.text}\n```\n")
 
 
-_MARKDOWN = re.compile(r"^\s*(?:#|\||```|~~~)", re.MULTILINE)
+_MARKDOWN = re.compile(r"^[^\S\n]*(?:#|\||```|~~~)", re.MULTILINE)
 """Headings, tables and blocks of code, which list numbers would tear apart."""
 _NUMBERED = re.compile(r"\s*(?:\(?\d{1,3}[.)]|[-*\u2022])\s")
 _WORDS = re.compile(r"(?<![\w*`-])[^\W\d_][^\W\d_'’]*(?: [^\W\d_][^\W\d_'’]*)?(?![\w*`'’-])")

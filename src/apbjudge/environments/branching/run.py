@@ -246,7 +246,7 @@ def branch_session(
         "models": {spec.model: spec.asked for spec in config.model},
         "judge": None if config.judge is None else config.judge.asked,
         "prompts": PROMPTS,
-        "search": {name: getattr(config, name) for name in (*own, *more)},
+        "search": config.changed((*own, *more)),
     }
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     return Session(

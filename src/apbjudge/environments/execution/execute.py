@@ -283,7 +283,7 @@ class _Stage:
                 "models": {spec.model: spec.asked for spec in specs},
                 "user": None if user is None else user.asked,
                 "plans": None if config.plans is None else os.fspath(config.plans),
-                "limits": [config.max_turns, config.max_episode_tokens, config.max_episode_cost],
+                "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
             },
             worker=worker,
             trials=config.trials,
