@@ -88,6 +88,17 @@ def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
     assert json.loads(client.out.read_text("utf-8").splitlines()[-2])["note"] == "cx"
 
 
+def test_what_is_not_there_is_not_written_out(page: Page, tmp_path: Path) -> None:
+    order = LabelConfig(predictions=EXAMPLES / "efficiency.jsonl", out=tmp_path / "labels.jsonl")
+    with served(order) as (client, _):
+        begin(page, client)
+        for summary in page.locator("summary").all():
+            if summary.is_visible():
+                summary.click()
+        page.get_by_text("Grades").first.wait_for()
+        assert not {"null", "undefined"} & set(page.inner_text("body").split("\n"))
+
+
 def test_skip_unsure_and_faulty_steps_by_keys(
     page: Page, client: Client, axe: Callable[[Page], None]
 ) -> None:

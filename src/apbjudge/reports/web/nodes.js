@@ -63,7 +63,7 @@
   // A disclosure whose inside is made when it is first opened.
   const details = (summary, make, open = false) => {
     const made = node("details", node("summary", summary));
-    const fill = () => made.childElementCount === 1 && made.append(...[make()].flat());
+    const fill = () => made.childElementCount === 1 && [make()].flat(Infinity).forEach((part) => add(made, part));
     made.addEventListener("toggle", () => made.open && fill());
     if (open) {
       fill();
