@@ -22,7 +22,7 @@ Values = dict[str, Any]
 
 C = TypeVar("C", bound=Config)
 
-CONFIG_HELP = "KEY=VALUE or a TOML file; keys are names of options, such as max_cost."
+CONFIG_HELP = "KEY=VALUE or a TOML file; keys are names of options, such as {}."
 _METAVARS = {int: "INTEGER", float: "NUMBER", bool: "true|false", Path: "PATH", dict: "TABLE"}
 
 
@@ -60,9 +60,9 @@ class ConfigCommand(click.Command):
         for param in params:
             if isinstance(param, click.Option) and param.name in hide:
                 param.hidden = True
-        params.append(
-            click.Option(["--config"], multiple=True, metavar="SETTING", help=CONFIG_HELP)
-        )
+        own = [param.name for param in params if isinstance(param, click.Option)]
+        known = CONFIG_HELP.format("max_cost" if "max_cost" in own else (own or ["out"])[-1])
+        params.append(click.Option(["--config"], multiple=True, metavar="SETTING", help=known))
         super().__init__(
             name=None,
             params=params,
