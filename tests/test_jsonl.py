@@ -8,6 +8,7 @@ import hashlib
 import json
 import lzma
 import os
+import subprocess
 from pathlib import Path
 
 import orjson
@@ -292,6 +293,30 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
     with pytest.raises(InputError, match="can't be written"):
         write_atomically(tmp_path / "no" / "m.json", b"new")
+
+
+def test_what_killed_processes_left_beside_a_file_is_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    mine = jsonl.temporary_beside(tmp_path / "m.json")
+    stale = _file(mine.with_name(mine.name.replace(str(os.getpid()), str(ended.pid))), b"half")
+    running = _file(mine.with_name(mine.name.replace(str(os.getpid()), str(os.getppid()))), b"half")
+    elsewhere = _file(tmp_path / f".m.json.another-host-{ended.pid}.tmp", b"half")
+    write_atomically(tmp_path / "m.json", b"new")
+    assert not stale.exists()
+    assert running.exists()
+    assert elsewhere.exists()
+
+
+def test_a_file_that_is_read_whole_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _file(tmp_path / "names.json", b"12345")
+    monkeypatch.setattr(jsonl, "MAX_WHOLE_BYTES", 5)
+    assert jsonl.read_small(path) == b"12345"
+    _file(path, b"123456")
+    with pytest.raises(InputError, match=r"names\.json: expected at most 0 MiB"):
+        jsonl.read_small(path)
 
 
 def test_a_link_is_never_replaced_whatever_it_leads_to(tmp_path: Path) -> None:

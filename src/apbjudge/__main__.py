@@ -13,6 +13,9 @@ def main() -> None:
     What the terminal's encoding lacks is replaced, and an interrupt is not lost while modules are
     imported or where Python can't raise it.
     """
+    if sys.platform == "win32":
+        sys.stderr.write("apbjudge: expected Linux or macOS, got Windows (WSL works)\n")
+        sys.exit(2)
     sys.unraisablehook = _interrupt_again
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -26,6 +26,7 @@ ApbJudgeError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import wraps
 from traceback import walk_tb
@@ -241,10 +242,18 @@ def guarded(plugin: str, code: F) -> F:
 
 
 def visible(text: str) -> str:
-    """Text for a terminal: whatever could move the cursor or change colours is escaped."""
+    """Text for a terminal or a log: what could move the cursor or change colours is escaped.
+
+    So is what a line begins with, or holds, that is a command for GitHub's runners.
+    """
+    if "::" in text or "##[" in text:
+        text = _RUNNER_COMMAND.sub(lambda match: f"{match[0][:-1]}\\x{ord(match[0][-1]):x}", text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+_RUNNER_COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\[)")
 
 
 def shorten(value: Any, limit: int = 80) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import io
 import os
+import platform
 import re
+import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +19,8 @@ import orjson
 from .errors import InputError, OptionError, RowError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_WHOLE_BYTES = 128 * 1024 * 1024
+"""Of a file that is no stream of rows: parsed, it takes some ten times as much memory."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -336,12 +341,48 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
             file.write(orjson.dumps(row) + b"\n")
 
 
+def read_small(path: Path) -> bytes:
+    """All of a file that is read as a whole.
+
+    Raises:
+        InputError: If it can't be read or has more than MAX_WHOLE_BYTES.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_WHOLE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    if len(data) > MAX_WHOLE_BYTES:
+        raise InputError(f"{path}: expected at most {MAX_WHOLE_BYTES // 2**20} MiB")
+    return data
+
+
 def is_replaceable(path: Path) -> bool:
     """Whether a new file may take a path's place: a plain file stands there, or nothing.
 
     Not so a link, even to a plain file: such is ``/dev/stdout``.
     """
     return not path.is_symlink() and (path.is_file() or not path.exists())
+
+
+def temporary_beside(path: Path) -> Path:
+    """A name for what will take a path's place; what killed processes left of it is removed."""
+    prefix = f".{path.name}.{platform.node()[:16]}-"
+    for left in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
+        with suppress(ValueError, OSError):
+            if not _is_running(int(left.name[len(prefix) : -len(".tmp")])):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return path.with_name(f"{prefix}{os.getpid()}.tmp")
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
 
 
 @contextmanager
@@ -353,7 +394,7 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
     Raises:
         InputError: If it can't be written.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     try:
         if not is_replaceable(path):
             with path.open("wb") as file:

@@ -158,6 +158,14 @@ def test_a_file_name_that_is_no_utf8_is_graded_or_refused_in_one_line(apbjudge: 
     assert len(done.err.splitlines()) == (0 if done.code == 0 else 1)
 
 
+@pytest.mark.parametrize("name", ["::error::all is well", "  ::set-output::x", "##[error]x"])
+def test_a_name_is_no_command_for_the_runner_of_a_workflow(name: str, apbjudge: Command) -> None:
+    done = apbjudge("grade", write(line_of({**GOOD, "tested_model": name})), "--out", "run")
+    for line in (done.out + done.err + apbjudge("report", "run").out).splitlines():
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_what_the_terminal_cannot_show_is_replaced(encoding: str, tmp_path: Path) -> None:
     def command(*args: object) -> Outcome:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import InputError
 from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
-from apbjudge.records.tables import MAX_LINE_BYTES, MAX_LINES, text_cell
+from apbjudge.records.tables import MAX_LINE_BYTES, MAX_LINES, printed_cell, text_cell
 
 
 def written(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
@@ -354,6 +354,12 @@ def test_a_name_that_looks_like_a_formula_is_escaped_and_read_as_it_was(
     labels = list(read_labels(path))
     if name.strip():
         assert [label.rater for label in labels] == [name.strip()]
+
+
+def test_a_name_for_people_begins_neither_a_row_nor_a_formula() -> None:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow([printed_cell("\r=1+1"), printed_cell("=1+1")])
+    assert out.getvalue() == "\\r=1+1,'=1+1\n"
 
 
 @pytest.mark.parametrize("value", [-0.5, -1, "-0.5", "+3", "-1e-05", "-", "a=b", "", None, True])

@@ -28,7 +28,10 @@ class AuditConfig(InputConfig):
     own: Annotated[tuple[str, ...], Option("--self")] = Field(
         default=(), description="Tested model that is the judge itself."
     )
-    quick: bool = Field(default=False, description="A hundred calls at most.")
+    quick: bool = Field(
+        default=False,
+        description="A hundred replies at most; those that are asked for again come on top.",
+    )
     adjudicator: str | None = Field(
         default=None,
         description="Rater whose label decides; without one the majority of raters does.",

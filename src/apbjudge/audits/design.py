@@ -70,7 +70,7 @@ class Sizes:
 
 
 QUICK = Sizes()
-"""Fewer judgements than QUICK_CALLS, so that some replies can be asked for again."""
+"""Fewer judgements than QUICK_CALLS."""
 QUICK_CALLS = 100
 """Calls that a quick audit may make."""
 FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_bases(60)

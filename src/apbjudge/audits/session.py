@@ -138,8 +138,8 @@ def prepare(
             "the shipped cases hold no predictions of tested models; give some (--rows)"
         )
         material = replace(material, name=SHIPPED, leaks=unasked)
-    # A quick audit takes so few bases that its calls are within the limit. A judge that is asked
-    # several times an item may need more for a single base: the limit then leaves some unscored.
+    # A quick audit takes so few bases that its calls are within the limit, but for replies that
+    # are asked for again. A judge with many samples may need more for a single base.
     if config.quick and spec.samples > 1:
         sizes = replace(sizes, bases=min(sizes.bases, 1 + QUICK.bases // spec.samples))
     while True:
@@ -191,11 +191,9 @@ def audit(
         prepared = config
     else:
         prepared = prepare(spec, config or AuditConfig(), note=events.bad_row)
-    limits = limits or Limits()
-    if prepared.config.quick:
-        most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
-        limits = limits.model_copy(update={"max_calls": most})
-    resources = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
+    resources = shared_resources(
+        client=client, limits=limits or Limits(), cache=cache, warn=events.note
+    )
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
         folder, design = Path(path), prepared.design
         _claim(folder, design.fingerprint, overwrite=overwrite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -77,6 +78,9 @@ def grade(
         rows = list(rows)  # each judge reads them
     source = input_of(rows, config, own_protocol, events)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    # what a kill must not lose and no record holds: all of a run in memory, votes of an item
+    is_durable = config.out is None or any(spec.samples > 1 for spec in config.judge)
+    resources = replace(resources, is_durable=is_durable)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
     ) as folder:

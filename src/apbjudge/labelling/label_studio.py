@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 import orjson
 
 from ..errors import InputError, RowError
+from ..jsonl import read_small
 from ..protocols import Protocol
 from ..records import ERROR_CODES, HumanLabel
 from ..records.labels import label_of
@@ -101,9 +102,7 @@ def read_annotations(
 
 def _tasks(path: Path) -> list[Any]:
     try:
-        tasks: Any = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+        tasks: Any = orjson.loads(read_small(path))
     except orjson.JSONDecodeError as error:
         raise InputError(f"{path}: expected JSON exported by Label Studio: {error}") from None
     if not isinstance(tasks, list):

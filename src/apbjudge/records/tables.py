@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ..errors import InputError, RowError, shorten
+from ..errors import InputError, RowError, shorten, visible
 from ..jsonl import open_buffered, other_encoding
 
 DELIMITERS = (",", ";", "\t")
@@ -101,6 +101,14 @@ def text_cell(value: Any) -> Any:
     """
     is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
     return f"'{value}" if is_formula else value
+
+
+def printed_cell(value: Any) -> Any:
+    """A cell as ``text_cell`` makes it, in which what can't be printed is escaped.
+
+    A carriage return in a name would begin a row of its own.
+    """
+    return text_cell(visible(value) if isinstance(value, str) else value)
 
 
 def _unescaped(cell: str) -> str:

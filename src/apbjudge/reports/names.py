@@ -15,6 +15,7 @@ import orjson
 from ..calibration.changes import Change, Changes, ItemScore
 from ..calibration.results import Reliability, ReliabilityReport
 from ..errors import InputError, visible
+from ..jsonl import read_small
 from ..llm.model_names import may_be_one_model
 from ..records.judgement_table import PROFILE, JudgementTable
 
@@ -34,11 +35,9 @@ def read_names(path: Path) -> dict[str, str]:
     """
     shown = visible(str(path))
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_small(path).decode("utf-8-sig")
         read = {".toml": _toml, ".csv": _csv}.get(path.suffix.lower(), _json)
         pairs = list(read(text))
-    except OSError as error:
-        raise InputError(f"{shown}: can't be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{shown}: expected UTF-8") from None
     except ValueError as error:

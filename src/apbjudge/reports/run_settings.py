@@ -10,7 +10,7 @@ from typing import Any
 from ..config import STATIC
 from ..judge import JudgeSpec
 from ..records.run_folder import RunFolder, mapping
-from ..records.tables import text_cell
+from ..records.tables import printed_cell
 from .document import Document, Table
 from .frames import JudgeRuns
 from .numbers import DASH
@@ -45,7 +45,7 @@ def settings_csv(rows: Iterable[Mapping[str, str]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, SETTINGS_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({title: text_cell(text) for title, text in row.items()} for row in rows)
+    writer.writerows({title: printed_cell(text) for title, text in row.items()} for row in rows)
     return out.getvalue()
 
 

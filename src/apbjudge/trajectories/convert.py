@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections import Counter
@@ -15,7 +14,7 @@ from typing import Any, Literal, cast
 import orjson
 
 from ..errors import InputError, OptionError, RowError, shorten
-from ..jsonl import is_replaceable, replacing
+from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
 from .reading import detect, read_log
@@ -170,10 +169,8 @@ def read_tool_list(path: Path) -> tuple[Any, ...]:
         InputError: If there is no list of tools in it.
     """
     try:
-        tools: Any = orjson.loads(path.read_bytes())
+        tools: Any = orjson.loads(read_small(path))
         build_toolset(tools, None, "tools")
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
     except (orjson.JSONDecodeError, RowError) as error:
         raise InputError(f"{path}: expected a JSON list of tools, got none: {error}") from None
     if not isinstance(tools, list):
@@ -210,7 +207,7 @@ def _file(out: Path) -> Generator[Write]:
 
 @contextmanager
 def _folder(out: Path) -> Generator[Write]:
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(out)
     try:
         temporary.mkdir()
         yield lambda line, name: (temporary / _file_name(name)).write_bytes(line)

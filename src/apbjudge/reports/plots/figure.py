@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ...records.tables import text_cell
+from ...records.tables import printed_cell
 from .axes import INK, MUTED, MplFigure
 from .marks import Frame
 from .text import BOXES_LINE, FONT_SIZE, OURS, Families, cleaned, font_families, missing_characters
@@ -102,8 +102,8 @@ class Figure:
         return self._saved("png", {"Software": None}, dpi)
 
     def csv(self) -> bytes:
-        """The data as CSV; a missing value is empty."""
-        text: str = self.data.map(text_cell).to_csv(index=False, lineterminator="\n")
+        """The data as CSV; a missing value is empty, what can't be printed is escaped."""
+        text: str = self.data.map(printed_cell).to_csv(index=False, lineterminator="\n")
         return text.encode()
 
     def style(self) -> AbstractContextManager[None]:
