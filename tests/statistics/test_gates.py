@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge import GateResult, OptionError
+from apbjudge import OptionError
+from apbjudge.judge.metrics import meaning_of
+from apbjudge.judge.run_figures import run_meaning
+from apbjudge.statistics import gates
 from apbjudge.statistics.estimates import Estimate, nothing
-from apbjudge.statistics.gates import check, less_is_better, parse_condition
+from apbjudge.statistics.gates import GateResult, Meaning, parse_condition
+from apbjudge.statistics.measures import reliability_meaning
 
 ALDER = {"protocol": "holistic", "form": "holistic", "tested_model": "alder"}
 BIRCH = {**ALDER, "tested_model": "birch:7b"}
+
+
+def check(*args: Any, **options: Any) -> tuple[GateResult, ...]:
+    def meaning(_: object, name: str) -> Meaning:
+        known = reliability_meaning(name)
+        return known if known.better else meaning_of(name)
+
+    return gates.check(*args, meaning=meaning, **options)
 
 
 def estimate(value: float, low: float | None = None, high: float | None = None, **more: Any):
@@ -138,10 +150,10 @@ def test_a_condition_on_one_group() -> None:
         ("CR=0.8.1", "expected a condition such as CR=0.8"),
         ("CR=nan", "expected a condition such as CR=0.8"),
         (": CR=0.8", "expected a condition such as CR=0.8"),
-        ("CR=80", "expected a limit from -1 to 1, such as 0.8 or 80%"),
-        ("C_all=1e999", "expected a limit from -1 to 1"),
+        ("CR=80", "CR: expected a limit from 0 to 1, such as 0.8 or 80%, got 80"),
+        ("C_all=1e999", "expected a limit such as 0.8 or 80%"),
         ("C=0.8", "expected a measure among CR, E2-H, C_all, 4 refusal, code Q1, grade MAE; got"),
-        ("4 refusal=0.1", "4 refusal: expected >= or <=, since neither more nor less is better"),
+        ("4 refusal=0.1", "4 refusal: expected >= or <=, since it is not stated whether higher"),
     ],
 )
 def test_what_can_not_be_checked_is_refused(condition: str, text: str) -> None:
@@ -156,14 +168,40 @@ def test_a_short_name_of_several_measures_is_none_of_them() -> None:
         check(["E2=0.1"], of)
 
 
-@pytest.mark.parametrize("name", ["E1", "E2-H", "code Q1", "C_com", "TC", "ExtUse@5", "grade MAE"])
-def test_less_of_errors_and_costs_is_better(name: str) -> None:
-    assert less_is_better(name)
+@pytest.mark.parametrize(
+    ("meaning", "better", "bounds"),
+    [
+        *((meaning_of(name), "lower", (0, 1)) for name in ("E1", "E2-H", "code Q1", "ExtUse@5")),
+        *((meaning_of(name), "lower", None) for name in ("C_com", "C_all", "TC")),
+        *((meaning_of(name), "higher", (0, 1)) for name in ("CR", "no provable fault", "Grade")),
+        (meaning_of("no provable fault, base@2"), "higher", (0, 1)),
+        (meaning_of("refusal visual_missing"), "higher", (0, 1)),
+        (meaning_of("4 refusal"), None, (0, 1)),
+        (meaning_of("end of the world"), None, None),
+        (reliability_meaning("E1 precision"), "higher", (0, 1)),
+        (reliability_meaning("kappa"), "higher", (-1, 1)),
+        (reliability_meaning("grade MAE"), "lower", None),
+        (reliability_meaning("grade bias"), None, None),
+        (reliability_meaning("judge CR"), None, (0, 1)),
+        (run_meaning("outcome", "success"), "higher", (0, 1)),
+        (run_meaning("outcome", "pass^4"), "higher", (0, 1)),
+        (run_meaning("outcome", "repeated calls"), "lower", (0, 1)),
+        (run_meaning("outcome", "turns"), None, None),
+        (run_meaning("slate", "wrong tool"), None, (0, 1)),
+        (run_meaning("slate", "TMR"), "higher", (0, 1)),
+        (run_meaning("planbench-xl", "UIRR"), "lower", (0, 1)),
+    ],
+)
+def test_direction_and_bounds_are_those_that_are_stated(
+    meaning: Meaning, better: str | None, bounds: tuple[float, float] | None
+) -> None:
+    assert (meaning.better, meaning.bounds) == (better, bounds)
 
 
-@pytest.mark.parametrize("name", ["CR", "Grade", "E1 precision", "F1", "kappa", "refusal visual"])
-def test_more_of_rates_of_the_right_is_better(name: str) -> None:
-    assert not less_is_better(name)
+def test_a_limit_within_the_interval_is_said() -> None:
+    assert one("CR>=0.8").reason == "not clear: the limit is within the interval"
+    assert one("CR>=0.6").reason == ""
+    assert one("CR>=0.95").reason == ""
 
 
 def test_a_condition_keeps_what_was_written() -> None:

@@ -271,6 +271,7 @@ class _Comparing:
             notes=tuple(self.notes()),
             problems=tuple(problems),
             rate=success_name(protocol) if (protocol := self.protocol_of_runs) else "CR",
+            run_protocol=protocol,
         )
 
     @property

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..errors import OptionError
+from ..judge.metrics import meaning_of
+from ..judge.run_figures import run_meaning
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
 from ..statistics.estimates import Estimate, to_frame
-from ..statistics.gates import At, Condition, GateResult, check, check_estimate, less_is_better
-from ..statistics.measures import Calibration
+from ..statistics.gates import At, Condition, GateResult, check, check_estimate
+from ..statistics.measures import Calibration, reliability_meaning
 from ..statistics.paired import Difference, Flips
 from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import AltTest, BetweenRaters
@@ -121,7 +124,7 @@ class ReliabilityReport:
             for group in judge.groups:
                 place = {"judge": judge.judge, group.field: group.value}
                 parts.append((place, _by_name(group.result)))
-        return check(conditions, parts, at=at)
+        return check(conditions, parts, meaning=lambda _, name: reliability_meaning(name), at=at)
 
     def to_frame(self) -> DataFrame:
         """As a pandas frame, a row per measure of a judge, of all items or of a part of them.
@@ -265,6 +268,7 @@ class Comparison:
     problems: tuple[str, ...]
     gates: tuple[GateResult, ...] = ()
     rate: str = "CR"
+    run_protocol: str | None = None
 
     def gate(self, *, margin: float, at: At = "low") -> tuple[GateResult, ...]:
         """Checks that the second run is worse than the first by the margin at most.
@@ -276,6 +280,9 @@ class Comparison:
         Args:
             margin: The largest regression that is accepted, 0 to 1, on the metric's own scale.
             at: What has to be within the margin.
+
+        Raises:
+            OptionError: If it is not stated which direction of a metric is better.
         """
         primary = [d for d in self.differences if d.family == "primary"]
         chosen = primary or [d for d in self.differences if d.name == self.rate]
@@ -284,7 +291,7 @@ class Comparison:
         place = {"judge": self.first.judge, "other": self.second.judge, "tested_model": models}
         within = Condition(measure="regression", sign="<=", limit=margin)
         results = [
-            check_estimate(f"{d.name} regression", within, _loss(d), place, at) for d in chosen
+            check_estimate(f"{d.name} regression", within, self._loss(d), place, at) for d in chosen
         ]
         reason = "no pair has a verdict by both"
         return tuple(results) or (
@@ -297,6 +304,22 @@ class Comparison:
                 reason=reason,
             ),
         )
+
+    def _loss(self, d: Difference) -> Estimate:
+        """By how much the second run is worse than the first; negative where it is better."""
+        loss, meaning = d.difference, reliability_meaning(d.name)
+        if meaning.better is None:
+            protocol = self.run_protocol
+            meaning = meaning_of(d.name) if protocol is None else run_meaning(protocol, d.name)
+        if meaning.better is None:
+            raise OptionError(
+                f"--fail-on-regression: {d.name}: expected a metric of which it is stated whether "
+                "higher or lower is better"
+            )
+        if meaning.better == "higher" or loss.value is None:
+            return loss
+        low, high = (None if end is None else -end for end in (loss.high, loss.low))
+        return replace(loss, value=-loss.value, low=low, high=high)
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -332,15 +355,6 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self) | {"differing": list(self.differing)}
-
-
-def _loss(d: Difference) -> Estimate:
-    """By how much the second run is worse than the first; negative where it is better."""
-    loss = d.difference
-    if not less_is_better(d.name) or loss.value is None:
-        return loss
-    low, high = (None if end is None else -end for end in (loss.high, loss.low))
-    return replace(loss, value=-loss.value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

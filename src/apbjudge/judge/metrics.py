@@ -8,6 +8,7 @@ one case are one unit of the intervals.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..records.judgement_table import JudgementTable
 from ..statistics.bootstrap import ratio
 from ..statistics.differences import paired_test
 from ..statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
+from ..statistics.gates import BAD, EITHER, GOOD, UNSTATED, Meaning
 from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
 
@@ -54,6 +56,28 @@ _CUT_OFF = frozenset({"length", "max_tokens"})
 OF_CODES = re.compile(rf"E\d|{OWN_CODE}|{WEIGHTED}")
 """Names of the rates of error codes."""
 CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
+
+
+def meaning_of(name: str) -> Meaning:
+    """What is stated of a figure of a tested model under a protocol for plans or steps."""
+    name = name.partition("@")[0]
+    name = next((own for own, shown in NAMES_BY_CODE.items() if shown == name), name)
+    if name.startswith(OWN_CODE) or name.partition("-")[0] in ERROR_CODES:
+        return BAD
+    if name.startswith("refusal "):
+        return GOOD
+    return _MEANINGS.get(name, UNSTATED)
+
+
+_MEANINGS: Mapping[str, Meaning] = {
+    **dict.fromkeys(
+        ("CR", NO_FAULT, "CR_E", "CR_B", "Grade", "Grade_E", "Grade_B", CHEAPEST), GOOD
+    ),
+    **dict.fromkeys((WEIGHTED, OVER_REFUSAL, TRUNCATED, "ExtUse", "undecided"), BAD),
+    **dict.fromkeys(("delta", "Grade delta"), Meaning("higher", (-1.0, 1.0))),
+    **dict.fromkeys(("TC", "C_all", "C_pass", "C_com", EXCESS), Meaning("lower")),
+    **{f"{number} {name}": EITHER for number, name in CATEGORIES.items()},
+}
 
 
 def rate(values: Vector, cases: Vector | None) -> Estimate:

@@ -14,6 +14,7 @@ import numpy as np
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
 from ..statistics.estimates import Array
+from ..statistics.gates import GOOD, UNSTATED, Meaning
 from ..statistics.passes import pass_estimates
 from ..statistics.proportions import ratio_of_sums
 from ..statistics.sample import Sample
@@ -75,6 +76,19 @@ def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
                 of[has], per[has], sample.take(has), bounds=figure.bounds
             )
     return figures | pass_figures(c.case[scored], c.correct[scored])
+
+
+def run_meaning(protocol: str, name: str) -> Meaning:
+    """What is stated of a figure of whole runs under a protocol."""
+    success = success_name(protocol)
+    if name in (success, f"{success}, {AS_FAILURES}") or name.startswith(("pass^", "pass@")):
+        return GOOD
+    own = run_protocol(protocol)
+    for figure in () if own is None else own.figures:
+        of, is_class, value = figure.of.partition("=")
+        if figure.name == name or (value == "*" and name.startswith(f"{figure.name} ")):
+            return Meaning(figure.better, (0.0, 1.0) if of and is_class else figure.bounds)
+    return UNSTATED
 
 
 def counts_of(c: JudgementTable, protocol: str) -> tuple[str, ...]:

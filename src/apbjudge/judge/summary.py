@@ -18,7 +18,7 @@ from ..records.judgement_table import BY_FIELDS, RUN, JudgementTable, Totals
 from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
 from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
-from ..statistics.gates import At, GateResult, check, parse_condition
+from ..statistics.gates import At, GateResult, Meaning, check, parse_condition
 from .metrics import (
     NAMES_BY_CODE,
     NO_FAULT,
@@ -27,12 +27,13 @@ from .metrics import (
     common_figures,
     efficiency_figures,
     extraneous_figures,
+    meaning_of,
     named_by_judge,
     reply_figures,
     unsolvable_figures,
     with_bounds,
 )
-from .run_figures import counts_of, run_figures, run_warnings
+from .run_figures import counts_of, run_figures, run_meaning, run_warnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -103,7 +104,7 @@ class Summary:
                 "--fail-under: CR: the static judge proves faults only and gives no CR: expected "
                 f"'{NO_FAULT}>=0.8', an upper bound of it, or a judge that is a model"
             )
-        return check(conditions, [*map(self._checkable, self.groups)], at=at)
+        return check(conditions, [*map(self._checkable, self.groups)], meaning=_meaning, at=at)
 
     def _checkable(self, group: Group) -> tuple[dict[str, str | None], Figures]:
         place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
@@ -189,6 +190,13 @@ def check_by(names: Iterable[str]) -> None:
     for name in names:
         if name not in BY_FIELDS:
             raise OptionError(f"--by: expected some of {','.join(BY_FIELDS)}, got {name!r}")
+
+
+def _meaning(group: Mapping[str, str | None], name: str) -> Meaning:
+    """What is stated of a figure of a group."""
+    if group["form"] == RUN:
+        return run_meaning(group["protocol"] or "", name)
+    return meaning_of(name)
 
 
 def summarize(

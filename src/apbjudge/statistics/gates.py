@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,16 +23,27 @@ _CONDITION = re.compile(
     r"(?P<left>.*\S)\s*(?P<sign>>=|<=|(?<![<>=])={1,2})\s*(?P<limit>[-+]?[\d.]+(e-?\d+)?)\s*(?P<percent>%?)",
     re.IGNORECASE,
 )
-_LOWER = re.compile(
-    r"E\d(-[HS])?$|code |C_|TC|ExtUse|undecided|grade MAE|ITCR|UIRR|.*\b(errors?|invalid|noisy)\b"
-)
-"""Measures of which less is better: error codes, costs, use of distractors, invalid calls."""
-_COUNTS = r"turns|EDT|.*\b(calls|searches|steps|tokens|seconds)\b|.*\bratio|.* per "
-_NEITHER = re.compile(rf"\d |.*\b(bias|judge|human)\b|{_COUNTS}")
-"""Measures of which neither is better: behaviours after a broken tool, biases, one side's rates,
-how much a run did."""
-_UNLIMITED = re.compile(rf"c[_ -]|tc|{_COUNTS}", re.IGNORECASE)
-"""Measures that may be above 1."""
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What is stated of a figure.
+
+    Attributes:
+        better: Whether a higher or a lower value is better; None where neither is, or nobody says.
+        bounds: Least and greatest possible value; None where there are none, or nobody says.
+    """
+
+    better: Literal["higher", "lower"] | None = None
+    bounds: Bounds | None = None
+
+
+UNSTATED = Meaning()
+GOOD, BAD, EITHER = (Meaning(better, (0.0, 1.0)) for better in ("higher", "lower", None))
+"""Rates from 0 to 1: of what should be, of what should not be, of what may be either."""
+MeaningOf = Callable[[Group, str], Meaning]
+"""The meaning of a figure of a group, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +52,8 @@ class Condition:
 
     Attributes:
         measure: As it was written; see ``check`` for the names that are accepted.
-        sign: ``>=``, ``<=``, or ``=`` for at least where more is better and at most where less is.
+        sign: ``>=``, ``<=``, or ``=`` for at least where higher is better and at most where lower
+            is.
         limit: On the measure's own scale: 0 to 1 for rates and grades.
         only: Tested model, protocol or other value of a group that it is about; empty for all.
     """
@@ -62,7 +74,8 @@ class GateResult:
         group: What the estimate is of.
         estimate: The figure; None where the group has none of that name.
         outcome: ``missing`` where there was nothing to check: the gate is not passed.
-        reason: Why it is missing, or what a bound says; empty otherwise.
+        reason: Why it is missing, what a bound says, or that chance alone may have decided; empty
+            otherwise.
     """
 
     condition: str
@@ -113,10 +126,8 @@ def parse_condition(text: str) -> Condition:
             f"--fail-under: expected a condition such as CR=0.8 or E6<=0.05, got {text!r}"
         )
     measure = measure.strip()
-    if not isfinite(limit) or (abs(limit) > 1 and not _UNLIMITED.match(measure)):
-        raise OptionError(
-            f"--fail-under: expected a limit from -1 to 1, such as 0.8 or 80%, got {text!r}"
-        )
+    if not isfinite(limit):
+        raise OptionError(f"--fail-under: expected a limit such as 0.8 or 80%, got {text!r}")
     sign = "=" if match["sign"] == "==" else match["sign"]
     return Condition(measure=measure, sign=sign, limit=limit, only=only.strip())
 
@@ -125,6 +136,7 @@ def check(
     conditions: Sequence[str],
     of: Sequence[tuple[Group, Mapping[str, Estimate]]],
     *,
+    meaning: MeaningOf,
     at: At = "point",
 ) -> tuple[GateResult, ...]:
     """Checks every condition on every group that it is about.
@@ -135,6 +147,7 @@ def check(
     Args:
         conditions: As ``parse_condition`` reads them.
         of: Groups, each with its estimates by name.
+        meaning: What is stated of each figure.
         at: Where they are checked; an estimate without interval is missing at ``low``.
 
     Returns:
@@ -142,13 +155,14 @@ def check(
 
     Raises:
         OptionError: If a condition can't be read, no group has its measure, it is about a group
-            that there is none of, or ``=`` does not say which side of the limit is meant.
+            that there is none of, its limit is not among the possible values, or ``=`` does not say
+            which side of the limit is meant.
     """
-    return tuple(result for text in conditions for result in _checked(text, of, at))
+    return tuple(result for text in conditions for result in _checked(text, of, meaning, at))
 
 
 def _checked(
-    text: str, of: Sequence[tuple[Group, Mapping[str, Estimate]]], at: At
+    text: str, of: Sequence[tuple[Group, Mapping[str, Estimate]]], meaning: MeaningOf, at: At
 ) -> Iterator[GateResult]:
     condition = parse_condition(text)
     if not of:
@@ -170,7 +184,9 @@ def _checked(
         )
     for (group, estimates), name in zip(about, names, strict=True):
         if name:
-            yield check_estimate(name, condition, estimates[name], group, at)
+            yield check_estimate(
+                name, condition, estimates[name], group, at, meaning=meaning(group, name)
+            )
         else:
             yield GateResult(
                 condition=text,
@@ -184,7 +200,13 @@ def _checked(
 
 
 def check_estimate(
-    name: str, condition: Condition, estimate: Estimate, group: Group, at: At
+    name: str,
+    condition: Condition,
+    estimate: Estimate,
+    group: Group,
+    at: At,
+    *,
+    meaning: Meaning = UNSTATED,
 ) -> GateResult:
     """Checks a condition on an estimate that is at hand.
 
@@ -193,16 +215,23 @@ def check_estimate(
     what it can't show fails.
 
     Raises:
-        OptionError: If ``=`` does not say which side of the limit is meant.
+        OptionError: If ``=`` does not say which side of the limit is meant, or the figure can't
+            have the limit's value.
     """
     at_least = condition.sign == ">="
     if condition.sign == "=":
-        if _NEITHER.match(name):
+        if meaning.better is None:
             raise OptionError(
-                f"--fail-under: {name}: expected >= or <=, since neither more nor less is better, "
-                "got ="
+                f"--fail-under: {name}: expected >= or <=, since it is not stated whether higher "
+                "or lower is better, got ="
             )
-        at_least = not less_is_better(name)
+        at_least = meaning.better == "higher"
+    if meaning.bounds is not None and not meaning.bounds[0] <= condition.limit <= meaning.bounds[1]:
+        least, greatest = meaning.bounds
+        raise OptionError(
+            f"--fail-under: {name}: expected a limit from {least:g} to {greatest:g}, such as 0.8 "
+            f"or 80%, got {condition.limit:g}"
+        )
     sign, end = (">=", "low") if at_least else ("<=", "high")
     text = f"{name} {sign} {condition.limit:g}"
     outcome, reason = "missing", estimate.note or "no value"
@@ -220,14 +249,12 @@ def check_estimate(
             said = "not refuted" if holds else "not shown"
             article = "an" if estimate.bound == "upper" else "a"
             reason = f"{said}: {article} {estimate.bound} bound"
+        elif at == "point" and None not in (low := estimate.low, high := estimate.high):
+            is_within = low < condition.limit < high
+            reason = "not clear: the limit is within the interval" if is_within else ""
     return GateResult(
         condition=text, at=at, group=group, estimate=estimate, outcome=outcome, reason=reason
     )
-
-
-def less_is_better(measure: str) -> bool:
-    """Whether the measure counts what should not be: errors, costs, deviations."""
-    return bool(_LOWER.match(measure))
 
 
 def _resolve(measure: str, estimates: Mapping[str, Estimate]) -> str:

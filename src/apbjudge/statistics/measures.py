@@ -41,6 +41,7 @@ from .confusion import (
     square,
 )
 from .estimates import Array, Estimate, nothing
+from .gates import EITHER, GOOD, UNSTATED, Meaning
 from .ratings import LEVELS, Filling, Ratings, filled
 from .sample import Sample
 
@@ -130,6 +131,26 @@ _COEFFICIENTS: Mapping[str, Callable[[Array], Array]] = {
     "phi": phi,
     "AC1": gwet_ac,
 }
+
+
+_COEFFICIENT = Meaning("higher", (-1.0, 1.0))
+_MEANINGS: Mapping[str, Meaning] = {
+    **dict.fromkeys(("judge CR", "human CR", "judge rate", "human rate"), EITHER),
+    **dict.fromkeys(("agreement", "precision", "recall", "F1", "specificity"), GOOD),
+    **dict.fromkeys(("Err-Type (human-incorrect)", "Err-Type (all)"), GOOD),
+    **dict.fromkeys(("PABAK", *_COEFFICIENTS, "ICC", "Pearson", "Spearman"), _COEFFICIENT),
+    "alpha (interval)": Meaning("higher"),  # below -1 it may be
+    "grade MAE": Meaning("lower"),
+}
+
+
+def reliability_meaning(name: str) -> Meaning:
+    """What is stated of a measure of a judge, alone or behind an error code: ``E6 recall``."""
+    if name.startswith(("grade kappa", "grade AC2")):
+        return _COEFFICIENT
+    if name.startswith("grade alpha"):
+        return Meaning("higher")
+    return _MEANINGS.get(name) or _MEANINGS.get(name.partition(" ")[2], UNSTATED)
 
 
 def calibrate(

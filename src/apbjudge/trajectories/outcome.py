@@ -97,7 +97,13 @@ OUTCOME = TrajectoryProtocol(
             meaning="answers that the log marks as errors",
         ),
         *(
-            Figure(name=f"{kind} calls", of=f"{kind} calls", per="calls", bounds=(0.0, 1.0))
+            Figure(
+                name=f"{kind} calls",
+                of=f"{kind} calls",
+                per="calls",
+                bounds=(0.0, 1.0),
+                better="lower",
+            )
             for kind in ("repeated", "unanswered", "unreadable")
         ),
         Figure(name="ended", of="termination=*"),
