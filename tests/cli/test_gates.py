@@ -39,6 +39,35 @@ def outcomes(folder: str) -> list[tuple[str, str, str]]:
     return [(gate["condition"], gate["group"]["tested_model"], gate["outcome"]) for gate in gates]
 
 
+@pytest.mark.parametrize("state", ["running", "interrupted", "paused"])
+def test_a_run_that_is_not_finished_fails_gates_and_is_said_so_everywhere(
+    state: str, apbjudge: Command
+) -> None:
+    for folder in ("run", "before"):
+        assert apbjudge("grade", example("holistic"), "--out", folder).code == 0
+    manifest = json.loads(Path("run/manifest.json").read_bytes())
+    Path("run/manifest.json").write_text(json.dumps(manifest | {"state": state}))
+    judgements = Path("run/judgements.jsonl")
+    judgements.write_text("".join(judgements.read_text().splitlines(keepends=True)[:12]))
+    said = "Run run is not finished: figures are of the 12 rows judged so far."
+    labels = EXAMPLES / "labels" / "holistic.jsonl"
+    gated = {
+        "calibrate": ("run", labels, "--fail-under", "recall>=0.01"),
+        "compare": ("before", "run", "--fail-on-regression", "--gate", "point"),
+    }
+    for command, arguments in gated.items():
+        done = apbjudge(command, *arguments, "--junit", "junit.xml")
+        assert (command, done.code, said in " ".join(done.out.split())) == (command, 3, True), done
+        failure = ET.parse("junit.xml").find(".//testcase/failure")
+        assert failure is not None
+        assert said in failure.attrib["message"] + (failure.text or "")
+        allowed = apbjudge(command, *arguments, "--allow-unfinished")
+        assert (allowed.code, said in " ".join(allowed.out.split())) == (0, True)
+    for form in ("text", "csv", "latex", "json", "md"):
+        assert said in apbjudge("report", "run", "--format", form).err
+    assert said in apbjudge("plan-labels", "run", "--n", "10").out.replace("\n", " ")
+
+
 # grade --------------------------------------------------------------------------------------------
 
 
@@ -95,7 +124,7 @@ def test_parts_have_to_pass_too(apbjudge: Command) -> None:
         ("CR=0.8", "gives no CR: expected 'no provable fault>=0.8', an upper bound of it"),
         ("dahlia: E1=0.8", "expected a group among holistic, alder-large, birch-medium, cress"),
         ("CR", "expected a condition such as CR=0.8 or E6<=0.05, got 'CR'"),
-        ("E1=5", "expected a limit from -1 to 1"),
+        ("E1=5", "E1: expected a limit from 0 to 1"),
     ],
 )
 def test_a_condition_that_can_not_be_checked_ends_with_2(

@@ -236,6 +236,7 @@ class _Calibrating:
             corrected=tuple(self.corrected()),
             preferences=self.preferences(),
             notes=tuple(self.notes()),
+            unfinished=self.run.unfinished,
         )
 
     def named(self, field: str) -> str:
@@ -488,6 +489,8 @@ class _Calibrating:
     def notes(self) -> Iterator[str]:
         config = self.config
         yield from self.shared.notes
+        if self.run.unfinished:
+            yield self.run.unfinished
         if self.run.table.judge == STATIC:
             yield (
                 "The static judge proves faults, never correctness: a plan without a proven fault "

@@ -294,6 +294,7 @@ class _Comparing:
             n_only=len(rows) - len(self.pairs.partners[i]),
             n_scored=int(np.count_nonzero(run.table.correct[rows] >= 0)),
             settings=tuple(sorted(name for name in settings if name is not None)),
+            unfinished=run.unfinished,
         )
 
     def differences(self) -> list[Difference]:
@@ -362,6 +363,7 @@ class _Comparing:
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes
+        yield from filter(None, dict.fromkeys(run.unfinished for run in self.pairs.runs))
         if n := int(np.count_nonzero(self.missing[0] | self.missing[1])):
             yield f"{n} pairs have a case without a prediction, which counts as not correct."
         if any(run.table.judge == STATIC for run in self.pairs.runs):

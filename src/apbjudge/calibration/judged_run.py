@@ -77,6 +77,11 @@ class JudgedRun:
         return str(self.table.path)
 
     @property
+    def unfinished(self) -> str:
+        """Says that the run is not finished; empty where it is."""
+        return "" if self.folder is None else self.folder.unfinished
+
+    @property
     def groupings(self) -> list[str]:
         """Fields of GROUPINGS that a row states."""
         labels = self.table.labels

@@ -259,6 +259,8 @@ class _Draw:
 
     def notes(self) -> Iterator[str]:
         """What must be said beside the figures."""
+        if self.run.unfinished:
+            yield self.run.unfinished
         planned, open_rows = len(self.selection.rows), int(np.count_nonzero(~self.already))
         if 0 < planned < self.config.n:
             yield f"{self.config.n} labels were requested; only {open_rows} rows are left"

@@ -75,6 +75,7 @@ class Reliability:
         corrected: Corrected figures; empty without a design.
         notes: What must be said beside the figures.
         preferences: Position bias and win rates of pairs; None of other judgements.
+        unfinished: Says that the run is not finished; empty where it is.
     """
 
     judge: str
@@ -99,6 +100,7 @@ class Reliability:
     corrected: tuple[CorrectedFigure, ...]
     notes: tuple[str, ...]
     preferences: Preferences | None = None
+    unfinished: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +112,13 @@ class ReliabilityReport:
     problems: tuple[str, ...]
     gates: tuple[GateResult, ...] = ()
 
-    def gate(self, *conditions: str, at: At = "point") -> tuple[GateResult, ...]:
+    def gate(
+        self, *conditions: str, at: At = "point", allow_unfinished: bool = False
+    ) -> tuple[GateResult, ...]:
         """Checks conditions such as ``F1 >= 0.9`` on every judge and part of the labels.
 
-        A measure of an error code is named with the code: ``E1 recall >= 0.8``.
+        A measure of an error code is named with the code: ``E1 recall >= 0.8``. A run that is not
+        finished fails a gate of its own unless ``allow_unfinished``.
 
         Raises:
             OptionError: If a condition can't be read, or no judge has its measure.
@@ -124,7 +129,9 @@ class ReliabilityReport:
             for group in judge.groups:
                 place = {"judge": judge.judge, group.field: group.value}
                 parts.append((place, _by_name(group.result)))
-        return check(conditions, parts, meaning=lambda _, name: reliability_meaning(name), at=at)
+        results = check(conditions, parts, meaning=lambda _, n: reliability_meaning(n), at=at)
+        open_ = [] if allow_unfinished else [j for j in self.judges if j.unfinished]
+        return (*(_unfinished(j.judge, j.unfinished, at) for j in open_), *results)
 
     def to_frame(self) -> DataFrame:
         """As a pandas frame, a row per measure of a judge, of all items or of a part of them.
@@ -150,6 +157,18 @@ class ReliabilityReport:
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self)
+
+
+def _unfinished(judge: str, reason: str, at: At) -> GateResult:
+    """The gate that a run which is not finished fails."""
+    return GateResult(
+        condition="run is finished",
+        at=at,
+        group={"judge": judge},
+        estimate=None,
+        outcome="failed",
+        reason=reason,
+    )
 
 
 def _by_name(calibration: Calibration) -> dict[str, Estimate]:
@@ -219,6 +238,7 @@ class Side:
         n_only: Rows without partner in the other run.
         n_scored: Those of the rows with a verdict.
         settings: Conditions of the environments of whole runs; empty without.
+        unfinished: Says that the run is not finished; empty where it is.
     """
 
     judge: str
@@ -229,6 +249,7 @@ class Side:
     n_only: int
     n_scored: int
     settings: tuple[str, ...] = ()
+    unfinished: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +291,9 @@ class Comparison:
     rate: str = "CR"
     run_protocol: str | None = None
 
-    def gate(self, *, margin: float, at: At = "low") -> tuple[GateResult, ...]:
+    def gate(
+        self, *, margin: float, at: At = "low", allow_unfinished: bool = False
+    ) -> tuple[GateResult, ...]:
         """Checks that the second run is worse than the first by the margin at most.
 
         Of each primary metric, or of CR where none was named. At ``low``, as in a test of
@@ -280,6 +303,7 @@ class Comparison:
         Args:
             margin: The largest regression that is accepted, 0 to 1, on the metric's own scale.
             at: What has to be within the margin.
+            allow_unfinished: Whether a run that is not finished fails no gate of its own.
 
         Raises:
             OptionError: If it is not stated which direction of a metric is better.
@@ -293,8 +317,10 @@ class Comparison:
         results = [
             check_estimate(f"{d.name} regression", within, self._loss(d), place, at) for d in chosen
         ]
+        open_ = [] if allow_unfinished else [s for s in (self.first, self.second) if s.unfinished]
+        unfinished = tuple(_unfinished(side.judge, side.unfinished, at) for side in open_)
         reason = "no pair has a verdict by both"
-        return tuple(results) or (
+        return (*unfinished, *results) or (
             GateResult(
                 condition=f"CR regression <= {margin:g}",
                 at=at,

@@ -43,6 +43,9 @@ def calibrate(values: Values) -> int:
     report = calibrate_runs(take(CalibrationConfig, values, judgements=judgements, labels=labels))
     gates = take(Gates, values)
     if gates.fail_under:
-        report = replace(report, gates=report.gate(*gates.fail_under, at=gates.gate))
+        checked = report.gate(
+            *gates.fail_under, at=gates.gate, allow_unfinished=gates.allow_unfinished
+        )
+        report = replace(report, gates=checked)
     code, prints = print_result(report, reliability_text, output), output.format == "text"
     return finish(code, report.gates, gates, reliability_document(report), prints=prints)

@@ -22,7 +22,10 @@ def compare(values: Values) -> int:
     config, output = take(CompareConfig, values), take(Output, values)
     gate, result = take(RegressionGate, values), compare_runs(config)
     if gate.fail_on_regression:
-        result = replace(result, gates=result.gate(margin=gate.margin, at=gate.gate))
+        gates = result.gate(
+            margin=gate.margin, at=gate.gate, allow_unfinished=gate.allow_unfinished
+        )
+        result = replace(result, gates=gates)
     code = print_result(result, comparison_text, output)
     prints = output.format == "text"
     return finish(code, result.gates, gate, comparison_document(result), prints=prints)

@@ -27,8 +27,12 @@ def _one_or_more(value: Any) -> Any:
 
 
 class GateFiles(Config):
-    """Files for continuous integration."""
+    """Files for continuous integration, and which runs may pass."""
 
+    allow_unfinished: bool = Field(
+        default=False,
+        description="Let gates pass on a run that is not finished; else such a run fails them.",
+    )
     junit: Annotated[Path | None, Option(metavar="FILE")] = Field(
         default=None, description="Write the outcomes of gates as JUnit XML."
     )
@@ -42,7 +46,9 @@ class GateFiles(Config):
 class Gates(GateFiles):
     """Conditions on figures."""
 
-    groups: ClassVar[Mapping[str, str]] = {"Gates": "fail_under gate junit ci_summary"}
+    groups: ClassVar[Mapping[str, str]] = {
+        "Gates": "fail_under gate allow_unfinished junit ci_summary"
+    }
 
     fail_under: Annotated[
         tuple[str, ...], Option(metavar="CONDITION"), BeforeValidator(_one_or_more)
@@ -60,10 +66,12 @@ class Gates(GateFiles):
     @field_validator("fail_under")
     @classmethod
     def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        from ..statistics.gates import parse_condition
+        from ..judge.metrics import meaning_of
+        from ..statistics.gates import check_limit, parse_condition
 
-        for text in value:
-            parse_condition(text)
+        for text in value:  # what is wrong in any case is refused before anything is paid for
+            condition = parse_condition(text)
+            check_limit(condition.measure, condition, meaning_of(condition.measure))
         return value
 
 
@@ -71,7 +79,7 @@ class RegressionGate(GateFiles):
     """The condition that a run is no worse than the one before."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Gates": "fail_on_regression margin gate junit ci_summary"
+        "Gates": "fail_on_regression margin gate allow_unfinished junit ci_summary"
     }
 
     fail_on_regression: bool = Field(

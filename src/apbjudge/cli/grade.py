@@ -56,7 +56,7 @@ class GradeOptions(Gates, GradeConfig):
     )
 
 
-@command(Predictions, GradeOptions, JudgeSpec, omit=["model"])
+@command(Predictions, GradeOptions, JudgeSpec, omit=["model", "allow_unfinished"])
 def grade(values: Values) -> int:
     """Grades predictions, or whole runs from their logs, and prints the results.
 

@@ -70,9 +70,7 @@ def report(values: Values) -> int:
     if out is not None:
         _check_replaceable(out)
     result = open_report(config)
-    if unknown := result.unknown_names:
-        models = visible(", ".join(unknown))
-        click.echo(f"warning: --names: no run has judgements of {models}", err=True)
+    _warn(result)
     if output.format == "html" and out is not None:
         size = result.write_page(out)
         _name_file(out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open in a browser")
@@ -84,6 +82,15 @@ def report(values: Values) -> int:
     if output.figures is not None:
         _write_figures(result, output.figures)
     return print_problems(list(dict.fromkeys(result.problems)))
+
+
+def _warn(result: Report) -> None:
+    """Says on standard error what CSV, LaTeX and figures have no place for."""
+    warnings = [run.unfinished for judge in result.judges for run in judge.runs]
+    if unknown := result.unknown_names:
+        warnings.append(f"--names: no run has judgements of {', '.join(unknown)}")
+    for warning in filter(None, dict.fromkeys(warnings)):
+        click.echo(visible(f"warning: {warning}"), err=True)
 
 
 def _print(text: str) -> None:

@@ -29,7 +29,7 @@ DAMAGED = "damaged.txt"
 FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
 """What else a run writes into its folder; it can be computed again."""
 
-_UNFINISHED = ("running", "interrupted")
+_UNFINISHED = ("running", "interrupted", "paused")
 """States of a manifest; a killed run is left as running."""
 
 
@@ -249,9 +249,15 @@ class RunFolder:
         notes = (note,) if isinstance(note, str) and note else ()
         missing = self.missing_predictions
         notes += tuple(f"{line}." for line in (missing.lines if missing else ()))
-        if self.manifest.get("state") in _UNFINISHED:
-            notes += (f"Run {self.place} is not finished: figures are of the rows judged so far.",)
-        return notes
+        return (*notes, self.unfinished) if self.unfinished else notes
+
+    @property
+    def unfinished(self) -> str:
+        """Says that the run is not finished; empty where it is, or nothing says so."""
+        if self.manifest.get("state") not in _UNFINISHED:
+            return ""
+        n = len(self.table)
+        return f"Run {self.place} is not finished: figures are of the {n} rows judged so far."
 
     @property
     def missing_predictions(self) -> MissingPredictions | None:

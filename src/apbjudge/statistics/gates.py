@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import OptionError, visible
@@ -226,12 +226,7 @@ def check_estimate(
                 "or lower is better, got ="
             )
         at_least = meaning.better == "higher"
-    if meaning.bounds is not None and not meaning.bounds[0] <= condition.limit <= meaning.bounds[1]:
-        least, greatest = meaning.bounds
-        raise OptionError(
-            f"--fail-under: {name}: expected a limit from {least:g} to {greatest:g}, such as 0.8 "
-            f"or 80%, got {condition.limit:g}"
-        )
+    check_limit(name, condition, meaning)
     sign, end = (">=", "low") if at_least else ("<=", "high")
     text = f"{name} {sign} {condition.limit:g}"
     outcome, reason = "missing", estimate.note or "no value"
@@ -255,6 +250,20 @@ def check_estimate(
     return GateResult(
         condition=text, at=at, group=group, estimate=estimate, outcome=outcome, reason=reason
     )
+
+
+def check_limit(name: str, condition: Condition, meaning: Meaning) -> None:
+    """Refuses a limit that a figure's value can't have.
+
+    Raises:
+        OptionError: If it can't.
+    """
+    least, greatest = meaning.bounds or (-inf, inf)
+    if not least <= condition.limit <= greatest:
+        raise OptionError(
+            f"--fail-under: {name}: expected a limit from {least:g} to {greatest:g}, such as 0.8 "
+            f"or 80%, got {condition.limit:g}"
+        )
 
 
 def _resolve(measure: str, estimates: Mapping[str, Estimate]) -> str:
