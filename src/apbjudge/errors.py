@@ -6,6 +6,7 @@ ApbJudgeError
 │   │   └── OtherRunError     the folder for the output holds another run
 │   └── InputError        an input file as a whole is unusable
 ├── GateError             a figure does not meet a condition; an AssertionError too
+├── PausedError           a run was paused by a signal; the same call continues it
 ├── RowError              one row is unusable; the others are not touched by it
 └── JudgeError            a judge gave no usable reply for one item
     ├── TransportError    the endpoint could not be reached or failed
@@ -66,6 +67,10 @@ class InputError(UsageError):
 
 class GateError(ApbJudgeError, AssertionError):
     """A figure does not meet a condition that it was checked against."""
+
+
+class PausedError(ApbJudgeError):
+    """A run was paused; the same call continues it."""
 
 
 class RowError(ApbJudgeError):

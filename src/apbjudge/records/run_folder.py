@@ -29,7 +29,7 @@ DAMAGED = "damaged.txt"
 FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
 """What else a run writes into its folder; it can be computed again."""
 
-_UNFINISHED = ("running", "interrupted")
+_UNFINISHED = ("running", "interrupted", "paused")
 """States of a manifest; a killed run is left as running."""
 
 
