@@ -149,7 +149,8 @@ def block_on(work: Awaitable[T], *, is_idle: bool = False) -> T:
             try:
                 return await work
             except asyncio.CancelledError:
-                stop.check()
+                if is_idle:
+                    stop.check()
                 raise
 
     return beside_any_loop(lambda: asyncio.run(main()))
