@@ -7,6 +7,7 @@ ApbJudgeError
 │   ├── InputError        an input file as a whole is unusable
 │   └── PluginError       code of a plug-in, such as a protocol or a check, failed
 ├── GateError             a figure does not meet a condition; an AssertionError too
+├── PausedError           a run was paused by a signal; the same call continues it
 ├── RowError              one row is unusable; the others are not touched by it
 │   └── InternalError     code of apbjudge failed at the row
 └── JudgeError            a judge gave no usable reply for one item
@@ -78,6 +79,10 @@ class PluginError(UsageError):
 
 class GateError(ApbJudgeError, AssertionError):
     """A figure does not meet a condition that it was checked against."""
+
+
+class PausedError(ApbJudgeError):
+    """A run was paused; the same call continues it."""
 
 
 class RowError(ApbJudgeError):

@@ -2,54 +2,119 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from apbjudge import agrade
 from apbjudge.judge import JudgeSpec, Source
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.runs.folder import RecordLog
 from tests.support.commands import start
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
-from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
+from tests.support.server import PATIENCE_S, Answer, Behaviour, Seen
 
 NAMES = [f"row-{n:02}" for n in range(12)]
 FINISHED = 5
 IN_FLIGHT = 3
 
 
-class Interrupted:
-    """A run of the command that has finished 5 rows and has 3 requests in flight."""
+NOTEBOOK = """
+import asyncio, signal, sys
+from apbjudge import JudgeSpec, grade
+
+async def cell(rows, out, judge):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as a notebook's kernel does
+    try:
+        grade(rows, judge=JudgeSpec.model_validate_json(judge), out=out)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+asyncio.run(cell(*sys.argv[1:]))
+"""
+
+
+class Stopped:
+    """A run that has finished 5 rows and has 3 requests in flight when it is stopped.
+
+    Attributes:
+        out: The run's folder.
+        code: Exit code of what was stopped.
+        err: What it wrote to stderr.
+    """
 
     def __init__(self, serve: Any, folder: Path) -> None:
         self.out = folder / "out"
-        self.server = serve(self._stall)
-        rows = write_rows(folder / "rows.jsonl", [plan_row(name) for name in NAMES])
+        self.server = serve(self._behave)
+        self.rows = write_rows(folder / "rows.jsonl", [plan_row(name) for name in NAMES])
+        settings = {"max_concurrency": IN_FLIGHT, "retries": 0}
+        self.spec = JudgeSpec(model=MODEL, api_base=self.server.address, **settings)
         target = ["--judge", MODEL, "--api-base", self.server.address, "--out", self.out]
-        settings = ["--config", f"max_concurrency={IN_FLIGHT}", "--config", "retries=0"]
-        self.arguments = ["grade", rows, *target, *settings]
+        several = [w for name, value in settings.items() for w in ("--config", f"{name}={value}")]
+        self.arguments = ["grade", self.rows, *target, *several]
         self.code, self.err = 0, ""
+        self._answers = threading.Event()
 
-    def _stall(self, seen: Seen) -> Behaviour:
-        return Answer(RIGHT) if seen.number <= FINISHED else Hang()
+    def _behave(self, seen: Seen) -> Behaviour:
+        if seen.number > FINISHED:
+            self._answers.wait(PATIENCE_S)
+        return Answer(RIGHT)
 
-    def by(self, sign: signal.Signals) -> None:
-        """Starts the command and sends it a signal in the middle."""
-        with start(*self.arguments) as process:
-            # A request in the ninth place means that the answers before are on disk.
+    def by(self, *signs: signal.Signals, grace: float = PATIENCE_S, answers: bool = False) -> None:
+        """Starts the command and sends it signals in the middle.
+
+        Args:
+            signs: The signals; each after what came before was noticed.
+            grace: The option.
+            answers: Whether the requests in flight are answered after the signals.
+        """
+        with start(*self.arguments, "--grace", grace) as process:
+            assert process.stderr is not None
+            # a request in the ninth place means that the answers before are on disk
             self.server.wait_for(FINISHED + IN_FLIGHT)
-            process.send_signal(sign)
+            for sign in signs:
+                process.send_signal(sign)
+                if sign in (signal.SIGTERM, signal.SIGHUP):
+                    self.err += process.stderr.readline()
+            if answers:
+                self._answers.set()
+            self.err += process.communicate(timeout=PATIENCE_S)[1]
+            self.code = process.returncode
+
+    def by_interrupt_of_a_notebook(self) -> None:
+        """Calls ``grade`` inside a running loop, and interrupts it in the middle."""
+        judge = self.spec.model_dump_json(exclude_unset=True)
+        words = [sys.executable, "-c", NOTEBOOK, self.rows, self.out, judge]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+            self.server.wait_for(FINISHED + IN_FLIGHT)
+            process.send_signal(signal.SIGINT)
             _, self.err = process.communicate(timeout=PATIENCE_S)
             self.code = process.returncode
 
+    def by_cancelling_a_task(self) -> None:
+        """Awaits ``agrade``, and cancels it in the middle."""
+
+        async def main() -> None:
+            task = asyncio.create_task(agrade(self.rows, judge=self.spec, out=self.out))
+            await asyncio.to_thread(self.server.wait_for, FINISHED + IN_FLIGHT)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+
     def answer_all(self) -> None:
         """Lets the server answer from now on."""
-        self.server.behave = lambda seen: Answer(RIGHT)
+        self._answers.set()
         self.server.forget()
 
     @property
@@ -66,18 +131,40 @@ class Interrupted:
 
 
 @pytest.fixture
-def run(serve: Any, tmp_path: Path) -> Interrupted:
-    return Interrupted(serve, tmp_path)
+def run(serve: Any, tmp_path: Path) -> Stopped:
+    return Stopped(serve, tmp_path)
 
 
-def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(
-    run: Interrupted, command: Any
+INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+WAYS: dict[str, tuple[Callable[[Stopped], None], tuple[int, str, int]]] = {
+    "kill -9": (lambda run: run.by(signal.SIGKILL), (-signal.SIGKILL, "running", FINISHED)),
+    "SIGINT": (lambda run: run.by(INT), (130, "interrupted", FINISHED)),
+    "SIGTERM": (lambda run: run.by(TERM, answers=True), (75, "paused", FINISHED + IN_FLIGHT)),
+    "SIGHUP": (lambda run: run.by(HUP, answers=True), (75, "paused", FINISHED + IN_FLIGHT)),
+    "SIGTERM without grace": (lambda run: run.by(TERM, grace=0), (75, "paused", FINISHED)),
+    "SIGTERM twice": (lambda run: run.by(TERM, TERM), (75, "paused", FINISHED)),
+    "SIGTERM, then SIGINT": (lambda run: run.by(TERM, INT), (130, "interrupted", FINISHED)),
+    "a cancelled task": (Stopped.by_cancelling_a_task, (0, "interrupted", FINISHED)),
+    "an interrupted notebook": (
+        Stopped.by_interrupt_of_a_notebook,
+        (130, "interrupted", FINISHED),
+    ),
+}
+"""How a run is stopped; its exit code, its state, and the rows that have a record then."""
+
+
+@pytest.mark.parametrize(("stop", "expected"), WAYS.values(), ids=WAYS)
+def test_a_stopped_run_goes_on_without_asking_for_what_is_on_disk(
+    run: Stopped,
+    command: Any,
+    stop: Callable[[Stopped], None],
+    expected: tuple[int, str, int],
 ) -> None:
-    run.by(signal.SIGKILL)
-    assert run.code == -signal.SIGKILL
-    assert run.state() == "running"
+    stop(run)
     saved = run.written
-    assert len(saved) == FINISHED
+    assert (run.code, run.state(), len(saved)) == expected
+    assert "Traceback" not in run.err
+    assert len(run.asked) == FINISHED + IN_FLIGHT
     run.answer_all()
     done = command(*run.arguments)
     assert done.code == 0
@@ -88,20 +175,12 @@ def test_a_killed_run_goes_on_without_asking_for_what_is_on_disk(
     assert run.state() == "done"
 
 
-def test_a_stopped_run_says_so_and_goes_on(run: Interrupted, command: Any) -> None:
-    run.by(signal.SIGINT)
-    assert run.code == 130
-    assert run.err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
-    assert "Traceback" not in run.err
-    assert run.state() == "interrupted"
-    saved = run.written
-    assert len(saved) == FINISHED
-    run.answer_all()
-    done = command(*run.arguments)
-    assert done.code == 0
-    assert run.asked == sorted(set(NAMES) - set(saved))
-    assert run.written == NAMES
-    assert run.state() == "done"
+def test_a_stopped_command_says_what_it_does(run: Stopped) -> None:
+    run.by(TERM, answers=True)
+    assert run.err.splitlines() == [
+        "pausing: 3 rows in flight, no others are begun",
+        f"paused; the same command continues from {run.out}",
+    ]
 
 
 def test_a_second_process_in_the_same_folder_is_turned_away(tmp_path: Path, command: Any) -> None:

@@ -19,8 +19,9 @@ from ..errors import OptionError, visible
 from ..judge.config import GradeConfig, JudgeSpec
 from ..llm.limits import Limits
 from .gates import FAILED_GATE
-from .grade import INTERRUPTED, judges_of, unscored_code
+from .grade import judges_of, unscored_code
 from .options import Values, command, shown, take
+from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
     from ..audits.card import Card
@@ -66,7 +67,7 @@ class AuditOptions(Limits):
     dry_run: bool = Field(default=False, description="Call nothing; print what would be asked.")
 
 
-@command(AuditConfig, AuditOptions, JudgeSpec, omit=["model", "blind", "images"])
+@command(AuditConfig, AuditOptions, JudgeSpec, Stopping, omit=["model", "blind", "images"])
 def audit(values: Values) -> int:
     """Puts judges through probes and writes a judge card for each.
 
@@ -88,18 +89,19 @@ def audit(values: Values) -> int:
     if options.dry_run:
         return _dry_run(options, config, specs)
     cards: list[Card] = []
-    for n, name in enumerate(options.judges):
-        if name in finished:
+    folders = [
+        None if name in finished else _folder(options, config, by_name[name], n)
+        for n, name in enumerate(options.judges)
+    ]
+    begun = [folder for folder in folders if folder is not None]
+    with stoppable(values, options.out or (begun[0] if len(begun) == 1 else Path("audits"))):
+        for name, folder in zip(options.judges, folders, strict=True):
+            if folder is not None:
+                cards.append(_audited(by_name[name], config, options, folder).card)
+                continue
             cards.append(read_card(finished[name]))
             if not options.compare:
                 click.echo(card_text(cards[-1]), nl=False)
-            continue
-        result = _audited(
-            by_name[name], config, options, _folder(options, config, by_name[name], n)
-        )
-        if result is None:
-            return INTERRUPTED
-        cards.append(result.card)
     if options.compare:
         _show_comparison(cards, options)
     return max(_code(card, options.max_unscored, gated) for card in cards)
@@ -120,31 +122,24 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
     return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
 
 
-def _audited(
-    spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path
-) -> Audit | None:
-    """Audits one judge, prints its card and writes it; None when it was interrupted."""
+def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path) -> Audit:
+    """Audits one judge, prints its card and writes it."""
     from ..audits.session import audit as audit_judge
     from ..jsonl import write_atomically
     from ..reports.card.page import card_html
     from ..reports.card.text import card_markdown, card_text
     from .progress import Reporter
 
-    reporter = Reporter(sys.stderr)
-    try:
-        with reporter:
-            result = audit_judge(
-                spec,
-                config,
-                out=out,
-                limits=options,
-                cache=options.cache,
-                overwrite=options.overwrite,
-                events=reporter.events(),
-            )
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {out}", err=True)
-        return None
+    with Reporter(sys.stderr) as reporter:
+        result = audit_judge(
+            spec,
+            config,
+            out=out,
+            limits=options,
+            cache=options.cache,
+            overwrite=options.overwrite,
+            events=reporter.events(),
+        )
     write_atomically(out / "card.md", card_markdown(result.card).encode())
     write_atomically(out / "card.html", card_html(result.card).encode())
     click.echo(card_text(result.card), nl=False)

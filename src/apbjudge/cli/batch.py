@@ -46,7 +46,7 @@ def batch() -> None:
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
-    "fail_under gate junit ci_summary full"
+    "fail_under gate junit ci_summary full grace"
 )
 
 

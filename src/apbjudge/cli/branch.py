@@ -12,9 +12,9 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
 from ..prediction.config import PlannerSpec
-from .grade import INTERRUPTED
 from .options import Values, command, shown, take
 from .predict import failed_code, planners_of
+from .stopping import Stopping, stoppable
 
 FILES = (
     "trajectories.jsonl branched.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt"
@@ -29,7 +29,7 @@ class PlansArgument(Config):
     )
 
 
-@command(PlansArgument, PlannerSpec, BranchRunConfig)
+@command(PlansArgument, PlannerSpec, BranchRunConfig, Stopping)
 def branch(values: Values) -> int:
     """Lets tested models carry out given plans, and branches where they doubt.
 
@@ -45,12 +45,8 @@ def branch(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     session = branch_session(cases, config, events=reporter.events())
     out = session.folder
-    try:
-        with reporter:
-            run = branch_in(session)
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
-        return INTERRUPTED
+    with stoppable(values, out), reporter:
+        run = branch_in(session)
     click.echo(branching_text(run.counts), nl=False)
     files = [name for name in FILES.split() if (out / name).exists()]
     click.echo(f"\n{shown(out)}/: {' '.join(files)}")

@@ -11,14 +11,15 @@ from ..construction.config import BuildConfig
 from ..construction.writing.config import WriteConfig
 from ..errors import visible
 from ..prediction.config import PlannerSpec
-from .grade import INTERRUPTED
 from .options import Values, command, print_problems, shown, take
+from .stopping import Stopping, stoppable
 
 
 @command(
     BuildConfig,
     WriteConfig,
     PlannerSpec,
+    Stopping,
     omit=["vision", "max_images", "max_image_bytes", "max_text_bytes"],
 )
 def build(values: Values) -> int:
@@ -40,12 +41,8 @@ def build(values: Values) -> int:
     spec = None if model is None else PlannerSpec.at(model, **of_model)
     write = take(WriteConfig, {n: v for n, v in values.items() if n != "model"}, model=spec)
     reporter = Reporter(sys.stderr)
-    try:
-        with reporter:
-            result = build_cases(config=config, write=write, events=reporter.events())
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {shown(config.out)}", err=True)
-        return INTERRUPTED
+    with stoppable(values, config.out), reporter:
+        result = build_cases(config=config, write=write, events=reporter.events())
     click.echo(render_text(build_document(result), width=100), nl=False)
     click.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
     root = [] if config.data_root is None else ["--data-root", str(config.data_root)]

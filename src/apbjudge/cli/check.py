@@ -16,8 +16,9 @@ from ..errors import OptionError, visible
 from ..judge.config import JudgeSpec
 from ..llm.limits import Limits
 from .gates import FAILED_GATE
-from .grade import INTERRUPTED, unscored_code
+from .grade import unscored_code
 from .options import Values, command, json_text, shown, take
+from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
     from ..construction.asking import Asked
@@ -76,6 +77,7 @@ class AskOptions(Limits):
     CheckOutput,
     AskOptions,
     JudgeSpec,
+    Stopping,
     omit=["model", "samples", "logprobs", "blind", "evidence"],
 )
 def check(values: Values) -> int:
@@ -94,10 +96,8 @@ def check(values: Values) -> int:
     options = take(AskOptions, values)
     if options.ask is None and options.run is not None:
         raise OptionError("--run: expected --ask with it, got none")
-    try:
+    with stoppable(values, options.run):
         asked = [] if options.ask is None else list(_ask(config, options, values))
-    except KeyboardInterrupt:
-        return INTERRUPTED
     report = check_cases(
         config=config, asked=[finding for answer in asked for finding in answer.findings]
     )

@@ -11,9 +11,9 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.execution.config import ExecuteConfig
 from ..prediction.config import PlannerSpec
-from .grade import INTERRUPTED
 from .options import Values, command, shown, take
 from .predict import planners_of
+from .stopping import Stopping, stoppable
 
 
 class SuiteArgument(Config):
@@ -25,7 +25,7 @@ class SuiteArgument(Config):
     )
 
 
-@command(SuiteArgument, PlannerSpec, ExecuteConfig)
+@command(SuiteArgument, PlannerSpec, ExecuteConfig, Stopping)
 def execute(values: Values) -> int:
     """Carries out the tasks of a suite: directly, after planning, after refining.
 
@@ -49,17 +49,12 @@ def execute(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     out = config.out or default_folder(name, config)
-    try:
-        with (
-            open_suite(
-                name, config.named_options, python=config.python, limits=config.limits
-            ) as suite,
-            reporter,
-        ):
-            run = execute_in(suite, config, out, resources, reporter.events())
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
-        return INTERRUPTED
+    with (
+        stoppable(values, out),
+        open_suite(name, config.named_options, python=config.python, limits=config.limits) as suite,
+        reporter,
+    ):
+        run = execute_in(suite, config, out, resources, reporter.events())
     click.echo(execution_text(run), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
     if not run.failed:

@@ -17,9 +17,7 @@ from ..errors import OptionError
 from ..judge.config import GradeConfig, JudgeSpec
 from .gates import Gates, finish
 from .options import Values, command, shown, take
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells expect it."""
+from .stopping import Stopping, stoppable
 
 FILES = (
     "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv "
@@ -36,13 +34,13 @@ class Predictions(Config):
     )
 
 
-class GradeOptions(Gates, GradeConfig):
+class GradeOptions(Gates, Stopping, GradeConfig):
     """The settings of the command beside the judge's."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **GradeConfig.groups,
         **Gates.groups,
-        "Run": f"{GradeConfig.groups['Run']} max_unscored dry_run",
+        "Run": f"{GradeConfig.groups['Run']} max_unscored dry_run grace",
     }
 
     max_unscored: float = Field(
@@ -78,12 +76,8 @@ def grade(values: Values) -> int:
     if config.dry_run:
         return _dry_run(rows, config, out)
     reporter = Reporter(sys.stderr)
-    try:
-        with reporter:
-            run = grade_rows(rows, config.model_copy(update={"out": out}), events=reporter.events())
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {out}", err=True)
-        return INTERRUPTED
+    with stoppable(values, out), reporter:
+        run = grade_rows(rows, config.model_copy(update={"out": out}), events=reporter.events())
     names = ", ".join(spec.model for spec in config.judge)
     if withheld := run.progress.withheld:
         click.echo(

@@ -14,8 +14,8 @@ from pydantic import Field
 from ..config import Config, Option
 from ..errors import OptionError, visible
 from ..prediction.config import PlannerSpec, PredictConfig
-from .grade import INTERRUPTED
 from .options import Values, command, shown, take
+from .stopping import Stopping, stoppable
 
 FILES = "predictions.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
 
@@ -41,7 +41,7 @@ class PredictOptions(PredictConfig):
     )
 
 
-@command(CasesArgument, PlannerSpec, PredictOptions)
+@command(CasesArgument, PlannerSpec, PredictOptions, Stopping)
 def predict(values: Values) -> int:
     """Asks tested models for plans or next steps, as grade takes them.
 
@@ -67,12 +67,8 @@ def predict(values: Values) -> int:
         for forecast in forecast_predictions(session):
             click.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
         return 0
-    try:
-        with reporter:
-            run = predict_in(session, batch=config.batch)
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
-        return INTERRUPTED
+    with stoppable(values, out), reporter:
+        run = predict_in(session, batch=config.batch)
     click.echo(prediction_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return failed_code(run.failed, out)

@@ -13,9 +13,9 @@ from pydantic import Field
 from ..config import Config, Option
 from ..errors import OptionError
 from ..prediction.config import PlannerSpec, RefineConfig
-from .grade import INTERRUPTED
 from .options import Values, command, shown, take
 from .predict import FILES, failed_code, planners_of
+from .stopping import Stopping, stoppable
 
 
 class DraftsArgument(Config):
@@ -26,7 +26,7 @@ class DraftsArgument(Config):
     )
 
 
-@command(DraftsArgument, PlannerSpec, RefineConfig)
+@command(DraftsArgument, PlannerSpec, RefineConfig, Stopping)
 def refine(values: Values) -> int:
     """Has drafts reviewed, and rewritten by the tested models that made them.
 
@@ -57,12 +57,8 @@ def refine(values: Values) -> int:
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     session = refine_session(drafts, config, resources, reporter.events())
     out = config.out or default_folder(drafts, session, config.method)
-    try:
-        with reporter:
-            run = refine_in(replace(session, folder=out, in_memory=False), config)
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
-        return INTERRUPTED
+    with stoppable(values, out), reporter:
+        run = refine_in(replace(session, folder=out, in_memory=False), config)
     click.echo(prediction_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return failed_code(run.failed, out)

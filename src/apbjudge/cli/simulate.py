@@ -12,9 +12,9 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.config import SimulateConfig
 from ..prediction.config import PlannerSpec
-from .grade import INTERRUPTED
 from .options import Values, command, shown, take
 from .predict import failed_code, planners_of
+from .stopping import Stopping, stoppable
 
 FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
 
@@ -27,7 +27,7 @@ class WorldArgument(Config):
     )
 
 
-@command(WorldArgument, PlannerSpec, SimulateConfig)
+@command(WorldArgument, PlannerSpec, SimulateConfig, Stopping)
 def simulate(values: Values) -> int:
     """Lets tested models act in a world and writes their runs, as grade takes them.
 
@@ -43,12 +43,8 @@ def simulate(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     session = simulation_session(path, config, events=reporter.events())
     out = session.folder
-    try:
-        with reporter:
-            run = simulate_in(session)
-    except KeyboardInterrupt:
-        click.echo(f"stopped; the same command continues from {shown(out)}", err=True)
-        return INTERRUPTED
+    with stoppable(values, out), reporter:
+        run = simulate_in(session)
     click.echo(simulation_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return failed_code(run.failed, out, what="an end")

@@ -198,12 +198,12 @@ def carry_out(
                     events=events,
                 )
             )
-        manifest |= {**session.take(log), **take(log)}
-        manifest |= {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "state": "done",
-        }
-        log.write_manifest(manifest)
+            manifest |= {**session.take(log), **take(log)}
+            manifest |= {
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                "state": "done",
+            }
+            log.write_manifest(manifest)
         return manifest, progress
 
 

@@ -18,6 +18,7 @@ from ..jsonl import write_atomically
 from ..records import ERROR_CODES, Unscored, Verdict, judgement_row, majority, read_labels
 from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, load_rubric
+from ..runs.folder import state_of_work_below
 from ..runs.loop import Progress
 from .cascade import (
     CascadeCurve,
@@ -53,7 +54,8 @@ def run_panel(
         load_dawid_skene(len(specs))
     name = f"panel({'+'.join(spec.model for spec in specs)})"
     whole = _whole(config, "panel", specs, name, {"panel": rule})
-    runs = [_alone(config, spec) for spec in specs]
+    with state_of_work_below(whole.folder):
+        runs = [_alone(config, spec) for spec in specs]
     by_row = [{(row.line, *_key(row)): row for row in run.judgements} for run in runs]
     in_order = sorted(by_row[0], key=lambda key: key[0])
     items = [[rows[key] for rows in by_row] for key in in_order]
@@ -88,12 +90,13 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
         )
     name = f"cascade({cheap.model}->{strong.model})"
     whole = _whole(config, "cascade", [cheap, strong], name, {"when": rule_text.strip()})
-    runs = [_alone(config, cheap)]
-    unasked, rows = _parted(runs[0].judgements)
-    due = [rows[i] for i in choose([uncertainty_score(row, rule) for row in rows], rule)]
-    if due:
-        source = replace(config.source, only=[row.line for row in due])
-        runs.append(_alone(replace(config, source=source, in_memory=True), strong))
+    with state_of_work_below(whole.folder):
+        runs = [_alone(config, cheap)]
+        unasked, rows = _parted(runs[0].judgements)
+        due = [rows[i] for i in choose([uncertainty_score(row, rule) for row in rows], rule)]
+        if due:
+            source = replace(config.source, only=[row.line for row in due])
+            runs.append(_alone(replace(config, source=source, in_memory=True), strong))
     asked = _answers(rows, runs[1].judgements if due else ())
     joint = [
         cascade_judgement(row, answer, strong_judge=strong.model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,6 +16,7 @@ from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
 from ..records.run_folder import cases_of, predictions_of
+from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
@@ -167,6 +167,8 @@ async def agrade(
 ) -> Run:
     """Grades predictions while the event loop goes on; see ``grade``.
 
-    ``grade`` too can be called where a loop runs, as in a notebook, but blocks it until it ends.
+    Cancelled, it stops: calls in flight are cancelled, what has finished is kept, and the same call
+    continues from ``out``. ``grade`` too can be called where a loop runs, as in a notebook, but
+    blocks it until it ends, or until a KeyboardInterrupt stops it in the same way.
     """
-    return await asyncio.to_thread(grade, rows, config, **settings)
+    return await in_thread(lambda: grade(rows, config, **settings))

@@ -311,10 +311,10 @@ def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list
         with manifest_states(opened):
             logs = [log for log, _ in opened]
             progress = block_on(work(logs) if work else ask_judge(configs, logs))
-        return [
-            _finished(config, log, manifest, progress)
-            for config, (log, manifest) in zip(configs, opened, strict=True)
-        ]
+            return [
+                _finished(config, log, manifest, progress)
+                for config, (log, manifest) in zip(configs, opened, strict=True)
+            ]
 
 
 def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:

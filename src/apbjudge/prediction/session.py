@@ -212,14 +212,14 @@ def carry_out(
             progress = block_on(_ask(session, worker, clients, log))
             if progress.pending and session.waits:
                 raise PendingRowsError(progress)
-        counts = counts_of(log.current())
-        manifest |= {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "input_sha256": session.source.digest.hexdigest(),
-            "counts": {name: each.model_dump() for name, each in counts.items()},
-            "state": "done",
-        }
-        log.write_manifest(manifest)
+            counts = counts_of(log.current())
+            manifest |= {
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                "input_sha256": session.source.digest.hexdigest(),
+                "counts": {name: each.model_dump() for name, each in counts.items()},
+                "state": "done",
+            }
+            log.write_manifest(manifest)
         if not session.in_memory:
             return PredictionRun(session.folder, counts, manifest, progress)
         rows = list(log.current())

@@ -10,7 +10,6 @@ that a run that is killed anywhere continues and no batch is made twice.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -46,8 +45,8 @@ from ..llm.engine import dump_completion, place_of
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import REPLIES, Resources, known_format, prices_of
-from .event_loops import beside_any_loop
-from .folder import take_folder_lock
+from .event_loops import beside_any_loop, block_on, current_stop
+from .folder import state_of_work_below, take_folder_lock
 from .loop import Events, Progress
 from .resume import BAD_INPUT
 
@@ -216,7 +215,8 @@ def run_batched(config: BatchedRun[T], *, poll_s: float = 30.0) -> tuple[T, Prog
     config.claim()
     lock = take_folder_lock(config.folder / FOLDER)
     try:
-        return beside_any_loop(lambda: _Rounds(config, poll_s).run())
+        with state_of_work_below(config.folder):
+            return beside_any_loop(lambda: _Rounds(config, poll_s).run())
     finally:
         os.close(lock)
 
@@ -279,7 +279,8 @@ class _Rounds(Generic[T]):
         if not self.batches.pending:
             return
         try:
-            asyncio.run(self._create_and_wait())
+            block_on(self._create_all())
+            block_on(self._wait(), is_idle=True)
         except JudgeError as error:
             raise OptionError(
                 f"{self.config.name}: {error}; the same command continues from here"
@@ -288,9 +289,12 @@ class _Rounds(Generic[T]):
         if any(batch.state == "cancelled" for batch in last):
             raise OptionError("--batch: a batch was cancelled; the same command sends the rest")
 
-    async def _create_and_wait(self) -> None:
+    async def _create_all(self) -> None:
         for batch in self.batches.pending:
+            current_stop().check()
             await self._create(batch)
+
+    async def _wait(self) -> None:
         while waiting := self.batches.pending:
             for batch in waiting:
                 await self._look_after(batch)

@@ -1,29 +1,156 @@
-"""Event loops of our own, whether or not the caller is already inside one."""
+"""Event loops of our own, whether or not the caller is already inside one, and how they stop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import math
+import time
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
+
+from ..errors import PausedError
 
 T = TypeVar("T")
 
 
+class Stop:
+    """A request to stop what event loops do, made by a signal handler or from another thread.
+
+    Attributes:
+        is_cancelled: Whether everything is cancelled at once.
+        is_paused: Whether nothing new begins, and what is in flight has some time to finish.
+        ends_at: When that time is over, by ``time.monotonic``.
+        watchers: The loops that take note of a request, each with what it calls.
+    """
+
+    def __init__(self) -> None:
+        self.is_cancelled = self.is_paused = False
+        self.watchers: list[tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = []
+        self.ends_at = math.inf
+
+    def cancel(self) -> None:
+        """Cancels the loops that run, and those that would begin later."""
+        self.is_cancelled = True
+        self._tell()
+
+    def pause(self, grace_s: float) -> None:
+        """Asks for a pause; what is in flight has so many seconds from now."""
+        self.is_paused, self.ends_at = True, time.monotonic() + grace_s
+        self._tell()
+
+    def _tell(self) -> None:
+        for loop, react in tuple(self.watchers):
+            with suppress(RuntimeError):  # it was closed meanwhile
+                loop.call_soon_threadsafe(react)
+
+    def check(self) -> None:
+        """Raises PausedError where a pause is asked for."""
+        if self.is_paused:
+            raise PausedError("the run is paused; the same call continues it")
+
+    @contextmanager
+    def watched(self, react: Callable[[], object]) -> Generator[None]:
+        """Calls back in the running loop, now and at each request."""
+        watcher = asyncio.get_running_loop(), react
+        self.watchers.append(watcher)
+        try:
+            react()
+            yield
+        finally:
+            self.watchers.remove(watcher)
+
+    @contextmanager
+    def applied(self) -> Generator[None]:
+        """Within it, the loops that are started here obey this request."""
+        token = _STOP.set(self)
+        try:
+            yield
+        finally:
+            _STOP.reset(token)
+
+    def obeyed(self, work: Callable[[], T]) -> T:
+        """Does something whose loops obey this request."""
+        if self.is_cancelled:
+            raise asyncio.CancelledError
+        with self.applied():
+            return work()
+
+
+_STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
+
+
+def current_stop() -> Stop:
+    """What the loops that are started here obey."""
+    return _STOP.get() or Stop()
+
+
 def beside_any_loop(work: Callable[[], T]) -> T:
-    """Does something that starts event loops, also from inside a notebook's running one."""
+    """Does something that starts event loops, also from inside a notebook's running one.
+
+    An exception that is raised here meanwhile, as by a notebook's *Interrupt*, cancels them, and
+    passes on when they have ended.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
+    stop = Stop()
     with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(work).result()
+        try:
+            return pool.submit(stop.obeyed, work).result()
+        except BaseException:
+            stop.cancel()
+            raise
 
 
-def block_on(work: Awaitable[T]) -> T:
-    """Waits for something to end."""
+async def in_thread(work: Callable[[], T]) -> T:
+    """Does something that blocks and starts event loops, while the running loop goes on.
+
+    When it is cancelled it cancels those loops, and ends when they have ended.
+    """
+    stop, cancelled = Stop(), None
+    here, loop = copy_context(), asyncio.get_running_loop()
+    future = loop.run_in_executor(None, lambda: here.run(stop.obeyed, work))
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError as error:
+            cancelled = error
+            stop.cancel()
+    if cancelled is not None:
+        future.exception()  # else asyncio complains that nobody looked at it
+        raise cancelled
+    return future.result()
+
+
+def block_on(work: Awaitable[T], *, is_idle: bool = False) -> T:
+    """Waits for something to end, unless it is cancelled; see ``Stop``.
+
+    Args:
+        work: What is waited for.
+        is_idle: Whether nothing is lost when it is cut off, so that a pause does so at once.
+
+    Raises:
+        PausedError: If a pause cut it off.
+    """
 
     async def main() -> T:
-        return await work
+        stop, task = current_stop(), asyncio.current_task()
+
+        def react() -> None:
+            ends = stop.is_cancelled or (is_idle and stop.is_paused)
+            if ends and task is not None and not task.cancelling():
+                task.cancel()
+
+        with stop.watched(react):
+            try:
+                return await work
+            except asyncio.CancelledError:
+                if is_idle:
+                    stop.check()
+                raise
 
     return beside_any_loop(lambda: asyncio.run(main()))

@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import orjson
 
-from ..errors import InputError, OtherRunError, RowError
+from ..errors import InputError, OtherRunError, PausedError, RowError, UsageError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
@@ -287,8 +287,7 @@ class RecordLog(Generic[T]):
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest."""
-        data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2, default=str)
-        write_atomically(self.folder / MANIFEST, data + b"\n")
+        _write_manifest(self.folder, manifest)
 
     def close(self) -> None:
         """Flushes, closes and lets go of the lock."""
@@ -376,7 +375,7 @@ def finished_in(
 
 @contextmanager
 def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Generator[None]:
-    """Writes manifests as ``running``, and as ``interrupted`` when an exception leaves.
+    """Writes manifests as ``running``; as ``paused`` or ``interrupted`` when an exception leaves.
 
     Args:
         logs: Each with its manifest.
@@ -386,10 +385,36 @@ def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Ge
         log.write_manifest(manifest | {"state": "running"})
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         for log, manifest in pairs:
-            log.write_manifest(manifest | {"state": "interrupted"})
+            log.write_manifest(manifest | {"state": _state_after(error)})
         raise
+
+
+@contextmanager
+def state_of_work_below(folder: Path) -> Generator[None]:
+    """Writes the state into the manifest of a run whose work is done in folders below it.
+
+    Not where that work is refused: then another process may be doing it.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except BaseException as error:
+        with suppress(UsageError, OSError, ValueError):
+            manifest = orjson.loads((folder / MANIFEST).read_bytes())
+            _write_manifest(folder, manifest | {"state": _state_after(error)})
+        raise
+
+
+def _state_after(error: BaseException) -> str:
+    return "paused" if isinstance(error, PausedError) else "interrupted"
+
+
+def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2, default=str)
+    write_atomically(folder / MANIFEST, data + b"\n")
 
 
 def environment(libraries: Iterable[str]) -> dict[str, Any]:

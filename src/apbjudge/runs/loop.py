@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..errors import ApbJudgeError, PendingError, RowError
+from ..errors import ApbJudgeError, PausedError, PendingError, RowError
+from .event_loops import Stop, current_stop
 from .folder import RecordLog
 from .ordering import Leaders, adjacent
 from .rows import BadRow
@@ -208,21 +211,28 @@ async def run_lanes(
     Raises:
         InputError: If an input can't be read.
         AccessError: If no job of the run can succeed; finished rows stay.
+        PausedError: If a pause was asked for; finished rows stay.
     """
-    loop: _Loop[R, T] = _Loop(events, concurrency)
+    stop = current_stop()
+    loop: _Loop[R, T] = _Loop(events, concurrency, stop)
     stream = _single(lanes[0]) if turns is None else _interleaved(lanes, turns)
-    try:
-        for n, (lane, entry, share) in enumerate(stream):
-            loop.progress.read += 1
-            if share:
-                loop.progress.advance(share)
-            await loop.take(lane, entry)
-            if n % ROWS_BETWEEN_PAUSES == 0:
-                events.progress(loop.progress)
-                await asyncio.sleep(0)
-        await loop.finish()
-    finally:
-        await loop.abandon()
+    with stop.watched(loop.wake):
+        try:
+            for n, (lane, entry, share) in enumerate(stream):
+                stop.check()
+                loop.progress.read += 1
+                if share:
+                    loop.progress.advance(share)
+                await loop.take(lane, entry)
+                if n % ROWS_BETWEEN_PAUSES == 0:
+                    events.progress(loop.progress)
+                    await asyncio.sleep(0)
+            await loop.finish()
+        except PausedError:
+            await loop.land()
+            raise
+        finally:
+            await loop.abandon()
     if not loop.progress.pending:
         for lane in lanes:
             lane.log.supersede()
@@ -254,8 +264,9 @@ def _interleaved(lanes: Sequence[Lane[R, T]], turns: Sequence[int]) -> Iterator[
 class _Loop(Generic[R, T]):
     """Jobs in flight, and the hand-over of their records."""
 
-    def __init__(self, events: Events, concurrency: int) -> None:
+    def __init__(self, events: Events, concurrency: int, stop: Stop) -> None:
         self.progress = Progress()
+        self._stop = stop
         self._events = events
         self._concurrency = concurrency
         self._flying: dict[asyncio.Task[T], tuple[Lane[R, T], Job[T]]] = {}
@@ -300,6 +311,7 @@ class _Loop(Generic[R, T]):
     async def _launch(self, lane: Lane[R, T], job: Job[T]) -> None:
         while len(self._flying) >= self._concurrency:
             await self._collect()
+        self._stop.check()
         flight = asyncio.ensure_future(job.work())
         self._flying[flight] = lane, job
         flight.add_done_callback(self._land)
@@ -323,6 +335,25 @@ class _Loop(Generic[R, T]):
     async def _collect(self) -> None:
         """Waits until at least one job has landed and adds the records of all that have."""
         await self._landing.wait()
+        self._take_in()
+        self._stop.check()
+
+    def wake(self) -> None:
+        """Lets whoever waits for jobs look whether the run is to be stopped."""
+        self._landing.set()
+
+    async def land(self) -> None:
+        """Waits for the jobs in flight as long as the pause lets them; starts none."""
+        if self._flying:
+            self._events.note(f"pausing: {len(self._flying)} rows in flight, no others are begun")
+        while self._flying and (left := self._stop.ends_at - time.monotonic()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._landing.wait()
+            self._take_in()
+
+    def _take_in(self) -> None:
+        """Adds the records of all jobs that have landed."""
         self._landing.clear()
         failure: BaseException | None = None
         while self._landed:

@@ -223,13 +223,13 @@ def _carry_out(
                 progress = block_on(
                     ask_models(lane, clients, concurrency=most, events=session.events)
                 )
-        counts = counts_of(log.current())
-        manifest |= {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "counts": {name: each.model_dump() for name, each in counts.items()},
-            "state": "done",
-        }
-        log.write_manifest(manifest)
+            counts = counts_of(log.current())
+            manifest |= {
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                "counts": {name: each.model_dump() for name, each in counts.items()},
+                "state": "done",
+            }
+            log.write_manifest(manifest)
     return WritingRun(session.folder, counts, tasks.not_asked, tasks.waiting, manifest, progress)
 
 
