@@ -21,7 +21,7 @@ from ..judge.source import data_roots, own_rubric
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import Limits
-from ..llm.resources import Resources, cache_folder, shared_resources
+from ..llm.resources import Resources, cache_folder, check_access, shared_resources
 from ..records import ERROR_CODES
 from ..records.run_folder import JUDGEMENTS, MANIFEST
 from ..rubrics import Rubric
@@ -195,6 +195,8 @@ def audit(
     if prepared.config.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
+    if client is None:
+        check_access([spec], events.note)
     resources = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
         folder, design = Path(path), prepared.design
