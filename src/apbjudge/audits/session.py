@@ -187,6 +187,8 @@ def audit(
         InputError: If an input file as a whole is unusable.
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
+    if client is None:
+        check_access([spec], events.note)
     if isinstance(config, Prepared):
         prepared = config
     else:
@@ -195,8 +197,6 @@ def audit(
     if prepared.config.quick:
         most = QUICK_CALLS if limits.max_calls is None else min(QUICK_CALLS, limits.max_calls)
         limits = limits.model_copy(update={"max_calls": most})
-    if client is None:
-        check_access([spec], events.note)
     resources = shared_resources(client=client, limits=limits, cache=cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
         folder, design = Path(path), prepared.design

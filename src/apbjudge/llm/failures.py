@@ -182,7 +182,7 @@ def path_hint(model: str, address: str | None) -> str:
     usual = SERVERS.get(provider, ("", ""))[1]
     if not address or "/v1" in address or not (usual.endswith("/v1") or provider == "openai"):
         return ""
-    return f"try {address.rstrip('/')}/v1"
+    return f"no /v1 in the address, try {address.rstrip('/')}/v1"
 
 
 def _hinted(text: str, status: object, hint: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -54,10 +54,11 @@ _AT_OTHER_ADDRESS = re.compile(
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(
-    r"(?:key|secret|password|authorization|(?:^|access[_-]?|api[_-]?|auth[_-]?)token)$",
+    r'"([^"]*(?:key|secret|password|authorization)|(?:access[_-]?|api[_-]?|auth[_-]?)?token)":"',
     re.IGNORECASE,
 )
-"""Names of texts further down, where more names are harmless: those of a schema, ``eos_token``."""
+"""A text deep in JSON under the name of a secret; more names than at the top are harmless, such as
+those of a schema, or ``eos_token``."""
 
 _RESERVED = frozenset(
     "model messages stream n max_tokens max_completion_tokens temperature seed response_format "
@@ -192,12 +193,9 @@ class ModelSpec(Config):
 
     @field_validator("api_base", mode="before")
     @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return [part.strip() for each in _listed(value) for part in str(each).split(",")]
-
-    @field_validator("api_base")
-    @classmethod
-    def _addresses(cls, addresses: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _addresses(cls, value: Any, info: ValidationInfo) -> list[str]:
+        """One or several, also as one text with commas."""
+        addresses = [part.strip() for each in _listed(value) for part in str(each).split(",")]
         for address in addresses:
             check_address(address, info.data.get("model", ""))
         return addresses
@@ -213,15 +211,14 @@ class ModelSpec(Config):
                 raise ValueError(
                     f"{name}: not a parameter of the model, or one with its own setting"
                 )
-        for name in _texts(params):
-            if _SECRET_WITHIN.search(name):
-                raise ValueError(f"{name}: set the provider's environment variable instead")
         import orjson  # not needed for the help
 
         try:
-            orjson.dumps(params)
+            text = orjson.dumps(params).decode()
         except orjson.JSONEncodeError as error:
             raise ValueError(f"expected JSON values: {error}") from None
+        if found := _SECRET_WITHIN.search(text):
+            raise ValueError(f"{found[1]}: set the provider's environment variable instead")
         return params
 
     @property
@@ -298,13 +295,3 @@ def _listed(value: Any) -> Sequence[Any]:
     if isinstance(value, list | tuple):
         return cast("Sequence[Any]", value)
     return () if value is None else (value,)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The names of all texts in JSON, however deep."""
-    nested = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    for name, each in nested.items():
-        if isinstance(each, str):
-            yield name
-    for each in nested.values() or (cast("list[Any]", value) if isinstance(value, list) else ()):
-        yield from _texts(each)

@@ -73,7 +73,7 @@ def shared_resources(
         warn: Called with each problem.
 
     Raises:
-        OptionError: If one of the models that the settings name can't be asked.
+        OptionError: If the settings name a server of one's own without an address.
     """
     if client is None:
         check_access(_models(limits), warn)
@@ -96,17 +96,16 @@ def _models(settings: Config) -> Iterable[ModelSpec]:
 def check_access(
     models: Iterable[ModelSpec], warn: Callable[[str], None] = lambda message: None
 ) -> None:
-    """Refuses a model that can't be asked, before any other is.
+    """Refuses a server of one's own without an address, before any other model is asked.
 
     Args:
         models: The models of a session.
-        warn: Called with the address of each that comes from the environment.
+        warn: Called with each address that comes from the environment.
 
     Raises:
-        OptionError: If one has no address, or a transport that can't serve.
+        OptionError: If one has no address.
     """
     for spec in models:
-        transport_of(spec)
         if not spec.api_base and (address := spec.addresses[0]):
             variable, _ = SERVERS[spec.model.partition("/")[0]]
             warn(f"note: {spec.model} is asked at {address}, from {variable}")
