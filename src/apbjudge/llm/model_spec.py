@@ -176,9 +176,10 @@ class ModelSpec(Config):
 
         Its own addresses come first. Other names have an ``@`` too, as in ``claude@20240101``.
         """
-        settings = cast("dict[str, Any]", {"model": values} if isinstance(values, str) else values)
-        if not isinstance(settings, dict) or not isinstance(settings.get("model"), str):
-            return settings
+        values = {"model": values} if isinstance(values, str) else values
+        settings = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
+        if not isinstance(settings.get("model"), str):
+            return cast("Any", values)
         name, *own = _AT_ADDRESS.split(settings["model"])
         if odd := _AT_OTHER_ADDRESS.search(name):
             name = name[: odd.start()]

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from ..config import Config
 from ..errors import OptionError
@@ -89,7 +90,7 @@ def shared_resources(
 def _models(settings: Config) -> Iterable[ModelSpec]:
     """The models that settings name, in whichever field."""
     for _, value in settings:
-        several: Iterable[object] = value if isinstance(value, tuple) else (value,)
+        several = cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,))
         yield from (each for each in several if isinstance(each, ModelSpec))
 
 

@@ -300,8 +300,8 @@ def _specs(value: Any) -> list[PlannerSpec]:
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
     if odd := [each for each in models if not isinstance(each, str | PlannerSpec | dict)]:
         raise ValueError(f"expected a model's name or a PlannerSpec, got {odd[0]!r}")
-    fields = [{"model": each} if isinstance(each, str) else each for each in models]
-    specs = [PlannerSpec(**each) if isinstance(each, dict) else each for each in fields]
+    models = [{"model": each} if isinstance(each, str) else each for each in models]
+    specs = [each if isinstance(each, PlannerSpec) else PlannerSpec(**each) for each in models]
     names = [spec.model for spec in specs]
     if again := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"expected each model once, got {again} again")
