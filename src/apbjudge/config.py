@@ -182,5 +182,9 @@ def _complaint(config: type[Config], error: ValidationError) -> str:
         return f"{option}: {first['msg'].removeprefix('Value error, ')}"
     if first["type"] == "missing":
         return f"{option}: expected {expected(field)}, got nothing"
-    got = "" if len(first["loc"]) > 1 or name == "params" else f", got {shorten(first['input'])}"
+    got = (
+        ""
+        if len(first["loc"]) > 1 or name in ("params", "api_base")
+        else f", got {shorten(first['input'])}"
+    )
     return f"{option}: expected {expected(field)}{got}"

@@ -76,7 +76,8 @@ def test_the_doctor_of_a_server_that_is_gone(apbjudge: Command, tmp_path: Path) 
 
 def test_the_doctor_refuses_what_grade_would(apbjudge: Command, serve: Any) -> None:
     server = serve(lambda seen: OK)
-    is_one_line(apbjudge("doctor", "none.jsonl", "--judge", MODEL), "none.jsonl: can't be read")
+    judge = ("--judge", f"{MODEL}@{server.address}")
+    is_one_line(apbjudge("doctor", "none.jsonl", *judge), "none.jsonl: can't be read")
     is_one_line(apbjudge("doctor", *target(server, "--warmth", "1")), "No such option '--warmth'")
     assert server.requests == []
 
@@ -119,7 +120,8 @@ def test_what_can_not_be_exported_is_one_line(apbjudge: Command, serve: Any) -> 
     export = ("batch", "export")
     is_one_line(apbjudge(*export, "rows.jsonl", *out), "expected a model, got static")
     is_one_line(apbjudge(*export, *target(server, *out, "--no-cache")), "the reply cache on")
-    is_one_line(apbjudge(*export, "none.jsonl", "--judge", MODEL, *out), "none.jsonl: can't be")
+    judge = ("--judge", f"{MODEL}@{server.address}")
+    is_one_line(apbjudge(*export, "none.jsonl", *judge, *out), "none.jsonl: can't be")
     is_one_line(apbjudge("batch", "import", "none.jsonl"), "none.jsonl: can't be read")
     assert not Path("requests.jsonl").exists()
 

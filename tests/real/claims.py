@@ -263,7 +263,7 @@ class Claims:
         cases.write_bytes(orjson.dumps(ROWS[0]) + b"\n")
         name = f"hosted_vllm/{served.model}@{served.address}"
         asked: dict[str, Any] = {
-            "model": PlannerSpec.at(name, **SETTINGS),
+            "model": PlannerSpec(model=name, **SETTINGS),
             "samples": 2,
             "out": tmp_path / "drafts",
             "cache": False,
@@ -296,7 +296,7 @@ class Claims:
         """Plumbing: a model this small carries out nothing."""
         name = f"hosted_vllm/{served.model}@{served.address}"
         asked: dict[str, Any] = {
-            "model": PlannerSpec.at(name, **SETTINGS),
+            "model": PlannerSpec(model=name, **SETTINGS),
             "mode": ("direct", "plan-first"),
             "tasks": ["lamps-to-b"],
             "max_turns": 2,

@@ -21,7 +21,7 @@ from ..judge.source import data_roots, own_rubric
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import Limits
-from ..llm.resources import Resources, cache_folder, shared_resources
+from ..llm.resources import Resources, cache_folder, check_access, shared_resources
 from ..records import ERROR_CODES
 from ..records.run_folder import JUDGEMENTS, MANIFEST
 from ..rubrics import Rubric
@@ -187,6 +187,8 @@ def audit(
         InputError: If an input file as a whole is unusable.
     """
     spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
+    if client is None:
+        check_access([spec], events.note)
     if isinstance(config, Prepared):
         prepared = config
     else:

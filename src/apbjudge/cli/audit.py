@@ -75,6 +75,7 @@ def audit(values: Values) -> int:
     unusable input or options; 3: a probe failed that --fail-on names.
     """
     from ..audits.card import read_card
+    from ..llm.resources import check_access
     from ..reports.card.text import card_text
 
     options, config = take(AuditOptions, values), take(AuditConfig, values)
@@ -84,6 +85,7 @@ def audit(values: Values) -> int:
     finished = {name: Path(name) for name in options.judges if _is_finished(name)}
     asked = [name for name in options.judges if name not in finished]
     specs = judges_of(values, asked)
+    check_access(specs)
     by_name = dict(zip(asked, specs, strict=True))
     gated = _gated(options.fail_on)
     if options.dry_run:

@@ -38,7 +38,7 @@ def build(values: Values) -> int:
     config = take(BuildConfig, values)
     model: str | None = values.get("model")
     of_model = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
-    spec = None if model is None else PlannerSpec.at(model, **of_model)
+    spec = None if model is None else PlannerSpec(model=model, **of_model)
     write = take(WriteConfig, {n: v for n, v in values.items() if n != "model"}, model=spec)
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:

@@ -131,7 +131,7 @@ def _ask(config: CheckConfig, options: AskOptions, values: Values) -> Iterator[A
     from .progress import Reporter
 
     given = {n: v for n, v in values.items() if n in JudgeSpec.model_fields}
-    spec = JudgeSpec.at(options.ask or "", **given)
+    spec = JudgeSpec(model=options.ask or "", **given)
     limits = {name: getattr(options, name) for name in Limits.model_fields}
     several = len(config.cases) > 1
     reporter = Reporter(sys.stderr)

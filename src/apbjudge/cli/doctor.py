@@ -66,24 +66,28 @@ def doctor(values: Values) -> int:
 
 def _judges(values: Values) -> Iterator[Checkup]:
     from ..judge.doctor import check_up
+    from ..llm.resources import check_access
     from ..protocols import AUTO, get_protocol
 
     config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
     if config.protocol != AUTO:
         get_protocol(config.protocol)
+    check_access(config.judge)
     for spec in config.judge:
         yield check_up(spec, take(Rows, values).predictions, config)
 
 
 def _tested_models(values: Values) -> Iterator[Checkup]:
     from ..judge.doctor import check_model
-    from ..llm.resources import Resources, cache_folder
+    from ..llm.resources import Resources, cache_folder, check_access
     from ..prediction.dry_run import forecast_predictions
     from ..prediction.session import session_of
     from ..runs.loop import QUIET
 
     rows, folder = take(Rows, values).predictions, cache_folder(wanted=None, client=None)
-    for spec in planners_of(values):
+    models = planners_of(values)
+    check_access(models)
+    for spec in models:
         plan = None
         if rows is not None:
             config = take(PredictConfig, values, model=spec)

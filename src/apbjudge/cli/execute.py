@@ -44,7 +44,7 @@ def execute(values: Values) -> int:
     changes: Values = {"model": planners_of(values) if values.get("model") else ()}
     for other in ("user_model", "critic"):
         if (model := values.get(other)) is not None:
-            changes[other] = PlannerSpec.at(model, **settings)
+            changes[other] = PlannerSpec(model=model, **settings)
     config = take(ExecuteConfig, values, **changes)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)

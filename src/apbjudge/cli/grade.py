@@ -137,7 +137,7 @@ def judges_of(values: Values, names: Sequence[str] | None = None) -> tuple[Judge
         raise OptionError(
             "--api-base: expected one --judge; of several, each has its own: --judge MODEL@ADDRESS"
         )
-    return tuple(JudgeSpec.at(name, **settings) for name in several)
+    return tuple(JudgeSpec(model=name, **settings) for name in several)
 
 
 def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
@@ -145,7 +145,7 @@ def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
 
     Without an address of its own it has the first one's, if it is of the same provider.
     """
-    own = JudgeSpec.at(name)
+    own = JudgeSpec(model=name)
     if own.model.partition("/")[0] == first.model.partition("/")[0] and not own.api_base:
         own = own.model_copy(update={"api_base": first.api_base})
     changed = {"model": own.model, "api_base": own.api_base, "samples": 1, "logprobs": False}

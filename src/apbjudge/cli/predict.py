@@ -100,4 +100,4 @@ def planners_of(values: Values) -> tuple[PlannerSpec, ...]:
         raise OptionError(
             "--api-base: expected one --model; of several, each has its own: --model MODEL@ADDRESS"
         )
-    return tuple(PlannerSpec.at(name, **settings) for name in models)
+    return tuple(PlannerSpec(model=name, **settings) for name in models)

@@ -51,7 +51,7 @@ def refine(values: Values) -> int:
         )
     if (critic := values.get("critic")) is not None:
         settings.pop("api_base", None)  # that of --model; the critic has its own: MODEL@ADDRESS
-        changes["critic"] = PlannerSpec.at(critic, **settings)
+        changes["critic"] = PlannerSpec(model=critic, **settings)
     config = take(RefineConfig, values, **changes)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)

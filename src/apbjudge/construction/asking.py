@@ -109,7 +109,7 @@ def ask(
 
 
 def _judge_of(judge: JudgeSpec | str, votes: int | None) -> JudgeSpec:
-    spec = JudgeSpec.at(judge) if isinstance(judge, str) else judge
+    spec = JudgeSpec(model=judge) if isinstance(judge, str) else judge
     if spec.is_static:
         raise OptionError(
             "--ask: expected a model, since code can't settle what is asked, got static"

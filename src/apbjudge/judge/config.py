@@ -231,15 +231,10 @@ class GradeConfig(Limits, InputConfig):
             raise ValueError(
                 f"expected a model's name or a JudgeSpec, or one function alone, got {odd[0]!r}"
             )
-        return [JudgeSpec(model=each) if isinstance(each, str) else each for each in judges]
+        return judges
 
     @model_validator(mode="after")
     def _missing_of_cases(self) -> GradeConfig:
         if self.missing == "count" and self.cases is None:
             raise ValueError("--missing: expected --cases with it, which says what there is")
         return self
-
-    @field_validator("escalate", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return JudgeSpec(model=value) if isinstance(value, str) else value

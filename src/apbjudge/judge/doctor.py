@@ -11,7 +11,7 @@ from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint
 from ..llm.model_spec import ModelSpec
-from ..llm.resources import cache_folder, make_client, transport_of
+from ..llm.resources import addresses_of, cache_folder, make_client, transport_of
 from ..records import Record
 from ..runs.event_loops import block_on
 from .config import GradeConfig, JudgeSpec
@@ -98,7 +98,7 @@ async def _check_all(spec: ModelSpec, own_client: Client | None) -> tuple[Endpoi
     client = own_client or make_client(spec)
     targets = [
         Target(client=client, spec=spec, address=address, network=own_client is None)
-        for address in spec.addresses
+        for address in addresses_of(spec, own_client)
     ]
     try:
         return tuple(await asyncio.gather(*map(check_endpoint, targets)))

@@ -38,6 +38,7 @@ from .batch_requests import URL, provider_of
 from .direct import KEYS
 from .failures import translate
 from .litellm_client import load_litellm
+from .model_spec import ModelSpec
 from .retry import with_retries
 
 T = TypeVar("T")
@@ -47,13 +48,6 @@ PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_a
 
 LISTING_PROVIDERS = frozenset(PROVIDERS) - {"mistral"}
 """Those of them whose batches it lists."""
-
-ADDRESSES: Mapping[str, str] = {
-    "hosted_vllm": "HOSTED_VLLM_API_BASE",
-    "litellm_proxy": "LITELLM_PROXY_API_BASE",
-}
-"""Providers without an address of their own, with the variable that may hold it: litellm would
-take OpenAI's."""
 
 TAG = "apbjudge"
 """Name under which a batch carries its tag."""
@@ -131,11 +125,8 @@ class BatchApi:
                 f"--batch: litellm creates no batches at {self.provider} "
                 f"(only at {', '.join(PROVIDERS)})"
             )
-        variable = ADDRESSES.get(self.provider)
-        if variable and not self.api_base:
-            self.api_base = os.environ.get(variable)
-            if not self.api_base:
-                raise OptionError(f"--batch: {self.model} needs --api-base or {variable}")
+        given = () if self.api_base is None else (self.api_base,)
+        self.api_base = ModelSpec(model=self.model, api_base=given).addresses[0]
 
     @property
     def lists(self) -> bool:

@@ -17,7 +17,7 @@ import orjson
 from ..errors import CallTimeoutError, TransportError, UnreachableError
 from .base import Completion, Request
 from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat
-from .failures import failure_of
+from .failures import failure_of, fit_to_show, path_hint
 from .rate_limit_headers import used_up_for
 
 KEYS: Mapping[str, str] = {
@@ -62,7 +62,8 @@ class DirectClient:
         """Answers one request; see ``Client``."""
         status, headers, data = await self._post(request)
         if not 200 <= status < 300:
-            raise failure_of(status, data.decode(errors="replace"), headers)
+            hint = path_hint(request.model, request.api_base)
+            raise failure_of(status, data.decode(errors="replace"), headers, hint)
         completion = read_chat(data)
         wait_s = used_up_for(headers)
         return completion if wait_s is None else completion.model_copy(update={"wait_s": wait_s})
@@ -89,7 +90,7 @@ class DirectClient:
         except (aiohttp.NonHttpUrlClientError, ValueError):  # InvalidURL among them
             raise failure_of(404, f"{request.api_base} is no address", {}) from None
         except (aiohttp.ClientError, OSError) as error:
-            text = f"{type(error).__name__}: {error}"[:300]
+            text = fit_to_show(f"{type(error).__name__}: {error}")
             if isinstance(error, aiohttp.ClientConnectorError):
                 raise UnreachableError(text) from None
             raise TransportError(text, answered=False) from None

@@ -23,6 +23,7 @@ from ..errors import (
     UnreachableError,
     visible,
 )
+from .model_spec import SERVERS
 from .rate_limit_headers import retry_after, used_up_for
 
 Meaning = type[JudgeError]
@@ -111,6 +112,8 @@ _NO_KEY = re.compile(
 )
 _KEY = re.compile(
     r"\bBearer\s+\S+|\b(?:sk|pk|key|hf|gsk|xai)[-_][-_A-Za-z0-9]{8,}|AIza[-_A-Za-z0-9]{8,}|\b[0-9A-Fa-f]{32,}\b"
+    r"|(?<=://)[^/\s\"']+(?=@)"  # of a proxy, as of any other address
+    r"|(?i:(?<=key=)|(?<=token=)|(?<=secret=)|(?<=password=)|(?<=sig=))[^&\s\"')]+"
 )
 _NEVER_SENT = re.compile(r"cannot connect|connect call failed|refused|resolve", re.IGNORECASE)
 _NO_CONNECTION = frozenset({"ClientConnectorError", "ClientConnectorDNSError"})
@@ -120,18 +123,20 @@ _SILENT = "no answer in time"
 _KEY_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_ACCESS_KEY")
 
 
-def translate(error: Exception) -> JudgeError:
+def translate(error: Exception, hint: str = "") -> JudgeError:
     """Turns an exception of a call into ours.
 
     Args:
         error: An exception that litellm raised.
+        hint: What may be wrong if nothing is found; see ``path_hint``.
 
     Returns:
         Ours, with a message fit for a user: short, and with nothing that looks like a key.
     """
     if isinstance(error, JudgeError):
         return error
-    text = fit_to_show(f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}")
+    text = f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}"
+    text = fit_to_show(_hinted(text, getattr(error, "status_code", None), hint))
     ours = _error(_meaning(error, text), text, _headers(error))
     if type(ours) is TransportError and not _headers(error):
         if _NEVER_SENT.search(text) or _is_refused(error):
@@ -153,21 +158,37 @@ def _is_refused(error: BaseException) -> bool:
     return False
 
 
-def failure_of(status: int, body: str, headers: Any) -> JudgeError:
+def failure_of(status: int, body: str, headers: Any, hint: str = "") -> JudgeError:
     """What an HTTP answer other than 200 means.
 
     Args:
         status: The HTTP status.
         body: The answer's text.
         headers: Its headers.
+        hint: As for ``translate``.
     """
-    text = fit_to_show(f"HTTP {status}: {_error_message(body)}")
+    text = fit_to_show(_hinted(f"HTTP {status}: {_error_message(body)}", status, hint))
     if status in _CLIENT_ERRORS:
         return _error(_of_client_error(text, JudgeError), text, headers)
     if _NO_PICTURES.search(text):
         return JudgeError(text)
     meaning = _BY_STATUS.get(status, TransportError)
     return _error(_unless_money(meaning, text), text, headers)
+
+
+def path_hint(model: str, address: str | None) -> str:
+    """What to try where an address of an OpenAI-compatible server lacks ``/v1``; else nothing."""
+    provider = model.partition("/")[0]
+    usual = SERVERS.get(provider, ("", ""))[1]
+    if not address or "/v1" in address or not (usual.endswith("/v1") or provider == "openai"):
+        return ""
+    return f"no /v1 in the address, try {address.rstrip('/')}/v1"
+
+
+def _hinted(text: str, status: object, hint: str) -> str:
+    """A failure with the hint ahead, unless it is the model that was not found."""
+    is_about_path = status == 404 and "model" not in text.lower()
+    return f"{hint}: {text}" if hint and is_about_path else text
 
 
 def _error(meaning: Meaning, text: str, headers: Any) -> JudgeError:

@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from ..errors import CallTimeoutError
+from ..errors import AccessError, CallTimeoutError
 from .base import Completion, Request
 from .chat_format import completion_of, shape_arguments
-from .failures import translate
+from .failures import path_hint, translate
 from .model_spec import ModelSpec
 from .model_table import model_entry, model_prices
 from .rate_limit_headers import used_up_for
+
+_OPENAI = ("openai", "text-completion-openai", "aiohttp_openai")
+"""Providers that are OpenAI."""
 
 
 class LitellmClient:
@@ -27,13 +30,15 @@ class LitellmClient:
         litellm = load_litellm()
         is_priced = _is_priced(request.model)
         try:
+            if not request.api_base:
+                _check_destination(request.model)
             async with asyncio.timeout(request.timeout_s):
                 response = await litellm.acompletion(**_arguments(request))
             return _completion(response, is_priced=is_priced)
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
         except Exception as error:  # noqa: BLE001 - every failure is translated
-            raise translate(error) from None
+            raise translate(error, path_hint(request.model, request.api_base)) from None
 
     async def close(self) -> None:
         """Closes litellm's shared connections."""
@@ -82,6 +87,20 @@ def _is_priced(model: str) -> bool:
     return model_prices(model).are_known
 
 
+@lru_cache(maxsize=256)
+def _check_destination(model: str) -> None:
+    """Refuses a model of another provider that litellm knows no address of, and takes OpenAI's."""
+    litellm = load_litellm()
+    named, slash, _ = model.partition("/")
+    _, provider, _, address = litellm.get_llm_provider(model)
+    falls_back = provider == "openai" or provider in litellm.openai_compatible_providers
+    if slash and named not in _OPENAI and address is None and falls_back:
+        raise AccessError(
+            f"litellm has no address of {named} for {model} and would send it to OpenAI: correct "
+            "the name, or give --api-base"
+        )
+
+
 def _arguments(request: Request) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "model": request.model,
@@ -96,8 +115,11 @@ def _arguments(request: Request) -> dict[str, Any]:
     }
     if request.api_base:
         arguments["api_base"] = request.api_base
-        if request.model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
-            arguments.setdefault("api_key", "none")  # the SDK insists on one; local servers don't
+        provider = request.model.partition("/")[0]
+        if provider in ("openai", "litellm_proxy", "xinference"):
+            # the SDK insists on one; litellm would send OpenAI's to the other two
+            key = os.environ.get(f"{provider.upper()}_API_KEY")
+            arguments["api_key"] = key or "none"
     return arguments
 
 

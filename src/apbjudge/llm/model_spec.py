@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from ..config import Config, Option
+from ..errors import OptionError, shorten
+
+SERVERS: Mapping[str, tuple[str, str]] = {
+    "a2a": ("A2A_API_BASE", "http://localhost:9999"),
+    "custom": ("", "http://localhost:8000"),
+    "custom_openai": ("OPENAI_BASE_URL", "http://localhost:8000/v1"),
+    "docker_model_runner": (
+        "DOCKER_MODEL_RUNNER_API_BASE",
+        "http://localhost:22088/engines/llama.cpp",
+    ),
+    "hosted_vllm": ("HOSTED_VLLM_API_BASE", "http://localhost:8000/v1"),
+    "langflow": ("LANGFLOW_API_BASE", "http://localhost:7860"),
+    "langgraph": ("LANGGRAPH_API_BASE", "http://localhost:2024"),
+    "lemonade": ("LEMONADE_API_BASE", "http://localhost:8000/api/v1"),
+    "litellm_proxy": ("LITELLM_PROXY_API_BASE", "http://localhost:4000"),
+    "llamafile": ("LLAMAFILE_API_BASE", "http://localhost:8080/v1"),
+    "lm_studio": ("LM_STUDIO_API_BASE", "http://localhost:1234/v1"),
+    "ollama": ("OLLAMA_API_BASE", "http://localhost:11434"),
+    "ollama_chat": ("OLLAMA_API_BASE", "http://localhost:11434"),
+    "oobabooga": ("", "http://localhost:5000"),
+    "ragflow": ("RAGFLOW_API_BASE", "http://localhost:9380"),
+    "triton": ("", "http://localhost:8000"),
+    "xinference": ("", "http://localhost:9997/v1"),
+}
+"""Providers whose server is one's own: the variable that litellm reads for its address, and where
+such a server usually listens.
+
+None of them is asked without an address: litellm would send the prompts to OpenAI or to whatever
+listens on this machine. A test holds the table against the installed litellm.
+"""
+
+_ADDRESS = re.compile(
+    r"https?://(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?", re.IGNORECASE
+)
+_AT_ADDRESS = re.compile(r"@(?=https?://)", re.IGNORECASE)
+_AT_OTHER_ADDRESS = re.compile(
+    r"@(?:[a-z][a-z0-9+.-]*:/|https?\b|localhost\b|\[|\d+(?:\.\d+){3}|[^/@]+:\d+(?:/|$)"
+    r"|[\w-]+(?:\.[\w-]+)+/|$)",
+    re.IGNORECASE,
+)
+"""What looks like an address after a name, and not like a version or a part of the name."""
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
+_SECRET_WITHIN = re.compile(
+    r'"([^"]*(?:key|secret|password|authorization)|(?:access[_-]?|api[_-]?|auth[_-]?)?token)":"',
+    re.IGNORECASE,
+)
+"""A text deep in JSON under the name of a secret; more names than at the top are harmless, such as
+those of a schema, or ``eos_token``."""
+
 _RESERVED = frozenset(
     "model messages stream n max_tokens max_completion_tokens temperature seed response_format "
     "logprobs top_logprobs tools tool_choice functions function_call num_retries max_retries "
@@ -31,7 +80,8 @@ class ModelSpec(Config):
     model: str = Field(description="litellm model name with provider, such as openai/gpt-5.")
     api_base: Annotated[tuple[str, ...], Option(metavar="URL")] = Field(
         default=(),
-        description="Addresses of the endpoint's replicas; none for the provider's own address.",
+        description="Addresses of the endpoint's replicas; none for the provider's own address, "
+        "which a server of one's own (hosted_vllm, ollama, …) does not have.",
     )
     transport: Literal["auto", "litellm", "direct"] = Field(
         default="auto",
@@ -119,12 +169,37 @@ class ModelSpec(Config):
     def _default_is_none(cls, value: Any) -> Any:
         return None if value == "default" else value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _parsed(cls, values: Any) -> Any:
+        """A text is a model; its name is ``MODEL``, or ``MODEL@ADDRESS@ADDRESS``.
+
+        Its own addresses come first. Other names have an ``@`` too, as in ``claude@20240101``.
+        """
+        values = {"model": values} if isinstance(values, str) else values
+        settings = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
+        if not isinstance(settings.get("model"), str):
+            return cast("Any", values)
+        name, *own = _AT_ADDRESS.split(settings["model"])
+        if odd := _AT_OTHER_ADDRESS.search(name):
+            name = name[: odd.start()]
+            raise ValueError(
+                f"expected an address with its scheme, {shorten(name)[1:-1]}@http://HOST:PORT/v1, "
+                "got another text after the @"
+            )
+        if own:
+            settings = {**settings, "model": name}
+            settings["api_base"] = [*own, *_listed(settings.get("api_base"))]
+        return settings
+
     @field_validator("api_base", mode="before")
     @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        if value is None:
-            return ()
-        return (value,) if isinstance(value, str) else value
+    def _addresses(cls, value: Any, info: ValidationInfo) -> list[str]:
+        """One or several, also as one text with commas."""
+        addresses = [part.strip() for each in _listed(value) for part in str(each).split(",")]
+        for address in addresses:
+            check_address(address, info.data.get("model", ""))
+        return addresses
 
     @field_validator("params")
     @classmethod
@@ -140,22 +215,45 @@ class ModelSpec(Config):
         import orjson  # not needed for the help
 
         try:
-            orjson.dumps(params)
+            text = orjson.dumps(params).decode()
         except orjson.JSONEncodeError as error:
             raise ValueError(f"expected JSON values: {error}") from None
+        if found := _SECRET_WITHIN.search(text):
+            raise ValueError(f"{found[1]}: set the provider's environment variable instead")
         return params
 
-    @classmethod
-    def at(cls, text: str, *, api_base: Sequence[str] = (), **settings: Any) -> Self:
-        """A model from ``MODEL`` or ``MODEL@ADDRESS@ADDRESS``; its own addresses come first."""
-        model, *own = text.split("@http")
-        addresses = (*(f"http{address}" for address in own), *api_base)
-        return cls(model=model, api_base=addresses, **settings)
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The addresses that are set; else the one in the variable of a server of one's own.
+
+        Raises:
+            OptionError: If the variable's is unusable.
+        """
+        variable, _ = SERVERS.get(self.model.partition("/")[0], ("", ""))
+        if self.api_base or not (address := os.environ.get(variable, "")):
+            return self.api_base
+        try:
+            check_address(address, self.model)
+        except ValueError as error:
+            raise OptionError(f"{variable}: {error}") from None
+        return (address,)
 
     @property
     def addresses(self) -> tuple[str | None, ...]:
-        """The endpoint's addresses; one None for the provider's own."""
-        return self.api_base or (None,)
+        """The endpoint's addresses; one None for the provider's own.
+
+        Raises:
+            OptionError: If it is a server of one's own, whose address nobody gave.
+        """
+        provider = self.model.partition("/")[0]
+        if self.given or provider not in SERVERS:
+            return self.given or (None,)
+        variable, usual = SERVERS[provider]
+        raise OptionError(
+            f"--api-base: expected the address of your {provider} server, such as {usual}, with "
+            f"--api-base, as MODEL@ADDRESS{variable and f' or in {variable}'}, got none for "
+            f"{self.model}"
+        )
 
     def sampling(self, sample: int = 0) -> dict[str, Any]:
         """The sampling settings as sent.
@@ -171,3 +269,30 @@ class ModelSpec(Config):
     def slug(self) -> str:
         """The model's name, fit for a file name."""
         return re.sub(r"[^A-Za-z0-9.]+", "-", self.model).strip("-.") or "judge"
+
+
+def check_address(address: str, model: str) -> None:
+    """Refuses what is no address, or holds a secret: addresses are printed, and written into files.
+
+    Args:
+        address: The address.
+        model: The model that is asked there.
+
+    Raises:
+        ValueError: If it is refused; the text repeats nothing that may be secret.
+    """
+    if re.search(r"[@#]|\?(?!api-version=[\w.-]*$)", address):
+        provider = model.partition("/")[0].removeprefix("custom_") or "provider"
+        raise ValueError(
+            "expected an address without user, password, ?… or #…, since it is written into files; "
+            f"a key comes from the environment, such as {provider.upper()}_API_KEY"
+        )
+    if not _ADDRESS.fullmatch(address):
+        raise ValueError(f"expected an address such as http://HOST:8000/v1, got {shorten(address)}")
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    """One or several values as a sequence; none for None."""
+    if isinstance(value, list | tuple):
+        return cast("Sequence[Any]", value)
+    return () if value is None else (value,)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
+from ..config import Config
 from ..errors import OptionError
 from .base import FORMATS, Client, Clock, Format, MonotonicClock
 from .budget import Budget
@@ -17,7 +19,7 @@ from .endpoints import Endpoint
 from .engine import Engine
 from .limits import Limits
 from .litellm_client import LitellmClient
-from .model_spec import ModelSpec
+from .model_spec import SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
 
 REPLIES = "replies"
@@ -67,10 +69,15 @@ def shared_resources(
 
     Args:
         client: Answers in place of the network.
-        limits: Limits of the session.
+        limits: Limits of the session, or all its settings.
         cache: See ``cache_folder``.
         warn: Called with each problem.
+
+    Raises:
+        OptionError: If the settings name a server of one's own without an address.
     """
+    if client is None:
+        check_access(_models(limits), warn)
     return Resources(
         client=client,
         limits=limits,
@@ -78,6 +85,36 @@ def shared_resources(
         cache=cache_folder(wanted=cache, client=client),
         warn=warn,
     )
+
+
+def _models(settings: Config) -> Iterable[ModelSpec]:
+    """The models that settings name, in whichever field."""
+    for _, value in settings:
+        several = cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,))
+        yield from (each for each in several if isinstance(each, ModelSpec))
+
+
+def check_access(
+    models: Iterable[ModelSpec], warn: Callable[[str], None] = lambda message: None
+) -> None:
+    """Refuses a server of one's own without an address, before any other model is asked.
+
+    Args:
+        models: The models of a session.
+        warn: Called with each address that comes from the environment.
+
+    Raises:
+        OptionError: If one has no address.
+    """
+    for spec in models:
+        if not spec.api_base and (address := spec.addresses[0]):
+            variable, _ = SERVERS[spec.model.partition("/")[0]]
+            warn(f"note: {spec.model} is asked at {address}, from {variable}")
+
+
+def addresses_of(spec: ModelSpec, client: Client | None) -> tuple[str | None, ...]:
+    """The addresses of a model; a client of the caller's own needs none."""
+    return spec.addresses if client is None else spec.given or (None,)
 
 
 def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path | None:
@@ -111,13 +148,13 @@ def transport_of(spec: ModelSpec) -> str:
     """
     provider = spec.model.partition("/")[0]
     if spec.transport == "direct":
-        if not spec.api_base or provider not in KEYS:
+        if not spec.given or provider not in KEYS:
             known = ", ".join(KEYS)
             raise OptionError(
                 f"--transport direct: expected --api-base and a model of {known}, got {spec.model}"
             )
         return "direct"
-    exact = serves_exactly(spec.model, api_base=bool(spec.api_base), params=spec.sampling())
+    exact = serves_exactly(spec.model, api_base=bool(spec.given), params=spec.sampling())
     # litellm prices the models of its table
     if spec.transport == "auto" and exact and not model_prices(spec.model).are_known:
         return "direct"
@@ -177,7 +214,7 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
                 most=spec.max_concurrency,
                 format=known_format(spec, address, resources.cache),
             )
-            for address in spec.addresses
+            for address in addresses_of(spec, resources.client)
         ],
         spec=spec,
         budget=resources.budget or Budget(resources.limits, resources.clock),

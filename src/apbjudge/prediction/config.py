@@ -281,11 +281,6 @@ class RefineConfig(RunsConfig):
             raise ValueError(f"--with-reference: expected --mode judge, got {self.mode}")
         return self
 
-    @field_validator("critic", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return PlannerSpec.at(value) if isinstance(value, str) else value
-
     @field_validator("model", mode="before")
     @classmethod
     def _each_named(cls, value: Any) -> Any:
@@ -299,14 +294,15 @@ class RefineConfig(RunsConfig):
         return self.mode + ("+" if self.guide == "codes" else "-")
 
 
-def _specs(value: Any) -> list[Any]:
+def _specs(value: Any) -> list[PlannerSpec]:
     """One or several models, each a name, a PlannerSpec or its fields."""
     is_list = isinstance(value, list | tuple)
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
     if odd := [each for each in models if not isinstance(each, str | PlannerSpec | dict)]:
         raise ValueError(f"expected a model's name or a PlannerSpec, got {odd[0]!r}")
-    specs = [PlannerSpec.at(each) if isinstance(each, str) else each for each in models]
-    names = [spec.model if isinstance(spec, PlannerSpec) else spec["model"] for spec in specs]
+    models = [{"model": each} if isinstance(each, str) else each for each in models]
+    specs = [each if isinstance(each, PlannerSpec) else PlannerSpec(**each) for each in models]
+    names = [spec.model for spec in specs]
     if again := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"expected each model once, got {again} again")
     return specs

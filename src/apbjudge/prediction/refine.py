@@ -338,6 +338,10 @@ def refine_session(
     specs = config.model or origin.specs
     if not specs:
         raise OptionError("--model: expected the tested models of the drafts, got nothing")
+    for spec in () if config.model else specs:
+        if spec.api_base:  # perhaps a stranger's
+            where = ", ".join(spec.api_base)
+            events.note(f"note: {spec.model} is asked at {where}, as the run of the drafts was")
     source = DraftSource(
         rows=origin.rows,
         cases=origin.cases,

@@ -231,7 +231,7 @@ class _Rounds(Generic[T]):
         self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
         self.api = BatchApi(
             spec.model,
-            spec.api_base[0] if spec.api_base else None,
+            spec.addresses[0],
             retries=spec.retries,
             deadline_s=spec.deadline_s,
             clock=resources.clock,

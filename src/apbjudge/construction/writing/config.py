@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator
 
@@ -60,11 +60,6 @@ class WriteConfig(Limits):
         description="Whether replies are cached for later runs, or the folder for them. None "
         "caches all but those of a client of your own.",
     )
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return PlannerSpec.at(value) if isinstance(value, str) else value
 
     @field_validator("write")
     @classmethod

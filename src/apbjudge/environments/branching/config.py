@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from ...config import Config, Option
 from ...prediction.config import PlannerSpec, TestedConfig
@@ -95,11 +95,6 @@ class BranchRunConfig(TestedConfig, BranchConfig):
         "of the same interface.",
     )
     trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
-
-    @field_validator("judge", mode="before")
-    @classmethod
-    def _judge_named(cls, value: Any) -> Any:
-        return PlannerSpec.at(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _fits(self) -> BranchRunConfig:

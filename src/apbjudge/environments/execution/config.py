@@ -93,11 +93,6 @@ class ExecuteConfig(EpisodesConfig):
     def _one_or_more(cls, value: Any) -> Any:
         return super()._one_or_more(value) if value else ()
 
-    @field_validator("user_model", "critic", mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        return PlannerSpec.at(value) if isinstance(value, str) else value
-
     @field_validator("mode", mode="before")
     @classmethod
     def _each_mode(cls, value: Any) -> Any:
