@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import ReplyError
 from ..records.loose_json import (
+    THINKING_TAG,
     Block,
     after_thinking,
     as_list,
@@ -73,12 +74,9 @@ def read_reply(text: str, reply: type[T], *, thinking: str = "") -> Reading[T]:
         raise ReplyError(str(error)[:500], raw=text) from None
 
 
-_THINKING_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
-
-
 def _of_thoughts(text: str, reply: type[T]) -> Reading[T]:
     """The only verdict in a model's thinking, with which it ends."""
-    thoughts = _THINKING_TAG.sub("", text)
+    thoughts = THINKING_TAG.sub("", text)
     if not thoughts.strip():
         raise ReplyError("the reply is empty")
     end = max((block.end for block in blocks(thoughts, mends=True)), default=0)
@@ -94,7 +92,7 @@ def _of_thoughts(text: str, reply: type[T]) -> Reading[T]:
 
 def _read(body: str, reply: type[T], most: int = 2**31) -> Reading[T]:
     """The verdict of a text of which all objects that hold one decide alike."""
-    if _THINKING_TAG.match(body.lstrip()):
+    if THINKING_TAG.match(body.lstrip()):
         raise ReplyError("the reply ends within its thinking")
     if body.lstrip().startswith('"'):
         body = f"[{body.strip()}]"  # JSON in a string

@@ -22,7 +22,8 @@ def as_list(value: object) -> list[Any] | None:
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
-_THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+THINKING_TAG = re.compile(r"<(/?)(?:seed:)?think(?:ing)?>|\[(/?)THINK\]", re.IGNORECASE)
+"""Where a model's thinking begins or, with a slash, ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ def _refused(constant: str) -> object:
 
 def after_thinking(text: str) -> str:
     """What follows the last closed thinking block."""
-    ends = [match.end() for match in _THINKING_END.finditer(text)]
+    ends = [match.end() for match in THINKING_TAG.finditer(text) if match[1] or match[2]]
     return text[ends[-1] :] if ends else text
 
 
