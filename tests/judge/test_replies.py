@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+import apbjudge
+from apbjudge import JudgeSpec
 from apbjudge.llm.limits import Limits
-from tests.support.judging import RIGHT, Bench, plan_row, verdict
+from apbjudge.reports.summary import summary_text
+from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, by_content
 
 OK = Answer(RIGHT)
@@ -133,6 +136,20 @@ def test_text_that_utf8_can_not_hold_harms_one_row_at_most(
     judged = bench(server).judge([plan_row("bad"), plan_row("good")])
     assert judged["bad"]["is_correct"] in (True, None)
     assert judged["good"]["is_correct"] is True
+
+
+def test_replies_that_were_read_leniently_are_counted(serve: Any, tmp_path: Path) -> None:
+    loose, wrapped = Answer(str(verdict())), Answer(json.dumps([verdict(grade="1.0")]))
+    scripts = {"(loose)": [Answer("sorry"), loose], "(wrapped)": [wrapped]}
+    path = write_rows(tmp_path / "rows.jsonl", map(plan_row, ["loose", "wrapped", "exact"]))
+    spec = JudgeSpec(model=MODEL, api_base=serve(by_content(scripts, OK)).address, retries=0)
+    run = apbjudge.grade(path, judge=spec, out=tmp_path / "out")
+    counts = {row["item_id"]: row["lenient_replies"] for row in read_rows(tmp_path / "out")}
+    assert counts == {"loose": 1, "wrapped": 1, "exact": 0}
+    assert run.manifest["lenient_replies"] == run.summary.totals.lenient_replies == 2
+    assert ", 2 replies read leniently; " in summary_text(run.summary)
+    sampled = apbjudge.grade(path, judge=spec.model_copy(update={"samples": 3}))
+    assert sampled.summary.totals.lenient_replies == 6
 
 
 UNUSABLE = {
