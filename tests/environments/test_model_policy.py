@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from apbjudge.environments.branching.config import BranchConfig
-from apbjudge.environments.branching.model_policy import ModelPolicy, action_of, by_words
+from apbjudge.environments.branching.model_policy import (
+    ModelPolicy,
+    ModelVerifier,
+    action_of,
+    by_words,
+)
 from apbjudge.environments.branching.search import BranchResult, branch_case
 from apbjudge.environments.plans import Action, Situation
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, make_library
@@ -21,7 +26,7 @@ from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.records import Usage
-from apbjudge.records.trajectories import ToolCall
+from apbjudge.records.trajectories import LogPlace, ToolCall, Trajectory
 from apbjudge.trajectories.slate import SlateCase
 
 SPEC = ModelSpec(model="hosted_vllm/scripted")
@@ -159,6 +164,24 @@ def test_actions_are_read_as_models_write_them(text: str, action: ToolCall | Non
 )
 def test_a_reply_without_an_action_is_none(completion: Completion) -> None:
     assert not action_of(completion).is_readable
+
+
+@pytest.mark.parametrize(
+    ("text", "accepts"),
+    [
+        ('{"reason": "r", "right": true}', True),
+        ("{'reason': 'r', 'right': True,}", True),
+        ('{"right": false}\n{"right": true}', False),
+        ('{"right": false, "right": true}', False),
+        ('{"right": "perhaps"}', False),
+    ],
+)
+def test_a_verifier_that_contradicts_itself_accepts_nothing(text: str, *, accepts: bool) -> None:
+    case = LIBRARY.cases[0]
+    verifier = ModelVerifier(ScriptedClient(lambda _: reply(text)), SPEC, {case.case_id: case.plan})
+    of = {"trajectory_id": "t", "case_id": case.case_id, "tested_model": "m"}
+    run = Trajectory(**of, steps=(), place=LogPlace("runs"))
+    assert asyncio.run(verifier(run)).accepted is accepts
 
 
 def test_tool_results_that_carry_instructions_stay_within_their_block() -> None:

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
+from apbjudge.cli.options import toml_value
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge.doctor import Checkup, check_up, checkup_text
 from apbjudge.llm.endpoint_cache import FILE
@@ -91,6 +92,33 @@ def test_an_endpoint_that_refuses_what_it_does_not_know() -> None:
     )
     assert lines[4] == "  logprobs  refused: HTTP 400: logprobs are not supported scripted"
     assert lines[5] == "  pictures  refused: HTTP 400: no multimodal model scripted"
+
+
+THINKS = {
+    "apart from the reply": Answer("Hello!", message={"reasoning_content": "Hm."}),
+    "no reply beside it": Answer(None, "length", {"reasoning": "Hm."}),
+    "perhaps, no reply within 64 tokens": Answer("", "length"),
+}
+WITHIN = {"within the reply (<think>)": Answer("<think>Hm.</think>Hello!")}  # litellm takes it out
+
+
+@pytest.mark.parametrize("how", [*THINKS, *WITHIN])
+def test_a_thinking_model_is_named_with_the_settings_that_help(transport: str, how: str) -> None:
+    with AbleServer(lambda seen: {**THINKS, **WITHIN}[how]) as server:
+        checkup = check_up(spec(server.address, transport=transport))
+    (line,) = [line for line in shown(checkup, server).splitlines() if "thinking" in line]
+    how = "apart from the reply" if transport == "litellm" and how in WITHIN else how
+    assert line.startswith(f"  thinking  {how}: --params '")
+    assert "vllm serve --reasoning-parser " in line
+    assert "--max-reply-tokens" in line
+    params = toml_value(line.split("'")[1])
+    assert params == {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}
+    with AbleServer(Able()) as server:
+        settings = {"transport": transport, "params": params}
+        assert "thinking  " not in shown(check_up(spec(server.address, **settings)), server)
+    assert all(
+        seen.body["chat_template_kwargs"] == {"enable_thinking": False} for seen in server.requests
+    )
 
 
 def test_a_missing_key_is_named_and_a_set_one_never_shown(

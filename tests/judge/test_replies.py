@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+import apbjudge
+from apbjudge import JudgeSpec
 from apbjudge.llm.limits import Limits
-from tests.support.judging import RIGHT, Bench, plan_row, verdict
+from apbjudge.reports.summary import summary_text
+from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, by_content
 
 OK = Answer(RIGHT)
@@ -51,12 +54,12 @@ def without(key: str) -> dict[str, Any]:
 BROKEN: dict[str, Any] = {
     **{
         f"is_correct: {value!r}": verdict() | {"is_correct": value}
-        for value in ("NO", "false", "true", "yes", "", 1, 0, 1.0, None, [], [True], {})
+        for value in ("NO", "yes", "", 2, 0.5, None, [], [True], {})
     },
-    **{f"E3: {value!r}": verdict() | {"E3": value} for value in ("false", "NO", 0, None, [])},
+    **{f"E3: {value!r}": verdict() | {"E3": value} for value in ("NO", None, [])},
     **{
         f"grade: {value!r}": verdict() | {"grade": value}
-        for value in ("1.0", True, None, 1.1, -0.2, 5, 100, float("nan"), float("inf"), [1.0])
+        for value in ("1,0", True, None, 1.1, -0.2, 5, 100, float("nan"), float("inf"), [1.0])
     },
     **{
         f"grade off the scale: {value}": verdict("E2") | {"grade": value}
@@ -65,8 +68,8 @@ BROKEN: dict[str, Any] = {
     **{f"no {key}": without(key) for key in ("reasoning", "E6", "grade", "is_correct")},
     "reasoning is a list": verdict(reasoning=["good"]),
     "keys in capitals": {key.upper(): value for key, value in verdict().items()},
-    "wrapped in another object": {"judgement": verdict()},
-    "two verdicts in a list": [verdict(), verdict()],
+    "beside a word in another object": {"judgement": verdict(), "note": "mine"},
+    "two verdicts in a list": [verdict(), verdict("E1")],
 }
 
 
@@ -87,8 +90,8 @@ NO_JSON = {
     "another language": "이 계획은 올바릅니다.",
     "a bare word": "true",
     "half an object": RIGHT[:40],
-    "single quotes": str(verdict()),
-    "comments": RIGHT.replace("{", "{ // my verdict\n", 1),
+    "a verdict beside its opposite": f"{json.dumps(verdict('E1'))}\n{RIGHT}",
+    "a key twice": RIGHT.replace('"is_correct"', '"is_correct": false, "is_correct"'),
     "an endless opening": "{" * 50_000,
     "deep nesting": '[{"a":' * 20_000,
     "a NUL": "\0",
@@ -133,6 +136,20 @@ def test_text_that_utf8_can_not_hold_harms_one_row_at_most(
     judged = bench(server).judge([plan_row("bad"), plan_row("good")])
     assert judged["bad"]["is_correct"] in (True, None)
     assert judged["good"]["is_correct"] is True
+
+
+def test_replies_that_were_read_leniently_are_counted(serve: Any, tmp_path: Path) -> None:
+    loose, wrapped = Answer(str(verdict())), Answer(json.dumps([verdict(grade="1.0")]))
+    scripts = {"(loose)": [Answer("sorry"), loose], "(wrapped)": [wrapped]}
+    path = write_rows(tmp_path / "rows.jsonl", map(plan_row, ["loose", "wrapped", "exact"]))
+    spec = JudgeSpec(model=MODEL, api_base=serve(by_content(scripts, OK)).address, retries=0)
+    run = apbjudge.grade(path, judge=spec, out=tmp_path / "out")
+    counts = {row["item_id"]: row["lenient_replies"] for row in read_rows(tmp_path / "out")}
+    assert counts == {"loose": 1, "wrapped": 1, "exact": 0}
+    assert run.manifest["lenient_replies"] == run.summary.totals.lenient_replies == 2
+    assert ", 2 replies read leniently; " in summary_text(run.summary)
+    sampled = apbjudge.grade(path, judge=spec.model_copy(update={"samples": 3}))
+    assert sampled.summary.totals.lenient_replies == 6
 
 
 UNUSABLE = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -60,7 +62,7 @@ def test_a_verdict_amid_prose_is_read_as_it_was_written(
     verdict: dict[str, Any], before: str, after: str, indent: int | None
 ) -> None:
     text = json.dumps(verdict, indent=indent, ensure_ascii=False)
-    assert read_reply(before + text + after, shape_of(verdict)).model_dump() == verdict
+    assert read_reply(before + text + after, shape_of(verdict)).reply.model_dump() == verdict
 
 
 @given(verdict=VERDICTS, data=st.data())
@@ -90,7 +92,7 @@ def test_half_characters_are_an_error_of_ours(text: str, lone: str) -> None:
         read_reply(text + lone, PASS)
 
 
-@pytest.mark.parametrize("number", [True, "3", 3.5, 0, 6, -1, None, [3], 10**30])
+@pytest.mark.parametrize("number", [True, "three", 3.5, 0, 6, -1, None, [3], 10**30])
 def test_a_category_is_a_whole_number_from_one_to_five(number: Any) -> None:
     reply = {"reasoning": "r", "category": number, "is_correct": False}
     with pytest.raises(ReplyError, match="category"):
@@ -101,13 +103,189 @@ def test_a_category_is_a_whole_number_from_one_to_five(number: Any) -> None:
 def test_a_number_is_read_however_it_is_written(written: str, grade: float) -> None:
     flags = ", ".join(f'"{code}": false' for code in CODES)
     text = f'{{"reasoning": "r", {flags}, "grade": {written}, "is_correct": true}}'
-    assert read_reply(text, FLAGS).model_dump()["grade"] == grade
+    assert read_reply(text, FLAGS).reply.model_dump()["grade"] == grade
 
 
-def test_the_last_of_several_verdicts_counts() -> None:
-    first, last = ({"reasoning": name, "is_correct": name == "last"} for name in ("first", "last"))
-    text = f"Quoted: {json.dumps(first)}\nMine: {json.dumps(last)}"
-    assert read_reply(text, PASS).model_dump() == last
+SAID = {"reasoning": "it's fine", **dict.fromkeys(CODES, False), "grade": 1.0, "is_correct": True}
+DENIED = {**SAID, "E3": True, "grade": 0.6, "is_correct": False}
+YES, NO = json.dumps(SAID), json.dumps(DENIED)
+
+
+def changed(**values: Any) -> str:
+    return json.dumps(SAID | values)
+
+
+UNAMBIGUOUS = {
+    # as it was asked for, or with something around it
+    "alone": YES,
+    "in a fence": f"```json\n{YES}\n```",
+    "amid prose": f"My verdict {{in short}}, it's this:\n{YES}\nSee [1, 2] and step [3].",
+    "after its thinking": f"<think>{NO}</think>\n{YES}",
+    "beside an object about something else": f'The call {{"city": "Porto"}} is right. {YES}',
+    "a key more": changed(confidence="high"),
+    # said twice
+    "twice the same": f"{YES}\n{YES}",
+    "twice, for other reasons": f"{YES}\n{changed(reasoning='other words')}",
+    "a key twice with one value": YES.replace('"E1": false', '"E1": false, "E1": false'),
+    # syntax
+    "a comma at the end": YES.replace("true}", "true,\n}"),
+    "a comma at the end in a fence": f"```\n{YES[:-1]} , }}\n```",
+    "a raw line break": YES.replace("it's fine", "it's\nfine"),
+    "a raw tab": YES.replace("it's fine", "it's\tfine"),
+    "a backslash that escapes nothing": YES.replace("it's fine", r"it\_s \(fine\)"),
+    "a dict of Python": str(SAID),
+    "single quotes with JSON's words": str(SAID).replace("True", "true").replace("False", "false"),
+    "Python's words alone": YES.replace("true", "True").replace("false", "False"),
+    "comments": YES.replace("{", "{ // the verdict\n", 1).replace(', "E1"', ', /* ok */ "E1"'),
+    "a comment of Python": YES.replace(', "E1"', ',  # flags follow\n"E1"'),
+    # types
+    "a grade in quotes": changed(grade="1.0"),
+    "a boolean in quotes": changed(is_correct="true"),
+    "a boolean as Python spells it": changed(E1="False", is_correct="True"),
+    "booleans as 0 and 1": changed(**dict.fromkeys(CODES, 0), is_correct=1),
+    # wrappings
+    "a list of one": f"[{YES}]",
+    "a list of two that agree": f"[{YES}, {YES}]",
+    "below one key": f'{{"result": {YES}}}',
+    "JSON in a string": json.dumps(YES),
+    "JSON in a string below a key": json.dumps({"answer": YES}),
+}
+AMBIGUOUS = {
+    # two verdicts
+    "a verdict beside its opposite": f"{NO}\n{YES}",
+    "a list of two that differ": f"[{YES}, {NO}]",
+    "another grade": f"{DENIED}\n{ {**DENIED, 'grade': 0.8} }",
+    "another flag": f"{NO}\n{json.dumps(DENIED | {'E3': False, 'E4': True})}",
+    "a draft that lacks the last key": NO.replace(', "is_correct": false', "") + YES,
+    "a draft with unquoted keys": f"{{is_correct: false}}\n{YES}",
+    "a draft that is cut off": f"{NO[:-1]}\n{YES}",
+    "a draft with an unquoted value": f"{NO.replace('0.6', 'middling')}\n{YES}",
+    "a last word that is cut off": f"{YES}\nOr rather: {NO[:-6]}",
+    "a verdict in JSON beside one in a string": f"{YES}\n{json.dumps({'x': NO})}",
+    # a key twice
+    "is_correct twice": YES.replace('"is_correct"', '"is_correct": false, "is_correct"'),
+    "a flag twice": YES.replace('"E2"', '"E2": true, "E2"'),
+    "the grade twice": NO.replace('"grade"', '"grade": 0.4, "grade"'),
+    "a key twice in another spelling": NO.replace("{", '{"is_corr\\u0065ct": true, ', 1),
+    "a key twice, amid prose": "So: " + YES.replace('"grade"', '"grade": 0.2, "grade"'),
+    "a key twice in a string": json.dumps(YES.replace('"E2"', '"E2": true, "E2"')),
+    # cut off
+    "cut off before its end": YES[:-1],
+    "cut off in a word": YES[:-3],
+    "cut off within its thinking": f"<think>Perhaps {YES}",
+    # what spells nothing
+    "keys without quotes": "{reasoning: 'r', is_correct: true}",
+    "a word without quotes": YES.replace("true", "yes"),
+    "no": changed(is_correct="NO"),
+    "a fraction": changed(grade="4/5"),
+    "a comma for the point": changed(grade="1,0"),
+    "a grade off the scale": changed(grade=0.7),
+    "NaN": YES.replace("1.0", "NaN"),
+    "a number broken in two": NO.replace("0.6", "0\n.6"),
+    "a comment that sets a key": YES.replace("}", '// "is_correct": false\n}'),
+    "a quote within a reason": YES.replace("it's fine", 'it says "no"'),
+    "prose": "The plan is correct, grade 1.0.",
+}
+
+
+def test_what_can_only_mean_one_thing_is_read_and_nothing_else() -> None:
+    assert (len(UNAMBIGUOUS), len(AMBIGUOUS)) == (28, 30)
+    for name, text in UNAMBIGUOUS.items():
+        said = read_reply(text, FLAGS).reply.model_dump()
+        assert {**said, "reasoning": ""} == {**SAID, "reasoning": ""}, name
+    for name, text in AMBIGUOUS.items():
+        with pytest.raises(ReplyError) as raised:
+            read_reply(text, FLAGS)
+        assert raised.value.reason == "unparsable", name
+
+
+def test_only_what_was_written_otherwise_counts_as_read_leniently() -> None:
+    exact = [
+        "alone",
+        "in a fence",
+        "amid prose",
+        "after its thinking",
+        "a key more",
+        "twice the same",
+    ]
+    lenient = {name: read_reply(text, FLAGS).is_lenient for name, text in UNAMBIGUOUS.items()}
+    assert [name for name in exact if lenient[name]] == []
+    assert [name for name in list(UNAMBIGUOUS)[9:] if not lenient[name]] == [
+        "a list of two that agree"
+    ]
+
+
+@given(verdict=VERDICTS, data=st.data())
+@settings(deadline=None, max_examples=400)
+def test_no_damage_makes_another_verdict_of_one(
+    verdict: dict[str, Any], data: st.DataObject
+) -> None:
+    """What is cut off, and punctuation that is lost or added, may make a reply unreadable."""
+    text = data.draw(st.sampled_from([json.dumps(verdict), str(verdict), json.dumps([verdict])]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        lost = not text[at].isalnum() and data.draw(st.booleans())
+        text = text[:at] + data.draw(st.sampled_from(MARKS)) + text[at + lost :]
+    text = text[: data.draw(st.just(len(text)) | st.integers(0, len(text)))]
+    try:
+        said = read_reply(text, shape_of(verdict)).reply.model_dump()
+    except ReplyError:
+        return
+    assert {**said, "reasoning": ""} == {**verdict, "reasoning": ""}
+
+
+MARKS = ["", "", '"', "'", ",", ":", "{", "}", "[", "]", "\\", "\n", " ", "//", "#", "/*", "*/"]
+
+THOUGHTS = {
+    "the verdict alone": (YES, True),
+    "the verdict after words, in a fence": (f"Let me see.\n```json\n{YES}\n```\n", True),
+    "words after the verdict": (f"{YES} But wait.", False),
+    "two verdicts": (f"{YES}\n{YES}", False),
+    "words": ("Let me see.", False),
+}
+
+
+@pytest.mark.parametrize("name", THOUGHTS)
+@pytest.mark.parametrize("in_text", [True, False])
+def test_thinking_is_read_where_it_ends_with_the_only_verdict(name: str, *, in_text: bool) -> None:
+    thoughts, is_read = THOUGHTS[name]
+    text, thinking = (f"<think>{thoughts}</think>\n", "") if in_text else ("", thoughts)
+    if is_read:
+        reading = read_reply(text, FLAGS, thinking=thinking)
+        assert (reading.reply.model_dump(), reading.is_lenient) == (SAID, True)
+    else:
+        with pytest.raises(ReplyError, match="empty but for the model's thinking"):
+            read_reply(text, FLAGS, thinking=thinking)
+
+
+SIZE = 10_000_000
+HUGE = {
+    "one reason": lambda: YES.replace("it's fine", "x" * SIZE),
+    "one reason, mended": lambda: YES.replace("it's fine", "x" * SIZE).replace("}", ",}"),
+    "brackets": lambda: "{" * SIZE,
+    "levels": lambda: '[{"a":' * (SIZE // 6),
+    "commas": lambda: "{" + "," * SIZE,
+    "quotes": lambda: "{" + "'\"" * (SIZE // 2),
+    "backslashes": lambda: '{"' + '\\"' * (SIZE // 2),
+    "comments": lambda: "{" + "/*" * (SIZE // 2),
+    "a key ever again": lambda: "{" + '"is_correct": true, ' * 10_000 + YES[1:],
+    "a key ever otherwise": lambda: "{" + '"E1": true, "E1": false, ' * 10_000 + YES[1:],
+    "digits": lambda: NO.replace("0.6", "9" * SIZE),
+    "digits in quotes": lambda: changed(grade="9" * SIZE),
+    "infinity": lambda: NO.replace("0.6", "1e999"),
+    "infinity in quotes": lambda: changed(grade="1e999"),
+    "small objects": lambda: '{"a": 1,}' * (SIZE // 9),
+    "open quotes": lambda: ("{'" + "x" * 998) * (SIZE // 1000),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_huge_reply_takes_linear_time(name: str) -> None:
+    text = HUGE[name]()
+    began = time.process_time()
+    with suppress(ReplyError):
+        read_reply(text, FLAGS)
+    assert time.process_time() - began < 30  # what takes the square of it takes hours
 
 
 def test_a_complaint_names_every_field_at_fault() -> None:

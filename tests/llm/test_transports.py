@@ -494,14 +494,13 @@ def test_the_faults_lead_to_every_kind_of_end(judged: Any) -> None:
         assert (row.get("reason"), row.get("raised")) == end, name
 
 
-def test_what_one_transport_reads_only_is_a_verdict_or_the_same_failure(judged: Any) -> None:
-    """litellm drops a reply for a slip in a field that nobody needs; the reply is read here."""
-    read = {name: judged(ODD[name], "direct")[0] for name in ODD}
-    others = {name: judged(ODD[name], "litellm")[0] for name in ODD}
-    differ = {name for name in ODD if read[name]["reason"] != others[name]["reason"]}
-    assert all(read[name]["kind"] == "verdict" for name in differ)
-    assert all(others[name]["reason"] == "transport" for name in differ)
-    assert {"usage is a list", "half a token", "tokens are words"} <= differ
+def test_a_slip_in_a_field_that_nobody_needs_costs_neither_transport_a_reply(judged: Any) -> None:
+    ends = {
+        transport: {name: judged(ODD[name], transport)[0]["reason"] for name in ODD}
+        for transport in ("direct", "litellm")
+    }
+    assert ends["direct"] == ends["litellm"]
+    assert [ends["litellm"][name] for name in ("usage is a list", "content in parts")] == [None] * 2
 
 
 def test_a_broken_connection_is_one_request_and_not_two(judged: Any) -> None:
@@ -513,11 +512,40 @@ def test_a_broken_connection_is_one_request_and_not_two(judged: Any) -> None:
     assert 2 <= requests <= 4
 
 
-def test_content_in_parts_is_put_together(judged: Any) -> None:
-    halves = [{"type": "text", "text": RIGHT[:30]}, {"type": "text", "text": RIGHT[30:]}]
-    message = {"role": "assistant", "content": halves}
-    row, _ = judged(Body(completion([{**SAID, "message": message}])), "direct")
-    assert (row["is_correct"], row["raw"]) == (True, RIGHT)
+THINKS = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+WROTE = {
+    "content in parts": Answer([{"type": "text", "text": t} for t in (RIGHT[:30], RIGHT[30:])]),
+    "parts beside its thinking": Answer([THINKS, {"type": "text", "text": RIGHT}]),
+    "a part without a type": Answer([RIGHT]),
+    "the reasoning": Answer(None, message={"reasoning": RIGHT}),
+    "the older reasoning": Answer("", message={"reasoning_content": f"Hm.\n{RIGHT}"}),
+    "the reasoning in parts": Answer(
+        None, message={"reasoning": [{"type": "text", "text": RIGHT}]}
+    ),
+    "a thinking block": Answer(f"<think>{RIGHT}</think>"),
+}
+LACKS = {
+    "thinking alone": (Answer(None, message={"reasoning": "Hm."}), "but for the model's thinking"),
+    "thinking cut off": (
+        Answer("", "length", {"reasoning": "Hm."}),
+        "all of it is the model's thi",
+    ),
+    "no choices": (Body(completion([])), "the reply is empty (finish_reason: no choices)"),
+}
+
+
+@pytest.mark.parametrize("transport", ["direct", "litellm"])
+def test_a_verdict_is_read_wherever_an_endpoint_puts_it(judged: Any, transport: str) -> None:
+    for name, answer in WROTE.items():
+        row, requests = judged(answer, transport)
+        assert (row["is_correct"], requests) == (True, 1), name
+        assert RIGHT in row["raw"], name
+        assert row["lenient_replies"] == ("part" not in name or "reasoning" in name), name
+    for name, (answer, cause) in LACKS.items():
+        row, requests = judged(answer, transport)
+        assert cause in row["detail"], name
+        raw = "" if name == "no choices" else "Hm."
+        assert row["raw"] == "\n\n".join([raw] * requests), name
 
 
 @pytest.mark.parametrize("parts", [["text"], [5], [{"type": "image"}], [{"text": None}], [None]])

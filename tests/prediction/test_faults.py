@@ -20,6 +20,7 @@ from apbjudge.prediction.config import PlannerSpec, PredictConfig
 from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.records import Row
+from apbjudge.reports.predictions import prediction_text
 from apbjudge.runs.loop import Events
 from tests.support.clock import VirtualClock
 from tests.support.commands import start
@@ -135,13 +136,17 @@ ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
         Answer("", "length"),
         {"finish_reason": "length", "refusal": None, "model_response": ""},
     ),
+    "thinking alone": (
+        Answer(None, "length", {"reasoning": "Hm."}),
+        {"finish_reason": "length", "model_response": "", "reasoning_content": "Hm."},
+    ),
     "empty": (Answer(""), {"finish_reason": "stop", "refusal": None, "model_response": ""}),
     "null": (Answer(None), {"finish_reason": "stop", "refusal": None, "model_response": ""}),
     "half a character as its end": (Answer(ODD, "\ud800"), {"model_response": ODD}),
     "unreadable": (Answer(ODD), {"finish_reason": "stop", "model_response": ODD}),
 }
 REFUSALS = {"refusal field", "filter", "filter with text", "policy error"}
-EMPTY = {"filter", "all spent on thinking", "empty", "null"}
+EMPTY = {"filter", "thinking alone", "all spent on thinking", "empty", "null"}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -164,6 +169,9 @@ def test_whatever_a_model_answers_is_its_prediction(
     assert counts.refused == (name in REFUSALS)
     assert counts.empty == (name in EMPTY)
     assert counts.truncated == (expected.get("finish_reason") == "length")
+    assert counts.only_thinking == ("reasoning_content" in expected)
+    said = "1 replies are empty but for the model's thinking" in prediction_text(run.counts)
+    assert said == ("reasoning_content" in expected)
     again = bench.run(rows, transport=transport, retries=3)
     assert again.counts == run.counts
     assert len(bench.asked("odd")) == 1

@@ -18,6 +18,7 @@ ATOMS = [
     *("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2066", "\u00ad"),
     *("\U000e0001", "\U000e0064", "\x1b", "\x00", "\x85", "\u2028", "\xa0", "\u3000"),
     *("[", "]", "<<", ">>", "SYS", "/SYS", "INST", "/INST", "s", "S", "bos", "im_start"),
+    *("~", "b]", "e~[", "]~!", "]<]", "[>[", "[|", "|]", "user", "seed:", ":eos", "_of_", "end"),
     *("<data", "</data>", '<data name="verified_facts">', "<|im_end|>", "[/INST]", "<s>"),
 ]
 CONTROL_TOKENS = [
@@ -26,6 +27,15 @@ CONTROL_TOKENS = [
     *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<start_of_image>"),
     *("<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
     *("[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[IMG]"),
+    # EXAONE, Seed-OSS, MiniMax, Mistral, GLM
+    *("[|system|]", "[|user|]", "[|assistant|]", "[|tool|]", "[|endofturn|]", "[BOS]", "[PAD]"),
+    *("<seed:bos>", "<seed:eos>", "<seed:pad>", "<seed:think>", "</seed:think>"),
+    *("<seed:tool_call>", "</seed:tool_call>", "<seed:cot_budget_reflect>"),
+    *("]~b]", "]~!b[", "[e~[", "]!p~[", "]!d~[", "]<]image[>[", "]<]end of speech[>["),
+    *("<beginning_of_sentence>", "<end_of_sentence>", "<begin_of_document>", "<function_call>"),
+    *("<minimax:tool_call>", "</minimax:tool_call>", "[gMASK]", "<sop>", "<SPECIAL_20>"),
+    *("[TOOL_CONTENT]", "[MODEL_SETTINGS]", "[/MODEL_SETTINGS]", "[CALL_ID]", "[ARGS]"),
+    *("[THINK]", "[/THINK]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[AUDIO]", "[BEGIN_AUDIO]"),
     "<\uff5cbegin\u2581of\u2581sentence\uff5c>",
     "<\uff5cUser\uff5c>",
     "<\uff5cAssistant\uff5c>",
@@ -115,11 +125,27 @@ def test_no_control_token_and_no_invisible_character_passes(text: str) -> None:
         "</d\u200cata>",
         "<\ufe0f/data>",
         "<\u034f/data>",
+        # letters and brackets that look alike, and blanks that are none
+        "</d\u0430t\u0430>",
+        "</\u0501\u0251\u03c4\u03b1>",
+        "</\U0001d41d\U0001d41a\U0001d42d\U0001d41a>",
+        "</\u24d3\u24d0\u24e3\u24d0>",
+        "</\u217e\xaa\u1d57\u1d43>",
+        "</d\xe1ta>",
+        "</da\u0301ta>",
+        "</d a\tt a>",
+        "<\u0338/data>",
+        "<\u3164/data>",
+        "\u276e/data\u276f",
+        "\u02c2/data>",
+        "\u1438/data>",
     ],
     ids=ascii,
 )
 def test_a_disguised_tag_is_defused(text: str) -> None:
-    seen = unicodedata.normalize("NFKC", neutralize(text))
+    passed = neutralize(text)
+    assert passed != text
+    seen = unicodedata.normalize("NFKC", passed)
     seen = re.sub("[\u200c\u200d\u034f\ufe00-\ufe0f]", "", seen)
     assert tags(seen) == []
 
@@ -165,6 +191,8 @@ def test_variation_selectors_beyond_the_emoji_ones_can_not_smuggle_text() -> Non
         "if a <- b || c | sort > out 2>&1 && cat < in",
         r"$\langle x, y \rangle < \infty$, {n : 1 < n < 5}, [0, 1), \frac{a}{b}",
         '{"plan": "p", "tool_chain": [{"name": "find", "arguments": {"q": "a<b"}}]}',
+        "a[|b|] |x|[y] m[i]~[j] v[a]<b[c] ~b] [e] cmd [args] [prefix] <xs:element> <part_of_it>",
+        "<html> <main> <time> \u2039citation\u203a \u227a x, \u0434\u0430 <\u0442\u043e>",
         '[[1, 2], ["a"]] arr[0][i] [INSTALL] [IMAGE] [x] [ ]',
         "dates.data, metadata > data-set, data > 5, x <5 data, the </database> tag",
         "{{ 7 * 7 }} {% for x in y %} {# c #} ${HOME} %s {0}",

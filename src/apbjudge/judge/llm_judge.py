@@ -35,7 +35,7 @@ from ..llm.resources import Resources, can_see, make_engine
 from ..protocols.images import is_image, load_images
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Override, Unscored, Usage, Verdict
-from ..rubrics import Rubric, reply_model
+from ..rubrics import Reply, Rubric, reply_model
 from ..runs.loop import Job
 from .config import InputConfig, JudgeSpec
 from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
@@ -51,6 +51,7 @@ _AGAIN = (
     "Give your verdict again as one JSON object with the same keys, changed so that its parts "
     "agree with each other and with the rules above."
 )
+_ALL_THINKING = ", and all of it is the model's thinking: apbjudge doctor says what helps"
 _NOTHING = Usage()
 
 
@@ -87,6 +88,9 @@ class Conversation:
         rubric: What the verdict must fit.
         request: The first request, then the next.
         reasks: How often the judge may still be asked again.
+        replies: All that the judge wrote; its thinking where it wrote nothing else.
+        last_reply: The text of its last reply.
+        lenient_replies: How many were read that are not written as asked; see ``read_reply``.
     """
 
     client: Client
@@ -94,6 +98,8 @@ class Conversation:
     request: Request
     reasks: int
     replies: list[str] = field(default_factory=list[str])
+    last_reply: str = ""
+    lenient_replies: int = 0
     usage: Usage = _NOTHING
     cost_usd: float | None = 0.0
 
@@ -123,8 +129,8 @@ class Conversation:
             if not self._may_ask_again():
                 break
             messages = list(self.request.messages)
-            if self.replies and self.replies[-1]:
-                messages.append({"role": "assistant", "content": self.replies[-1]})
+            if self.last_reply:
+                messages.append({"role": "assistant", "content": self.last_reply})
             messages.append({"role": "user", "content": f"{complaint}. {_AGAIN}"})
             self.request = replace(self.request, messages=messages)
         if last is None:
@@ -148,14 +154,23 @@ class Conversation:
             request = replace(request, max_tokens=LONGER * request.max_tokens)
             completion = await self._call(request)
         if completion.finish_reason == "length":
-            raise TruncatedError(f"the reply did not end within {request.max_tokens} tokens")
+            of = "" if completion.reply_text or not completion.reasoning else _ALL_THINKING
+            raise TruncatedError(f"the reply did not end within {request.max_tokens} tokens{of}")
         if completion.refusal or completion.finish_reason in _REFUSED:
             reason = completion.refusal or f"stopped: {completion.finish_reason}"
             raise RefusalError(fit_to_show(reason))
-        reply = read_reply(completion.reply_text, reply_model(self.rubric))
+        reply = self._read(completion)
         verdict = parsed_verdict(reply, self.rubric)
         own = {field.name: getattr(reply, field.name) for field in self.rubric.reply_fields}
         return Outcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
+
+    def _read(self, completion: Completion) -> Reply:
+        text, thinking = completion.reply_text, completion.reasoning
+        if not text and not thinking:
+            raise ReplyError(f"the reply is empty (finish_reason: {completion.finish_reason})")
+        reading = read_reply(text, reply_model(self.rubric), thinking=thinking)
+        self.lenient_replies += reading.is_lenient
+        return reading.reply
 
     async def _call(self, request: Request) -> Completion:
         try:
@@ -165,7 +180,8 @@ class Conversation:
             raise
         first = self.usage is _NOTHING
         self.usage = completion.usage if first else self.usage + completion.usage
-        self.replies.append(completion.reply_text)
+        self.last_reply = completion.reply_text
+        self.replies.append(self.last_reply or completion.reasoning)
         if self.cost_usd is not None:
             cost = completion.cost_usd
             self.cost_usd = None if cost is None else self.cost_usd + cost

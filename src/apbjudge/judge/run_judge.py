@@ -152,7 +152,8 @@ def _verdict(found: Evaluation, run: Trajectory, common: dict[str, Any]) -> Verd
 
 def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:
     """A verdict with what a model said of it; where it gave no answer, none: it is asked again."""
-    account = {name: getattr(answer, name) for name in ("raw", "usage", "cost_usd", "latency_s")}
+    names = ("raw", "lenient_replies", "usage", "cost_usd", "latency_s")
+    account = {name: getattr(answer, name) for name in names}
     if isinstance(answer, Unscored):
         names = "item_id case_id tested_model protocol rubric judge fingerprint line groups".split()
         common = {name: getattr(verdict, name) for name in names}

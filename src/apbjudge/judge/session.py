@@ -424,6 +424,7 @@ def counts_of(summary: Summary, input_sha256: str) -> dict[str, Any]:
         "calls": totals.calls,
         "lost_calls": totals.lost,
         "reused_replies": totals.reused,
+        "lenient_replies": totals.lenient_replies,
         "prompt_tokens": totals.prompt_tokens,
         "completion_tokens": totals.completion_tokens,
         "cached_tokens": totals.cached_tokens,

@@ -159,6 +159,8 @@ class _Part(Protocol):
     @property
     def usage(self) -> Usage | None: ...
     @property
+    def lenient_replies(self) -> int: ...
+    @property
     def cost_usd(self) -> float | None: ...
 
 
@@ -172,6 +174,7 @@ def joint_account(parts: Sequence[_Part]) -> dict[str, Any]:
     usages = [part.usage for part in parts if part.usage is not None]
     return {
         "raw": "\n\n".join(part.raw for part in parts if part.raw) or None,
+        "lenient_replies": sum(part.lenient_replies for part in parts),
         "usage": reduce(add, usages) if usages else None,
         "cost_usd": fsum(known) if len(known) == len(costs) else None,
     }

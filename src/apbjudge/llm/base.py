@@ -119,6 +119,7 @@ class Completion(Record):
 
     Attributes:
         text: The reply, possibly empty.
+        reasoning: What the endpoint reports as the model's thinking, apart from the reply.
         tool_calls: Calls of tools, in order; a model may call one that the request does not have.
         finish_reason: ``stop``, ``length``, ``tool_calls``, ``content_filter``, …, in litellm's
             terms.
@@ -136,6 +137,7 @@ class Completion(Record):
 
     text: str
     finish_reason: str
+    reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str | None = None
     served_model: str | None = None

@@ -111,15 +111,16 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
         status = code if isinstance(code, int) and 400 <= code < 600 else 500
         raise failure_of(status, json.dumps(body), {})
     choice, message = _choice(body)
-    reason = clean(choice.get("finish_reason") or "none")
+    reason = clean(choice.get("finish_reason") or ("none" if choice else NO_CHOICES))
     # litellm puts some providers' refusals there
     fields = _dict(message.get("provider_specific_fields"))
     refusal = message.get("refusal") or fields.get("refusal")
-    text, calls = _content(message), _tool_calls(message)
-    if len(text) + sum(len(call.arguments) for call in calls) > MAX_ANSWER_BYTES:
+    text, calls, reasoning = _content(message), _tool_calls(message), _reasoning(message)
+    if len(text) + len(reasoning) + sum(len(call.arguments) for call in calls) > MAX_ANSWER_BYTES:
         raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
     return Completion(
         text=text,
+        reasoning=reasoning,
         tool_calls=calls,
         finish_reason=_FINISHED.get(reason.lower(), reason),
         refusal=clean(refusal) if refusal else None,
@@ -127,6 +128,10 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
         usage=_usage(body.get("usage")),
         logprobs=read_logprobs(_dict(choice.get("logprobs")).get("content")),
     )
+
+
+NO_CHOICES = "no choices"
+"""In place of a reason to finish, where the endpoint answered without any choice."""
 
 
 def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -150,12 +155,31 @@ _FINISHED = {
 
 def _content(message: dict[str, Any]) -> str:
     content = message.get("content")
-    if isinstance(content, list):
-        parts = map(_dict, _list(cast("object", content)))
-        return "".join(clean(part.get("text") or "") for part in parts)
-    if content is not None and not isinstance(content, str):
+    if content is not None and not isinstance(content, str | list):
         raise TransportError("the endpoint answered with content that is no text")
-    return clean(content or "")
+    return _text_of(cast("object", content), thinking=False)
+
+
+def _reasoning(message: dict[str, Any]) -> str:
+    """What a message has of the model's thinking, by whichever name the endpoint calls it."""
+    fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    stated = (_text_of(field, thinking=False) for field in fields)
+    return next(filter(None, stated), "") or _text_of(message.get("content"), thinking=True)
+
+
+def _text_of(content: object, *, thinking: bool) -> str:
+    """Content as text: a text, or those of its parts that are the model's thinking, or are not."""
+    if isinstance(content, str):
+        return "" if thinking else clean(content)
+    texts: list[str] = []
+    for part in _list(content):
+        known = _dict(part)
+        kind = known.get("type")
+        if (kind in ("thinking", "reasoning")) == thinking:
+            own = known.get("text") or known.get(str(kind)) if known else part
+            inner = [own] if isinstance(own, str) else [_dict(p).get("text") for p in _list(own)]
+            texts += (clean(text) for text in inner if isinstance(text, str))
+    return "".join(texts)
 
 
 def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import CallTimeoutError, JudgeError, RateLimitedError
 from ..records import Record
+from ..records.loose_json import THINKING_TAG
 from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
 from .chat_format import count_of
 from .direct import KEYS
@@ -30,7 +31,7 @@ LONGEST_FAILURE = 160
 MAX_LIST_BYTES = 4 * 2**20
 MAX_NAMES = 5
 
-Name = Literal["key", "model", "replies", "logprobs", "pictures", "context"]
+Name = Literal["key", "model", "thinking", "replies", "logprobs", "pictures", "context"]
 Outcome = Literal["passed", "failed", "unclear", "skipped"]
 _Result = tuple[Outcome, str]
 _IGNORED: _Result = ("failed", "ignored")
@@ -63,7 +64,8 @@ class EndpointReport(Record):
 
     Attributes:
         address: Its address, None for the provider's own.
-        checks: The checks, in the order of ``Check.name``'s values.
+        checks: The checks, in the order of ``Check.name``'s values; ``thinking`` only of a model
+            that was seen to think.
         format: The strictest reply format that is enforced, else text; None when that is not clear.
         context_tokens: The longest prompt, None when not known.
         is_total: Whether the reply has to fit into ``context_tokens`` too.
@@ -115,7 +117,9 @@ class Violet(BaseModel):
 async def check_endpoint(target: Target) -> EndpointReport:
     """Checks an endpoint with at most seven calls; with two of a model that does not answer."""
     results: dict[Name, _Result] = {"key": ("skipped", "not looked for")}
-    results["model"] = await _check_model(target)
+    results["model"], reply = await _check_model(target)
+    if reply is not None and (seen := _thinking(reply)):
+        results["thinking"] = ("unclear", f"{seen}: {THINKING_HELP}")
     answers = results["model"][0] == "passed"
     if target.network:
         results["key"] = _check_key(target, answers=answers)
@@ -162,16 +166,34 @@ def _check_key(target: Target, *, answers: bool) -> _Result:
     return "passed", f"{own} is set" if own else "none missing, as far as litellm knows"
 
 
-async def _check_model(target: Target) -> _Result:
+async def _check_model(target: Target) -> tuple[_Result, Completion | None]:
     """Two calls; the time of the second counts, when libraries and connections are there."""
-    latency_s = 0.0
+    latency_s, reply = 0.0, None
     for _ in range(2):
         start = target.clock.now()
         reply = await _ask(target, _PROMPT_WITHOUT_FORM)
         if isinstance(reply, JudgeError):
-            return "failed", f"no answer: {_short(reply)}"
+            return ("failed", f"no answer: {_short(reply)}"), None
         latency_s = target.clock.now() - start
-    return "passed", f"answers in {latency_s:.2f} s"
+    return ("passed", f"answers in {latency_s:.2f} s"), reply
+
+
+THINKING_HELP = (
+    "--params '{extra_body = {chat_template_kwargs = {enable_thinking = false}}}' turns it off, if "
+    "the model's chat template can; vllm serve --reasoning-parser NAME (such as qwen3 or "
+    "deepseek_r1) keeps it apart from the reply; else a larger --max-reply-tokens leaves room for "
+    "both"
+)
+
+
+def _thinking(reply: Completion) -> str:
+    """How a reply shows that the model thinks before it answers; empty where it does not."""
+    if reply.reasoning:
+        return "apart from the reply" if reply.reply_text.strip() else "no reply beside it"
+    if THINKING_TAG.search(reply.text):
+        return "within the reply (<think>)"
+    is_cut_off = not reply.reply_text.strip() and reply.finish_reason == "length"
+    return f"perhaps, {_SILENT}" if is_cut_off else ""
 
 
 async def _check_formats(target: Target) -> tuple[Format | None, _Result]:

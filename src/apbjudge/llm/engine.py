@@ -246,7 +246,7 @@ def place_of(addresses: Sequence[str | None]) -> str:
 
 def is_cacheable(completion: Completion) -> bool:
     """Whether the reply is finished; after a filter or an empty reply the next may differ."""
-    has_content = completion.text or completion.tool_calls
+    has_content = completion.text or completion.tool_calls or completion.reasoning
     return bool(has_content) and completion.finish_reason in ("stop", "length", "tool_calls")
 
 
@@ -256,18 +256,21 @@ def dump_completion(completion: Completion) -> bytes:
     calls = [[call.name, call.arguments, call.id] for call in completion.tool_calls]
     values = [completion.text, completion.finish_reason, logprobs, completion.served_model, calls]
     tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens
-    return orjson.dumps([*values, completion.refusal, tokens, completion.cost_usd or 0.0])
+    reasoning = "" if completion.reply_text else completion.reasoning
+    usd = completion.cost_usd or 0.0
+    return orjson.dumps([*values, completion.refusal, tokens, usd, reasoning])
 
 
 def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
         values: Any = orjson.loads(data)
-        least: Any = [None, (), None, 0, 0.0]  # entries of older versions end early
+        least: Any = [None, (), None, 0, 0.0, ""]  # entries of older versions end early
         values += least[max(len(values) - 3, 0) :]
-        text, reason, logprobs, served, calls, refusal, tokens, usd = values
+        text, reason, logprobs, served, calls, refusal, tokens, usd, reasoning = values
         return Completion(
             text=text,
+            reasoning=reasoning,
             finish_reason=reason,
             refusal=refusal,
             served_model=served,

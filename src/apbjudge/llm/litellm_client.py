@@ -6,13 +6,13 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from ..errors import AccessError, CallTimeoutError
+from ..errors import AccessError, CallTimeoutError, JudgeError
 from .base import Completion, Request
-from .chat_format import completion_of, shape_arguments
+from .chat_format import completion_of, read_chat, shape_arguments
 from .failures import path_hint, translate
 from .model_spec import ModelSpec
 from .model_table import model_entry, model_prices
@@ -29,15 +29,22 @@ class LitellmClient:
         """Answers one request; see ``Client``."""
         litellm = load_litellm()
         is_priced = _is_priced(request.model)
+        seen: list[object] = []
+
+        def note(details: Mapping[str, Any]) -> None:
+            seen.append(details.get("original_response"))
+
         try:
             if not request.api_base:
                 _check_destination(request.model)
             async with asyncio.timeout(request.timeout_s):
-                response = await litellm.acompletion(**_arguments(request))
+                response = await litellm.acompletion(**_arguments(request), logger_fn=note)
             return _completion(response, is_priced=is_priced)
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
         except Exception as error:  # noqa: BLE001 - every failure is translated
+            if _UNREAD in str(error) and (completion := _as_sent(seen)) is not None:
+                return completion
             raise translate(error, path_hint(request.model, request.api_base)) from None
 
     async def close(self) -> None:
@@ -170,6 +177,20 @@ def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
         )
         == whole
     )
+
+
+_UNREAD = "Invalid response object"
+"""What litellm says of an answer that does not fit its own types."""
+
+
+def _as_sent(answers: Sequence[object]) -> Completion | None:
+    """The endpoint's answer, where it is a reply that litellm can't read: content in parts."""
+    last = answers[-1] if answers else None
+    try:
+        completion = read_chat(last.encode(errors="replace")) if isinstance(last, str) else None
+    except JudgeError:
+        return None
+    return completion if completion and (completion.text or completion.reasoning) else None
 
 
 def _completion(response: Any, *, is_priced: bool) -> Completion:

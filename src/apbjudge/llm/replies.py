@@ -1,64 +1,178 @@
-"""Structured replies: valid ones read at once, all others through instructor."""
+"""A judge's reply as text: the verdict that it gives beyond doubt, or why there is none."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-import orjson
 from pydantic import BaseModel, ValidationError
 
 from ..errors import ReplyError
-from ..records import json_values
+from ..records.loose_json import (
+    THINKING_TAG,
+    Block,
+    after_thinking,
+    as_list,
+    as_object,
+    blocks,
+    contradicts_itself,
+    decodable,
+)
 
 T = TypeVar("T", bound=BaseModel)
 
+_MOST_WRAPPINGS = 4
 
-def read_reply(text: str, reply: type[T]) -> T:
-    """Reads a judge's reply: JSON alone, in a fence or amid prose (the last object counts).
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """A reply that was read.
+
+    Attributes:
+        reply: What it says.
+        is_lenient: Whether its syntax, a type or a wrapping is not what was asked for, or it stands
+            in the model's thinking. Prose and fences around JSON are not counted.
+    """
+
+    reply: T
+    is_lenient: bool
+
+
+def read_reply(text: str, reply: type[T], *, thinking: str = "") -> Reading[T]:
+    """Reads a judge's reply: JSON alone, in a fence, amid prose or after a thinking block.
+
+    What can only mean one thing is read although it is not written as asked: see ``blocks`` for the
+    syntax; further ``"1.0"``, ``"False"``, 0 and 1 as what they spell, and an object in a list, in
+    an object with one key, or as JSON in a string. Nothing is guessed: two objects that decide
+    differently, a key that stands twice with different values, and a field of the verdict outside
+    of the object that is read are faults.
 
     Args:
         text: The reply's text.
-        reply: The model that it must fit, strictly.
+        reply: The model that it must fit.
+        thinking: What the endpoint reports as the model's thinking. It is read where there is no
+            other text, and only if it ends with the one verdict in it.
 
     Raises:
         ReplyError: ``unparsable``; the message names every fault, fit to be sent to the judge.
     """
     try:
-        return reply.model_validate_json(text, strict=True)
-    except ValidationError:
-        return _read_with_instructor(text, reply)
-
-
-def _read_with_instructor(text: str, reply: type[T]) -> T:
-    """Any reply; instructor is imported only when it is needed."""
-    from instructor import Mode
-    from openai.types.chat import ChatCompletion, ChatCompletionMessage
-    from openai.types.chat.chat_completion import Choice
-
-    objects = [orjson.dumps(value) for value in json_values(text) if isinstance(value, dict)]
-    content = objects[-1].decode() if objects else text
-    message = ChatCompletionMessage(role="assistant", content=content)
-    choice = Choice(index=0, finish_reason="stop", message=message, logprobs=None)
-    response = ChatCompletion(
-        id="", choices=[choice], created=0, model="", object="chat.completion"
-    )
+        exact = reply.model_validate_json(text, strict=True)
+        if not contradicts_itself(text):
+            return Reading(exact, is_lenient=False)
+    except (ValidationError, ValueError, RecursionError):
+        pass
+    body = after_thinking(decodable(text))
     try:
-        parsed = _response_schema(reply).from_response(response, strict=True, mode=Mode.JSON_SCHEMA)
+        if body.strip():
+            return _read(body, reply)
+        return _of_thoughts(decodable(text.strip() or thinking), reply)
+    except ReplyError as error:
+        raise ReplyError(str(error)[:500], raw=text) from None
+
+
+def _of_thoughts(text: str, reply: type[T]) -> Reading[T]:
+    """The only verdict in a model's thinking, with which it ends."""
+    thoughts = THINKING_TAG.sub("", text)
+    if not thoughts.strip():
+        raise ReplyError("the reply is empty")
+    end = max((block.end for block in blocks(thoughts, mends=True)), default=0)
+    fault = "it does not end with a verdict" if thoughts[end:].strip("` \n\r\t") else ""
+    try:
+        found = None if fault else _read(thoughts, reply, most=1)
+    except ReplyError as error:
+        fault, found = str(error), None
+    if found is None:
+        raise ReplyError(f"the reply is empty but for the model's thinking: {fault}")
+    return Reading(found.reply, is_lenient=True)
+
+
+def _read(body: str, reply: type[T], most: int = 2**31) -> Reading[T]:
+    """The verdict of a text of which all objects that hold one decide alike."""
+    if THINKING_TAG.match(body.lstrip()):
+        raise ReplyError("the reply ends within its thinking")
+    if body.lstrip().startswith('"'):
+        body = f"[{body.strip()}]"  # JSON in a string
+    verdicts: list[Reading[T]] = []
+    rest: list[str] = []
+    last, complaint = 0, ""
+    for block in blocks(body, mends=True):
+        try:
+            verdicts += _verdicts(block, reply)
+        except ReplyError as error:
+            complaint = str(error)
+        else:
+            rest.append(body[last : block.start])
+            last = block.end
+    rest.append(body[last:])
+    if any(_keys_of(reply).search(part) for part in rest):
+        beside = "beside a verdict there is another one that can't be read"
+        raise ReplyError(complaint or (beside if verdicts else "the JSON object can't be read"))
+    if not verdicts:
+        raise ReplyError(complaint or "no JSON object could be read")
+    if len({repr(_decisions(each.reply)) for each in verdicts}) > 1 or len(verdicts) > most:
+        raise ReplyError("there are several verdicts in the reply, expected one")
+    return Reading(verdicts[-1].reply, any(each.is_lenient for each in verdicts))
+
+
+def _verdicts(block: Block, reply: type[T]) -> list[Reading[T]]:
+    """The verdicts that a JSON value consists of; none where it is no object at all."""
+    value, is_lenient = block.value, block.is_mended
+    for _ in range(_MOST_WRAPPINGS):
+        known, listed = as_object(value) or {}, as_list(value) or []
+        inner = listed if len(listed) == 1 else [*known.values()] if len(known) == 1 else []
+        if not inner or known.keys() & reply.model_fields.keys():
+            break
+        if isinstance(inner[0], str):
+            inner = [each.value for each in blocks(inner[0], mends=True) if not each.fault]
+        value, is_lenient = inner[0] if len(inner) == 1 else None, True
+    objects = [each for each in map(as_object, as_list(value) or [value]) if each is not None]
+    if block.fault and objects:
+        raise ReplyError(block.fault)
+    return [_validated(each, reply, is_lenient=is_lenient) for each in objects]
+
+
+def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) -> Reading[T]:
+    try:
+        return Reading(reply.model_validate(value, strict=True), is_lenient)
+    except ValidationError:
+        spelled = {
+            name: _as(reply.model_fields[name].annotation, each)
+            for name, each in value.items()
+            if name in reply.model_fields
+        }
+    try:
+        return Reading(reply.model_validate(spelled, strict=True), is_lenient=True)
     except ValidationError as error:
         faults = (
             f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}"
             for e in error.errors(include_url=False, include_input=False)
         )
-        raise ReplyError("; ".join(faults)[:500], raw=text) from None
-    except (ValueError, RecursionError) as error:
-        raise ReplyError(f"no JSON object could be read: {error}"[:200], raw=text) from None
-    return reply.model_validate(parsed.model_dump())
+        raise ReplyError("; ".join(faults)) from None
+
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def _as(kind: Any, value: object) -> object:
+    """A value as the type that it spells; itself where it spells none."""
+    if kind is bool:
+        return _TRUTHS.get(str(value).strip().lower(), value)
+    if kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    return int(value) if kind is int and isinstance(value, float) and value.is_integer() else value
+
+
+def _decisions(reply: BaseModel) -> list[Any]:
+    return [value for name, value in reply.model_dump().items() if name != "reasoning"]
 
 
 @lru_cache(maxsize=64)
-def _response_schema(reply: type[BaseModel]) -> Any:
-    """The reply model with instructor's ``from_response``."""
-    from instructor import response_schema
-
-    return response_schema(reply)
+def _keys_of(reply: type[BaseModel]) -> re.Pattern[str]:
+    """A field of the reply where the key of an object stands."""
+    names = "|".join(map(re.escape, reply.model_fields))
+    return re.compile(rf"(?:[\"']|\{{\s*)(?:{names})\\*[\"']?\s*:")

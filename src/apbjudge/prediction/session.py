@@ -41,6 +41,7 @@ class PredictionCounts(Record):
         truncated: Predictions cut off at the limit of tokens.
         refused: Predictions in which the model or a filter of its provider declined to answer.
         empty: Predictions without any text.
+        only_thinking: Those of them whose model's thinking came, and no reply.
         unchanged: Refined predictions that say what their draft says.
         failed: Tasks that never reached the model, or whose answer never came, by reason.
         prompt_tokens: Tokens sent.
@@ -54,6 +55,7 @@ class PredictionCounts(Record):
     truncated: int = 0
     refused: int = 0
     empty: int = 0
+    only_thinking: int = 0
     unchanged: int = 0
     failed: dict[str, int] = {}
     prompt_tokens: int = 0
@@ -312,6 +314,7 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
         count["refused"] += row.get("finish_reason") in REFUSED or bool(row.get("refusal"))
         count["unchanged"] += row.get("is_unchanged") is True
         count["empty"] += not row["model_response"].strip()
+        count["only_thinking"] += "reasoning_content" in row
         count["prompt_tokens"] += row["usage"]["prompt_tokens"]
         count["completion_tokens"] += row["usage"]["completion_tokens"]
         count["reused"] += row["usage"]["reused"]

@@ -224,12 +224,15 @@ class PredictWorker:
         except JudgeError as error:
             usage = Usage(calls=error.calls, lost=error.lost)
             return failure(fields, error.reason, str(error), usage)
+        response = response_of(completion)
+        thinking = "" if response.strip() else completion.reasoning
         return {
             **(own_fields(row.case.row) if self._full else {}),
             "id": fields["id"],
             "case_id": fields["case_id"],
             "tested_model": fields["tested_model"],
-            "model_response": response_of(completion),
+            "model_response": response,
+            **({"reasoning_content": thinking} if thinking else {}),
             **account_of(completion),
             "settings": {"max_tokens": request.max_tokens, **request.settings},
             "prompt_set": self._prompts.prompts.name,

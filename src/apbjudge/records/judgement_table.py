@@ -49,6 +49,7 @@ class Totals:
     last_errors: dict[str, str]
     missing: int
     inconsistent: int
+    lenient_replies: int
     overridden: int
     cost_usd: float | None
     prompt_tokens: int
@@ -83,6 +84,7 @@ class JudgementTable(Scores):
         over_refusal: 1 a solvable plan case was answered with the reject form, 0 was not, -1 no
             such case, or not known.
         inconsistent: Whether the judge's last reply contradicted itself.
+        lenient_replies: How many of the judge's replies could be read leniently only.
         overridden: Whether a rule changed the verdict.
         off_form: Whether code found something against the form of the reply.
         entropy: Bits of ``is_correct``, NaN where not measured.
@@ -116,6 +118,7 @@ class JudgementTable(Scores):
     matches: Vector
     over_refusal: Vector
     inconsistent: Vector
+    lenient_replies: Vector
     overridden: Vector
     off_form: Vector
     entropy: Vector
@@ -375,6 +378,7 @@ class JudgementTable(Scores):
             last_errors=self.last_errors,
             missing=int(self.missing.sum()),
             inconsistent=int(self.inconsistent.sum()),
+            lenient_replies=int(self.lenient_replies.sum()),
             overridden=int(self.overridden.sum()),
             cost_usd=sum(np.nan_to_num(self.cost_usd).tolist(), 0.0) if is_priced else None,
             **dict(zip(names, counts, strict=True)),

@@ -130,6 +130,7 @@ class _Judgement(Record):
     over_refusal: bool | None = None
     findings: tuple[Finding, ...] = ()
     raw: str | None = None
+    lenient_replies: int = 0
     usage: Usage | None = None
     cost_usd: float | None = None
     latency_s: float | None = None
@@ -160,6 +161,7 @@ class Verdict(_Judgement):
         inconsistent: Whether the judge's last reply contradicted itself.
         doubt: How sure the judge was; None when it was asked once and for no probabilities.
         raw: The judge's raw reply (replies, oldest first, when it was asked again).
+        lenient_replies: Replies that were not written as asked and can only mean one thing.
         cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.
         latency_s: Seconds from the first request to the last reply.
         fingerprint: Hash of everything that could move the verdict.
@@ -194,8 +196,8 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
     "category plan_cost excess_cost uses_distractor matches_reference over_refusal findings "
-    "overrides inconsistent doubt reasoning reply_fields diagnosis reason detail raw usage "
-    "cost_usd latency_s fingerprint line content_id groups"
+    "overrides inconsistent doubt reasoning reply_fields diagnosis reason detail raw "
+    "lenient_replies usage cost_usd latency_s fingerprint line content_id groups"
 ).split()
 
 
@@ -234,7 +236,7 @@ _NAMES = frozenset(_COLUMNS)
 _NAMES_UNSCORED = _NAMES - {"overrides"}
 
 _ADDED_LATER = frozenset(
-    "decided_by matches_reference over_refusal doubt content_id diagnosis".split()
+    "decided_by matches_reference over_refusal doubt content_id diagnosis lenient_replies".split()
 )
 """Columns that rows of earlier versions do not have."""
 

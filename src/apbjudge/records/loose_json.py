@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import orjson
@@ -20,7 +22,28 @@ def as_list(value: object) -> list[Any] | None:
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
-_THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+THINKING_TAG = re.compile(r"<(/?)(?:seed:)?think(?:ing)?>|\[(/?)THINK\]", re.IGNORECASE)
+"""Where a model's thinking begins or, with a slash, ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A JSON object or array that stands somewhere in a text.
+
+    Attributes:
+        value: What it says.
+        start: Where it begins.
+        end: Where it ends.
+        fault: Why it can't be relied on: a number that is none, or a key that stands twice with
+            different values. Empty otherwise.
+        is_mended: Whether it was JSON only once its syntax was mended.
+    """
+
+    value: object
+    start: int
+    end: int
+    fault: str = ""
+    is_mended: bool = False
 
 
 def json_values(text: str) -> Iterator[object]:
@@ -28,30 +51,145 @@ def json_values(text: str) -> Iterator[object]:
     try:
         yield _shallow(orjson.loads(text))
     except ValueError:
-        body = after_thinking(_LONE_SURROGATE.sub(_replaced, text))
+        body = after_thinking(decodable(text))
     else:
         return
-    constants: list[str] = []
-    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=constants.append)
-    at, budget = 0, 8 * len(body)
+    # A value with NaN is no JSON, and its parts aren't the answer either.
+    yield from (block.value for block in blocks(body) if not block.fault)
+
+
+def decodable(text: str) -> str:
+    """The text with an escape for U+FFFD in place of each half of a surrogate pair."""
+    return _LONE_SURROGATE.sub(_replaced, text)
+
+
+_MOST_MENDED = 2**19
+"""Characters of a text that are looked at to mend its syntax: far more than a verdict has."""
+
+
+def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
+    """Yields the JSON objects and arrays of a text, in order and none within another.
+
+    Takes time in proportion to the text: one with thousands of brackets that open nothing is not
+    read to its end.
+
+    Args:
+        body: The text, without lone surrogates.
+        mends: Whether what is no JSON is read as what it can only mean: single quotes, a comma at
+            the end, raw line breaks, backslashes that escape nothing, comments, ``True``,
+            ``False`` and ``None``. Keys that stand twice with different values are then a fault.
+    """
+    faults: list[str] = []
+
+    def refused(constant: str) -> None:
+        faults.append(f"{constant} is no JSON")
+
+    hook = partial(_once, faults) if mends else None
+    settings: Any = {"parse_int": _integer, "parse_constant": refused}
+    decoder = json.JSONDecoder(**settings, object_pairs_hook=hook)
+    relaxed = json.JSONDecoder(**settings, object_pairs_hook=hook, strict=False)
+    at, budget, mendable = 0, 8 * len(body), _MOST_MENDED * mends
     while (opening := _OPENING.search(body, at)) and budget > 0:
         start = opening.start()
+        faults.clear()
         try:
             value, at = decoder.raw_decode(body, start)
-            # A value with NaN is no JSON, and its parts aren't the answer either.
-            if not constants:
-                yield _shallow(value)
+            yield Block(_shallow(value), start, at, "; ".join(faults))
+            continue
         except (ValueError, RecursionError) as error:
             budget -= _work_of(error, body, start)
             at = max(at, start + 1)
-        constants.clear()
+        if mendable <= 0:
+            continue
+        faults.clear()
+        text, end = _mended(body, start, min(len(body), start + mendable))
+        mendable -= end - start
+        try:
+            value, read = relaxed.raw_decode(text)
+            if read == len(text):
+                yield Block(_shallow(value), start, end, "; ".join(faults), is_mended=True)
+                at = end
+        except (ValueError, RecursionError):
+            pass
+
+
+def _once(faults: list[str], pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; a key that stands twice with different values is a fault."""
+    whole = dict(pairs)
+    if len(whole) < len(pairs):
+        for key, value in pairs:
+            if whole[key] != value:
+                faults.append(f"{key!r} stands twice, with different values")
+                break
+    return whole
+
+
+def contradicts_itself(text: str) -> bool:
+    """Whether an object in a JSON text has a key twice, with different values."""
+    faults: list[str] = []
+    json.loads(text, object_pairs_hook=partial(_once, faults))
+    return bool(faults)
+
+
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*+(?:"|\Z)'
+    r"|(?<!\w)'(?:[^'\\]|\\.)*+(?:'|\Z)"
+    r"|(?<![:\w])//[^\n]*|/\*.*?(?:\*/|\Z)|(?<!\S)#[^\n]*"
+    r"|\b(?:True|False|None)\b|[^\"'/#,{}\[\]TFN]+|.",
+    re.DOTALL,
+)
+"""A string in either quotes, a comment, a constant of Python, a run of other text, a character."""
+_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|.)|"', re.DOTALL)
+_KEY_IN_COMMENT = re.compile(r"[\"']\s*:")
+"""What a comment sets is no remark: such a text is not mended."""
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+
+
+def _mended(body: str, start: int, last: int) -> tuple[str, int]:
+    """What begins with a bracket, as JSON as far as that goes, and where it ends.
+
+    The text is empty where the bracket is not closed before ``last``.
+    """
+    depth, pieces, comma = 0, list[str](), -1
+    for match in _TOKEN.finditer(body, start, last):
+        piece = match.group()
+        if piece in "{[":
+            depth += 1
+        elif piece in "}]":
+            depth -= 1
+            if comma >= 0:
+                pieces[comma] = ""
+        if not piece.isspace():
+            comma = len(pieces) if piece == "," else -1
+        pieces.append(_as_json(piece))
+        if depth == 0:
+            return "".join(pieces), match.end()
+    return "", last
+
+
+def _as_json(token: str) -> str:
+    if len(token) > 1 and token[0] in "\"'":
+        return f'"{_ESCAPE.sub(_as_escape, token[1:-1])}"'
+    if (token[:2] in ("//", "/*") or token[0] == "#") and not _KEY_IN_COMMENT.search(token):
+        return " "
+    return _CONSTANTS.get(token, token)
+
+
+def _as_escape(match: re.Match[str]) -> str:
+    """An escape as JSON has it; a backslash that escapes nothing stands for itself."""
+    text = match.group()
+    if text == "\\'":
+        return "'"
+    if text == '"':
+        return '\\"'
+    return text if len(text) == 6 or text[1] in '"\\/bfnrt' else f"\\{text}"
 
 
 def _work_of(error: Exception, body: str, start: int) -> int:
     """Characters that a failed decode may have read: the total is bounded, to stay linear."""
     if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated"):
         # The error's own text counts the lines before it, which costs a little by itself.
-        return error.pos - start + 1 + error.pos // 256
+        return error.pos - start + 1 + error.pos // 32
     return len(body) - start
 
 
@@ -81,7 +219,7 @@ def _refused(constant: str) -> object:
 
 def after_thinking(text: str) -> str:
     """What follows the last closed thinking block."""
-    ends = [match.end() for match in _THINKING_END.finditer(text)]
+    ends = [match.end() for match in THINKING_TAG.finditer(text) if match[1] or match[2]]
     return text[ends[-1] :] if ends else text
 
 
@@ -109,7 +247,7 @@ def lenient(text: str) -> tuple[object, bool]:
     try:
         value: object = orjson.loads(text)
     except ValueError:
-        body = _LONE_SURROGATE.sub(_replaced, text.strip())
+        body = decodable(text.strip())
         try:
             decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refused)
             value, end = decoder.raw_decode(body)

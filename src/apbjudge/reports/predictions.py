@@ -31,6 +31,11 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         for name, each in counts.items()
         for reason, n in each.failed.items()
     ]
+    if thoughts := sum(each.only_thinking for each in counts.values()):
+        notes.append(
+            f"{thoughts} replies are empty but for the model's thinking, which is kept in "
+            "reasoning_content: apbjudge doctor --model says what helps"
+        )
     if reused := sum(each.reused for each in counts.values()):
         notes.append(f"{reused} replies of earlier runs used again, at no cost")
     if any(each.unchanged for each in counts.values()):

@@ -98,6 +98,8 @@ def _calls(totals: Totals) -> str:
         text += f", {cached:.0%} of prompt tokens from the endpoint's cache"
     if totals.reused:
         text += f", {totals.reused} replies of earlier runs used again"
+    if totals.lenient_replies:
+        text += f", {totals.lenient_replies} replies read leniently"
     return text
 
 

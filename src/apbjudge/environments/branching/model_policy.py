@@ -19,6 +19,7 @@ from ...errors import ReplyError
 from ...llm.base import Client, Completion, Request
 from ...llm.logprobs import TokenChoice
 from ...llm.model_spec import ModelSpec
+from ...llm.replies import read_reply
 from ...protocols.fence import fence
 from ...protocols.prompts import compiled
 from ...records import Usage
@@ -227,10 +228,16 @@ def _template(name: str) -> Template:
     return compiled(folder.joinpath(f"{name}.j2").read_text(encoding="utf-8"))
 
 
+class _Stated(BaseModel):
+    """What a verifier replies."""
+
+    right: bool
+
+
 class ModelVerifier:
     """A model that says of a complete run whether it is right, without the reference.
 
-    A reply that is cut off, refused or says nothing accepts nothing.
+    A reply that is cut off, refused, says nothing or contradicts itself accepts nothing.
 
     Args:
         client: What answers; not closed here.
@@ -255,9 +262,11 @@ class ModelVerifier:
             tools=(),
         )
         reply = await self._policy.ask_at_end(situation)
-        stated = [each for each in map(as_object, json_values(reply.reply_text)) if each]
-        is_right = bool(stated) and stated[-1].get("right") is True
-        return Opinion(is_right and not _is_broken(reply), reply.usage)
+        try:
+            stated = read_reply(reply.reply_text, _Stated, thinking=reply.reasoning).reply.right
+        except ReplyError:
+            stated = False
+        return Opinion(stated and not _is_broken(reply), reply.usage)
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:
