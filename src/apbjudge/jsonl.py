@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple, Protocol, cast
 
 import orjson
 
-from .errors import InputError, OptionError, RowError
+from .errors import InputError, OptionError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -225,7 +225,8 @@ def _lost_number(value: object, field: str) -> RowError | None:
         inner = cast("dict[object, object]", value).items()
     elif isinstance(value, list | tuple):
         inner = enumerate(cast("list[object]", value))
-    found = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in inner)
+    names = ((visible(str(name))[:60], each) for name, each in inner)
+    found = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in names)
     return next(filter(None, found), None)
 
 

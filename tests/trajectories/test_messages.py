@@ -588,7 +588,7 @@ def test_tool_definitions_are_not_copied() -> None:
         ({"messages": [user()], "trial": 1e300}, "trial"),
         ({"messages": [user()], "trial": True}, "trial"),
         ({"messages": [user()], "reward": "1"}, "reward"),
-        ({"messages": [user()], "success": 1}, "success"),
+        ({"messages": [user()], "success": 2}, "success"),
         ({"messages": [user()], "tools": "a"}, "tools"),
         ({"messages": [user()], "system": [1]}, "system"),
         ({"messages": [user()], "model": ["m"]}, "model"),

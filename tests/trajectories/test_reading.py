@@ -203,7 +203,7 @@ def test_runs_that_cannot_be_read_cost_no_other(tmp_path: Path) -> None:
             "! messages.0",
             "! messages",
         ),
-        *("! line", "! entry", "! entry", "u", "! messages.0.content", "! messages", "z"),
+        *("! messages.0", "! entry", "! entry", "u", "! messages.0.content", "! messages", "z"),
     ]
 
 

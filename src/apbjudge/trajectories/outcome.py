@@ -33,12 +33,16 @@ class OutcomeEvaluator:
         marks any answer as an error or as none.
 
         Raises:
-            RowError: If neither the log nor a second file states an outcome.
+            RowError: If neither the log nor a second file states an outcome, or only a reward off 0
+                to 1, of which nobody knows what a success is.
         """
         outcome = trajectory.outcome
         success = None if outcome is None else outcome.is_success
-        if outcome is None or success is None:
+        if outcome is None:
             raise RowError("outcome", "a reward or success, in the log or by --outcomes", None)
+        if success is None:
+            expected = "a reward from 0 to 1, or a success too, in the log or by --outcomes"
+            raise RowError("reward", expected, outcome.reward)
         if outcome.reward is not None and abs(outcome.reward) > MAX_REWARD:
             raise RowError(
                 "reward", f"a number from -{MAX_REWARD:g} to {MAX_REWARD:g}", outcome.reward
@@ -85,7 +89,9 @@ OUTCOME = TrajectoryProtocol(
     name="outcome",
     success="success",
     figures=(
-        Figure(name="reward", of="reward", better="higher", meaning="mean reward"),
+        Figure(
+            name="reward", of="reward", usual=(0.0, 1.0), better="higher", meaning="mean reward"
+        ),
         Figure(name="turns", of="turns", meaning="messages of the agent, per run"),
         Figure(name="calls", of="calls", meaning="tool calls of the agent, per run"),
         Figure(
