@@ -75,10 +75,11 @@ class OutcomeEvaluator:
 
 
 def _unanswered(step: TrajectoryStep) -> int:
-    """Calls of a step that none of its answers is to."""
+    """Calls of a step that none of its answers is to; one without an id is to any of them."""
     ids = Counter(call.call_id for call in step.calls)
-    ids.subtract(Counter(answer.call_id for answer in step.observations))
-    return sum(left for left in ids.values() if left > 0)
+    ids.subtract(Counter(answer.call_id for answer in step.observations if answer.call_id))
+    unnamed = sum(not answer.call_id for answer in step.observations)
+    return max(0, sum(left for left in ids.values() if left > 0) - unnamed)
 
 
 def _evaluator(_: EvaluatorSettings) -> OutcomeEvaluator:
