@@ -271,7 +271,15 @@ class _Comparing:
             notes=tuple(self.notes()),
             problems=tuple(problems),
             rate=success_name(protocol) if (protocol := self.protocol_of_runs) else "CR",
+            n_other_content=self.n_other(*(table.content for table in self.tables)),
+            n_other_response=len(self.pairs.by) - 1
+            and self.n_other(*(table.response for table in self.tables)),
         )
+
+    def n_other(self, first: Vector, second: Vector) -> int:
+        """Pairs with different keys of what each run's rows hold, 0 for what is not known."""
+        one, other = first[self.pairs.partners[0]], second[self.pairs.partners[1]]
+        return int(np.count_nonzero((one != other) & (one > 0) & (other > 0)))
 
     @property
     def labelled(self) -> Vector:
