@@ -42,7 +42,12 @@ BAD_ROWS: dict[str, tuple[bytes, str]] = {
     "invalid UTF-8": (_row().replace(b"alder", b"al\xe9der"), "line"),
     "UTF-16": ("{}".encode("utf-16-le") + b" \x00", "line"),
     "NUL": (b"\x00\x00", "line"),
-    "NaN": (b'{"id": "bad", "prediction_horizon": NaN}', "line"),
+    "NaN": (b'{"id": "bad", "prediction_horizon": NaN}', "prediction_horizon"),
+    "whole number over 64 bits": (b'{"id": "bad", "a": [%d]}' % 2**64, "a.0"),
+    "the same in tools_json": (
+        _published(tools_json=f'[{{"x": {-(2**63) - 1}}}]'),
+        "tools_json.0.x",
+    ),
     "lone surrogate": (_row(query="\ud800"), "line"),
     "deep": (b'{"id": ' + DEEP_TEXT.encode() + b"}", "line"),
     "no id": (_row(id=...), "id"),
@@ -179,7 +184,9 @@ ODD_ROWS: dict[str, dict[str, Any]] = {
     "large integer": {"tools": [{"name": "a", "cost": 2**70}]},
     "keys that are no text": {"trajectory_prefix": [{1: 2}]},
     "deep": {"tools": DEEP},
+    "integer of thousands of digits": {"unread": 10**6000},
     "not a number": {"tools": [{"name": "a", "cost": float("nan")}]},
+    "not a number, where nobody looks": {"tools": [{"name": "a", "x": float("nan")}]},
     "bytes": {"query": b"text"},
     "set": {"files": {1, 2}},
 }

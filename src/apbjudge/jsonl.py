@@ -5,18 +5,20 @@ from __future__ import annotations
 import fcntl
 import glob
 import io
+import json
 import os
 import platform
 import re
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, cast
 
 import orjson
 
-from .errors import InputError, OptionError, RowError
+from .errors import InputError, OptionError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
@@ -46,6 +48,13 @@ class Line(NamedTuple):
     offset: int
     raw: bytes
     values: dict[str, Any] | RowError
+
+    @property
+    def exact(self) -> dict[str, Any] | RowError:
+        """``values``; a RowError where the parser has rounded a whole number of over 64 bits."""
+        if _LONG in self.raw.translate(_DIGITS) and (fault := _number_in(self.raw)):
+            return fault
+        return self.values
 
 
 def read_lines(
@@ -105,6 +114,9 @@ _WIDE: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\x00]\x00){2}|(?:\x00[^\x00]){2}"), "UTF-16"),
 )
 _ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
+_SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
+_OPEN = (b",", b"[", b"{")
+_MEMBER = re.compile(rb'"[^"]*"\s*:')
 _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
 
 
@@ -123,7 +135,7 @@ def other_format(head: bytes) -> str:
     """What a file is that is evidently no JSONL, by its first bytes; empty when it may be.
 
     Bad lines alone are none, since they cost no other: a file with a JSON object on any line of
-    its beginning is JSONL.
+    its beginning is JSONL, unless its first line begins an object that the next one goes on with.
 
     Args:
         head: The beginning of the file, about a megabyte or all of it.
@@ -134,6 +146,8 @@ def other_format(head: bytes) -> str:
     first = lines[0] if lines else b""
     if first == b"[":
         return _ARRAY
+    if first.startswith(b"{") and first.endswith(_OPEN) and _MEMBER.match(b"".join(lines[1:2])):
+        return _SPREAD  # an object of one of its lists may stand on a line of its own
     if any(line.startswith(b"{") and isinstance(parse_object(line), dict) for line in lines):
         return ""
     return _other_text(first, is_alone=len(lines) == 1)
@@ -143,9 +157,9 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
     """What a text without any JSON object on a line is, by its first line."""
     if first.startswith(b"[{"):
         return _ARRAY
-    runs_on = first.endswith((b",", b"[", b"{")) and not is_alone
+    runs_on = first.endswith(_OPEN) and not is_alone
     if first == b"{" or (first.startswith(b"{") and runs_on):
-        return "JSON spread over several lines: write each object on one (jq -c . FILE)"
+        return _SPREAD
     if not is_alone and _TABLE_HEAD.fullmatch(first):
         return "a table such as CSV: convert it to JSON lines (labels may be a .csv or .tsv file)"
     return ""
@@ -169,10 +183,56 @@ def parse_object(raw: bytes) -> dict[str, Any] | RowError:
             raw.decode()
         except UnicodeDecodeError as bad:
             got = f"invalid UTF-8 at byte {bad.start}"
-        return RowError("line", "one JSON object", got)
+        return _number_in(raw) or RowError("line", "one JSON object", got)
     if not isinstance(value, dict):
         return RowError("line", "one JSON object", value)
     return cast("dict[str, Any]", value)
+
+
+_DIGITS = bytes(48 if chr(byte).isdecimal() else 32 for byte in range(256))
+_LONG = b"0" * 19
+"""As many digits as the shortest whole number has that 64 bits don't hold."""
+
+
+def _number_in(raw: bytes) -> RowError | None:
+    """The first number of a line that can't be kept; None where there is none, or no JSON."""
+    try:
+        value = json.loads(raw)
+        for name in value if isinstance(value, dict) else ():
+            if name.endswith("_json") and value[name] and isinstance(value[name], str):
+                value[name] = json.loads(value[name])
+        return lost_number(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def lost_number(value: object) -> RowError | None:
+    """The first number in JSON values that JSON has no place for, or that most readers round.
+
+    Returns:
+        What is wrong with NaN, an infinity or a whole number of more than 64 bits, and the field;
+        None without, and where the values are nested too deeply to be looked at.
+    """
+    try:
+        return _lost_number(value, "")
+    except RecursionError:
+        return None
+
+
+def _lost_number(value: object, field: str) -> RowError | None:
+    if isinstance(value, float) and not isfinite(value):
+        return RowError(field, "a number that JSON has", value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        got = f"one of {value.bit_length() + (value < 0)} bits"
+        return RowError(field, "a whole number of at most 64 bits, or text", got)
+    inner: Iterable[tuple[object, object]] = ()
+    if isinstance(value, dict):
+        inner = cast("dict[object, object]", value).items()
+    elif isinstance(value, list | tuple):
+        inner = enumerate(cast("list[object]", value))
+    names = ((visible(str(name))[:60], each) for name, each in inner)
+    found = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in names)
+    return next(filter(None, found), None)
 
 
 def object_of(raw: bytes) -> dict[str, Any]:

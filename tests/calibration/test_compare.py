@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score, recall_score
 from statsmodels.stats.contingency_tables import mcnemar
 
+import apbjudge
 from apbjudge import InputError, OptionError
 from apbjudge.calibration.compare import compare
 from apbjudge.calibration.results import Comparison
@@ -23,6 +24,7 @@ from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.paired import Difference
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
+from tests.support.rows import plan, plan_row
 
 Row = dict[str, Any]
 Write = Callable[[str, Sequence[Row]], Path]
@@ -264,6 +266,25 @@ def test_two_tested_models_of_one_run_meet_on_the_item(write: Write) -> None:
     assert result.differing == ("tested model",)
     assert (result.flips.both, result.flips.first_only) == (2, 4)
     assert result.notes == ()
+
+
+def test_pairs_of_different_content_are_counted_before_the_figures(tmp_path: Path) -> None:
+    def run(name: str, *changes: Row, model: str = "alder") -> apbjudge.Run:
+        rows = [plan_row(plan(), id=f"i{at}", tested_model=model) for at in range(4)]
+        rows = [row | change for row, change in zip(rows, changes, strict=True)]
+        return apbjudge.grade(rows, out=tmp_path / name)
+
+    one = run("a", {}, {}, {}, {})
+    other = run("b", {}, {"query": "Other"}, {"model_response": "None"}, {"query": "Other"})
+    lines = comparison_text(checked(compare(one, other))).splitlines()
+    said = "warning: 2 pairs have different queries and 1 pairs have different replies: "
+    (at,) = (i for i, line in enumerate(lines) if line.startswith(said))
+    assert at < next(i for i, line in enumerate(lines) if "B correct" in line)
+    assert "warning" not in comparison_text(compare(one, run("c", {}, {}, {}, {})))
+    birch = compare(one, run("d", {"model_response": "None"}, {}, {}, {}, model="birch"))
+    assert (birch.n_other_content, birch.n_other_response) == (0, 0)
+    old = write_rows(tmp_path / "old.jsonl", run_of([True] * 4, tested_model="alder"))
+    assert "warning" not in comparison_text(compare(one, old))
 
 
 def test_runs_of_one_tested_model_each_meet_on_the_item_and_it_is_said(write: Write) -> None:

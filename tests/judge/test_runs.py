@@ -130,11 +130,49 @@ def test_measures_of_outcome_are_counted_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reward", "success"), [(1.0, True), (1 + 5e-7, True), (0.999, False), (2.0, False)]
+    ("reward", "success"),
+    [(1.0, True), (1 + 5e-7, True), (0.999, False), (-1e-7, False), (2.0, None), (-1.0, None)],
 )
-def test_a_reward_of_one_is_success(reward: float, *, success: bool) -> None:
+def test_a_reward_of_one_is_success_and_of_one_off_0_to_1_nobody_knows(
+    reward: float, *, success: bool | None
+) -> None:
     assert Outcome(reward=reward).is_success is success
     assert Outcome(reward=reward, success=not success).is_success is not success
+
+
+@pytest.mark.parametrize(
+    ("outcome", "refusal"),
+    [
+        ({"reward": 85}, "field reward: expected a reward from 0 to 1, or a success too"),
+        ({"reward": 85, "success": "yes"}, None),
+        ({"reward": 0.5, "success": 0}, None),
+        ({"success": "perhaps"}, "field success: expected true or false (or yes, no, 1, 0)"),
+    ],
+)
+def test_a_reward_off_0_to_1_needs_a_success(
+    tmp_path: Path, outcome: dict[str, Any], refusal: str | None
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"messages": [{"role": "user", "content": "q"}], **outcome}) + "\n")
+    (judgement,) = apbjudge.grade(log).judgements
+    if refusal is None:
+        assert judgement.is_correct is (outcome["success"] == "yes")
+        assert judgement.diagnosis.measures["reward"] == outcome["reward"]
+    else:
+        assert refusal in judgement.detail
+
+
+def test_the_interval_of_rewards_from_0_to_1_stays_there_and_no_others(tmp_path: Path) -> None:
+    for scale, figure in ((1, "0.75 [0.01, 1.00]"), (100, "75.00 [0.00, 392.66]")):
+        rows = [
+            {"id": f"{case}{trial}", "case_id": case, "trial": trial, "reward": reward * scale}
+            | {"success": reward, "messages": [{"role": "user", "content": "q"}]}
+            for case, trial, reward in (("a", 0, 1), ("a", 1, 1), ("b", 0, 0), ("b", 1, 1))
+        ]
+        log = tmp_path / f"log{scale}.jsonl"
+        log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        summary = apbjudge.grade(log).summary
+        assert f"reward {figure}" in " ".join(summary_text(summary).split())
 
 
 def test_a_second_session_goes_on_and_a_grown_log_is_read_on(tmp_path: Path) -> None:

@@ -255,12 +255,14 @@ def test_one_run_is_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_last_messages_are_rows_to_be_labelled(tmp_path: Path) -> None:
     silent = run_of("b", steps=run_of("b").steps[:-1])
-    talks = run_of("a", final_answer="It can't be found.")
+    tools = ({"name": "find"},)
+    talks = run_of("a", final_answer="It can't be found.", tools=tools, system_prompt="Be brief.")
     log = write_runs(tmp_path / "log.jsonl", talks, silent)
     done = convert(log, tmp_path / "answers.jsonl", to="answers")
     (line,) = (tmp_path / "answers.jsonl").read_text().splitlines()
     row = json.loads(line)
     assert (row["id"], row["model_response"]) == ("a-0", "It can't be found.")
+    assert (json.loads(row["tools_json"]), row["system_prompt"]) == ([*tools], "Be brief.")
     assert done.left_out == {"runs without a last message": 1}
     run = apbjudge.grade(tmp_path / "answers.jsonl", rubric="surrender@1", protocol="holistic")
     assert run.summary.totals.rows == 1

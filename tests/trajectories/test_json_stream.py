@@ -126,7 +126,7 @@ def test_lines_are_objects_or_lists(tmp_path: Path) -> None:
     assert [of.number for of in elements] == [1, 3, 4, 5, 6, 7]
     assert _shown(elements) == [
         *({"a": 1}, [1, 2], "line: a JSON value"),
-        *("line: one JSON object", "line: one JSON object", {"a": 2}),
+        *("line: one JSON object", "a: a number that JSON has", {"a": 2}),
     ]
     assert elements[0].digest == hashlib.sha256(b'{"a": 1}').digest()
 

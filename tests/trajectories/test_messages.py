@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,10 @@ from apbjudge.records.trajectories import (
     trajectory_of,
     trajectory_row,
 )
+from apbjudge.trajectories.formats.conversation import UnreadError
 from apbjudge.trajectories.formats.messages import MESSAGES
+from apbjudge.trajectories.outcome import OutcomeEvaluator
+from apbjudge.trajectories.writing import to_messages
 
 PLACE = LogPlace("messages", file="runs.jsonl", line=3)
 
@@ -329,7 +333,24 @@ def test_calls_with_ids_are_found_by_name_too() -> None:
 
 def test_a_message_id_is_no_call_id() -> None:
     run = read([agent(None, call("a")), {"role": "tool", "id": "msg_1", "content": "7"}])
-    assert run.steps[0].observations == (Observation("7"),)
+    assert run.steps[0].observations == (Observation("7", "a"),)
+
+
+def test_a_result_without_an_id_gets_that_of_the_call_it_answers() -> None:
+    log = [
+        *(user(), agent(None, call("a", "find"), call("b", "book"), call("c", "find"))),
+        *(tool(None, "1", name="find"), tool(None, "2", name="book"), tool(None, "3")),
+        *(agent(None, call(None)), tool(None, "4"), agent("done")),
+    ]
+    run = read({"messages": log, "success": True})
+    results = [(of.content, of.call_id) for step in run.steps for of in step.observations]
+    assert results == [("1", "a"), ("2", "b"), ("3", "c"), ("4", "")]
+    assert OutcomeEvaluator().evaluate(run).measures["unanswered calls"] == 0
+    written = to_messages(run)["messages"]
+    assert [m.get("tool_call_id") for m in written if m["role"] == "tool"] == ["a", "b", "c", None]
+    # of another format, whose results are in the step of their call
+    steps = (TrajectoryStep("agent", "call", "", "", (ToolCall("f", {}, "x"),), (Observation(1),)),)
+    assert OutcomeEvaluator().evaluate(replace(run, steps=steps)).measures["unanswered calls"] == 0
 
 
 def test_ids_that_come_again_are_of_the_latest_step() -> None:
@@ -402,6 +423,37 @@ def test_attachments_are_counted_and_kept() -> None:
     assert run.steps[1].observations[0].content == "shot"
     assert run.steps[1].extra == {"results": [{"call_id": "c1", "content": result}]}
     assert run.remarks == {"attachments": 2}
+
+
+PARTS = [{"type": "tool-f", "input": {}}]
+
+
+@pytest.mark.parametrize(
+    ("message", "n_unread"),
+    [
+        ({"role": "assistant", "content": [{"text": "without a type"}]}, 1),
+        ({"role": "assistant", "content": [{"type": "tool_call", "name": "f"}]}, 1),
+        ({"role": "assistant", "content": [*PARTS, *PARTS], "toolCalls": [call()]}, 1),
+        ({"role": "assistant", "content": None, "toolCalls": [call()]}, 1),
+        ({"role": "assistant", "content": "Hm.", "toolCalls": [call()]}, 1),
+        ({"role": "user", "parts": PARTS}, 1),
+        ({"role": "user", "text": "Hello"}, 1),
+        ({"role": "tool", "tool_call_id": "z", "payload": {"a": 1}}, 1),
+        ({"role": "assistant", "content": "Hm.", "id": "m", "note": "x", "raw": {"a": 1}}, 0),
+        ({"role": "assistant", "content": "", "id": "m", "usage": {"n": 1}, "model": "x"}, 0),
+        ({"role": "assistant", "content": [{"type": "image", "source": {}}]}, 0),
+    ],
+)
+def test_what_is_not_read_of_a_message_is_counted_and_a_run_of_nothing_else_is_refused(
+    message: dict[str, Any], n_unread: int
+) -> None:
+    assert read([user("Where?"), message]).remarks.get("unread content", 0) == n_unread
+    is_silent = n_unread and message.get("content") != "Hm."
+    if not is_silent:
+        assert read([message])
+        return
+    with pytest.raises(UnreadError, match=r"field messages: expected text, calls or results"):
+        read([message, message])
 
 
 @pytest.mark.parametrize(
@@ -588,7 +640,7 @@ def test_tool_definitions_are_not_copied() -> None:
         ({"messages": [user()], "trial": 1e300}, "trial"),
         ({"messages": [user()], "trial": True}, "trial"),
         ({"messages": [user()], "reward": "1"}, "reward"),
-        ({"messages": [user()], "success": 1}, "success"),
+        ({"messages": [user()], "success": 2}, "success"),
         ({"messages": [user()], "tools": "a"}, "tools"),
         ({"messages": [user()], "system": [1]}, "system"),
         ({"messages": [user()], "model": ["m"]}, "model"),

@@ -203,7 +203,7 @@ def test_runs_that_cannot_be_read_cost_no_other(tmp_path: Path) -> None:
             "! messages.0",
             "! messages",
         ),
-        *("! line", "! entry", "! entry", "u", "! messages.0.content", "! messages", "z"),
+        *("! messages.0", "! entry", "! entry", "u", "! messages.0.content", "! messages", "z"),
     ]
 
 
@@ -219,6 +219,19 @@ def test_a_bad_file_of_a_folder_costs_no_other(tmp_path: Path) -> None:
     (tmp_path / "3.json").write_bytes(b"")
     write(tmp_path / "4.json", CHAT)
     assert ids(tmp_path) == ["a", "! file", "! file", "4"]
+
+
+def test_a_log_of_which_nothing_is_read_is_refused_and_one_such_run_costs_no_other(
+    tmp_path: Path,
+) -> None:
+    unread = {"messages": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    with pytest.raises(
+        InputError, match=r"x\.jsonl:1: field messages: expected text.*'only parts'"
+    ):
+        ids(lines(tmp_path / "x.jsonl", *([unread] * 3)))
+    assert ids(lines(tmp_path / "y.jsonl", unread, unread, chat("a"), unread)) == [
+        *("! messages", "! messages", "a", "! messages")
+    ]
 
 
 def test_ids_that_occur_twice_are_errors_of_the_later_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..judge.run_figures import columns_of, figures_of, shown_k, success_name
+from ..judge.run_figures import bounds_of, columns_of, figures_of, shown_k, success_name
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import judgements_path
@@ -272,7 +272,15 @@ class _Comparing:
             problems=tuple(problems),
             rate=success_name(protocol) if (protocol := self.protocol_of_runs) else "CR",
             run_protocol=protocol,
+            n_other_content=self.n_other(*(table.content for table in self.tables)),
+            n_other_response=len(self.pairs.by) - 1
+            and self.n_other(*(table.response for table in self.tables)),
         )
+
+    def n_other(self, first: Vector, second: Vector) -> int:
+        """Pairs with different keys of what each run's rows hold, 0 for what is not known."""
+        one, other = first[self.pairs.partners[0]], second[self.pairs.partners[1]]
+        return int(np.count_nonzero((one != other) & (one > 0) & (other > 0)))
 
     @property
     def labelled(self) -> Vector:
@@ -336,16 +344,17 @@ class _Comparing:
         both = self.scored[0] & self.scored[1]
         at, other_at = (rows[both] for rows in self.pairs.partners)
         for figure in figures_of(one, protocol):
+            first, second = columns_of(one, figure, at), columns_of(other, figure, other_at)
             difference = compare_ratios(
                 figure.name,
-                columns_of(one, figure, at),
-                columns_of(other, figure, other_at),
+                first,
+                second,
                 self.sample.take(both),
-                bounds=figure.bounds,
+                bounds=bounds_of(figure, np.concatenate([first[0], second[0]])),
                 level=self.level,
             )
             if difference.difference.n_items:
-                yield difference
+                yield replace(difference, is_count=figure.bounds is None)
         yield from self.trial_differences(one.correct[at], other.correct[other_at])
 
     def trial_differences(self, one: Vector, other: Vector) -> Iterator[Difference]:

@@ -268,6 +268,8 @@ class Comparison:
         differences: First less second, figure by figure; those against labels last.
         n_labelled: Pairs with a label and a verdict by both.
         rate: Name of the rate of correct items, or of successful runs.
+        n_other_content: Pairs whose tested model was asked something else.
+        n_other_response: Pairs of one tested model whose replies, or runs, are not the same.
     """
 
     first: Side
@@ -290,6 +292,8 @@ class Comparison:
     gates: tuple[GateResult, ...] = ()
     rate: str = "CR"
     run_protocol: str | None = None
+    n_other_content: int = 0
+    n_other_response: int = 0
 
     def gate(
         self, *, margin: float, at: At = "low", allow_unfinished: bool = False

@@ -213,7 +213,7 @@ class CaseChecker:
             InputError: If it can't be read or holds no row.
         """
         name = os.fsencode(path).decode(errors="backslashreplace")
-        numbered = ((line.number, line.values) for line in read_lines(path))
+        numbered = ((line.number, line.exact) for line in read_lines(path))
         yield from self._check(numbered, name, path)
 
     def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[CaseFinding]:

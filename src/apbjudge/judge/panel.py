@@ -91,7 +91,7 @@ def _joint(
     first = next((j for j in judgements if j.protocol), judgements[0])
     shared = (
         "item_id case_id tested_model protocol rubric plan_cost excess_cost uses_distractor "
-        "matches_reference over_refusal findings line content_id groups"
+        "matches_reference over_refusal findings line content_id response_id groups"
     )
     latencies = [j.latency_s for j in judgements if j.latency_s is not None]
     common: dict[str, Any] = {

@@ -73,7 +73,7 @@ def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
         has = ~np.isnan(of + per)
         if has.any():
             figures[figure.name] = ratio_of_sums(
-                of[has], per[has], sample.take(has), bounds=figure.bounds
+                of[has], per[has], sample.take(has), bounds=bounds_of(figure, of[has])
             )
     return figures | pass_figures(c.case[scored], c.correct[scored])
 
@@ -94,6 +94,13 @@ def run_meaning(protocol: str, name: str) -> Meaning:
 def counts_of(c: JudgementTable, protocol: str) -> tuple[str, ...]:
     """Names of the figures that are counts or ratios of such, not rates."""
     return tuple(figure.name for figure in figures_of(c, protocol) if figure.bounds is None)
+
+
+def bounds_of(figure: Figure, values: Array) -> tuple[float, float] | None:
+    """The bounds of a figure whose numerators are these; NaN for none."""
+    if figure.usual and not np.any((values < figure.usual[0]) | (values > figure.usual[1])):
+        return figure.usual
+    return figure.bounds
 
 
 def columns_of(c: JudgementTable, figure: Figure, rows: Vector) -> tuple[Array, Array]:

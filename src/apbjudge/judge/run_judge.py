@@ -93,6 +93,7 @@ class RunJudge:
             "judge": self.name,
             "fingerprint": fingerprint,
             "line": row.line,
+            "response_id": row.digest.hex()[:16],
             "groups": row.groups,
         }
 

@@ -86,6 +86,7 @@ class Task:
             "findings": self.findings,
             "line": item.line,
             "content_id": item.content_id,
+            "response_id": sha256(item.response.encode()).hexdigest()[:16],
             "groups": item.groups,
         }
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, cast
 from ..errors import InputError, OptionError, RowError, shorten
 from ..jsonl import read_lines
 from .labels import TABLE_SUFFIXES
+from .loose_json import TRUTHS
 from .tables import column_names, read_table
 
 MAX_LEVELS = 101
@@ -29,8 +30,9 @@ Row = Mapping[str, Any]
 Rows = list[tuple[int, Row | RowError]]
 
 _TRUTHS: Mapping[str, bool] = {
-    **dict.fromkeys("true yes y pass passed correct 1 1.0".split(), True),
-    **dict.fromkeys("false no n fail failed incorrect 0 0.0".split(), False),
+    **TRUTHS,
+    **dict.fromkeys("pass passed correct".split(), True),
+    **dict.fromkeys("fail failed incorrect".split(), False),
 }
 _YES_NO = "yes or no (or true/false, pass/fail, correct/incorrect, 1/0)"
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)"

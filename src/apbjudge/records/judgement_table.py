@@ -76,6 +76,7 @@ class JudgementTable(Scores):
         case_keys: Shape (n, 2), uint64: keys of the case by its name and by its content. They are
             the same unless a row names no case but itself.
         content: uint64, key of what the tested model was asked; 0 where that is not known.
+        response: uint64, key of what it replied, or of its whole run; likewise.
         scored: Whether there is a verdict.
         cost: Plan cost, NaN where there is none.
         excess: Plan cost above that of the cheapest way, NaN where it is not known.
@@ -111,6 +112,7 @@ class JudgementTable(Scores):
     item: Vector
     case_keys: Vector
     content: Vector
+    response: Vector
     scored: Vector
     cost: Vector
     excess: Vector

@@ -137,6 +137,7 @@ class _Judgement(Record):
     fingerprint: str
     line: int
     content_id: str | None = None
+    response_id: str | None = None
     groups: Groups = {}
 
 
@@ -197,7 +198,7 @@ _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
     "category plan_cost excess_cost uses_distractor matches_reference over_refusal findings "
     "overrides inconsistent doubt reasoning reply_fields diagnosis reason detail raw "
-    "lenient_replies usage cost_usd latency_s fingerprint line content_id groups"
+    "lenient_replies usage cost_usd latency_s fingerprint line content_id response_id groups"
 ).split()
 
 
@@ -236,7 +237,8 @@ _NAMES = frozenset(_COLUMNS)
 _NAMES_UNSCORED = _NAMES - {"overrides"}
 
 _ADDED_LATER = frozenset(
-    "decided_by matches_reference over_refusal doubt content_id diagnosis lenient_replies".split()
+    "decided_by matches_reference over_refusal doubt content_id response_id diagnosis "
+    "lenient_replies".split()
 )
 """Columns that rows of earlier versions do not have."""
 

@@ -16,6 +16,7 @@ from ..errors import InputError, RowError
 from ..jsonl import read_lines
 from .base import Record
 from .judgements import ERROR_CODES, ErrorCode
+from .loose_json import truth_of
 from .scales import Place, ScaleCheck
 from .tables import read_table
 
@@ -177,16 +178,8 @@ def _name(value: object, field: str) -> str:
     return value
 
 
-_TRUTHS: Mapping[str, bool] = {
-    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
-    **dict.fromkeys(("false", "no", "0", "0.0"), False),
-}
-
-
 def _truth(value: object, field: str) -> bool:
-    """True or false, also as a word or number; a spreadsheet may write 1.0 for 1."""
-    is_plain = isinstance(value, str | bool | int | float)
-    truth = _TRUTHS.get(str(value).strip().lower()) if is_plain else None
+    truth = truth_of(value)
     if truth is None:
         raise RowError(field, TRUTH, value)
     return truth
@@ -272,7 +265,7 @@ def check_scales(
     for field, value in truths.items():
         if place := _place_of_truth(value):
             scales.add(who, line, place, RowError(field, TRUTH, value))
-    correct = _TRUTHS.get(str(values.get("is_correct")).strip().lower())
+    correct = truth_of(values.get("is_correct"))
     if place := place_of_grade(_number(values.get("grade")), correct):
         scales.add(who, line, place, RowError("grade", GRADE, values["grade"]))
     if place := place_of_category(_number(values.get("category"))):
@@ -283,8 +276,7 @@ def _place_of_truth(value: object) -> Place | None:
     """Words are sure; of numbers, 1 is the worst mark of many a scale, and 0 of others."""
     number = _number(value)
     if number is None:
-        is_word = isinstance(value, bool) or str(value).strip().lower() in _TRUTHS
-        return "sure" if value is not None and is_word else None
+        return None if truth_of(value) is None else "sure"
     return "within" if number in (0, 1) else "off"
 
 

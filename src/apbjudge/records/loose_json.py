@@ -1,10 +1,10 @@
-"""JSON as models write it: amid prose, with numbers and characters that libraries refuse."""
+"""JSON as models and people write it: amid prose, with odd numbers, with words for true."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -20,6 +20,19 @@ def as_object(value: object) -> dict[str, Any] | None:
 def as_list(value: object) -> list[Any] | None:
     """A JSON array; None for any other value."""
     return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+TRUTHS: Mapping[str, bool] = {
+    **dict.fromkeys("true yes y 1 1.0".split(), True),
+    **dict.fromkeys("false no n 0 0.0".split(), False),
+}
+"""Words and numbers for true and false, as texts in small letters."""
+
+
+def truth_of(value: object) -> bool | None:
+    """True or false, also as a word or number; a spreadsheet may write 1.0. None for all else."""
+    is_plain = isinstance(value, str | bool | int | float)
+    return TRUTHS.get(str(value).strip().lower()) if is_plain else None
 
 
 THINKING_TAG = re.compile(r"<(/?)(?:seed:)?think(?:ing)?>|\[(/?)THINK\]", re.IGNORECASE)

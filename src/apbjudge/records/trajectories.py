@@ -146,7 +146,7 @@ class Outcome:
 
     Attributes:
         reward: As stated, None where only success is.
-        success: As stated; else whether the reward is 1 (|reward - 1| < 1e-6).
+        success: As stated; else whether a reward from 0 to 1 is 1 (|reward - 1| < 1e-6).
     """
 
     reward: float | None = None
@@ -154,8 +154,8 @@ class Outcome:
 
     @property
     def is_success(self) -> bool | None:
-        """Whether the run succeeded; None where nothing is known."""
-        if self.success is not None or self.reward is None:
+        """Whether the run succeeded; None where that is not known, as of a reward off 0 to 1."""
+        if self.success is not None or self.reward is None or abs(self.reward - 0.5) > 0.5 + 1e-6:
             return self.success
         return abs(self.reward - 1) < 1e-6
 
@@ -224,6 +224,7 @@ REMARKS: Mapping[str, str] = {
     "copied context": "steps repeated from an earlier run: left out",
     "unknown steps": "entries of a kind that is not known: kept in extra, not read",
     "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
+    "unread content": "messages of which something was not read: kept in extra",
     "cut content": "text that the log itself cut or left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",

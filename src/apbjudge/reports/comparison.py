@@ -62,6 +62,12 @@ def _head(comparison: Comparison) -> Iterator[str]:
         yield "different: nothing that the rows name; see manifest.json of both runs"
     only = f"{comparison.first.n_only} rows only in A, {comparison.second.n_only} only in B"
     yield f"{comparison.n_pairs} pairs, by {' and '.join(comparison.paired_on)}; {only}"
+    n_others = {"queries": comparison.n_other_content, "replies": comparison.n_other_response}
+    if any(n_others.values()):
+        counts = " and ".join(
+            f"{n} pairs have different {what}" for what, n in n_others.items() if n
+        )
+        yield f"warning: {counts}: what differs below may come from that"
     yield (
         f"{comparison.n_compared} pairs are compared; left out without verdict: "
         f"{comparison.n_first_unscored} by A, {comparison.n_second_unscored} by B, "

@@ -15,7 +15,7 @@ import orjson
 from pydantic import ValidationError
 
 from ..errors import InputError, InternalError, OptionError, PluginError, RowError
-from ..jsonl import Line, object_of, parse_object, read_line_at, read_lines
+from ..jsonl import Line, lost_number, object_of, parse_object, read_line_at, read_lines
 from ..records import row_error
 from ..records.keys import short_key
 
@@ -219,7 +219,7 @@ class RowSource:
     ) -> R | BadRow | None:
         digest = hashlib.sha256(line.raw)
         end = line.offset + len(line.raw)
-        shard, values = self.shard, line.values
+        shard, values = self.shard, line.exact
         try:
             if isinstance(values, RowError):
                 raise values  # noqa: TRY301 - it is reported as those below are
@@ -299,11 +299,16 @@ def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:
     try:
         raw = orjson.dumps(values)
     except orjson.JSONEncodeError as error:
-        raw = repr(values).encode(errors="backslashreplace")
-        return raw, RowError("row", "JSON values", str(error))
+        fault = lost_number(values)  # a long one of which Python would not write out
+        raw = str(fault or repr(values)).encode(errors="backslashreplace")
+        return raw, fault or RowError("row", "JSON values", str(error))
     if not isinstance(values, dict):
         return raw, RowError("row", "a dict", values)
-    return raw, cast("dict[str, Any]", values)
+    row = cast("dict[str, Any]", values)
+    if b"null" in raw:  # as NaN is written too; alone in a field it is named where that is read
+        nested = {name: value for name, value in row.items() if not isinstance(value, float)}
+        return raw, lost_number(nested) or row
+    return raw, row
 
 
 class Cases:
@@ -328,8 +333,8 @@ class Cases:
         self._offsets, self._lines = array("Q"), array("Q")
         self._last: tuple[int, dict[str, Any], bytes] | None = None
         for line in read_lines(path):
-            if isinstance(line.values, RowError):
-                raise InputError(f"{path}:{line.number}: {line.values}")
+            if isinstance(fault := line.exact, RowError):
+                raise InputError(f"{path}:{line.number}: {fault}")
             case_id = known(line.values, "id", "case_id")
             if case_id is None:
                 expected = "a non-empty string of printable characters"

@@ -82,6 +82,7 @@ class Figure:
             ``is_correct`` is a measure too.
         per: Another measure: then the ratio of the two sums over the runs that have both.
         bounds: Least and greatest possible value of one run; None for counts.
+        usual: Bounds that hold where all values are within them, of a figure on no one scale.
         better: Which direction is better; None where neither is.
         meaning: What it is, in a few words.
     """
@@ -90,6 +91,7 @@ class Figure:
     of: str
     per: str | None = None
     bounds: tuple[float, float] | None = None
+    usual: tuple[float, float] | None = None
     better: Literal["higher", "lower"] | None = None
     meaning: str = ""
 

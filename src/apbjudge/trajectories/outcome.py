@@ -33,12 +33,16 @@ class OutcomeEvaluator:
         marks any answer as an error or as none.
 
         Raises:
-            RowError: If neither the log nor a second file states an outcome.
+            RowError: If neither the log nor a second file states an outcome, or only a reward off 0
+                to 1, of which nobody knows what a success is.
         """
         outcome = trajectory.outcome
         success = None if outcome is None else outcome.is_success
-        if outcome is None or success is None:
+        if outcome is None:
             raise RowError("outcome", "a reward or success, in the log or by --outcomes", None)
+        if success is None:
+            expected = "a reward from 0 to 1, or a success too, in the log or by --outcomes"
+            raise RowError("reward", expected, outcome.reward)
         if outcome.reward is not None and abs(outcome.reward) > MAX_REWARD:
             raise RowError(
                 "reward", f"a number from -{MAX_REWARD:g} to {MAX_REWARD:g}", outcome.reward
@@ -71,10 +75,11 @@ class OutcomeEvaluator:
 
 
 def _unanswered(step: TrajectoryStep) -> int:
-    """Calls of a step that none of its answers is to."""
+    """Calls of a step that none of its answers is to; one without an id is to any of them."""
     ids = Counter(call.call_id for call in step.calls)
-    ids.subtract(Counter(answer.call_id for answer in step.observations))
-    return sum(left for left in ids.values() if left > 0)
+    ids.subtract(Counter(answer.call_id for answer in step.observations if answer.call_id))
+    unnamed = sum(not answer.call_id for answer in step.observations)
+    return max(0, sum(left for left in ids.values() if left > 0) - unnamed)
 
 
 def _evaluator(_: EvaluatorSettings) -> OutcomeEvaluator:
@@ -85,7 +90,9 @@ OUTCOME = TrajectoryProtocol(
     name="outcome",
     success="success",
     figures=(
-        Figure(name="reward", of="reward", better="higher", meaning="mean reward"),
+        Figure(
+            name="reward", of="reward", usual=(0.0, 1.0), better="higher", meaning="mean reward"
+        ),
         Figure(name="turns", of="turns", meaning="messages of the agent, per run"),
         Figure(name="calls", of="calls", meaning="tool calls of the agent, per run"),
         Figure(

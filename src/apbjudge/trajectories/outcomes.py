@@ -13,14 +13,13 @@ from ..jsonl import read_lines
 from ..records.labels import TABLE_SUFFIXES
 from ..records.tables import column_names, read_table
 from ..records.trajectories import Outcome, Trajectory
-from .formats.fields import id_field, text_field, whole_field
+from .formats.fields import id_field, success_of, text_field, whole_field
 
 _IDS = (("trajectory_id", "id"), ("case_id", "task_id"))
 _COLUMNS = (
     *(name for names in _IDS for name in names),
     *("tested_model", "model", "trial", "reward", "success", "termination"),
 )
-_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class _Key(NamedTuple):
@@ -127,7 +126,7 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
         key = _Key(None, case_id, whole_field(row, "trial"), model)
     else:
         raise RowError("trajectory_id", "the id of a run, or case_id", None)
-    reward, success = _reward(row.get("reward")), _success(row.get("success"))
+    reward, success = _reward(row.get("reward")), success_of(row.get("success"))
     outcome = None if reward is None and success is None else Outcome(reward, success)
     termination = text_field(row, "termination")
     if outcome is None and not termination:
@@ -146,16 +145,6 @@ def _reward(value: object) -> float | None:
     if not isfinite(reward) or isinstance(value, bool):
         raise RowError("reward", "a number", value)
     return reward
-
-
-def _success(value: object) -> bool | None:
-    """True or false, also as a word or digit."""
-    if value is None:
-        return None
-    truth = _TRUTHS.get(str(value).lower()) if isinstance(value, str | int) else None
-    if truth is None:
-        raise RowError("success", "true or false", value)
-    return truth
 
 
 def _name(key: _Key) -> str:

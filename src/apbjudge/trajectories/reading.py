@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ..records.trajectories import LogPlace, Trajectory
 from .base import LogEntry
 from .formats import LogFormat
 from .formats.atif import ATIF
-from .formats.conversation import is_message
+from .formats.conversation import UnreadError, is_message
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
 from .formats.own import OWN
@@ -144,7 +144,7 @@ def read_log(
     if other is not None and other.name == name:
         entries = other.read(path)
     elif name in FORMATS:
-        entries = _read(path, FORMATS[name])
+        entries = _not_unread(path, _read(path, FORMATS[name]))
     else:
         title = next(of.title for of in OTHER_LOGS if of.name == name)
         raise InputError(f"{path}: expected {title}, got something else")
@@ -200,6 +200,18 @@ def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
         except RecursionError:
             content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
         yield LogEntry(element.number, element.offset, element.digest, content)
+
+
+def _not_unread(path: Path, entries: Iterator[LogEntry]) -> Iterator[LogEntry]:
+    """The entries; raises InputError where there is nothing that is read in the first of them."""
+    head: list[LogEntry] = []
+    for entry in entries:
+        head.append(entry)
+        if not isinstance(entry.content, UnreadError) or len(head) == _LOOKED_AT:
+            break
+    if head and isinstance(head[-1].content, UnreadError):
+        raise InputError(f"{path}:{head[0].line}: {head[0].content}")
+    yield from chain(head, entries)
 
 
 def _object_of(value: object) -> dict[str, Any]:

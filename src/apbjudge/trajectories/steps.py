@@ -57,8 +57,7 @@ def step_rows(
     )
     is_said = asked_at < len(steps) and steps[asked_at].text == trajectory.query
     hidden = call_ids(steps, "user") - call_ids(steps, "agent")
-    defined = tools if trajectory.tools is None else trajectory.tools
-    offered = {} if defined is None else {"tools_json": _json(defined, "tools")}
+    offered = _offered(tools if trajectory.tools is None else trajectory.tools)
     before: list[str] = []
     start = 0
     for number in chosen:
@@ -94,6 +93,9 @@ def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
 
     It has the id of the run, so that labels of the one are labels of the other. None where the run
     ends without a message.
+
+    Raises:
+        RowError: If the definitions of the tools can't be written as JSON.
     """
     if trajectory.final_answer is None:
         return None
@@ -102,10 +104,17 @@ def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
         "case_id": trajectory.case_id,
         "planning_regime": "Holistic",
         "source": trajectory.place.format,
+        "system_prompt": trajectory.system_prompt,
         "query": trajectory.query,
+        **_offered(trajectory.tools),
         "tested_model": trajectory.tested_model or NOT_STATED,
         "model_response": trajectory.final_answer,
     }
+
+
+def _offered(tools: Sequence[Any] | None) -> dict[str, str]:
+    """The field with the definitions of tools; none where the log says nothing of tools."""
+    return {} if tools is None else {"tools_json": _json(tools, "tools")}
 
 
 _TAG = re.compile(r"<(?=/?(?:tool|function|invoke|think))|\[(?=TOOL_CALLS\])", re.IGNORECASE)

@@ -60,15 +60,24 @@ def read_messages(messages: list[Any], where: str = "messages") -> Conversation:
         where: Name of the list, for errors.
 
     Raises:
+        UnreadError: If nothing at all was read of messages that have content.
         RowError: If a message, a part or a call is not even an object, or a text no text, or what
             is kept as JSON is nested too deeply to be written.
     """
     reader = _Reader(where)
     reader.read(messages)
+    if reader.unread and not (any(reader.system) or any(map(_says_something, reader.steps))):
+        fields = ", ".join(sorted(set(reader.unread.values())))
+        raise UnreadError(where, "text, calls or results that can be read", f"only {fields}")
     check_depth(where, [reader.unknown, *(step.extra for step in reader.steps if step.extra)])
     steps = _frozen(reader.steps, reader.remarks)
     reader.remarks["calls without results"] = reader.matching.n_waiting
+    reader.remarks["unread content"] = len(reader.unread)
     return Conversation(steps, "\n\n".join(reader.system), dict(+reader.remarks), reader.unknown)
+
+
+class UnreadError(RowError):
+    """Of a run that has content, nothing at all was read."""
 
 
 def is_message(value: object) -> bool:
@@ -89,6 +98,13 @@ _KNOWN_OF_RESULTS = frozenset(
     "role type content tool_call_id call_id tool_use_id id name tool_name is_error output "
     "requestor".split()
 )
+_CONTENT = _KNOWN - {"role", "type"} | {"output"}
+_NO_CONTENT = frozenset(
+    "uuid timestamp created created_at createdAt date time index model usage cost metadata status "
+    "state finish_reason stop_reason stop_sequence logprobs annotations tool_call_ids".split()
+)
+_READ = _KNOWN | _KNOWN_OF_RESULTS | _NO_CONTENT
+"""Fields that are read, and those that never are content."""
 _KNOWN_OF_CALLS = frozenset(
     "id call_id type function custom name arguments args input index requestor".split()
 )
@@ -120,6 +136,27 @@ class _Draft:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+def _unread_field(message: Mapping[str, Any]) -> str:
+    """The first field whose content has no place in a step; empty without.
+
+    Beside content that is read, that is one with a list of objects, such as calls; in a message
+    that says nothing else, any field.
+    """
+    says_more = any(message.get(name) for name in _CONTENT)
+    for name in message:
+        value = message[name]
+        listed = as_list(value)
+        is_content = any(map(as_object, listed or ())) or (value and not says_more)
+        if name not in _READ and is_content and isinstance(value, str | list | dict):
+            return name
+    return ""
+
+
+def _says_something(draft: _Draft) -> bool:
+    results = (result.content for result in draft.observations)
+    return bool(draft.text or draft.thought or draft.calls or any(results))
+
+
 def _frozen(drafts: list[_Draft], remarks: Counter[str]) -> tuple[TrajectoryStep, ...]:
     for draft in drafts:
         if len(draft.calls) > 1:
@@ -149,6 +186,7 @@ class _Reader:
         self.steps: list[_Draft] = []
         self.system: list[str] = []
         self.remarks: Counter[str] = Counter()
+        self.unread: dict[int, str] = {}  # what was not read of a message, by its number
         self.unknown: list[Any] = []
         self.matching = _Matching()
         self._turn: _Draft | None = None  # of the agent, as long as nothing else came
@@ -173,6 +211,8 @@ class _Reader:
             read = readers.get(role) if type(role) is str else None
             if read is not None:
                 read(message)
+                if message.keys() - _READ and (field := _unread_field(message)):
+                    self.unread[self._at] = field
             elif role is None and _is_item(message.get("type")):
                 self._item(message["type"], message)
             else:
@@ -291,14 +331,14 @@ class _Reader:
                 raise self._error(f".content.{i}", "a part of a message", part)
             found[self._part(block, draft, f".content.{i}", texts)] += 1
         _add_text(draft, "\n".join(filter(None, texts)))
-        if found["attachment"]:
+        if found["attachment"] or found["unread"]:
             self.remarks["attachments"] += found["attachment"]
             draft.extra["content"] = parts
         return found["result"]
 
     def _part(
         self, part: dict[str, Any], draft: _Draft, place: str, texts: list[str]
-    ) -> Literal["content", "result", "attachment"]:
+    ) -> Literal["content", "result", "attachment", "unread"]:
         """Adds a part to its step, or its text to ``texts``; returns what it is."""
         kind = str(part.get("type"))
         if kind in _TEXTS or kind == "refusal":
@@ -312,8 +352,12 @@ class _Reader:
         elif kind.endswith("tool_result"):
             self._result(part, part.get("content"), place)
             return "result"
-        else:
+        elif kind in _ATTACHMENTS:
             return "attachment"
+        else:
+            of = f"of type {kind}" if "type" in part else "without a type"
+            self.unread[self._at] = f"content {of}"
+            return "unread"
         return "content"
 
     # Calls
@@ -421,16 +465,17 @@ class _Reader:
             check_depth(f"{self._where}.{self._at}.content", content)
         draft = self._add_result(content, call_id, name, is_error)
         if extra:
+            call_id = draft.observations[-1].call_id
             draft.extra.setdefault("results", []).append({"call_id": call_id, **extra})
 
     def _add_result(self, content: Any, call_id: str, name: str, is_error: Any = None) -> _Draft:
         self._turn = None
-        draft = self.matching.answered(call_id, name, self.steps)
+        draft, matched = self.matching.answered(call_id, name, self.steps)
         if draft is None:
             self.remarks["results without calls"] += 1
             draft = _Draft("environment")
             self.steps.append(draft)
-        draft.observations.append(Observation(content, call_id, name, is_error))
+        draft.observations.append(Observation(content, call_id or matched, name, is_error))
         return draft
 
     def _result_content(self, content: object, extra: dict[str, Any]) -> object:
@@ -494,21 +539,21 @@ class _Matching:
         """The latest step with a call of that id; None where there is none."""
         return self._waiting.get(call_id) or self._answered.get(call_id)
 
-    def answered(self, call_id: str, name: str, steps: list[_Draft]) -> _Draft | None:
-        """The step of the call that a result answers, which waits no more; None without."""
+    def answered(self, call_id: str, name: str, steps: list[_Draft]) -> tuple[_Draft | None, str]:
+        """The step of the call that a result answers, which waits no more, and the call's id."""
         if not call_id:
             return self._answered_by_name(name, steps)
         draft = self._waiting.pop(call_id, None)
         if draft is None:
-            return self._answered.get(call_id)
+            return self._answered.get(call_id), call_id
         self.n_waiting -= 1
         self._answered[call_id] = draft
         if self._again and self._again[call_id] > 0:
             self._again[call_id] -= 1
             self._waiting[call_id] = draft
-        return draft
+        return draft, call_id
 
-    def _answered_by_name(self, name: str, steps: list[_Draft]) -> _Draft | None:
+    def _answered_by_name(self, name: str, steps: list[_Draft]) -> tuple[_Draft | None, str]:
         self._index(steps)
         groups = self._by_name.get(name, [])
         while groups:
@@ -520,9 +565,9 @@ class _Matching:
                 if not call_id and number not in self._answered_numbers:
                     self._answered_numbers.add(number)
                     self.n_waiting -= 1
-                    return draft
+                    return draft, ""
             groups.pop()
-        return None
+        return None, ""
 
     def _index(self, steps: list[_Draft]) -> None:
         """Takes the calls that came since into the index by name, which most logs never need."""

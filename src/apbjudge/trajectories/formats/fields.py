@@ -13,7 +13,7 @@ from typing import Any, cast
 import orjson
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, truth_of
 
 MAX_DEPTH = 200
 _DEPTH_OF_WRITER = 254  # of orjson
@@ -99,6 +99,18 @@ def number_field(entry: Mapping[str, Any], name: str) -> float | None:
     if type(value) in _NUMBERS and isfinite(value):
         return float(value)
     raise RowError(name, "a number", value)
+
+
+def success_of(value: object) -> bool | None:
+    """A success, also as a word or number; None where none is stated.
+
+    Raises:
+        RowError: If it is something else.
+    """
+    success = truth_of(value)
+    if success is None and value is not None:
+        raise RowError("success", "true or false (or yes, no, 1, 0)", value)
+    return success
 
 
 def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:

@@ -20,6 +20,7 @@ from .fields import (
     number_field,
     numbers_in,
     rest_of,
+    success_of,
     text_field,
     whole_field,
 )
@@ -157,10 +158,7 @@ def outcome_of(stated: Mapping[str, Any]) -> Outcome | None:
     Raises:
         RowError: If the reward is no number or the success neither true nor false.
     """
-    success = stated.get("success")
-    if success is not None and not isinstance(success, bool):
-        raise RowError("success", "true or false", success)
-    reward = number_field(stated, "reward")
+    success, reward = success_of(stated.get("success")), number_field(stated, "reward")
     return None if reward is None and success is None else Outcome(reward, success)
 
 
