@@ -16,6 +16,7 @@ import apbjudge
 from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
 from apbjudge.judge import Source, Task
+from apbjudge.records.run_folder import read_run
 from apbjudge.runs.rows import Shard, parse_shard
 from tests.support.commands import in_process
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
@@ -65,7 +66,7 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
         json.loads((tmp_path / folder / "manifest.json").read_text())
         for folder in ("merged", "whole")
     )
-    timed = {"started", "finished", "parts"}
+    timed = {"started", "finished", "parts", "seal"}
     assert {k: v for k, v in manifest.items() if k not in timed} == {
         k: v for k, v in whole.items() if k not in timed
     }
@@ -73,6 +74,19 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
     assert sum(part["rows"] for part in manifest["parts"]) == len(ROWS)
     assert len(list(run.judgements)) == len(ROWS)
     assert graded(rows, tmp_path / "merged") == 0  # it continues as the whole run
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+def test_a_merge_does_not_make_a_strangers_part_the_users_own(
+    rows: Path, tmp_path: Path, changed: int
+) -> None:
+    """Else the whole run would vouch for files that the stranger's manifest names."""
+    parts = list(parts_of(rows, tmp_path, 2))
+    manifest = parts[changed] / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"data_root": "/"}))
+    apbjudge.merge_runs(parts, tmp_path / "merged")
+    with pytest.raises(InputError, match="not opened"):
+        _ = read_run(tmp_path / "merged").predictions
 
 
 @given(st.integers(1, 7))
