@@ -16,7 +16,8 @@ import apbjudge
 from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
 from apbjudge.judge import Source, Task
-from apbjudge.records.run_folder import read_run
+from apbjudge.judge import source as judge_source
+from apbjudge.records.run_folder import MissingPredictions, read_run
 from apbjudge.runs.rows import Shard, parse_shard
 from tests.support.commands import in_process
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
@@ -99,6 +100,75 @@ def test_every_row_is_in_one_shard_and_rows_of_a_case_are_in_the_same(n: int) ->
                 assert cases.setdefault(entry.case_id, i) == i
     lines = [e.item.line if isinstance(e, Task) else e.line for part in entries for e in part]
     assert sorted(lines) == list(range(1, len(ROWS) + 1))
+
+
+_CASES = [{k: v for k, v in plan_row(f"c{n}").items() if k != "model_response"} for n in range(3)]
+_CASES[2]["case_id"] = "c1"  # shared with another
+_DAMAGES = [{}, {}, {"query": 7}, {"tested_model": None}, {"id": None}, {"case_id": " "}]
+_REPLY = plan_row("c0")["model_response"]
+
+
+@st.composite
+def _odd_rows(draw: st.DrawFn) -> dict[str, Any]:
+    """A row whose id may come again, under the same case or another, usable or not."""
+    row = plan_row(draw(st.sampled_from(["c0", "c1", "c2", "c1#2"])))
+    row["tested_model"] = draw(st.sampled_from("mn"))
+    row["case_id"] = draw(st.sampled_from([None, "", "c0", "c1", "other", 7]))
+    if draw(st.booleans()):
+        row = {name: row[name] for name in ("id", "tested_model", "case_id", "model_response")}
+    return row | draw(st.sampled_from(_DAMAGES))
+
+
+def _seen(source: Source) -> list[tuple[Any, ...]]:
+    return [
+        (e.item.line, e.item.item_id, e.item.case_id, e.missing, e.digest)
+        if isinstance(e, Task)
+        else (e.line, e.item_id, str(e.error), e.place, e.digest)
+        for e in source
+    ]
+
+
+@given(
+    st.lists(_odd_rows(), min_size=1, max_size=12),
+    st.integers(2, 5),
+    st.booleans(),
+    st.booleans(),
+)
+def test_parts_together_say_of_every_row_what_the_whole_says(
+    cases_file: Path, rows: list[dict[str, Any]], n: int, joined: bool, counted: bool
+) -> None:
+    """Also of a row that repeats an id of another part, whose items are not made otherwise."""
+    more: dict[str, Any] = {"finds": False, "counts_missing": joined and counted}
+    if joined:
+        more["cases"] = cases_file
+    whole = Source(rows, **more)
+    parts = [Source(rows, shard=Shard(i + 1, n), **more) for i in range(n)]
+    seen = [entry for part in parts for entry in _seen(part)]
+    assert sorted(seen, key=repr) == sorted(_seen(whole), key=repr)
+    if joined:
+        stated = [part.missing for part in parts]
+        assert MissingPredictions.joined([each for each in stated if each]) == whole.missing
+
+
+@pytest.fixture(scope="module")
+def cases_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("cases") / "cases.jsonl", _CASES)
+
+
+def test_items_are_made_of_the_rows_of_the_part_alone(
+    rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take most of the time of reading, which each of many parts would spend on all rows."""
+    made: list[int] = []
+    real = judge_source.read_item
+
+    def read_item(row: Any, name: Any) -> Any:
+        made.append(row.line)
+        return real(row, name)
+
+    monkeypatch.setattr(judge_source, "read_item", read_item)
+    write_rows(rows, [plan_row(f"r{n}") for n in range(200)])
+    assert len(list(Source(rows, shard=Shard(1, 50)))) == len(made) < 20
 
 
 def test_a_shard_that_was_stopped_continues_and_is_not_merged_before(
