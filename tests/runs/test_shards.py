@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +18,12 @@ from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
 from apbjudge.judge import Source, Task
 from apbjudge.judge import source as judge_source
+from apbjudge.llm.base import Completion, Request
+from apbjudge.records import Usage
 from apbjudge.records.run_folder import MissingPredictions, read_run
 from apbjudge.runs.rows import Shard, parse_shard
 from tests.support.commands import in_process
-from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
+from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 
 SPEC = JudgeSpec(model="scripted/judge", max_concurrency=4)
 ROWS: list[dict[str, Any]] = [
@@ -38,7 +41,16 @@ def rows(tmp_path: Path) -> Path:
 
 def graded(rows: Path, out: Path, **options: Any) -> int:
     """Grades into a folder; returns how many requests were made."""
-    client = ScriptedClient(lambda request: RIGHT)
+
+    def answer(request: Request) -> Completion:
+        """A grade and a price of its own for each row, whatever the order."""
+        own = random.Random(str(request.messages))
+        grade = own.choice((0.8, 0.6, 0.4, 0.2))
+        flagged = verdict("E3", grade=grade) if own.random() < 0.7 else json.loads(RIGHT)
+        text, usage = json.dumps(flagged), Usage(calls=1)
+        return Completion(text=text, finish_reason="stop", usage=usage, cost_usd=own.random())
+
+    client = ScriptedClient(answer)
     apbjudge.grade(rows, judge=SPEC, client=client, out=out, by=["category"], **options)
     return len(client.requests)
 
@@ -54,10 +66,21 @@ def comparable(folder: Path) -> list[dict[str, Any]]:
     return sorted((row | timed for row in read_rows(folder)), key=lambda row: row["line"])
 
 
-@pytest.mark.parametrize("n", [1, 3, 30])
+def _finish_in_another_order(folder: Path, seed: int) -> None:
+    """As if the rows of a run had finished in some other order."""
+    path = folder / "judgements.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    random.Random(seed).shuffle(lines)
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("n", [1, 8, 64])
 def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: int) -> None:
+    """To the last byte, in whatever order rows and parts were finished."""
     graded(rows, tmp_path / "whole")
     parts = list(parts_of(rows, tmp_path, n))
+    for seed, part in enumerate(parts):
+        _finish_in_another_order(part, seed)
     run = apbjudge.merge_runs(parts[::-1], tmp_path / "merged")
     assert comparable(tmp_path / "merged") == comparable(tmp_path / "whole")
     for name in ("summary.json", "summary.csv"):
