@@ -16,6 +16,7 @@ _CACHES = tempfile.TemporaryDirectory(prefix="apbjudge-tests-")
 _NUMBERS = count()
 gc.disable()  # while tests are collected next to nothing becomes garbage; see ``calm_collector``
 os.environ[CACHE] = str(Path(_CACHES.name, "shared"))
+os.environ["XDG_STATE_HOME"] = str(Path(_CACHES.name, "state"))  # never the user's own seal key
 
 # The same examples on every machine and in every run. HYPOTHESIS_PROFILE=thorough tries more of
 # them, as CI does in a step of its own; explore tries others each time.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bz2
+import errno
+import fcntl
 import gzip
 import hashlib
 import json
@@ -23,6 +25,7 @@ from apbjudge.jsonl import (
     is_replaceable,
     read_line_at,
     read_lines,
+    take_lock,
     write_atomically,
 )
 
@@ -369,3 +372,20 @@ def test_a_line_nested_a_thousand_deep_is_one_bad_line(tmp_path: Path) -> None:
     first, second = (line.values for line in read_lines(path, any_format=True))
     assert isinstance(first, RowError)
     assert second == {"a": 1}
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO])
+def test_a_file_system_without_locks_is_not_another_process(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = subprocess.run(
+        ["df", "--output=fstype", tmp_path], capture_output=True, text=True, check=True
+    )
+    kind = shown.stdout.split()[-1]
+
+    def without(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", without)
+    with pytest.raises(InputError, match=f"run: can't .*{os.strerror(code)}: .* got {kind}$"):
+        take_lock(tmp_path / ".lock", Path("run"), busy="another process")

@@ -353,7 +353,7 @@ def take_lock(lock: Path, of: Path, *, busy: str) -> int:
         The descriptor to be closed.
 
     Raises:
-        InputError: If the lock's file can't be written.
+        InputError: If the lock's file can't be written, or its file system has no locks.
         OptionError: If another process holds it.
     """
     try:
@@ -362,10 +362,26 @@ def take_lock(lock: Path, of: Path, *, busy: str) -> int:
         raise _unwritable(of, error) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(descriptor)
         raise OptionError(busy) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise InputError(
+            f"{of}: can't be locked against other processes: {error.strerror}: expected a file "
+            f"system with flock (Lustre needs the mount option flock), got {_file_system(lock)}"
+        ) from None
     return descriptor
+
+
+def _file_system(path: Path) -> str:
+    """The kind of file system that a path is on, such as nfs4."""
+    place, kinds = path.resolve(), dict[Path, str]()
+    with suppress(OSError):
+        for line in Path("/proc/self/mounts").read_text(errors="replace").splitlines():
+            _, mount, kind, *_ = line.split(" ")
+            kinds[Path(mount.replace("\\040", " "))] = kind
+    return next((kinds[at] for at in (place, *place.parents) if at in kinds), "one of unknown kind")
 
 
 def cut_torn_line(path: Path) -> None:

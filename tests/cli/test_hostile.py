@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -217,3 +218,127 @@ def test_an_interrupt_while_modules_are_imported_ends_quietly(
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(SystemExit, match="130"):
         __main__.main()
+
+
+# A folder that came from a stranger ---------------------------------------------------------------
+
+SECRET = "only-the-owner-reads-this"
+OUTSIDE = ("outside/rows.jsonl", "outside/pictures", "outside/prompts.toml", "outside/rubric.toml")
+_opened: list[str] | None = None
+
+
+def _note_opened(event: str, args: tuple[Any, ...]) -> None:
+    if _opened is not None and event == "open" and isinstance(args[0], str | bytes):
+        _opened.append(os.fsdecode(os.path.realpath(args[0])))
+
+
+sys.addaudithook(_note_opened)
+
+
+@pytest.fixture
+def opened() -> Iterator[list[str]]:
+    """Files that this process opens while the test runs."""
+    global _opened  # noqa: PLW0603 - a hook can't be removed
+    _opened = []
+    yield _opened
+    _opened = None
+
+
+def _stated(name: str, place: str) -> dict[str, Any]:
+    """A manifest that names outside files in every field that names one, or in one of them."""
+    rows, whole = f"{place}/rows.jsonl", str(Path(place, "rows.jsonl").resolve())
+    log = {"log": {"format": "messages", "outcomes": rows}} if name == "log" else {}
+    return {
+        "input": rows,
+        "cases": rows if name == "cases" else None,
+        "data_root": f"{place}/pictures",
+        "inputs": {n: {"path": whole} for n in ("predictions", "rows", "cases")},
+        "prompts": {"name": f"{place}/prompts.toml" if name == "prompts" else "neutral@1"},
+        "models": {"m": {"settings": {"model": "openai/m", "api_base": ["http://127.0.0.1:9/v1"]}}},
+        "settings": {"model": "m"},
+        "state": "done",
+        **log,
+    }
+
+
+@pytest.fixture(params=["rows", "cases", "log", "prompts"])
+def stranger(request: pytest.FixtureRequest, apbjudge: Command) -> Path:
+    """``run`` from a stranger, of a judge and of a tested model, beside the reader's own files."""
+    row = {**GOOD, "query": SECRET, "team": SECRET, "is_oracle": True}
+    Path("outside/pictures").mkdir(parents=True)
+    for name in OUTSIDE:
+        if not Path(name).is_dir():
+            Path(name).write_text(f"# {SECRET}\n" if name.endswith("toml") else json.dumps(row))
+    place = request.getfixturevalue("place")
+    apbjudge("grade", write(line_of(GOOD)), "--out", "run")
+    Path("rows.jsonl").unlink()
+    if place == "run/link":
+        Path("run/link").symlink_to("../outside")
+    elif place == "absolute":
+        place = str(Path("outside").resolve())
+    judged = Path("run/judgements.jsonl")
+    rubric = {"rubric": f"{place}/rubric.toml"}
+    judged.write_bytes(line_of(json.loads(judged.read_bytes()) | rubric) + b"\n")
+    Path("run/predictions.jsonl").write_bytes(line_of(GOOD) + b"\n")
+    manifest = json.loads(Path("run/manifest.json").read_bytes()) | _stated(request.param, place)
+    Path("run/manifest.json").write_text(json.dumps(manifest))
+    return Path("run")
+
+
+@pytest.mark.parametrize("place", ["outside", "absolute", "run/link", "run/../outside"])
+@pytest.mark.parametrize("command", [None, "predict"])
+def test_what_a_strangers_manifest_names_outside_its_folder_is_never_opened(
+    place: str, command: str | None, stranger: Path, opened: list[str], apbjudge: Command
+) -> None:
+    manifest = json.loads((stranger / "manifest.json").read_bytes())
+    manifest["identity"]["command"] = command
+    (stranger / "manifest.json").write_text(json.dumps(manifest))
+    labels = Path("labels.csv")
+    labels.write_text("item_id,tested_model,is_correct\ngood,m,1\n")
+    outputs = [
+        apbjudge("report", stranger, "--format", "html", "--pictures"),
+        apbjudge("report", stranger, "--refined", f"x={stranger}"),
+        apbjudge("calibrate", stranger, labels, "--cluster", "team"),
+        apbjudge("compare", stranger, stranger, "--cluster", "team"),
+        apbjudge("grade", stranger, "--out", "again"),
+        apbjudge("refine", stranger, "--out", "refined", "--mode", "static"),
+        apbjudge("refine", stranger, "--out", "refined", "--mode", "static", "--model", "openai/m"),
+    ]
+    refused = [each for each in outputs if "not opened: it lies outside the folder" in each.err]
+    assert refused[0] == outputs[0]
+    assert [each.code for each in (outputs[0], *outputs[-2:])] == [1, 2, 2]
+    outside = str(Path("outside").resolve())
+    assert [path for path in opened if path.startswith(outside)] == []
+
+
+@pytest.mark.parametrize(
+    ("seal", "options", "place", "is_opened"),
+    [
+        (None, (), "rows.jsonl", True),  # as the user's own run left it
+        ("", (), "rows.jsonl", False),
+        ("0" * 64, (), "rows.jsonl", False),
+        ("\u00e4", (), "rows.jsonl", False),
+        (7, (), "rows.jsonl", False),
+        ("", ("--predictions", "rows.jsonl"), "rows.jsonl", True),
+        ("", (), "run/rows.jsonl", True),
+    ],
+)
+def test_rows_are_shown_of_own_runs_and_where_the_command_names_them(
+    *,
+    seal: object,
+    options: tuple[str, ...],
+    place: str,
+    is_opened: bool,
+    opened: list[str],
+    apbjudge: Command,
+) -> None:
+    apbjudge("grade", write(line_of(GOOD)), "--out", "run")
+    manifest = json.loads(Path("run/manifest.json").read_bytes()) | {"input": place}
+    if seal is not None:
+        Path("run/manifest.json").write_text(json.dumps(manifest | {"seal": seal}))
+        Path("rows.jsonl").rename(place)
+    opened.clear()
+    done = apbjudge("report", "run", "--format", "html", *options)
+    assert (str(Path(place).resolve()) in opened) == is_opened
+    assert done.code == (0 if is_opened else 1)
+    assert ("rows.jsonl: not opened: it lies outside" in done.err) == (not is_opened)

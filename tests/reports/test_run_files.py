@@ -81,7 +81,7 @@ def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
 def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
     result = read_run(path)
-    assert (result.judge, result.inputs, result.notes) == ("j", None, ())
+    assert (result.judge, result.predictions, result.notes) == ("j", None, ())
 
 
 def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:

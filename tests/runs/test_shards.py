@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +17,13 @@ import apbjudge
 from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
 from apbjudge.judge import Source, Task
+from apbjudge.judge import source as judge_source
+from apbjudge.llm.base import Completion, Request
+from apbjudge.records import Usage
+from apbjudge.records.run_folder import MissingPredictions, read_run
 from apbjudge.runs.rows import Shard, parse_shard
 from tests.support.commands import in_process
-from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
+from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 
 SPEC = JudgeSpec(model="scripted/judge", max_concurrency=4)
 ROWS: list[dict[str, Any]] = [
@@ -36,7 +41,16 @@ def rows(tmp_path: Path) -> Path:
 
 def graded(rows: Path, out: Path, **options: Any) -> int:
     """Grades into a folder; returns how many requests were made."""
-    client = ScriptedClient(lambda request: RIGHT)
+
+    def answer(request: Request) -> Completion:
+        """A grade and a price of its own for each row, whatever the order."""
+        own = random.Random(str(request.messages))
+        grade = own.choice((0.8, 0.6, 0.4, 0.2))
+        flagged = verdict("E3", grade=grade) if own.random() < 0.7 else json.loads(RIGHT)
+        text, usage = json.dumps(flagged), Usage(calls=1)
+        return Completion(text=text, finish_reason="stop", usage=usage, cost_usd=own.random())
+
+    client = ScriptedClient(answer)
     apbjudge.grade(rows, judge=SPEC, client=client, out=out, by=["category"], **options)
     return len(client.requests)
 
@@ -52,10 +66,21 @@ def comparable(folder: Path) -> list[dict[str, Any]]:
     return sorted((row | timed for row in read_rows(folder)), key=lambda row: row["line"])
 
 
-@pytest.mark.parametrize("n", [1, 3, 30])
+def _finish_in_another_order(folder: Path, seed: int) -> None:
+    """As if the rows of a run had finished in some other order."""
+    path = folder / "judgements.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    random.Random(seed).shuffle(lines)
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("n", [1, 8, 64])
 def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: int) -> None:
+    """To the last byte, in whatever order rows and parts were finished."""
     graded(rows, tmp_path / "whole")
     parts = list(parts_of(rows, tmp_path, n))
+    for seed, part in enumerate(parts):
+        _finish_in_another_order(part, seed)
     run = apbjudge.merge_runs(parts[::-1], tmp_path / "merged")
     assert comparable(tmp_path / "merged") == comparable(tmp_path / "whole")
     for name in ("summary.json", "summary.csv"):
@@ -65,7 +90,7 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
         json.loads((tmp_path / folder / "manifest.json").read_text())
         for folder in ("merged", "whole")
     )
-    timed = {"started", "finished", "parts"}
+    timed = {"started", "finished", "parts", "seal"}
     assert {k: v for k, v in manifest.items() if k not in timed} == {
         k: v for k, v in whole.items() if k not in timed
     }
@@ -73,6 +98,19 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
     assert sum(part["rows"] for part in manifest["parts"]) == len(ROWS)
     assert len(list(run.judgements)) == len(ROWS)
     assert graded(rows, tmp_path / "merged") == 0  # it continues as the whole run
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+def test_a_merge_does_not_make_a_strangers_part_the_users_own(
+    rows: Path, tmp_path: Path, changed: int
+) -> None:
+    """Else the whole run would vouch for files that the stranger's manifest names."""
+    parts = list(parts_of(rows, tmp_path, 2))
+    manifest = parts[changed] / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"data_root": "/"}))
+    apbjudge.merge_runs(parts, tmp_path / "merged")
+    with pytest.raises(InputError, match="not opened"):
+        _ = read_run(tmp_path / "merged").predictions
 
 
 @given(st.integers(1, 7))
@@ -85,6 +123,75 @@ def test_every_row_is_in_one_shard_and_rows_of_a_case_are_in_the_same(n: int) ->
                 assert cases.setdefault(entry.case_id, i) == i
     lines = [e.item.line if isinstance(e, Task) else e.line for part in entries for e in part]
     assert sorted(lines) == list(range(1, len(ROWS) + 1))
+
+
+_CASES = [{k: v for k, v in plan_row(f"c{n}").items() if k != "model_response"} for n in range(3)]
+_CASES[2]["case_id"] = "c1"  # shared with another
+_DAMAGES = [{}, {}, {"query": 7}, {"tested_model": None}, {"id": None}, {"case_id": " "}]
+_REPLY = plan_row("c0")["model_response"]
+
+
+@st.composite
+def _odd_rows(draw: st.DrawFn) -> dict[str, Any]:
+    """A row whose id may come again, under the same case or another, usable or not."""
+    row = plan_row(draw(st.sampled_from(["c0", "c1", "c2", "c1#2"])))
+    row["tested_model"] = draw(st.sampled_from("mn"))
+    row["case_id"] = draw(st.sampled_from([None, "", "c0", "c1", "other", 7]))
+    if draw(st.booleans()):
+        row = {name: row[name] for name in ("id", "tested_model", "case_id", "model_response")}
+    return row | draw(st.sampled_from(_DAMAGES))
+
+
+def _seen(source: Source) -> list[tuple[Any, ...]]:
+    return [
+        (e.item.line, e.item.item_id, e.item.case_id, e.missing, e.digest)
+        if isinstance(e, Task)
+        else (e.line, e.item_id, str(e.error), e.place, e.digest)
+        for e in source
+    ]
+
+
+@given(
+    st.lists(_odd_rows(), min_size=1, max_size=12),
+    st.integers(2, 5),
+    st.booleans(),
+    st.booleans(),
+)
+def test_parts_together_say_of_every_row_what_the_whole_says(
+    cases_file: Path, rows: list[dict[str, Any]], n: int, joined: bool, counted: bool
+) -> None:
+    """Also of a row that repeats an id of another part, whose items are not made otherwise."""
+    more: dict[str, Any] = {"finds": False, "counts_missing": joined and counted}
+    if joined:
+        more["cases"] = cases_file
+    whole = Source(rows, **more)
+    parts = [Source(rows, shard=Shard(i + 1, n), **more) for i in range(n)]
+    seen = [entry for part in parts for entry in _seen(part)]
+    assert sorted(seen, key=repr) == sorted(_seen(whole), key=repr)
+    if joined:
+        stated = [part.missing for part in parts]
+        assert MissingPredictions.joined([each for each in stated if each]) == whole.missing
+
+
+@pytest.fixture(scope="module")
+def cases_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("cases") / "cases.jsonl", _CASES)
+
+
+def test_items_are_made_of_the_rows_of_the_part_alone(
+    rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take most of the time of reading, which each of many parts would spend on all rows."""
+    made: list[int] = []
+    real = judge_source.read_item
+
+    def read_item(row: Any, name: Any) -> Any:
+        made.append(row.line)
+        return real(row, name)
+
+    monkeypatch.setattr(judge_source, "read_item", read_item)
+    write_rows(rows, [plan_row(f"r{n}") for n in range(200)])
+    assert len(list(Source(rows, shard=Shard(1, 50)))) == len(made) < 20
 
 
 def test_a_shard_that_was_stopped_continues_and_is_not_merged_before(

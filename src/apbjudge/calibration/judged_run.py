@@ -200,9 +200,15 @@ def with_columns(
         if name in run.groupings or name in {*GROUPINGS, NO_CLUSTERS}:
             continue
         nested = _named(name, run.own)
-        values = _of_predictions(run, name) if nested is None else [*run.own[nested]]
+        refusal = None
+        try:
+            values = _of_predictions(run, name) if nested is None else [*run.own[nested]]
+        except InputError as error:
+            values, refusal = None, error
         if values is None and keys is not None:
             values = _of_labels(run, name, labels, *keys)
+        if values is None and refusal is not None:
+            raise InputError(f"{name}: no column of the judgements or labels; {refusal}")
         if values is not None:
             own[name] = values
     return replace(run, own=own) if len(own) > len(run.own) else run
@@ -214,7 +220,7 @@ def _named(name: str, columns: Iterable[str]) -> str | None:
 
 
 def _of_predictions(run: JudgedRun, name: str) -> list[str | None] | None:
-    path = run.folder.inputs[0] if run.folder is not None and run.folder.inputs else None
+    path = None if run.folder is None else run.folder.predictions
     if run.folder is None or path is None or not path.is_file():
         return None
     columns, rows = read_rows(path)

@@ -17,7 +17,7 @@ from ..errors import OptionError
 from ..jsonl import write_atomically
 from ..records import ERROR_CODES, Unscored, Verdict, judgement_row, majority, read_labels
 from ..records.run_folder import read_judgements
-from ..rubrics import Rubric, load_rubric
+from ..rubrics import Rubric, shipped_rubric
 from ..runs.folder import state_of_work_below
 from ..runs.loop import Progress
 from .cascade import (
@@ -67,7 +67,9 @@ def run_panel(
         if ref is None or all(map(_is_unasked, item)):  # it stays what it is
             joint.append(item[0].model_copy(update={"judge": name}))
         else:
-            judged.append((item, own if own is not None and own.ref == ref else load_rubric(ref)))
+            judged.append(
+                (item, own if own is not None and own.ref == ref else shipped_rubric(ref))
+            )
     if rule == "dawid-skene":
         joint += panel_dawid_skene([item for item, _ in judged], [rubric for _, rubric in judged])
     else:

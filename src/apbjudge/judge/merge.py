@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from ..errors import InputError, OptionError
+from ..records.own_runs import SEAL, is_own
 from ..records.run_folder import SUPERSEDED, MissingPredictions
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
@@ -50,6 +51,8 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
             for part in parts
         ],
     }
+    if not all(is_own(part.manifest) for part in parts):
+        manifest[SEAL] = ""  # what a stranger's manifest names stays unopened
     superseded = (path for part in parts if (path := part.folder / SUPERSEDED).exists())
     try:
         with manifest_states([(log, manifest)]):

@@ -55,7 +55,7 @@ class PredictedCases:
                     tested_model=name,
                     missing=n,
                     first=tuple(self._first(name, min(MOST_NAMED, n))),
-                    samples=self.samples(name),
+                    samples=self.samples(name) if counted else 1,
                 )
                 for name, n in self._lacking()
             ),

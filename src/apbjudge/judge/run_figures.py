@@ -56,7 +56,7 @@ def values_of(c: JudgementTable, of: str) -> list[str]:
     """The measures of a class's values, the most frequent ones first."""
     names = [name for name in c.measure_names if name.startswith(f"{of}=")]
     counts = {name: float(np.nansum(c.measure(name))) for name in names}
-    return sorted(names, key=lambda name: -counts[name])
+    return sorted(names, key=lambda name: (-counts[name], name))
 
 
 def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:

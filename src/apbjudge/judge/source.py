@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
@@ -167,24 +167,24 @@ class Source(JudgedSource):
 
     def __iter__(self) -> Iterator[Entry]:
         """Yields an entry for every row that is not blank, then those of missing predictions."""
-        seen = KeySet()
         self._writers.clear()
         parsed = isinstance(self.rows, Path)
         graded = self.own_protocol or self.protocol
         cases = Cases(self.cases, self.shard) if self.cases else None
         predicted = PredictedCases(cases) if cases and self.only is None else None
+        met = _MetItems(self, graded, cases)
 
-        def check_new(item: Item) -> Item:
-            if not seen.add(short_key(item.item_id, item.tested_model)):
-                expected = "an id that occurs once per tested_model"
-                raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
-            return item
+        def skip(values: Mapping[str, Any], case: int | None) -> bool:
+            is_noted = met.skip(values)
+            if is_noted and predicted is not None and case is not None:
+                predicted.add(known(values, "tested_model") or "", case)
+            return is_noted
 
         def read(values: RawRow) -> Item:
             row = Row(values.values, values.line, parsed=parsed)
             if predicted is not None and values.case is not None:
                 predicted.add(row.identifier("tested_model"), values.case)
-            item = check_new(read_item(row, graded))
+            item = met.check_new(read_item(row, graded))
             if predicted is not None:
                 predicted.add_usable(item.tested_model)
             return item
@@ -195,13 +195,13 @@ class Source(JudgedSource):
             findings = protocol.find(item, rubric) if self.finds else ()
             return Task(item, protocol, rubric, findings, row.digest, row.offset)
 
-        yield from self.read_each(read, make, cases=cases)
+        yield from self.read_each(read, make, cases=cases, skip=skip)
         if cases is None or predicted is None:
             return
         self._missing = predicted.summary(counted=self.counts_missing)
         for tested_model, case in predicted.missing() if self.counts_missing else ():
             for sample in range(predicted.samples(tested_model)):
-                yield self._of_missing(cases, case, tested_model, sample, check_new)
+                yield self._of_missing(cases, case, tested_model, sample, met.check_new)
 
     def _count_writer(self, item: Item) -> None:
         if item.construction is not None and item.construction.model:
@@ -253,6 +253,56 @@ class Source(JudgedSource):
             **({} if missing is None else {"missing_predictions": missing.model_dump()}),
             **({"cases_written_by": dict(self.writers)} if self.writers else {}),
         }
+
+
+class _MetItems:
+    """The items met so far, of which each may occur once.
+
+    Of rows of other parts only the ids are noted, since making items takes most of the time of
+    reading. Where one of them comes again, in a row of another case, their items are made after
+    all: a row that can't be used does not count.
+    """
+
+    def __init__(self, source: Source, graded: str | Protocol, cases: Cases | None) -> None:
+        self._source, self._graded, self._cases = source, graded, cases
+        rows, self._met, self._noted = source.rows, KeySet(), KeySet()
+        can_read_again = rows.is_file() if isinstance(rows, Path) else isinstance(rows, list)
+        is_exempt = source.counts_missing or _examines_reference(graded)
+        self._is_lazy = can_read_again and not is_exempt
+
+    def skip(self, values: Mapping[str, Any]) -> bool:
+        """Notes a row of another part; returns whether its item need not be made."""
+        named = "item_id" if self._cases is None and values.get("id") is None else "id"
+        item_id, tested_model = known(values, named), known(values, "tested_model")
+        if not self._is_lazy or item_id is None or tested_model is None:
+            return False
+        self._noted.add(short_key(item_id, tested_model))
+        return True
+
+    def check_new(self, item: Item) -> Item:
+        """The item; raises RowError where it was met before."""
+        key = short_key(item.item_id, item.tested_model)
+        if self._is_lazy and key in self._noted:
+            self._is_lazy = False
+            self._read_before(item.line)
+        if not self._met.add(key):
+            expected = "an id that occurs once per tested_model"
+            raise RowError("id", expected, f"{item.item_id} again for {item.tested_model}")
+        return item
+
+    def _read_before(self, line: int) -> None:
+        """Makes the items of all rows before a line."""
+        parsed = isinstance(self._source.rows, Path)
+
+        def read(row: RawRow) -> Item:
+            item = read_item(Row(row.values, row.line, parsed=parsed), self._graded)
+            if row.line < line:
+                self._met.add(short_key(item.item_id, item.tested_model))
+            return item
+
+        whole = replace(self._source, shard=None)
+        entries = whole.read_each(read, lambda item, row: row, cases=self._cases)
+        any(entry.line >= line for entry in entries)  # no further than needed
 
 
 def read_item(row: Row, name: str | Protocol) -> Item:

@@ -221,7 +221,7 @@ def summarize(
         InputError: If a row is no judgement.
     """
     check_by(by)
-    whole = replace(table_of(rows), weights=weights or {})
+    whole = replace(table_of(rows), weights=weights or {}).in_order()
     table = whole.items()
     return Summary(
         judge=judge,

@@ -8,7 +8,7 @@ answer. A final answer counts as it is, also one that is cut off or can't be rea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from os import PathLike
@@ -16,13 +16,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..errors import AccessError, InputError, JudgeError, OptionError, PendingError, RowError
+from ..errors import (
+    AccessError,
+    InputError,
+    JudgeError,
+    OptionError,
+    PendingError,
+    RowError,
+    visible,
+)
 from ..judge.config import JudgeSpec
 from ..judge.llm_judge import make_judge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, can_see, shared_resources
 from ..records import Item, Usage
+from ..records.own_runs import is_own, named_path
 from ..records.responses import read_response
 from ..records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ..runs.loop import QUIET, Events, Job
@@ -300,29 +309,47 @@ class _Origin:
             raise InputError(f"{rows}: can't be read: No such file or directory")
         return cls(rows, cases or cases_of(rows), read_manifest(rows.parent))
 
+    def _named(self, stated: object, option: str) -> Path | None:
+        return named_path(self.rows.parent, self.manifest, stated, option)
+
     @property
     def home(self) -> Path:
         """Folder that files of the cases are relative to."""
-        stated = self.manifest.get("cases", self.manifest.get("input"))
-        file = self.cases or (Path(stated) if isinstance(stated, str) else self.rows)
-        return file.parent
+        file = self.cases
+        with suppress(InputError):  # then a file of a case is missing, and its row says so
+            stated = self.manifest.get("cases", self.manifest.get("input"))
+            file = file or self._named(stated, "--cases")
+        return (file or self.rows).parent
 
     @property
     def data_root(self) -> Path | None:
         """The folder for files that the run was given; None where it is not there any more."""
-        stated = self.manifest.get("data_root")
-        return Path(stated) if isinstance(stated, str) and Path(stated).is_dir() else None
+        stated = self._named(self.manifest.get("data_root"), "--data-root")
+        return stated if stated is not None and stated.is_dir() else None
 
     @property
     def specs(self) -> tuple[PlannerSpec, ...]:
-        """The tested models as the run asked them."""
+        """The tested models as the run asked them.
+
+        Raises:
+            OptionError: If a stranger's manifest says where to send prompts and keys.
+        """
         models = mapping(self.manifest.get("models"))
-        return tuple(PlannerSpec(**mapping(mapping(of).get("settings"))) for of in models.values())
+        specs = tuple(PlannerSpec(**mapping(mapping(of).get("settings"))) for of in models.values())
+        for spec in specs if not is_own(self.manifest) else ():
+            if spec.api_base or spec.params:
+                raise OptionError(
+                    f"--model: {visible(str(self.rows))} is of a run that was not made by you on "
+                    f"this machine, and it names addresses or parameters of {visible(spec.model)}: "
+                    "expected --model MODEL@ADDRESS, got nothing"
+                )
+        return specs
 
     @property
     def prompts(self) -> str:
         """The prompt set of the run."""
-        return str(mapping(self.manifest.get("prompts")).get("name") or "neutral@1")
+        stated = str(mapping(self.manifest.get("prompts")).get("name") or "neutral@1")
+        return str(self._named(stated, "--prompts")) if stated.endswith(".toml") else stated
 
 
 def refine_session(

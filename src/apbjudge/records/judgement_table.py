@@ -6,6 +6,7 @@ file when it is asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -145,6 +146,26 @@ class JudgementTable(Scores):
         }
         taken["profile"] = profile.astype(np.int32)
         return replace(self, profiles=[self.profiles[at] for at in used.tolist()], **taken)
+
+    def in_order(self) -> Self:
+        """The same rows in an order that does not depend on the one in which they finished.
+
+        Sums of floats, and all that is made of them, are the same to the last digit in any order
+        of completion and for any number of parts only where they are taken in one order.
+        """
+        places = sorted(range(len(self.profiles)), key=lambda at: repr(self.profiles[at]))
+        reasons = sorted(range(len(self.reasons)), key=self.reasons.__getitem__)
+        table = replace(
+            self,
+            profiles=[self.profiles[at] for at in places],
+            profile=np.argsort(places)[self.profile].astype(np.int32),
+            reasons=[self.reasons[at] for at in reasons],
+            reason=np.argsort(reasons)[self.reason].astype(np.int32),
+            last_errors=dict(sorted(self.last_errors.items())),
+        )
+        table = table.with_measures(sorted(self.measure_names))
+        keys = self.keys(by_model=True, by_protocol=True)
+        return table.take(np.lexsort((table.reason, table.profile, keys)))
 
     @classmethod
     def joined(cls, tables: Sequence[JudgementTable]) -> JudgementTable:
@@ -382,7 +403,7 @@ class JudgementTable(Scores):
             inconsistent=int(self.inconsistent.sum()),
             lenient_replies=int(self.lenient_replies.sum()),
             overridden=int(self.overridden.sum()),
-            cost_usd=sum(np.nan_to_num(self.cost_usd).tolist(), 0.0) if is_priced else None,
+            cost_usd=math.fsum(np.nan_to_num(self.cost_usd).tolist()) if is_priced else None,
             **dict(zip(names, counts, strict=True)),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +17,7 @@ from .base import Record, row_error
 from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
 from .judgement_table import JudgementTable, Problems
 from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
+from .own_runs import named_path
 
 JUDGEMENTS = "judgements.jsonl"
 PREDICTIONS = "predictions.jsonl"
@@ -152,8 +153,9 @@ def cases_of(predictions: Path) -> Path | None:
     inputs = mapping(manifest.get("inputs"))
     whole = mapping(inputs.get("cases" if is_joined else "rows")).get("path")
     for path in (stated, whole):
-        if isinstance(path, str) and Path(path).is_file():
-            return Path(path)
+        named = named_path(predictions.parent, manifest, path, "--cases")
+        if named is not None and named.is_file():
+            return named
     raise InputError(f"{visible(stated)}: the run's cases are not there; --cases names them")
 
 
@@ -185,11 +187,12 @@ def read_judgements(path: Path) -> Iterator[Verdict | Unscored]:
             raise InputError(f"{file}:{line.number}: {complaint}") from None
 
 
-def read_run(path: Path) -> RunFolder:
+def read_run(path: Path, given: Iterable[Path | None] = ()) -> RunFolder:
     """Reads a run.
 
     Args:
         path: Its folder, or its file of judgements.
+        given: Paths that came with the command; what the manifest names may be there.
 
     Raises:
         InputError: See ``judgement_reader.read_table``.
@@ -197,7 +200,8 @@ def read_run(path: Path) -> RunFolder:
     file, problems = judgements_path(path), Problems()
     table, manifest = read_table(file, problems), read_manifest(file.parent)
     weights = {c: w for c, w in mapping(manifest.get("weights")).items() if type(w) is float}
-    return RunFolder(file, manifest, replace(table, weights=weights), tuple(problems))
+    places = tuple(place for place in given if place is not None)
+    return RunFolder(file, manifest, replace(table, weights=weights), tuple(problems), places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +213,14 @@ class RunFolder:
         manifest: Its manifest; empty where there is none.
         table: Its judgements.
         problems: A line for each row that was left out.
+        given: Paths that came with the command; see ``own_runs.named_path``.
     """
 
     path: Path
     manifest: Mapping[str, Any]
     table: JudgementTable
     problems: tuple[str, ...] = ()
+    given: tuple[Path, ...] = ()
 
     @property
     def judge(self) -> str:
@@ -264,25 +270,29 @@ class RunFolder:
         """The cases without a prediction; None where that is not known."""
         return MissingPredictions.stated(self.manifest)
 
-    @property
-    def inputs(self) -> tuple[Path, Path | None] | None:
-        """Files of the predictions and of the cases; None for rows in memory."""
-        stated = [self.manifest.get(name) for name in ("input", "cases")]
-        if not isinstance(stated[0], str) or stated[0] == "row":
-            return None
-        return Path(stated[0]), Path(stated[1]) if isinstance(stated[1], str) else None
+    def _named(self, stated: object, option: str) -> Path | None:
+        return named_path(self.path.parent, self.manifest, stated, option, self.given)
 
     @property
     def predictions(self) -> Path | None:
-        """The file of predictions where it lies: as it was named, else by its absolute path.
+        """The predictions or the log where they lie: as they were named, else by absolute path.
 
         None for rows in memory; a path where no file is if there is none any more.
+
+        Raises:
+            InputError: If it may not be opened, as for all that the manifest names.
         """
-        if self.inputs is None:
-            return None
+        stated = self.manifest.get("input")
+        named = None if stated == "row" else self._named(stated, "--predictions")
+        if named is None or named.exists():
+            return named
         whole = mapping(mapping(self.manifest.get("inputs")).get("predictions")).get("path")
-        named = self.inputs[0]
-        return Path(whole) if not named.is_file() and isinstance(whole, str) else named
+        return self._named(whole, "--predictions") or named
+
+    @property
+    def cases(self) -> Path | None:
+        """The file of cases; None without. Raises InputError as ``predictions`` does."""
+        return self._named(self.manifest.get("cases"), "--cases")
 
     @property
     def models(self) -> frozenset[str]:
@@ -293,13 +303,16 @@ class RunFolder:
         return frozenset(name for name in names if isinstance(name, str))
 
     @property
-    def log(self) -> tuple[Path, str, Path | None] | None:
-        """The log of whole runs, its format and the file of outcomes; None for predictions."""
-        of, path = mapping(self.manifest.get("log")), self.inputs
-        if path is None or not isinstance(of.get("format"), str) or not of["format"]:
-            return None
-        outcomes = of.get("outcomes")
-        return path[0], of["format"], Path(outcomes) if isinstance(outcomes, str) else None
+    def log_format(self) -> str:
+        """The format of the log of whole runs; empty for predictions."""
+        stated = mapping(self.manifest.get("log")).get("format")
+        is_named = isinstance(self.manifest.get("input"), str)
+        return stated if is_named and isinstance(stated, str) else ""
+
+    @property
+    def outcomes(self) -> Path | None:
+        """The file of outcomes of a log. Raises InputError as ``predictions`` does."""
+        return self._named(mapping(self.manifest.get("log")).get("outcomes"), "--predictions")
 
     @property
     def input_digest(self) -> str:
@@ -308,9 +321,8 @@ class RunFolder:
 
     @property
     def data_root(self) -> Path | None:
-        """Folder that pictures were looked for in."""
-        stated = self.manifest.get("data_root")
-        return Path(stated) if isinstance(stated, str) else None
+        """Folder that pictures were looked for in. Raises InputError as ``predictions`` does."""
+        return self._named(self.manifest.get("data_root"), "--data-root")
 
     @property
     def protocol(self) -> str | None:

@@ -51,7 +51,8 @@ class ReportConfig(Config):
     )
     predictions: tuple[Path, ...] = Field(
         default=(),
-        description="Files of predictions as they are now, if they moved since they were judged.",
+        description="Files of predictions, or logs, as they are now: if they moved since they were "
+        "judged, or if the run was made by someone else.",
     )
     cases: Path | None = Field(
         default=None, description="JSONL file of cases, joined with the predictions on id."
@@ -61,6 +62,11 @@ class ReportConfig(Config):
         default=None,
         description="Folder in which paths of pictures are looked up before those of the runs.",
     )
+
+    @property
+    def given(self) -> tuple[Path | None, ...]:
+        """Paths of inputs that came with the command."""
+        return (*self.predictions, self.cases, self.data_root)
 
     @field_validator("runs", "labels", "predictions", mode="before")
     @classmethod

@@ -32,18 +32,34 @@ _Place = tuple[RunFolder, int]
 
 
 def logs_of(
-    judges: Sequence[JudgeRuns], problems: Problems
+    judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems
 ) -> list[tuple[str, Path, str, Path | None]]:
-    """The logs of whole runs that were judged: protocol, path, format and file of outcomes."""
+    """The logs of whole runs that were judged: protocol, path, format and file of outcomes.
+
+    Named by the settings where all runs are of logs, or else by the manifests.
+    """
     logs: dict[tuple[str, Path, str, Path | None], None] = {}
-    for run in (run for judge in judges for run in judge.runs):
-        if (log := run.log) is None:
-            continue
-        if log[0].exists():
-            logs[run.protocol or "", *log] = None
-        else:
-            problems.append(f"{visible(str(log[0]))}: not found; its runs are shown without steps")
+    named = config.predictions if _are_of_logs(judges) else ()
+    for run in (run for judge in judges for run in judge.runs if run.log_format):
+        outcomes = None
+        try:
+            paths = named or (run.predictions or Path(),)
+            outcomes = run.outcomes
+        except InputError as error:
+            problems.append(str(error))
+            paths = named
+        for path in paths:
+            if path.exists():
+                logs[run.protocol or "", path, run.log_format, outcomes] = None
+            else:
+                problems.append(
+                    f"{visible(str(path))}: not found; its runs are shown without steps"
+                )
     return list(logs)
+
+
+def _are_of_logs(judges: Sequence[JudgeRuns]) -> bool:
+    return all(run.log_format for judge in judges for run in judge.runs)
 
 
 def sources_of(
@@ -52,7 +68,7 @@ def sources_of(
     """The predictions that were judged, named by the settings or else by the manifests.
 
     Each with the SHA-256 of the file as it was judged, empty where that is not known. A file that
-    is not there is one of the problems.
+    is not there, or that may not be opened, is one of the problems.
     """
     missing = [run.missing_predictions for judge in judges for run in judge.runs]
     counts_missing = any(each is not None and each.counted for each in missing)
@@ -67,15 +83,22 @@ def sources_of(
             counts_missing=counts_missing,
         )
 
+    if _are_of_logs(judges):
+        return []
     if config.predictions:
         own = (config.cases, AUTO, config.data_root)
         return [(source(path, *own), "") for path in config.predictions]
     sources: dict[tuple[Path, Path | None, str], tuple[Source, str]] = {}
-    for run in (run for judge in judges for run in judge.runs):
-        if run.inputs is None or run.log is not None:
-            continue
+    for run in (run for judge in judges for run in judge.runs if not run.log_format):
         protocol = run.protocol or AUTO
-        paths = (run.inputs[0], config.cases or run.inputs[1])
+        try:
+            if (predictions := run.predictions) is None:
+                continue
+            paths = (predictions, config.cases or run.cases)
+            root = config.data_root or run.data_root
+        except InputError as error:
+            problems.append(str(error))
+            continue
         missing = [path for path in paths if path is not None and not path.is_file()]
         if missing:
             problems.append(
@@ -83,7 +106,6 @@ def sources_of(
                 "(name the files as they lie now with --predictions and --cases)"
             )
         else:
-            root = config.data_root or run.data_root
             sources[*paths, protocol] = source(*paths, protocol, root), run.input_digest
     return list(sources.values())
 

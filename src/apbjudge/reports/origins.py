@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import InputError, visible
@@ -22,7 +23,10 @@ def origin_of(run: RunFolder, problems: Problems) -> Refinements:
     ``problems`` gets a line for values that can't be used, and where the file has changed since it
     was judged.
     """
-    path = run.predictions
+    try:
+        path = run.predictions
+    except InputError as error:
+        return Refinements.unknown(str(error))
     if path is None:
         return Refinements.unknown("the refined predictions were in memory")
     if not path.is_file():
@@ -43,10 +47,15 @@ def origin_of(run: RunFolder, problems: Problems) -> Refinements:
 def oracles_among(runs: Sequence[RunFolder], keys: Vector) -> Refinements | None:
     """What is stated of responses, if a critic of any may have seen the reference; else None.
 
-    Files that never name the field are searched for it and not read, which takes little time.
+    Files that never name the field are searched for it and not read, which takes little time. One
+    that may not be opened counts as one that is not there.
     """
-    files = (run.predictions for run in runs if run.log is None)
-    paths = {path: None for path in files if path is not None and _names_oracles(path)}
+    paths: dict[Path, None] = {}
+    for run in runs:
+        with suppress(InputError):
+            path = None if run.log_format else run.predictions
+            if path is not None and _names_oracles(path):
+                paths[path] = None
     try:
         return read_refinements(paths, []).at(keys) if paths else None
     except InputError:

@@ -138,7 +138,7 @@ class Report:
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
-            run = read_run(path)
+            run = read_run(path, self.config.given)
             own = (j for j in self.judges if run.identity in [of.identity for of in j.runs])
             base = next(own, None)
             if base is None:
@@ -264,7 +264,7 @@ class Report:
             sources_of(self.judges, config, self.problems),
             self.labels,
             self.problems,
-            logs=logs_of(self.judges, self.problems),
+            logs=logs_of(self.judges, config, self.problems),
         )
         against = self.reliability.judges if self.reliability else ()
         agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
@@ -345,7 +345,7 @@ def open_report(config: ReportConfig) -> Report:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
     names = {} if config.names is None else read_names(config.names)
-    judges = by_judge([read_run(path) for path in config.runs])
+    judges = by_judge([read_run(path, config.given) for path in config.runs])
     labels = None
     if config.labels:
         first, *more = config.labels

@@ -1,7 +1,16 @@
 """What is good: scales, taxonomy and versioned rubric texts."""
 
 from .reply import Reply, reply_model
-from .rubric import Category, Criterion, PassRule, Rubric, load_rubric, read_rubric, rubric_names
+from .rubric import (
+    Category,
+    Criterion,
+    PassRule,
+    Rubric,
+    load_rubric,
+    read_rubric,
+    rubric_names,
+    shipped_rubric,
+)
 from .scale import Band, FlagRule, Scale
 
 __all__ = [
@@ -17,4 +26,5 @@ __all__ = [
     "read_rubric",
     "reply_model",
     "rubric_names",
+    "shipped_rubric",
 ]

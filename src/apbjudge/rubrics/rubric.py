@@ -196,11 +196,12 @@ def _load(ref: str, above: tuple[str, ...]) -> Rubric:
         if not path.is_file():
             raise OptionError(f"rubric: no file {ref}")
         return _read(path.read_bytes(), str(path), above)
-    return _shipped(ref)
+    return shipped_rubric(ref)
 
 
 @lru_cache(maxsize=64)
-def _shipped(ref: str) -> Rubric:
+def shipped_rubric(ref: str) -> Rubric:
+    """Loads a shipped rubric, never a file: for references that come from judgements."""
     known = rubric_names()
     matching = [name for name in known if name == ref or name.rsplit("@", 1)[0] == ref]
     if not matching:

@@ -45,6 +45,7 @@ from ..llm.engine import dump_completion, place_of
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import REPLIES, Resources, known_format, prices_of
+from ..records.own_runs import named_path
 from .event_loops import beside_any_loop, block_on, current_stop
 from .folder import state_of_work_below, take_folder_lock
 from .loop import Events, Progress
@@ -123,6 +124,8 @@ class BatchList(BaseModel):
                 "choose another folder"
             )
         batches.folder = folder
+        for name in (n for b in batches.batches for n in (b.requests, b.results) if n):
+            named_path(folder, {}, str(folder / name), "no option")
         return batches
 
     @property

@@ -28,6 +28,7 @@ import orjson
 from ..errors import InputError, OtherRunError, PausedError, RowError, UsageError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records.keys import KeyMap, KeySet, short_key
+from ..records.own_runs import sealed
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
 from ..version import VERSION
 from .resume import Inputs, RecordKind, read_earlier, record_key, record_lines
@@ -286,7 +287,7 @@ class RecordLog(Generic[T]):
             raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replaces the manifest."""
+        """Replaces the manifest, and seals it as this user's."""
         _write_manifest(self.folder, manifest)
 
     def close(self) -> None:
@@ -413,7 +414,7 @@ def _state_after(error: BaseException) -> str:
 
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2, default=str)
+    data = orjson.dumps(sealed(manifest), option=orjson.OPT_INDENT_2)
     write_atomically(folder / MANIFEST, data + b"\n")
 
 
@@ -448,7 +449,7 @@ def temporary_folder(
     for name, rows in files.items():
         lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
         write_atomically(folder / name, b"".join(lines))
-    write_atomically(folder / MANIFEST, orjson.dumps(manifest, default=str))
+    write_atomically(folder / MANIFEST, orjson.dumps(sealed(manifest)))
     return folder
 
 

@@ -186,13 +186,16 @@ class RowSource:
         make: Callable[[I, RawRow], R],
         *,
         cases: Cases | None = None,
+        skip: Callable[[Mapping[str, Any], int | None], bool] = lambda values, case: False,
     ) -> Iterator[R | BadRow]:
         """Yields what is made of every row that is not blank, and of a row that can't be used why.
 
         Args:
-            read: Gives the item of a row; called for every row, those of other shards included.
+            read: Gives the item of a row.
             make: Gives what is yielded.
             cases: The file of cases, where it has been read already.
+            skip: Takes note of a row of another shard, by its own fields and the index of its
+                case; returns whether it need not be read.
 
         Raises:
             InputError: If a file can't be read or holds no row at all.
@@ -204,7 +207,7 @@ class RowSource:
         empty = True
         for line in self._lines():
             empty = False
-            entry = self._entry(line, cases, read, make)
+            entry = self._entry(line, cases, read, make, skip)
             if entry is not None:
                 yield entry
         if empty:
@@ -216,26 +219,34 @@ class RowSource:
         cases: Cases | None,
         read: Callable[[RawRow], I],
         make: Callable[[I, RawRow], R],
+        skip: Callable[[Mapping[str, Any], int | None], bool],
     ) -> R | BadRow | None:
-        digest = hashlib.sha256(line.raw)
         end = line.offset + len(line.raw)
         shard, values = self.shard, line.exact
+        is_held = None if shard is not None else True  # None while it is not known
+        digest: Any = None
         try:
             if isinstance(values, RowError):
                 raise values  # noqa: TRY301 - it is reported as those below are
             at = cases.index(values) if cases else None
+            if shard is not None:
+                is_held = _holds(shard, values, cases, at)
+                if is_held is False and skip(values, at):
+                    return None
+            digest = hashlib.sha256(line.raw)
             joined = cases.join_at(at, values, digest) if cases and at is not None else values
             row = RawRow(line.number, joined, digest.digest(), end, at)
             item = read(row)
-            if shard is not None:
-                if not shard.holds(item.case_id):
-                    return None
-                shard = None  # the row is in it, whatever becomes of it
-            return make(item, row)
+            if shard is not None and is_held is None:
+                is_held = shard.holds(item.case_id)
+            return make(item, row) if is_held else None
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
             bad = row_error_of(error)
-        if shard is not None and not shard.holds(f"line {line.number}"):
+        if shard is not None and is_held is None:
+            is_held = shard.holds(f"line {line.number}")
+        if not is_held:
             return None
+        digest = digest or hashlib.sha256(line.raw)
         fields: Mapping[str, Any] = {} if isinstance(values, RowError) else values
         item_id, tested_model = known(fields, "id", "item_id"), known(fields, "tested_model")
         return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
@@ -264,6 +275,17 @@ class RowSource:
         for number in numbers:
             raw = read_line_at(self.rows, offsets[number])
             yield Line(number, 0, raw, parse_object(raw))
+
+
+def _holds(
+    shard: Shard, values: Mapping[str, Any], cases: Cases | None, case: int | None
+) -> bool | None:
+    """Whether a row is in a part, by the case that it names; None where its item has to say."""
+    if values.get("case_id") in (None, "") and cases is not None and case is not None:
+        return bool(cases.in_shard[case])
+    names = ("id", "item_id") if values.get("case_id") in (None, "") else ("case_id",)
+    name = known(values, *names)
+    return None if name is None else shard.holds(name)
 
 
 def row_error_of(error: Exception) -> RowError:

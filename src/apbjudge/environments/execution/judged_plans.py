@@ -273,10 +273,11 @@ def _judge(text: str, executions: Sequence[Execution], problems: Problems) -> Pl
     if mode and mode not in with_plans:
         known = ", ".join(with_plans) or "none"
         raise OptionError(f"--judged: expected a mode with executed plans ({known}), got {mode!r}")
-    ways = _ways(run, problems)
+    file = _plans(run, problems)
+    ways = None if file is None else read_refinements([file], problems).ways
     planned = [each for each in planned if mode in ("", each.mode)]
     everywhere = frozenset((each.environment, each.mode) for each in planned)
-    judged = JudgedPlans(run, everywhere, ways or (), dict(_texts(run))).narrowed(planned)
+    judged = JudgedPlans(run, everywhere, ways or (), dict(_texts(file))).narrowed(planned)
     if not mode and ways is not None:
         other = PLAN_FIRST if _are_refined(ways) else REFINE
         judged = replace(judged, about=frozenset(at for at in judged.about if at[1] != other))
@@ -295,19 +296,19 @@ def _judge(text: str, executions: Sequence[Execution], problems: Problems) -> Pl
     return PlanJudge(run.name, (judged,))
 
 
-def _ways(run: JudgedRun, problems: Problems) -> tuple[Way, ...] | None:
-    """How the judged plans came about; None where their file is not there any more."""
-    path = run.folder.predictions if run.folder is not None else None
-    if path is None or not path.is_file():
+def _plans(run: JudgedRun, problems: Problems) -> Path | None:
+    """The file of the judged plans; None where it is not there any more or may not be opened."""
+    try:
+        path = run.folder.predictions if run.folder is not None else None
+    except InputError as error:
+        problems.append(str(error))
         return None
-    refinements = read_refinements([path], problems)
-    return refinements.ways
+    return path if path is not None and path.is_file() else None
 
 
-def _texts(run: JudgedRun) -> Iterator[tuple[Plan, str]]:
+def _texts(path: Path | None) -> Iterator[tuple[Plan, str]]:
     """Hashes of the judged plans, as far as they are there."""
-    path = run.folder.predictions if run.folder is not None else None
-    if path is None or not path.is_file():
+    if path is None:
         return
     for line in read_lines(path):
         row = {} if isinstance(line.values, RowError) else line.values

@@ -18,7 +18,7 @@ import orjson
 from ...errors import OptionError
 from ...records import Item
 from ...records.trajectories import Trajectory
-from ...rubrics import load_rubric
+from ...rubrics import shipped_rubric
 from .entries import Entry, Pictures
 from .index import Index
 from .items import case_key, case_view, judgement_view, prediction_view
@@ -206,7 +206,7 @@ def _digest(content: bytes) -> bytes:
 def _code_names(ref: str) -> dict[str, str]:
     """Names of the error codes of a shipped rubric; empty for other rubrics."""
     try:
-        return {criterion.code: criterion.name for criterion in load_rubric(ref).criteria}
+        return {criterion.code: criterion.name for criterion in shipped_rubric(ref).criteria}
     except OptionError:
         return {}
 

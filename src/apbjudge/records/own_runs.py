@@ -1,0 +1,106 @@
+"""The one rule by which a path that a manifest names may be opened.
+
+A run folder may come from a stranger, whose manifest can name any file of the reader. So a path
+counts where it lies in the run folder, at or below a path that the user gave with the command, or
+where a run of this user wrote the manifest. The last is known by a seal: a keyed hash of the
+manifest, whose key lies in the user's own state folder and in no run folder.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from tempfile import mkstemp
+from typing import Any
+
+import orjson
+
+from ..errors import InputError, visible
+
+SEAL = "seal"
+_KEY_BYTES = 32
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with this user's seal; one with an empty seal stays nobody's."""
+    values = orjson.loads(orjson.dumps(manifest, default=str))
+    return values if values.get(SEAL) == "" else {**values, SEAL: _seal(values)}
+
+
+def is_own(manifest: Mapping[str, Any]) -> bool:
+    """Whether a run of this user wrote the manifest, and nobody changed it since."""
+    stated = manifest.get(SEAL)
+    try:
+        return isinstance(stated, str) and hmac.compare_digest(
+            stated.encode(), _seal(manifest).encode()
+        )
+    except TypeError:  # deeper nesting than any of ours
+        return False
+
+
+def named_path(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    stated: object,
+    option: str,
+    given: Iterable[Path] = (),
+) -> Path | None:
+    """A file or folder that a manifest names, where it may be opened; None where it names none.
+
+    Every path from a manifest goes through here. Links count as what they lead to.
+
+    Args:
+        folder: The run's folder.
+        manifest: Its manifest.
+        stated: The path, if it is one.
+        option: The option that names it too, for the message.
+        given: Paths that came with the command.
+
+    Raises:
+        InputError: If it may not be opened; nothing is said of whether it is there.
+    """
+    if not isinstance(stated, str):
+        return None
+    with suppress(ValueError):  # a NUL byte
+        place = Path(os.path.realpath(stated))
+        allowed = map(os.path.realpath, (folder, *given))
+        if is_own(manifest) or any(place.is_relative_to(path) for path in allowed):
+            return Path(stated)
+    raise InputError(
+        f"{visible(stated)}: not opened: it lies outside the folder of the run that names it, "
+        f"{visible(str(folder))}, and no run of yours on this machine wrote that manifest "
+        f"({option} names it)"
+    )
+
+
+def _seal(manifest: Mapping[str, Any]) -> str:
+    values = {name: value for name, value in manifest.items() if name != SEAL}
+    return hmac.digest(_key(), orjson.dumps(values, option=orjson.OPT_SORT_KEYS), "sha256").hex()
+
+
+@cache
+def _key() -> bytes:
+    """The user's key, made when missing; where it can't be kept, one of this process alone."""
+    own = secrets.token_bytes(_KEY_BYTES)
+    with suppress(OSError, RuntimeError):  # RuntimeError: no home folder is known
+        base = Path(os.environ.get("XDG_STATE_HOME", ""))
+        folder = (base if base.is_absolute() else Path.home() / ".local" / "state") / "apbjudge"
+        path = folder / "seal.key"
+        if not path.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, new = mkstemp(dir=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(own)
+                with suppress(FileExistsError):  # of several processes the first one's counts
+                    os.link(new, path)
+            finally:
+                Path(new).unlink()
+        if len(kept := path.read_bytes()) == _KEY_BYTES:
+            return kept
+    return own
