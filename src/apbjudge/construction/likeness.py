@@ -39,8 +39,6 @@ _VERBS = tuple(tuple(verbs.split()) for verbs in (*_LEARNING, *_CHANGING))
 _FILLERS = frozenset("a an by data details for from in info information of on the to with".split())
 _GENERAL = frozenset("bash browser code google internet python shell sql terminal web".split())
 """Words in the names of tools that may serve for nearly anything."""
-_NO_WORK = frozenset("answer done end exit final finish human respond stop think".split())
-"""Words in the names of tools that end a run or note a thought."""
 
 
 def name_words(name: str) -> list[str]:
@@ -97,11 +95,6 @@ def object_words(name: str) -> frozenset[str]:
     first, *others = name_words(name) or [""]
     words = others if synonyms(first) else [first, *others]
     return stems(" ".join(word for word in words if word not in _FILLERS))
-
-
-def does_work(name: str) -> bool:
-    """Whether a tool, by its name, does more than end a run, hand it over or note a thought."""
-    return _NO_WORK.isdisjoint(name_words(name))
 
 
 def may_serve(one: Tool, other: Tool) -> bool:

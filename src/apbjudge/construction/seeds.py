@@ -14,6 +14,7 @@ import orjson
 from ..records import FileRef, Tool, Toolset
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory
+from .likeness import name_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Seed:
         licence: Its licence; empty where nobody said.
         plan: Prose of the solution; empty without.
         category: Category of the task; empty without.
+        ends: Names of the tools that end the task; None where the source does not say.
         repairs: What was mended in reading it, as short clauses.
         invented: Tools that a model made up, which can't serve the task.
         private: The query with a reference to private knowledge in place of a value, and that
@@ -65,6 +67,7 @@ class Seed:
     licence: str = ""
     plan: str = ""
     category: str = ""
+    ends: frozenset[str] | None = None
     repairs: tuple[str, ...] = ()
     invented: tuple[Tool, ...] = ()
     private: tuple[str, str] | None = None
@@ -88,6 +91,10 @@ class Seed:
     def tool(self, name: str) -> Tool | None:
         """A tool by name; None where it is not offered."""
         return self.toolset.by_name.get(name)
+
+    def does_work(self, name: str) -> bool:
+        """Whether a tool does more than end the task, where the source says so, or note a thought."""
+        return name not in (self.ends or ()) and "think" not in name_words(name)
 
     @property
     def used(self) -> frozenset[str]:

@@ -23,8 +23,14 @@ def as_list(value: object) -> list[Any] | None:
 _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 
-def json_values(text: str) -> Iterator[object]:
-    """Yields the JSON values of a reply in order; the last usable one is the answer."""
+def json_values(text: str, words: list[str] | None = None) -> Iterator[object]:
+    """Yields the JSON values of a reply in order; the last usable one is the answer.
+
+    Args:
+        text: The reply.
+        words: Gets what stands before, between and after the values, once all are read; nothing
+            where the reply is one value and no more.
+    """
     try:
         yield _shallow(orjson.loads(text))
     except ValueError:
@@ -33,11 +39,14 @@ def json_values(text: str) -> Iterator[object]:
         return
     constants: list[str] = []
     decoder = json.JSONDecoder(parse_int=_integer, parse_constant=constants.append)
-    at, budget = 0, 8 * len(body)
+    at, budget, read_to = 0, 8 * len(body), 0
+    beside = [] if words is None else words
     while (opening := _OPENING.search(body, at)) and budget > 0:
         start = opening.start()
         try:
             value, at = decoder.raw_decode(body, start)
+            beside.append(body[read_to:start])
+            read_to = at
             # A value with NaN is no JSON, and its parts aren't the answer either.
             if not constants:
                 yield _shallow(value)
@@ -45,6 +54,7 @@ def json_values(text: str) -> Iterator[object]:
             budget -= _work_of(error, body, start)
             at = max(at, start + 1)
         constants.clear()
+    beside.append(body[read_to:])
 
 
 def _work_of(error: Exception, body: str, start: int) -> int:
