@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, cast
 
 from ..records import Tool
+from ..records.items import PUBLISHED_ENDS
 from ..records.loose_json import as_object
 from ..records.parameters import COERCIBLE
 
@@ -95,6 +97,18 @@ def object_words(name: str) -> frozenset[str]:
     first, *others = name_words(name) or [""]
     words = others if synonyms(first) else [first, *others]
     return stems(" ".join(word for word in words if word not in _FILLERS))
+
+
+def does_work(name: str, ends: Collection[str] | None = None) -> bool:
+    """Whether a tool does more than note a thought or end the task.
+
+    Args:
+        name: The tool's.
+        ends: Names of those that end it; None where the source does not say, as published splits,
+            which cases are built for, do not.
+    """
+    ends = PUBLISHED_ENDS if ends is None else ends
+    return name not in ends and "think" not in name_words(name)
 
 
 def may_serve(one: Tool, other: Tool) -> bool:

@@ -11,7 +11,7 @@ import orjson
 
 from ..records import Tool
 from ..records.keys import short_key
-from .likeness import definition_of, likeness
+from .likeness import definition_of, does_work, likeness
 from .seeds import Seed
 
 MOST_TOOLS = 4096
@@ -42,7 +42,7 @@ class ToolPool:
             RowError: If they can't be read.
         """
         for tool in seed.toolset.tools:
-            if not seed.does_work(tool.name):
+            if not does_work(tool.name, seed.ends):
                 continue
             key = short_key(orjson.dumps(definition_of(tool)).decode())
             if key in self._kept:

@@ -14,7 +14,6 @@ import orjson
 from ..records import FileRef, Tool, Toolset
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory
-from .likeness import name_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +90,6 @@ class Seed:
     def tool(self, name: str) -> Tool | None:
         """A tool by name; None where it is not offered."""
         return self.toolset.by_name.get(name)
-
-    def does_work(self, name: str) -> bool:
-        """Whether a tool does more than end the task, where the source says so, or note a thought."""
-        return name not in (self.ends or ()) and "think" not in name_words(name)
 
     @property
     def used(self) -> frozenset[str]:

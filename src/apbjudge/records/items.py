@@ -137,11 +137,9 @@ class Item(Record):
     def endings(self) -> frozenset[str] | None:
         """Names of the tools that end the task; None where nobody knows them.
 
-        Of the published data, which do not state them, they are known; a case that was built from
-        other data has tools of its own, whatever its split.
+        Rows of a published split that do not state them are taken to be the published data.
         """
-        is_published = self.split is not None and self.construction is None
-        return PUBLISHED_ENDS if self.ends is None and is_published else self.ends
+        return PUBLISHED_ENDS if self.ends is None and self.split is not None else self.ends
 
     @property
     def readings(self) -> tuple[Item, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records import Tool
 from ..cases import Context, Reject, Row, case_row
-from ..likeness import LIKE, is_same, likeness, may_serve, name_words, object_words
+from ..likeness import LIKE, does_work, is_same, likeness, may_serve, name_words, object_words
 from ..references import chain_of, plan_of
 from ..seeds import Seed, draw
 from .plans import NO_CALLS
@@ -105,12 +105,12 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
         for tool in tools:
             name = "".join(name_words(tool.name))
             room = len(invented) + len(added) < most
-            is_work = seed.does_work(tool.name)
+            is_work = does_work(tool.name, seed.ends)
             if room and is_work and name not in known and not _might_serve(tool, needed):
                 known.add(name)
                 listed.append(tool)
     if (n_left := most - len(invented) - len(added)) > 0:
-        spare = [t for t in offered.tools if t.name not in called and seed.does_work(t.name)]
+        spare = [t for t in offered.tools if t.name not in called and does_work(t.name, seed.ends)]
         spare = [tool for tool in spare if not _might_serve(tool, needed)]
         rng.shuffle(spare)
         added += spare[:n_left]
