@@ -473,6 +473,7 @@ REFERENCES: list[tuple[str, Row, str]] = [
 @pytest.mark.parametrize(("code", "made", "place"), REFERENCES, ids=str)
 def test_a_fault_of_the_reference(code: str, made: Row, place: str) -> None:
     row = library(prediction_horizon=2, ground_truth_steps=[LENT, ANSWER, said(made)])
+    row["ends"] = ["Finish", "final_answer", "completeTask"]
     if code == "reference-used-before-made":
         row |= {"prediction_horizon": 1, "ground_truth_steps": [said(made)]}
     (finding,) = findings_of(FORM_CHECKS, row)

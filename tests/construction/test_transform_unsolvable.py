@@ -154,6 +154,9 @@ def test_a_capability_of_two_tools_is_preferred() -> None:
     assert set(removed) == {"book_crossing", "reserve_crossing"}  # not the last, pay_crossing
 
 
+ENDS = frozenset({"finish"})
+
+
 def test_a_tool_that_only_ends_the_run_is_none_that_the_task_turns_on() -> None:
     tools = (*FERRY, tool("finish", "Ends the run."))
     seed = seed_of(
@@ -161,9 +164,12 @@ def test_a_tool_that_only_ends_the_run_is_none_that_the_task_turns_on() -> None:
         ("finish", {}, {}),
         tools=tools,
         needs={1: {"sailing_id": 0}, 3: {"booking_id": 2}},
+        ends=ENDS,
     )
-    assert claims_of(row_of(tool_removal, seed)).removed_tools == ("pay_crossing",)
-    only = seed_of(("finish", {}, {}), tools=tools)
+    row = row_of(tool_removal, seed)
+    assert claims_of(row).removed_tools == ("pay_crossing",)
+    assert row["ends"] == [*ENDS]
+    only = seed_of(("finish", {}, {}), tools=tools, ends=ENDS)
     assert reason_of(tool_removal, only) == "no call that the task turns on"
 
 
@@ -203,7 +209,8 @@ def test_what_a_tool_deals_with_is_read_off_its_name() -> None:
     assert object_words("get_info") == frozenset()
     assert synonyms("modify")[:2] == ("update", "modify")
     assert synonyms("bake") == ()
-    assert not does_work("transfer_to_human")
+    assert does_work("transfer_to_human")  # words in a name do not say what ends a task
+    assert not does_work("transfer_to_human", {"transfer_to_human"})
     assert does_work("bake_bread")
 
 

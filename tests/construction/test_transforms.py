@@ -257,7 +257,8 @@ def test_what_ends_a_run_or_may_serve_is_no_distractor() -> None:
         tool("mend_shoe", "Mends the sole of a shoe.", thing="string"),
     )
     seed = seed_of(tools=FERRY[:4])
-    context = context_of(seed, seed_of(name="o", tools=others), levels=(1, 2))
+    ends = frozenset({"transfer_to_human"})
+    context = context_of(seed, seed_of(name="o", tools=others, ends=ends), levels=(1, 2))
     assert [row["extraneous_tool_names_json"] for row in rows(extraneous_plans, seed, context)] == [
         '["mend_shoe"]'
     ]

@@ -31,11 +31,10 @@ SPELLINGS = [
     "$find_trains.result",
     "$find_trains.offers[0].id",
     "${find_trains.offers}",
-    "{{find_trains.offers}}",
-    "{{ find_trains }}",
     "<find_trains.result>",
     "$find_trains['offers'][0]",
 ]
+TEMPLATES = ["{{find_trains.offers}}", "{{ find_trains }}"]
 
 
 @pytest.mark.parametrize("value", SPELLINGS)
@@ -48,11 +47,22 @@ def test_a_reference_to_a_later_call_is_proven(value: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("value", SPELLINGS)
+@pytest.mark.parametrize("value", TEMPLATES)
+def test_a_template_may_be_filled_in_by_others(value: str) -> None:
+    """A tool and a field of the user's data can have one name."""
+    row = plan_row(plan(_seat(value), FIND_OK))
+    assert proven(row) == []
+    assert suspected(row) == [("E4", "used-before-made", "tool_chain[0].arguments.offer_id")]
+
+
+@pytest.mark.parametrize("value", SPELLINGS + TEMPLATES)
 def test_a_reference_to_an_earlier_call_is_fine(value: str) -> None:
-    assert proven(plan_row(plan(FIND_OK, _seat(value)))) == []
-    assert proven(step_row([step(FIND_OK), step(_seat(value))], k=2)) == []
-    assert proven(step_row(step(FIND_OK, _seat(value)))) == []
+    rows = (
+        plan_row(plan(FIND_OK, _seat(value))),
+        step_row([step(FIND_OK), step(_seat(value))], k=2),
+        step_row(step(FIND_OK, _seat(value))),
+    )
+    assert [(proven(row), suspected(row)) for row in rows] == [([], [])] * 3
 
 
 def test_a_second_call_of_a_tool_may_use_the_first() -> None:
@@ -188,7 +198,11 @@ def test_a_trajectory_that_only_asks_has_no_result_to_offer() -> None:
     assert [code for code, _, _ in proven(row)] == ["E4"]
 
 
-STEP_REFERENCES = ["$step_2.id", "${step2}", "{{step-2.offers}}", "<step 2 offer>"]
+STEP_REFERENCES = [
+    *("$step_2.id", "${step2}", "{{step-2.offers}}", "<step 2 offer>", "<result of step 2>"),
+    *("steps[2].output", "${steps.2.result}", "@step2", "$.steps[2].id", "[step 2]", "<<step_2>>"),
+]
+NUMBERS = ["{{2.output}}", "#E2", "$2", "${2}", "$2.id", "{{result_2}}", "outputs[2]", "step2.id"]
 
 
 @pytest.mark.parametrize("value", STEP_REFERENCES)
@@ -204,12 +218,33 @@ def test_a_numbered_step_may_be_counted_with_the_trajectory(value: str) -> None:
     assert proven(row) == []
 
 
-@pytest.mark.parametrize("value", STEP_REFERENCES)
+@pytest.mark.parametrize("value", [*STEP_REFERENCES, *NUMBERS, "the result of step 2"])
 def test_in_a_plan_numbers_of_steps_are_only_suspected(value: str) -> None:
     row = plan_row(plan(_seat(value), FIND_OK))
     assert proven(row) == []
     assert ("E4", "early-reference", "tool_chain[0].arguments.offer_id") in suspected(row)
     assert suspected(plan_row(plan(FIND_OK, MAIL_OK, _seat(value)))) == []
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_a_number_that_may_be_an_amount_proves_nothing(value: str) -> None:
+    row = step_row([step(_seat(value)), step(FIND_OK)], k=2)
+    where = "step[0].tool_calls[0].arguments.offer_id"
+    assert (proven(row), suspected(row)) == ([], [("E4", "early-reference", where)])
+
+
+@pytest.mark.parametrize("value", ["$20", "$2.50", "#2", "#W2", "page_2.pdf", "<3", "B[2]", "2"])
+def test_an_amount_or_a_name_with_a_number_is_no_reference(value: str) -> None:
+    row = plan_row(plan(_seat(value), FIND_OK))
+    assert (proven(row), suspected(row)) == ([], [])
+
+
+def test_steps_may_be_counted_by_their_calls() -> None:
+    def referring(n: int) -> dict[str, Any]:
+        return step_row([step(FIND_OK, SEAT_OK, MAIL_OK), step(_seat(f"${{step_{n}.id}}"))], k=2)
+
+    assert [code for code, _, _ in proven(referring(4))] == ["E4"]
+    assert proven(referring(3)) == []  # the third call
 
 
 @pytest.mark.parametrize("value", ["$step_1.id", "$step_0.id", "{{step1}}"])
@@ -235,7 +270,7 @@ def test_a_huge_value_is_no_reference(value: Callable[[int], str]) -> None:
     assert proven(step_row([step(FIND_OK), step(_seat(value(300_000)))], k=2)) == []
 
 
-LINES = "1. Find the trains.\n2. Reserve a seat.\n3. Tell the desk."
+LINES = "1. find_trains for ten.\n2. With reserve_seat hold a seat.\n3. Call send_mail."
 FORWARD = [
     "result of step 3",
     "the output of step 2",
@@ -257,12 +292,12 @@ def _forward(value: str, text: str = LINES, **fields: Any) -> dict[str, Any]:
     "text",
     [
         LINES,
-        "Step 1: find\nStep 2: reserve\nStep 3: tell",
+        "Step 1: find_trains\nStep 2: reserve_seat\nStep 3: send_mail",
         "To do:\n\n1) find_trains\n   by ten\n2) reserve_seat\n3) send_mail\n\nDone.",
-        "**1.** find\n**2.** reserve_seat after find_trains\n**3.** tell",
+        "**1.** find_trains\n**2.** `reserve_seat` after find_trains\n**3.** send_mail",
     ],
 )
-def test_a_forward_reference_is_proven_where_numbered_lines_are_as_many_as_calls(
+def test_a_forward_reference_is_proven_where_each_numbered_line_names_its_call(
     value: str, text: str
 ) -> None:
     assert proven(_forward(value, text)) == [
@@ -276,6 +311,9 @@ def test_a_forward_reference_is_proven_where_numbered_lines_are_as_many_as_calls
     [
         "Find, reserve, tell.",
         "1. Find the trains.\n2. Reserve a seat.",
+        "1. Find the trains.\n2. Reserve a seat.\n3. Tell the desk.",
+        "1. Read the request.\n2. find_trains\n3. reserve_seat, send_mail",
+        "1. find_trains_v2\n2. reserve_seat\n3. send_mail",
         "0. Find the trains.\n1. Reserve a seat.\n2. Tell the desk.",
         f"{LINES}\n4. Be glad.",
         "1. Think.\n2. Find.\n1. Reserve.",

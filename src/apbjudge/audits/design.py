@@ -211,7 +211,7 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
         unproven = [
             fault
             for fault in chosen
-            if not base.proven(fault) and base.protocol.categorise(base.read(fault)) is None
+            if not base.proven(fault) and base.protocol.category_of(base.read(fault)) is None
         ]
         lead = min(unproven, key=lambda v: leads[v.kind]) if unproven else None
         if lead is not None:

@@ -150,6 +150,7 @@ def case_row(
         "tools_json": _json([definition_of(tool) for tool in listed]),
         "tool_names_json": _json([tool.name for tool in listed]),
         "extraneous_tool_names_json": _json(list(extraneous)) if extraneous else None,
+        "ends": None if seed.ends is None else sorted(seed.ends),
         "unsolvable_type": unsolvable_type,
         "plan": plan,
         "tool_chain_json": None if horizon else _json(list(chain)),

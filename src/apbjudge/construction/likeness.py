@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, cast
 
 from ..records import Tool
+from ..records.items import PUBLISHED_ENDS
 from ..records.loose_json import as_object
 from ..records.parameters import COERCIBLE
 
@@ -39,8 +41,6 @@ _VERBS = tuple(tuple(verbs.split()) for verbs in (*_LEARNING, *_CHANGING))
 _FILLERS = frozenset("a an by data details for from in info information of on the to with".split())
 _GENERAL = frozenset("bash browser code google internet python shell sql terminal web".split())
 """Words in the names of tools that may serve for nearly anything."""
-_NO_WORK = frozenset("answer done end exit final finish human respond stop think".split())
-"""Words in the names of tools that end a run or note a thought."""
 
 
 def name_words(name: str) -> list[str]:
@@ -99,9 +99,16 @@ def object_words(name: str) -> frozenset[str]:
     return stems(" ".join(word for word in words if word not in _FILLERS))
 
 
-def does_work(name: str) -> bool:
-    """Whether a tool, by its name, does more than end a run, hand it over or note a thought."""
-    return _NO_WORK.isdisjoint(name_words(name))
+def does_work(name: str, ends: Collection[str] | None = None) -> bool:
+    """Whether a tool does more than note a thought or end the task.
+
+    Args:
+        name: The tool's.
+        ends: Names of those that end it; None where the source does not say, as published splits,
+            which cases are built for, do not.
+    """
+    ends = PUBLISHED_ENDS if ends is None else ends
+    return name not in ends and "think" not in name_words(name)
 
 
 def may_serve(one: Tool, other: Tool) -> bool:

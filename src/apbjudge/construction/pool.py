@@ -11,7 +11,7 @@ import orjson
 
 from ..records import Tool
 from ..records.keys import short_key
-from .likeness import definition_of, likeness
+from .likeness import definition_of, does_work, likeness
 from .seeds import Seed
 
 MOST_TOOLS = 4096
@@ -36,12 +36,14 @@ class ToolPool:
     _listed: list[PooledTool] = field(default_factory=list[PooledTool])
 
     def add(self, seed: Seed) -> None:
-        """Adds the tools of a seed.
+        """Adds the tools of a seed, without those that end its task.
 
         Raises:
             RowError: If they can't be read.
         """
         for tool in seed.toolset.tools:
+            if not does_work(tool.name, seed.ends):
+                continue
             key = short_key(orjson.dumps(definition_of(tool)).decode())
             if key in self._kept:
                 continue

@@ -49,6 +49,7 @@ class Seed:
         licence: Its licence; empty where nobody said.
         plan: Prose of the solution; empty without.
         category: Category of the task; empty without.
+        ends: Names of the tools that end the task; None where the source does not say.
         repairs: What was mended in reading it, as short clauses.
         invented: Tools that a model made up, which can't serve the task.
         private: The query with a reference to private knowledge in place of a value, and that
@@ -65,6 +66,7 @@ class Seed:
     licence: str = ""
     plan: str = ""
     category: str = ""
+    ends: frozenset[str] | None = None
     repairs: tuple[str, ...] = ()
     invented: tuple[Tool, ...] = ()
     private: tuple[str, str] | None = None

@@ -133,11 +133,12 @@ def _category_of(
 ) -> tuple[int | None, bool]:
     """The category once facts count, and whether a proven finding decided it."""
     category = verdict.category
-    if (fixed := protocol.categorise(item)) is not None:
+    if (fixed := protocol.category_of(item)) is not None:
         return fixed, False
     if proven and rubric.category_is_correct(category):
         return 5, True
-    if item.prediction.kind == "text":  # no call could be read: the judge's word stands
+    is_open = any(protocol.categorise(reading) is not None for reading in item.readings)
+    if is_open or item.prediction.kind == "text":  # no call could be read, or several answers
         return category, False
     # 1: the replacement is not called, so this is some other tool; 3: the broken tool is not called
     return {1: 2, 3: 5}.get(category or 0, category), False

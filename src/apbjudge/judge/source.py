@@ -69,12 +69,9 @@ class Task:
         """The fields that every judgement of this item has, whoever judges."""
         item = self.item
         no_facts = self.missing or self.protocol.examines == "reference"
-        facts: dict[str, Any] = {
-            "plan_cost": plan_cost(item),
-            "excess_cost": excess_cost(item),
-            "uses_distractor": uses_distractor(item),
-            "matches_reference": matches_reference(item),
-            "over_refusal": over_refusal(item),
+        facts = {
+            fact.__name__: _agreed(fact, item)
+            for fact in (plan_cost, excess_cost, uses_distractor, matches_reference, over_refusal)
         }
         return {
             "item_id": item.item_id,
@@ -89,6 +86,12 @@ class Task:
             "response_id": sha256(item.response.encode()).hexdigest()[:16],
             "groups": item.groups,
         }
+
+
+def _agreed(fact: Callable[[Item], object], item: Item) -> object:
+    """A fact that is the same under every reading of the reply; None where they differ."""
+    stated = {fact(reading) for reading in item.readings}
+    return stated.pop() if len(stated) == 1 else None
 
 
 Entry = Task | BadRow

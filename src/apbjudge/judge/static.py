@@ -15,7 +15,7 @@ from ..runs.loop import Job
 from .source import Task
 from .worker import Judge, Judgement, record_fields
 
-STATIC_VERSION = 3
+STATIC_VERSION = 4
 """Raised with every change that can move a static verdict."""
 
 UPPER_BOUND = (
@@ -48,7 +48,7 @@ class StaticJudge(Judge):
         """The verdict: correct when nothing is proven against it, and never a grade."""
         rubric = task.rubric
         proven = [finding for finding in task.findings if finding.certainty == "proven"]
-        category = task.protocol.categorise(task.item)
+        category = task.protocol.category_of(task.item)
         wrong_category = category is not None and not rubric.category_is_correct(category)
         graded: dict[str, object] = {}
         if rubric.shape == "flags":

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 from ..errors import OptionError, RowError, guarded
 from ..records import Finding, Form, Item
 from ..rubrics import Rubric, load_rubric
 from ..rubrics.rubric import Shape
-from .checks.reference import spare_shared_faults
+from .checks.reference import hold_in_all_readings, spare_shared_faults
 
 FINDINGS_PER_RULE = 50
 
@@ -113,7 +113,8 @@ class Protocol:
         """The findings of every check; codes are dropped where the protocol has none.
 
         Where the rubric has codes of its own, its ``rule_codes`` say which of them a fact stands
-        for; a fact that stands for none is suspected at most.
+        for; a fact that stands for none is suspected at most. So is one that does not hold under
+        every reading of the reply.
 
         Of one rule at most FINDINGS_PER_RULE are recorded, so that a reply of a hundred thousand
         calls does not make a judgement of a hundred thousand findings.
@@ -125,16 +126,19 @@ class Protocol:
         """
         seen = Counter[tuple[str, str]]()
         findings: list[Finding] = []
-        checked = (
-            spare_shared_faults(item, lambda case: self._findings(case, rubric))
-            if spares_reference
-            else self._findings(item, rubric)
-        )
-        for finding in checked:
+        find: Callable[[Item], Iterable[Finding]] = partial(self._findings, rubric=rubric)
+        if spares_reference:
+            find = partial(spare_shared_faults, find=find)
+        for finding in hold_in_all_readings(item, find):
             seen[finding.rule, finding.certainty] += 1
             if seen[finding.rule, finding.certainty] <= FINDINGS_PER_RULE:
                 findings.append(finding)
         return tuple(_in_codes_of(rubric, finding) for finding in findings)
+
+    def category_of(self, item: Item) -> int | None:
+        """The category that exact names decide under every reading of the reply, or None."""
+        decided = {self.categorise(reading) for reading in item.readings}
+        return decided.pop() if len(decided) == 1 else None
 
     def _findings(self, item: Item, rubric: Rubric) -> Iterator[Finding]:
         return (finding for check in self.checks for finding in check(item, rubric))

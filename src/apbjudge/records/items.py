@@ -20,6 +20,10 @@ UnsolvableType = Literal[
 UNSOLVABLE_TYPES: tuple[UnsolvableType, ...] = get_args(UnsolvableType)
 
 
+PUBLISHED_ENDS = frozenset({"Finish", "finish"})
+"""Tools that end the task in the published data."""
+
+
 class FileRef(Record):
     """A file of the case: ``type`` (image, video, text, …) and ``path`` relative to the data."""
 
@@ -95,6 +99,8 @@ class Item(Record):
         split: The published split, or None.
         form: Whether a whole plan or the next steps were asked for.
         tools: None when the row says nothing of tools: then no name can be proven wrong.
+        ends: Names of the tools whose call ends the task or hands it to a person, as the case
+            states them; None where it does not. ``endings`` has what is known without it.
         trajectory: Earlier messages, as given (step-wise).
         reference: None when the case has no expert solution.
         response: The raw reply.
@@ -116,6 +122,7 @@ class Item(Record):
     system_prompt: str
     files: tuple[FileRef, ...]
     tools: Toolset | None
+    ends: frozenset[str] | None = None
     trajectory: tuple[dict[str, Any], ...]
     reference: Reference | None
     condition: Condition
@@ -125,6 +132,20 @@ class Item(Record):
     groups: dict[str, str | int | None]
     construction: Construction | None = None
     line: int
+
+    @property
+    def endings(self) -> frozenset[str] | None:
+        """Names of the tools that end the task; None where nobody knows them.
+
+        Rows of a published split that do not state them are taken to be the published data.
+        """
+        return PUBLISHED_ENDS if self.ends is None and self.split is not None else self.ends
+
+    @property
+    def readings(self) -> tuple[Item, ...]:
+        """The item with each way to read its response; itself first."""
+        others = self.prediction.others
+        return (self, *(self.model_copy(update={"prediction": other}) for other in others))
 
     @cached_property
     def content_id(self) -> str | None:

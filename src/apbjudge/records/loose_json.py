@@ -59,16 +59,27 @@ class Block:
     is_mended: bool = False
 
 
-def json_values(text: str) -> Iterator[object]:
-    """Yields the JSON values of a reply in order; the last usable one is the answer."""
+def json_values(text: str, words: list[str] | None = None) -> Iterator[object]:
+    """Yields the JSON values of a reply in order; the last usable one is the answer.
+
+    Args:
+        text: The reply.
+        words: Gets what stands before, between and after the values, once all are read; nothing
+            where the reply is one value and no more.
+    """
     try:
         yield _shallow(orjson.loads(text))
     except ValueError:
         body = after_thinking(decodable(text))
     else:
         return
-    # A value with NaN is no JSON, and its parts aren't the answer either.
-    yield from (block.value for block in blocks(body) if not block.fault)
+    beside, read_to = [] if words is None else words, 0
+    for block in blocks(body):
+        beside.append(body[read_to : block.start])
+        read_to = block.end
+        if not block.fault:  # a value with NaN is no JSON, and its parts aren't the answer either
+            yield block.value
+    beside.append(body[read_to:])
 
 
 def decodable(text: str) -> str:

@@ -68,12 +68,15 @@ class Prediction(Record):
         plan: The plan's prose, or the reason of a rejection.
         steps: The steps; a holistic chain is one step per call.
         problems: Departures from the benchmark's form.
+        others: The other ways to read the same reply, without those of their own; empty where
+            there is only this one. What is proven has to hold under all of them.
     """
 
     kind: PredictionKind
     plan: str = ""
     steps: tuple[Step, ...] = ()
     problems: tuple[FormProblem, ...] = ()
+    others: tuple[Prediction, ...] = ()
 
     @property
     def calls(self) -> Iterator[Call]:

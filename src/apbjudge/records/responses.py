@@ -8,7 +8,9 @@ be read is a problem that the prediction carries along.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -36,6 +38,7 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     """Reads a reply into a prediction.
 
     Of several usable values the last one is the answer; a bare list of calls yields to a plan.
+    Whatever else the reply may mean is in ``others``.
 
     Args:
         text: The raw reply.
@@ -47,31 +50,79 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     """
     if not text.strip():
         return _unreadable("", "the reply is empty")
-    if form == "steps":
-        body = after_thinking(text)
-        written = tagged_entries(body) or react_entries(body, horizon)
-        if written is not None:
-            return _of_entries(list(written), horizon, is_array=True)
-    whole: Prediction | None = None
-    bare: Prediction | None = None
-    calls: list[object] = []
-    for value in json_values(text):
-        spec = as_object(value)
-        if form == "steps" and spec is not None and is_call(spec):
-            calls.append(spec)
-            read = _steps(calls if len(calls) > 1 else calls[0], horizon)
-        elif spec is not None and str(spec.get("status", "")).upper() == "REJECT":
-            read = _rejection(spec)
-        else:
-            read = _plan(value) if form == "plan" else _steps(value, horizon)
-        if form == "plan" and isinstance(value, list):
-            bare = read or bare
-        else:
-            whole = read or whole
-    message = f"no JSON in the form of {_FORM_TEXT[form]} in the reply"
-    return whole or bare or _unreadable(text.strip(), message)
+    counted, *others = readings(text, form, horizon)
+    return counted.model_copy(update={"others": tuple(others)}) if others else counted
 
 
+_MOST_READINGS = 20
+"""Readings of one reply that are compared; in a reply with more of them nothing is proven."""
+_MARKS = re.compile(r"```\w*|<[^<>]{0,40}>")
+
+
+def readings(text: str, form: Form, horizon: int | None) -> list[Prediction]:
+    """The ways to read a reply, the one that counts first, each once.
+
+    They are: each usable JSON value alone; all plans, steps and calls together; of a rejection that
+    makes calls, the rejection and what it calls; and where the words beside the values say REJECT,
+    that rejection without any call.
+    """
+    values = json_values(text)
+    read = [(v, one) for v in values if (one := _alone(v, form, horizon)) is not None]
+    body = after_thinking(text) if form == "steps" else ""
+    written = tagged_entries(body) or react_entries(body, horizon)
+    if written is not None:
+        read = [(value, one) for value, one in read if one.kind == "reject"]
+        counted = _of_entries(list(written), horizon, is_array=True)
+    elif not read:
+        message = f"no JSON in the form of {_FORM_TEXT[form]} in the reply"
+        return [_unreadable(text.strip(), message)]
+    else:
+        whole = [(value, one) for value, one in read if form == "steps" or as_list(value) is None]
+        last, counted = (whole or read)[-1]
+        calls = [spec for spec, _ in read if form == "steps" and is_call(as_object(spec) or {})]
+        if len(calls) > 1 and calls[-1] is last:
+            counted = _steps(calls, horizon) or counted
+    ways = [counted, *(one for _, one in read)]
+    made = [one for one in ways[1:] if one.kind != "reject"]
+    if len(made) > 1:
+        ways.append(_together(made))
+    for one in [way for way in ways if way.kind == "reject" and way.steps]:
+        ways += [one.model_copy(update={"steps": ()}), one.model_copy(update={"kind": form})]
+    if "REJECT" in text and "REJECT" in (said := words_beside(text)):
+        ways.append(Prediction(kind="reject", plan=said))
+    if len(ways) > _MOST_READINGS:
+        return [counted, Prediction(kind="text")]
+    return [way for n, way in enumerate(ways) if way not in ways[:n]]
+
+
+def words_beside(text: str) -> str:
+    """What a reply says around its JSON values, marks of fences and tags apart."""
+    words: list[str] = []
+    for _ in json_values(text, words):
+        pass
+    return _MARKS.sub("", "".join(words)).strip()
+
+
+def _alone(value: object, form: Form, horizon: int | None) -> Prediction | None:
+    """A JSON value as the whole answer; None where it is none."""
+    spec = as_object(value)
+    if spec is not None and str(spec.get("status", "")).upper() == "REJECT":
+        return _rejection(spec)
+    return _plan(value) if form == "plan" else _steps(value, horizon)
+
+
+def _together(parts: Sequence[Prediction]) -> Prediction:
+    """What several plans or steps make as one."""
+    steps: list[Step] = []
+    for step in (step for part in parts for step in part.steps):
+        place = f"[{len(steps)}]"
+        calls = (replace(c, where=_INDEX.sub(place, c.where, count=1)) for c in step.calls)
+        steps.append(replace(step, calls=tuple(calls)))
+    plan = "\n".join(part.plan for part in parts)
+    return Prediction(kind=parts[0].kind, plan=plan, steps=tuple(steps))
+
+
+_INDEX = re.compile(r"\[\d+\]")
 _FORM_TEXT = {"plan": "plan and tool_chain", "steps": "assistant steps with tool_calls"}
 
 
@@ -98,10 +149,30 @@ def _plan(value: object) -> Prediction | None:
         return None
     keys = (*_CHAIN_KEYS, *_CALL_KEYS) if "plan" in spec else _CHAIN_KEYS
     chain_key = next((key for key in keys if key in spec), None)
-    if chain_key is None and "plan" not in spec:
+    planned = spec.get("plan", spec.get("steps"))
+    calls = [] if chain_key else _calls_in(planned)
+    if chain_key is None and "plan" not in spec and not calls:
         return None
-    steps, problems = read_chain(spec.get(chain_key, []) if chain_key else [])
-    return Prediction(kind="plan", plan=_text(spec.get("plan")), steps=steps, problems=problems)
+    steps, problems = read_chain(spec.get(chain_key, []) if chain_key else calls)
+    return Prediction(kind="plan", plan=_text(planned), steps=steps, problems=problems)
+
+
+def _calls_in(planned: object) -> list[dict[str, Any]]:
+    """The calls among the steps of a plan that is a list, or has one under ``steps``.
+
+    A step is a call where it names a tool as such; a ``name`` may be that of the step, unless
+    arguments stand beside it. Other steps are words.
+    """
+    listed = as_list((as_object(planned) or {}).get("steps", planned)) or []
+    calls: list[dict[str, Any]] = []
+    for spec in (spec for entry in listed if (spec := as_object(entry)) is not None):
+        tool = _first(spec, (*NAME_KEYS[1:], "function"))
+        has_arguments = any(as_object(spec.get(key)) is not None for key in ARGUMENT_KEYS)
+        call = {**spec, "name": tool} if tool else spec
+        is_call = tool or has_arguments or as_object(spec.get("function")) is not None
+        if is_call and call_name(call).strip().lower() not in _NO_TOOL:
+            calls.append(call)
+    return calls
 
 
 def read_chain(value: object) -> tuple[tuple[Step, ...], tuple[FormProblem, ...]]:

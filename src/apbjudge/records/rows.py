@@ -56,4 +56,6 @@ def item_row(item: Item) -> dict[str, Any]:
     fields = {name: value for name, value in row.items() if value not in (None, "", [], {})}
     if tools is not None:  # an empty list of tools is not the same as none
         fields["tools"] = row["tools"]
+    if item.ends is not None:
+        fields["ends"] = sorted(item.ends)
     return {**fields, "model_response": item.response}

@@ -136,6 +136,7 @@ class Row:
             "system_prompt": self.text("system_prompt"),
             "files": files,
             "tools": self.tools(),
+            "ends": self.ends(),
             "trajectory": self.trajectory(),
             "reference": reference,
             "condition": condition,
@@ -219,6 +220,11 @@ class Row:
             named = None if names is None else pretty(cast("object", names))
             return toolset_from_text(pretty(cast("object", value)), named, "tools")
         return build_toolset(value if value is not None else [], names, "tools")
+
+    def ends(self) -> frozenset[str] | None:
+        """Names of the tools that end the task, maybe none; None where the row does not say."""
+        value = self.structured("ends")
+        return None if value is None else frozenset(read_names(value, "ends"))
 
     def trajectory(self) -> tuple[dict[str, Any], ...]:
         """Earlier messages; an empty tuple when there are none."""

@@ -47,7 +47,7 @@ class Base:
         """What is true of it."""
         if self.rubric.shape == "flags":
             return CORRECT
-        return replace(PASSES, category=self.protocol.categorise(self.item))
+        return replace(PASSES, category=self.protocol.category_of(self.item))
 
     @cached_property
     def variant(self) -> Variant:
@@ -174,7 +174,7 @@ def planned(
         calls.append((call.name, arguments))
     facts = Counter((f.rule, f.code, f.where) for f in base.proven(variant))
     sizes = [len(step.calls) for step in prediction.steps]
-    category = base.protocol.categorise(item)
+    category = base.protocol.category_of(item)
     return prediction.kind, sizes, calls, facts, prediction.problems, category
 
 
@@ -262,6 +262,6 @@ def _is_clean(base: Base) -> bool:
         findings = base.protocol.find(base.item, base.rubric, spares_reference=False)
     except RowError:
         return False
-    category = base.protocol.categorise(base.item)
+    category = base.protocol.category_of(base.item)
     is_wrong = category is not None and not base.rubric.category_is_correct(category)
     return not is_wrong and not any(finding.certainty == "proven" for finding in findings)

@@ -210,9 +210,7 @@ def say_only(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
 
 
 _MOST_CALLS = 3
-_ASKS_OR_UNDOES = re.compile(
-    r"ask|clarif|question|contact|escalat|human|reject|declin|cancel|undo", re.IGNORECASE
-)
+_UNDOES = re.compile(r"cancel|undo", re.IGNORECASE)
 
 
 def carry_on(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
@@ -240,9 +238,9 @@ def guess_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
 
 
 def _working_tools(base: Base) -> list[Tool]:
-    """The first tools of the case, those that act before others, none that asks or undoes."""
-    tools = base.item.tools.tools if base.item.tools else ()
-    fit = [tool for tool in tools if not _ASKS_OR_UNDOES.search(tool.name)]
+    """The first tools of the case, those that act before others, none that ends it or undoes."""
+    tools, ends = base.item.tools.tools if base.item.tools else (), base.item.endings or ()
+    fit = [tool for tool in tools if tool.name not in ends and not _UNDOES.search(tool.name)]
     chosen = {tool.name for tool in sorted(fit, key=lambda t: not is_action(t.name))[:_MOST_CALLS]}
     return [tool for tool in tools if tool.name in chosen]
 

@@ -128,7 +128,7 @@ def reads_as_meant(base: Base, variant: Variant, reply: ReplyParts | str | None)
 def proves_only(base: Base, variant: Variant, kind: Kind) -> bool:
     """Whether code proves the planted fault where it should, and no other one."""
     if base.rubric.shape == "category":
-        category = base.protocol.categorise(base.read(variant))
+        category = base.protocol.category_of(base.read(variant))
         return category == kind.category or (category is None and not kind.is_proven)
     if base.rubric.shape == "pass":
         return any(finding.rule == CARRIED_ON for finding in base.findings(variant))
@@ -141,6 +141,6 @@ def leaves_as_is(base: Base, variant: Variant) -> bool:
 
     def facts(of: Variant) -> object:
         codes = {(finding.rule, finding.code) for finding in base.proven(of)}
-        return codes, base.protocol.categorise(base.read(of))
+        return codes, base.protocol.category_of(base.read(of))
 
     return facts(base.variant) == facts(variant)

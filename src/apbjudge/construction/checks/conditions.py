@@ -322,7 +322,8 @@ def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
             if tool.name != name and words and words <= set(name_words(tool.name)):
                 message = f"{shorten(tool.name)} is much like {shorten(name)}, which was removed"
                 yield case.finding("removed-tool-like", "tools", message)
-    called = item.reference.names if item.reference else frozenset[str]()
+    names = item.reference.names if item.reference else frozenset[str]()
+    called = names.difference(item.endings or ())
     if called and called <= item.tools.names and not removed:
         message = "every tool that the reference calls is offered"
         yield case.finding("nothing-removed", "tools", message)

@@ -15,12 +15,11 @@ import orjson
 from ...errors import RowError, shorten
 from ...protocols import PROTOCOLS
 from ...protocols.images import find_file
-from ...records import SPLITS, Call, Condition, Finding, Form, Item, Prediction
+from ...records import SPLITS, Condition, Finding, Form, Item, Prediction
 from ...records.loose_json import as_list, as_object
 from ...records.parameters import COERCIBLE
 from ...rubrics import Rubric, load_rubric
 from ..findings import CaseCheck, CaseFinding, CheckedCase
-from ..likeness import name_words
 from ..turns import (
     Message,
     calls_in,
@@ -178,7 +177,8 @@ def prefix(case: CheckedCase) -> Iterator[CaseFinding]:
     if not calling:
         return
     last = calling[-1]
-    if not all(map(_is_ending, called[last])) and not holds_result(messages[last]):
+    ends = item.endings or ()
+    if any(call.name not in ends for call in called[last]) and not holds_result(messages[last]):
         names = ", ".join(call.name for call in called[last])
         if last == len(messages) - 1:
             message = f"the messages end with a call of {shorten(names)} that nothing answers"
@@ -243,7 +243,7 @@ def reference(case: CheckedCase) -> Iterator[CaseFinding]:
         if fact.rule == "unknown-tool" and _is_offered_in_words(item, name):
             continue
         place = _STEP.sub(lambda match: f"{field}[{places[int(match[1])]}]", fact.where)
-        if fact.rule == "unknown-tool" and _ends_run(name):
+        if fact.rule == "unknown-tool" and name in (item.endings or ()):
             yield case.finding("terminator-not-offered", place, fact.message)
         elif fact.rule in _REFERENCE_RULES:
             yield case.finding(_REFERENCE_RULES[fact.rule], place, fact.message)
@@ -280,6 +280,7 @@ def _facts(item: Item, prediction: Prediction) -> list[Finding]:
             "prediction": prediction,
             "response": "$",  # it may hold references to results, which are looked for
             "reference": None,
+            "ends": frozenset[str](),
             "format_demanded": False,
             "condition": Condition(
                 horizon=item.condition.horizon, replacement=item.condition.replacement
@@ -305,23 +306,6 @@ def _is_offered_in_words(item: Item, name: str) -> bool:
         return True
     whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return any(whole.search(text) is not None for text in (item.system_prompt, item.query))
-
-
-_ENDS = frozenset(
-    "finish final finalanswer answer submit done stop terminate complete end exit conclude none "
-    "null respond reply".split()
-)
-_BESIDE_END = frozenset("task run the a my user to give return result response it n/a na".split())
-
-
-def _ends_run(name: str) -> bool:
-    """Whether a name can be that of what only ends the run, such as ``Finish``."""
-    words = set(name_words(name)) or {"none"}
-    return not words.isdisjoint(_ENDS) and words <= _ENDS | _BESIDE_END
-
-
-def _is_ending(call: Call) -> bool:
-    return _ends_run(call.name)
 
 
 FORM_CHECKS: tuple[CaseCheck, ...] = (tools, schemas, condition, files, prefix, reference)

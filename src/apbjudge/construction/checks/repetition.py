@@ -15,7 +15,7 @@ from ..findings import CaseFinding, CheckedCase
 from ..overlap import Duplicates
 
 _READ = frozenset(
-    "id item_id case_id split planning_regime query system_prompt files files_json tools "
+    "id item_id case_id split planning_regime query system_prompt files files_json ends tools "
     "tools_json tool_names tool_names_json trajectory_prefix trajectory_prefix_json "
     "prediction_horizon extraneous_tool_names extraneous_tool_names_json broken_tool_name "
     "replacement_tool replacement_tool_json unsolvable_type plan tool_chain tool_chain_json "

@@ -231,6 +231,7 @@ def seed_of(
         licence=text_field(fields, "licence", "license") or options.licence,
         plan=_text_or_nothing(fields, "plan"),
         category=_text_or_nothing(fields, "task_category", "category"),
+        ends=Row(fields, 0).ends(),
         repairs=tuple(dict.fromkeys(repairs)),
     )
     toolset = seed.toolset

@@ -162,7 +162,10 @@ def _seed(
     if world is not None:
         prompt = run.system_prompt or world.policy
         run = replace(run, system_prompt=prompt, tools=options.tools or world.tools)
-    return run_seed(run, options, task.row)
+    return run_seed(run, options, {"ends": _ENDS, **task.row})
 
+
+_ENDS = ["transfer_to_human_agents"]
+"""Tools of τ²-bench's domains that hand the task to a person."""
 
 TAU2 = SourceFormat(name="tau2", title="tasks of τ²-bench", recognises=_recognises, read=_read)

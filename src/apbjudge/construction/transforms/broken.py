@@ -112,7 +112,9 @@ def _can_break(seed: Seed, at: int) -> bool:
     name = seed.calls[at].name
     is_first = all(earlier.name != name for earlier in seed.calls[:at])
     is_named = len(name_words(name)) > 1 and name.casefold() in seed.run.query.casefold()
-    return is_first and name in seed.toolset.checkable and does_work(name) and not is_named
+    return (
+        is_first and name in seed.toolset.checkable and does_work(name, seed.ends) and not is_named
+    )
 
 
 def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, str]] | Reject:

@@ -105,11 +105,13 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
         for tool in tools:
             name = "".join(name_words(tool.name))
             room = len(invented) + len(added) < most
-            if room and name not in known and not _might_serve(tool, needed):
+            is_work = does_work(tool.name, seed.ends)
+            if room and is_work and name not in known and not _might_serve(tool, needed):
                 known.add(name)
                 listed.append(tool)
     if (n_left := most - len(invented) - len(added)) > 0:
-        spare = [t for t in offered.tools if t.name not in called and not _might_serve(t, needed)]
+        spare = [t for t in offered.tools if t.name not in called and does_work(t.name, seed.ends)]
+        spare = [tool for tool in spare if not _might_serve(tool, needed)]
         rng.shuffle(spare)
         added += spare[:n_left]
     rng.shuffle(invented)
@@ -121,14 +123,12 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 
 def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
     """Whether calling a tool might be right where others are needed."""
-    if not does_work(tool.name):
-        return True
     words = set(name_words(tool.name))
     for other in needed:
         if is_same(tool, other) or words == set(name_words(other.name)):
             return True
-        # Of names that say nothing of their object, such as think, likeness alone can tell.
-        is_telling = does_work(other.name) and object_words(other.name)
+        # Of names that say nothing of their object likeness alone can tell.
+        is_telling = object_words(other.name)
         if may_serve(tool, other) if is_telling else likeness(tool, other) >= LIKE:
             return True
     return False

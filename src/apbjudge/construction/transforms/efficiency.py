@@ -128,7 +128,7 @@ def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
     name = _styled(words, tools[0].name)
     if len({tool.name for tool in tools}) < n or not bank.is_free(name):
         return None
-    if not all(does_work(tool.name) and _is_plain(tool) for tool in tools):
+    if not all(does_work(tool.name, bank.seed.ends) and _is_plain(tool) for tool in tools):
         return None
     asked = [
         (tool, parameter)
@@ -197,7 +197,7 @@ def _add_traps(bank: _Bank, context: Context) -> list[str]:
 
 def _drawn_tools(bank: _Bank) -> list[Tool]:
     """The tools that do the solution's work, in an order of chance."""
-    names = sorted(name for name in bank.seed.used if does_work(name))
+    names = sorted(name for name in bank.seed.used if does_work(name, bank.seed.ends))
     bank.rng.shuffle(names)
     return [bank.seed.toolset.checkable[name] for name in names]
 

@@ -110,7 +110,7 @@ def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     """
     transform, tools = "tool_removal", seed.toolset.tools
     needed = {at for call in seed.calls for at in call.needs.values()}
-    working = [at for at, call in enumerate(seed.calls) if does_work(call.name)]
+    working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
     names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
     shown = f"{seed.run.query}\n{seed.run.system_prompt}"
     reason, chosen = "no solution" if not seed.calls else "no call that the task turns on", None

@@ -203,6 +203,7 @@ class Suite:
             "query": given["query"],
             "system_prompt": given.get("system_prompt") or "",
             "tools": given["tools"],
+            "ends": given.get("ends"),
             "tool_chain": [{"name": c["name"], "arguments": c["arguments"]} for c in calls],
         }
 

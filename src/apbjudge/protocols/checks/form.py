@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import orjson
 
 from ...records import Finding, Item
 from ...records.loose_json import as_object
+from ...records.responses import words_beside
 from ...rubrics import Rubric
 from .rules import finding
 
@@ -103,11 +103,6 @@ def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
         yield finding("call-due", "E2", "proven" if due else "suspected", "response", message)
 
 
-_ENDING = re.compile(
-    r"finish|terminat|final|answer|end|stop|exit|report|reject|refus|declin|abort|cancel|ask|clarif|request|notif|"
-    r"messag|respon|reply|inform|escalat|human|user|error|submit|return",
-    re.IGNORECASE,
-)
 _STOP_REQUIRED = ("visual_missing", "tool_removal")
 
 
@@ -115,17 +110,25 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """A reply that makes calls where stopping is required, even one that says REJECT.
 
     Proven for missing visuals and removed tools, where passing requires a chain that is empty or
-    only ends the task; suspected for the other two types, where a plan may contain the refusal or
-    the question. A chain of calls that could all be endings or questions, by their names read
-    generously, proves nothing.
+    only ends the task, if it is known what ends it, nothing in the reply declines and no words
+    stand beside its JSON, which might. Suspected otherwise, also for the other two types, where a
+    plan may contain the refusal or the question. Where the case does not state ``ends`` itself, the
+    tool called last may be an ending of its own.
     """
     prediction = item.prediction
-    if prediction.kind == "text":
+    calls = [call for call in prediction.calls if call.name]
+    working = [call for call in calls if call.name not in (item.endings or ())]
+    if prediction.kind == "text" or not working:
         return
-    working = [c for c in prediction.calls if c.name and not _ENDING.search(c.name)]
-    if not working:
-        return
-    proven = item.condition.unsolvable_type in _STOP_REQUIRED
+    is_known = item.ends is not None or (
+        item.endings is not None and any(call.name != calls[-1].name for call in working)
+    )
+    proven = (
+        is_known
+        and item.condition.unsolvable_type in _STOP_REQUIRED
+        and prediction.kind != "reject"
+        and not any(map(str.isalnum, words_beside(item.response)))
+    )
     message = f"{len(working)} call(s) are planned although the case can't be solved"
     certainty = "proven" if proven else "suspected"
     yield finding("carried-on", "E3", certainty, working[0].where, message)

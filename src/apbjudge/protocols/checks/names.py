@@ -13,8 +13,9 @@ from .rules import finding
 def unknown_calls(item: Item) -> list[Call]:
     """Calls whose name is not in the tool list, letter by letter.
 
-    Empty when the row lists no tools. A name that the reference or an earlier step calls does
-    not count: then the list is incomplete, not the prediction wrong.
+    Empty when the row lists no tools. A name that the reference or an earlier step calls, or that
+    the case says ends the task, does not count: then the list is incomplete, not the prediction
+    wrong.
     """
     if item.tools is None:
         return []
@@ -28,18 +29,23 @@ def unknown_calls(item: Item) -> list[Call]:
 
 
 def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """E6: a call of a tool that does not exist (see ``unknown_calls``)."""
+    """E6: a call of a tool that does not exist (see ``unknown_calls``).
+
+    Suspected where the published data end a task by this name: it may be known without the list.
+    """
     strangers = unknown_calls(item)
     spellings: Mapping[str, str] = item.tools.by_lower_name if item.tools and strangers else {}
     for call in strangers:
         near = spellings.get(call.name.lower())
         hint = f" (the list has {near!r})" if near else ""
         message = f"no tool named {shorten(call.name)} in the list{hint}"
-        yield finding("unknown-tool", "E6", "proven", call.where, message)
+        certainty = "suspected" if call.name in (item.endings or ()) else "proven"
+        yield finding("unknown-tool", "E6", certainty, call.where, message)
 
 
 def _names_in_use(item: Item) -> set[str]:
     names = set(item.reference.names) if item.reference else set[str]()
+    names.update(item.ends or ())
     names.update(item.condition.extraneous)
     if item.condition.replacement:
         names.add(item.condition.replacement.name)
@@ -77,14 +83,16 @@ def category(item: Item) -> int | None:
     """The category that exact names decide, or None.
 
     A call of the broken tool outweighs all others, then a call of an unknown tool; the
-    replacement decides only when every call is of a known tool.
+    replacement decides only when every call is of a known tool. A tool that ends the task is none
+    of the unknown ones, listed or not: calling it may be giving up, which is for a judge to say
+    (arXiv:2606.04874, figure 49).
     """
     names = [call.name for call in item.prediction.calls]
     if not names:
         return 4 if item.prediction.kind == "reject" else None
     if item.condition.broken_tool in names:
         return 3
-    if unknown_calls(item):
+    if any(call.name not in (item.endings or ()) for call in unknown_calls(item)):
         return 5
     replacement = item.condition.replacement
     return 1 if replacement is not None and replacement.name in names else None

@@ -16,9 +16,9 @@ Key = tuple[str, str, str, str]
 
 _OWN = frozenset({"format", "retry-broken-tool", "carried-on"})
 """Rules about the reply itself, or about cases whose reference is no way to be taken."""
-_PROVEN_ELSEWHERE = {"early-reference": "used-before-made"}
-"""Of a rule that is only suspected, the one by which the same fault is proven in a plan that says
-more of itself, as by numbered lines."""
+_PROVEN_ELSEWHERE = dict.fromkeys(("early-reference", "used-before-made"), "used-before-made")
+"""Of a rule that may be only suspected, the one by which the same fault is proven in a plan that
+says more of itself, as by numbered lines or other marks."""
 
 
 def spare_shared_faults(item: Item, find: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
@@ -40,8 +40,43 @@ def spare_shared_faults(item: Item, find: Callable[[Item], Iterable[Finding]]) -
         if _key(finding, names) not in shared:
             yield finding
             continue
-        message = f"{finding.message}; the reference does the same"
-        yield finding.model_copy(update={"certainty": "suspected", "message": message})
+        yield _suspected(finding, "the reference does the same")
+
+
+def _suspected(finding: Finding, why: str) -> Finding:
+    message = f"{finding.message}; {why}"
+    return finding.model_copy(update={"certainty": "suspected", "message": message})
+
+
+def hold_in_all_readings(
+    item: Item, find: Callable[[Item], Iterable[Finding]]
+) -> Iterator[Finding]:
+    """The findings of an item; what is not proven in all readings of its reply is only suspected.
+
+    Those come last that are proven in other readings alone, at their places there, and a plan that
+    is carried out in one of them.
+
+    Args:
+        item: The item.
+        find: What finds them in one reading.
+    """
+    if not item.prediction.others:
+        yield from find(item)
+        return
+    readings = [
+        [(finding, _key(finding, names)) for finding in find(reading)]
+        for reading in item.readings
+        for names in [_names(reading.prediction)]
+    ]
+    proven = [{key for f, key in listed if f.certainty == "proven"} for listed in readings]
+    everywhere, seen = frozenset.intersection(*map(frozenset, proven)), set[Key]()
+    for at, listed in enumerate(readings):
+        for finding, key in listed:
+            is_open = finding.certainty == "proven" and key not in everywhere
+            is_open |= at > 0 and finding.rule == "carried-on"
+            if at == 0 or (is_open and key not in seen):
+                yield _suspected(finding, "the reply can be read otherwise") if is_open else finding
+            seen.add(key)
 
 
 def _faults_of_reference(item: Item, find: Callable[[Item], Iterable[Finding]]) -> frozenset[Key]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from ...records.loose_json import as_list, as_object
 
 _PREVIOUS = re.compile(r"^\W*PREVIOUS_(?:STEP_)?(?:RESULT|OUTPUT)\w*\W*(?:\.[\w.\[\]]*)?$")
 _TOOL_REF = re.compile(
-    r"^(?:(?:\$\{?|\{\{\s*\$?)(?P<tool>[A-Za-z_][\w-]*)\}?\s*(?:[.\[][\w.\[\]'\"-]*)?\s*(?:\}\}|\})?"
-    r"|<\s*(?P<marked>[A-Za-z_][\w-]*)[.\[][\w.\[\]'\"-]*\s*>)$"
+    r"^(?:(?:\$\{?|\{\{\s*\$?)(?P<path>[^\s{}<>]+)\}?(?P<rest>[.\[][^\s{}<>]*)?\s*(?:\}\}|\})?"
+    r"|<\s*(?P<marked>[^\s{}<>]+)\s*>)$"
 )
+_NAME = re.compile(r"\A[A-Za-z_][\w-]*")
 _STEP_REF = re.compile(
-    r"^(?:\$\{?|\{\{\s*\$?|<\s*)step[\s_-]?(?P<n>\d{1,3})\b[\w\s.\[\]'\"-]*(?:\}\}|\}|>)?$",
+    r"^(?:(?:\$[{.]?|\{\{?\s*\$?|<{1,2}\s*|\[\s*|@|%)"
+    r"(?:(?:the\s+)?[\w-]+\s+(?:of|from|in)\s+(?:the\s+)?)?steps?[\s_.\[-]{0,2}|steps\[)"
+    r"(?P<n>\d{1,3})(?!\d)[\w\s.\[\]'\"-]*(?:\}\}?|>{1,2}|%)?$",
+    re.IGNORECASE,
+)
+_NUMBER_REF = re.compile(
+    r"^(?:#E|(?:\$\{?|\{\{\s*\$?|<\s*)(?:(?:result|output|call|node|task)s?[\s_.\[-]{0,2})?"
+    r"|(?:results?|outputs?|calls?|tool_chain)\[|step_?(?=\d+[.\[]))"
+    r"(?P<n>\d{1,2})(?!\d)\]?(?:[.\[][A-Za-z_'\"][\w.\[\]'\"-]*)?\s*(?:\}\}|\}|>)?$",
     re.IGNORECASE,
 )
 _STEP_WORD = re.compile(r"\b[Ss]tep\s+(\d{1,3})\b")
@@ -29,7 +38,7 @@ _NUMBERED = re.compile(
 )
 _PLACEHOLDER = re.compile(
     r"^\W*(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\W*$|^<.*>$|^\{.*\}$|^\[.*\]$|^\$|previous|result|output"
-    r"|\bstep\b|\bfrom\b|placeholder|^#\w+$|^[A-Za-z_]\w*(?:\[\d+\])*(?:\.\w+|\[\d+\])+$",
+    r"|\bsteps?\b|step[_-]?\d|\bfrom\b|placeholder|^#\w+$|^[A-Za-z_]\w*(?:\[\d+\])*(?:\.\w+|\[\d+\])+$",
     re.IGNORECASE | re.DOTALL,
 )
 _STOPGAP = re.compile(
@@ -62,15 +71,33 @@ def is_previous_result(text: str) -> bool:
     return len(text) <= LONGEST_MARK and _PREVIOUS.match(text) is not None
 
 
-def referenced_tool(text: str) -> str | None:
-    """The name in a value that is nothing but a reference, such as ``$Search.items[0]``."""
+def referenced_tool(text: str, names: Collection[str] | None = None) -> str | None:
+    """The name in a value that is nothing but a reference, such as ``$Search.items[0]``.
+
+    Args:
+        text: The value.
+        names: Names that may be meant, whatever their characters; None for what looks like one.
+    """
     match = _TOOL_REF.match(text) if len(text) <= LONGEST_MARK else None
-    return (match["tool"] or match["marked"]) if match else None
+    if match is None:
+        return None
+    path = match["marked"] or f"{match['path']}{match['rest'] or ''}"
+    if names is None:
+        names = _NAME.findall(path)
+    begun = (name for name in names if path.startswith((f"{name}.", f"{name}[")))
+    whole = path if path in names and not match["marked"] else ""  # <h1> is markup
+    return whole or max(begun, key=len, default=None)
 
 
 def referenced_step(text: str) -> int | None:
     """The number in a value that is nothing but a reference, such as ``${step_3.id}``."""
     match = _STEP_REF.match(text) if len(text) <= LONGEST_MARK else None
+    return int(match["n"]) if match else None
+
+
+def referenced_number(text: str) -> int | None:
+    """The number in a value that may be a reference to a step or an amount: ``#E2``, ``$2``."""
+    match = _NUMBER_REF.match(text) if len(text) <= LONGEST_MARK else None
     return int(match["n"]) if match else None
 
 
