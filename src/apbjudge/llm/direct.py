@@ -82,7 +82,8 @@ class DirectClient:
                 while not answer.content.at_eof():
                     data += await answer.content.read(MAX_ANSWER_BYTES)
                     if len(data) > MAX_ANSWER_BYTES:
-                        raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                        text = f"an answer of more than {MAX_ANSWER_BYTES} bytes"
+                        raise TransportError(text, answered=False)
                 return answer.status, answer.headers, data
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None

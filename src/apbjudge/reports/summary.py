@@ -91,6 +91,8 @@ def _last_error(totals: Totals, reason: str) -> str:
 
 def _calls(totals: Totals) -> str:
     text = f"{totals.calls} calls, cost {money(totals.cost_usd)}"
+    if totals.unreported:
+        text += f" ({totals.unreported} answers stated no usage)"
     if totals.lost:
         text += f" and what {totals.lost} unanswered calls may have cost"
     if totals.cached_tokens:
