@@ -82,10 +82,10 @@ class Measured:
         prompt = ceil(call.characters * self.per_character)
         return Usage(prompt_tokens=prompt, completion_tokens=reply)
 
-    def price(self, usage: Usage) -> float:
-        """Price of some usage; the highest of a call so far where prices are not known."""
+    def amounts(self, usage: Usage) -> tuple[float, int]:
+        """US dollars and tokens; the highest price of a call so far where none is known."""
         cost = self.prices.cost_usd(usage)
-        return self.dearest_usd if cost is None else cost
+        return self.dearest_usd if cost is None else cost, tokens_of(usage)
 
     def means(self) -> dict[str, float]:
         """Means, under their names in the endpoint cache; none before the first answer."""
@@ -120,19 +120,19 @@ class Spent:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call that waits to be made or is in flight, and the most that it may take.
+    """A call that waits to be made or is in flight.
 
     Attributes:
         model: The calls of its model so far.
         characters: Length of its prompt.
         max_tokens: Upper limit of its reply.
+        most: US dollars and tokens that it may take at most.
     """
 
     model: Measured
     characters: int
     max_tokens: int
-    tokens: int = 0
-    cost_usd: float = 0.0
+    most: tuple[float, int] = (0.0, 0)
 
 
 class Budget:
@@ -202,33 +202,30 @@ class Budget:
 
     def _has_room(self, call: Call) -> bool:
         """Whether a call may be made now; raises BudgetError where waiting would not help."""
-        limits, spent, model = self._limits, self.spent, call.model
+        model, spent = call.model, self.spent
         likely = model.may_take(call)
         longest = max(call.max_tokens, likely.completion_tokens)
-        most = likely.model_copy(update={"completion_tokens": longest})
-        call.tokens, call.cost_usd = tokens_of(most), model.price(most)
+        call.most = model.amounts(likely.model_copy(update={"completion_tokens": longest}))
         if model.longest_reply is None:
             if any(each.model is model for each in self._in_flight):
                 return False
             likely = likely.model_copy(update={"completion_tokens": 0})
-        by = f", {spent.estimated} of {spent.calls} calls by estimate" if spent.estimated else ""
+        limits = self._limits
+        if limits.max_cost is not None and spent.unpriced:
+            raise BudgetError(f"max_cost: the price of {spent.unpriced} calls is not known")
+        used, coming = (spent.cost_usd, spent.tokens), model.amounts(likely)
+        named = ("max_cost", limits.max_cost, "USD"), ("max_tokens", limits.max_tokens, "tokens")
         has_room = True
-        if limits.max_cost is not None:
-            if spent.unpriced:
-                raise BudgetError(f"max_cost: the price of {spent.unpriced} calls is not known")
-            cost = model.price(likely)
-            if spent.cost_usd + cost > limits.max_cost:
-                text = f"{spent.cost_usd:.6g} of {limits.max_cost:g} USD are spent{by}"
-                raise BudgetError(f"max_cost: {text}; this call may cost {cost:.3g}")
-            reserved = sum(each.cost_usd for each in self._in_flight)
-            has_room = spent.cost_usd + reserved + call.cost_usd <= limits.max_cost
-        if limits.max_tokens is not None:
-            tokens = tokens_of(likely)
-            if spent.tokens + tokens > limits.max_tokens:
-                text = f"{spent.tokens} of {limits.max_tokens} tokens are used{by}"
-                raise BudgetError(f"max_tokens: {text}; this call may take {tokens}")
-            reserved = sum(each.tokens for each in self._in_flight)
-            has_room &= spent.tokens + reserved + call.tokens <= limits.max_tokens
+        for at, (name, limit, unit) in enumerate(named):
+            if limit is None:
+                continue
+            if used[at] + coming[at] > limit:
+                text = f"{name}: {used[at]:.9g} of {limit:.9g} {unit} are used"
+                if spent.estimated:
+                    text += f", {spent.estimated} of {spent.calls} calls by estimate"
+                raise BudgetError(f"{text}; this call may take {coming[at]:.3g}")
+            reserved = sum(each.most[at] for each in self._in_flight)
+            has_room &= used[at] + reserved + call.most[at] <= limit
         return has_room or not self._in_flight
 
     def settle(self, call: Call, completion: Completion | None, *, lost: bool = False) -> None:
@@ -248,8 +245,8 @@ class Budget:
             spent.estimated += bool(usage.unreported)
             spent.unpriced += cost is None and not model.prices.are_known
         elif lost:
-            usage = model.may_take(call)
-            spent.tokens += tokens_of(usage)
-            spent.cost_usd += model.price(usage)
+            cost, tokens = model.amounts(model.may_take(call))
+            spent.tokens += tokens
+            spent.cost_usd += cost
             spent.estimated += 1
         self._wake()

@@ -92,13 +92,17 @@ def read_chat(data: bytes) -> Completion:
     return completion_of(_dict(body))
 
 
+def unusable(message: str) -> TransportError:
+    """The failure of an answer that is no completion: the endpoint may have charged for it."""
+    return TransportError(message, answered=False)
+
+
 def _lenient(data: bytes) -> object:
     """JSON with half a surrogate pair, NaN or a byte-order mark, as some servers send it."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        text = "the endpoint answered with something that is not JSON"
-        raise TransportError(text, answered=False) from None
+        raise unusable("the endpoint answered with something that is not JSON") from None
 
 
 def completion_of(body: Mapping[str, Any]) -> Completion:
@@ -118,7 +122,7 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
     refusal = message.get("refusal") or fields.get("refusal")
     text, calls = _content(message), _tool_calls(message)
     if len(text) + sum(len(call.arguments) for call in calls) > MAX_ANSWER_BYTES:
-        raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes", answered=False)
+        raise unusable(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
     return Completion(
         text=text,
         tool_calls=calls,
@@ -136,8 +140,7 @@ def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     first = _dict(choices[0]) if choices else {}
     has_message = isinstance(first.get("message"), dict) or not choices
     if not isinstance(body.get("choices"), list) or not has_message:
-        text = "the endpoint answered with JSON that is no chat completion"
-        raise TransportError(text, answered=False)
+        raise unusable("the endpoint answered with JSON that is no chat completion")
     return first, _dict(first.get("message"))
 
 
@@ -156,8 +159,7 @@ def _content(message: dict[str, Any]) -> str:
         parts = map(_dict, _list(cast("object", content)))
         return "".join(clean(part.get("text") or "") for part in parts)
     if content is not None and not isinstance(content, str):
-        text = "the endpoint answered with content that is no text"
-        raise TransportError(text, answered=False)
+        raise unusable("the endpoint answered with content that is no text")
     return clean(content or "")
 
 

@@ -84,8 +84,8 @@ def _totals(summary: Summary) -> str:
 
 
 def _last_error(totals: Totals, reason: str) -> str:
-    """What went wrong last; bad input is named row by row, and a budget needs no reason."""
-    text = "" if reason in {"bad_input", "budget"} else totals.last_errors.get(reason, "")
+    """What went wrong last; bad input is named row by row."""
+    text = "" if reason == "bad_input" else totals.last_errors.get(reason, "")
     return f" (last: {text})" if text else ""
 
 
