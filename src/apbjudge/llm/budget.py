@@ -70,22 +70,25 @@ class Measured:
         self.longest_reply = max(self.longest_reply or 0, reply)
         self.dearest_usd = max(self.dearest_usd, cost or 0.0)
         if usage.unreported:
-            usage = self.may_take(call)
-            update["assumed_tokens"] = tokens_of(usage)
-        if cost is None:
+            update["assumed_usd"], update["assumed_tokens"] = self.may_take(call)
+        elif cost is None:
             update["assumed_usd"] = self.prices.cost_usd(usage) or 0.0
         return completion.model_copy(update=update) if update else completion
 
-    def may_take(self, call: Call) -> Usage:
-        """What a call may take, as far as can be known before it is made."""
-        reply = call.max_tokens if self.longest_reply is None else self.longest_reply
-        prompt = ceil(call.characters * self.per_character)
-        return Usage(prompt_tokens=prompt, completion_tokens=reply)
+    def may_take(self, call: Call, reply: int | None = None) -> tuple[float, int]:
+        """US dollars and tokens that a call may take, as far as can be known before it is made.
 
-    def amounts(self, usage: Usage) -> tuple[float, int]:
-        """US dollars and tokens; the highest price of a call so far where none is known."""
-        cost = self.prices.cost_usd(usage)
-        return self.dearest_usd if cost is None else cost, tokens_of(usage)
+        Args:
+            call: The call.
+            reply: Tokens of its reply; None for those of the longest so far, or before the first
+                for its limit.
+        """
+        if reply is None:
+            reply = call.max_tokens if self.longest_reply is None else self.longest_reply
+        prompt, prices = ceil(call.characters * self.per_character), self.prices
+        if prices.input is None or prices.output is None:
+            return self.dearest_usd, prompt + reply
+        return (prompt * prices.input + reply * prices.output) / 1e6, prompt + reply
 
     def means(self) -> dict[str, float]:
         """Means, under their names in the endpoint cache; none before the first answer."""
@@ -202,18 +205,15 @@ class Budget:
 
     def _has_room(self, call: Call) -> bool:
         """Whether a call may be made now; raises BudgetError where waiting would not help."""
-        model, spent = call.model, self.spent
-        likely = model.may_take(call)
-        longest = max(call.max_tokens, likely.completion_tokens)
-        call.most = model.amounts(likely.model_copy(update={"completion_tokens": longest}))
-        if model.longest_reply is None:
-            if any(each.model is model for each in self._in_flight):
-                return False
-            likely = likely.model_copy(update={"completion_tokens": 0})
-        limits = self._limits
+        limits, model, spent = self._limits, call.model, self.spent
+        is_first = model.longest_reply is None
+        if is_first and any(each.model is model for each in self._in_flight):
+            return False
+        coming = model.may_take(call, 0 if is_first else None)
+        call.most = model.may_take(call, max(call.max_tokens, model.longest_reply or 0))
         if limits.max_cost is not None and spent.unpriced:
             raise BudgetError(f"max_cost: the price of {spent.unpriced} calls is not known")
-        used, coming = (spent.cost_usd, spent.tokens), model.amounts(likely)
+        used = (spent.cost_usd, spent.tokens)
         named = ("max_cost", limits.max_cost, "USD"), ("max_tokens", limits.max_tokens, "tokens")
         has_room = True
         for at, (name, limit, unit) in enumerate(named):
@@ -245,7 +245,7 @@ class Budget:
             spent.estimated += bool(usage.unreported)
             spent.unpriced += cost is None and not model.prices.are_known
         elif lost:
-            cost, tokens = model.amounts(model.may_take(call))
+            cost, tokens = model.may_take(call)
             spent.tokens += tokens
             spent.cost_usd += cost
             spent.estimated += 1
