@@ -208,7 +208,7 @@ class Engine:
             self._measured.unreported = 0
             self.warn(
                 f"warning: {self.spec.model}: {n} answers stated no usage: their tokens and cost "
-                "are unknown, and limits counted them by estimate"
+                "are unknown; limits count them by estimate"
             )
         for endpoint in self.endpoints:
             properties = {"format": endpoint.format, **self._measured.means()}
