@@ -13,6 +13,7 @@ from ...prediction.config import Guide, PlannerSpec
 from ...prediction.config import Mode as Review
 from ..config import EpisodesConfig
 from .host import Limits
+from .sandbox import Sandbox
 
 Mode = Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -28,7 +29,7 @@ class ExecuteConfig(EpisodesConfig):
     groups: ClassVar[Mapping[str, str]] = {
         "Plans": "plans cases prompts review guide critic",
         "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
-        "Isolation": "python call_seconds cpu_seconds memory_mb",
+        "Isolation": "sandbox python call_seconds cpu_seconds memory_mb",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "overwrite cache",
     }
@@ -71,6 +72,11 @@ class ExecuteConfig(EpisodesConfig):
     )
     max_turns: int | None = Field(
         default=60, ge=1, description="Replies in an episode at most, those of the user included."
+    )
+    sandbox: Sandbox = Field(
+        default="auto",
+        description="Whether bubblewrap holds the suite's tools: auto, where it can be used, with "
+        "a warning where it can't; required: else nothing is run; none.",
     )
     python: str | None = Field(
         default=None, description="Interpreter that has the suite's package; default this one."
@@ -128,8 +134,7 @@ class ExecuteConfig(EpisodesConfig):
         return self
 
     @property
-    def limits(self) -> Limits:
-        """What an episode's process may take."""
-        return Limits(
-            seconds=self.call_seconds, cpu_seconds=self.cpu_seconds, memory_mb=self.memory_mb
-        )
+    def isolation(self) -> dict[str, Any]:
+        """What ``open_suite`` takes of it."""
+        limits = self.model_dump(include=set(Limits.__slots__))
+        return {"python": self.python, "limits": Limits(**limits)}
