@@ -50,10 +50,7 @@ def execute(values: Values) -> int:
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     out = config.out or default_folder(name, config)
     try:
-        with (
-            open_suite(name, config.named_options, **config.isolation, warn=reporter.note) as suite,
-            reporter,
-        ):
+        with open_suite(name, config.named_options, config, reporter.note) as suite, reporter:
             run = execute_in(suite, config, out, resources, reporter.events())
     except KeyboardInterrupt:
         click.echo(f"stopped; the same command continues from {shown(out)}", err=True)

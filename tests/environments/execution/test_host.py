@@ -9,16 +9,17 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from apbjudge.environments.execution import host
-from apbjudge.environments.execution.host import HostedEnvironment, Limits, StoppedError, WorldError
-from apbjudge.environments.execution.sandbox import Sandbox
+from apbjudge.environments.execution.host import HostedEnvironment, StoppedError, WorldError
+from apbjudge.environments.execution.sandbox import Isolation
 from apbjudge.environments.execution.suites import Suite, SuiteKind, open_suite
 from apbjudge.errors import InputError, OptionError
 
-QUICK = Limits(call_seconds=1, cpu_seconds=5, memory_mb=1024)
+QUICK = Isolation(call_seconds=1, cpu_seconds=5, memory_mb=1024)
 
 
 def begun(suite: Suite, task: str = "three") -> HostedEnvironment:
@@ -228,11 +229,11 @@ def test_what_a_suite_starts_ends_with_it(held: Suite, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
 def test_a_host_that_is_stopped_or_killed_is_replaced(
-    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox, how: signal.Signals
+    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
 ) -> None:
     monkeypatch.setattr(host, "_GRACE_S", 1)
-    limits = Limits(call_seconds=1, sandbox=sandbox)
-    with open_suite(toy_kind.name, limits=limits) as suite:
+    limits = Isolation(call_seconds=1, sandbox=sandbox)
+    with open_suite(toy_kind.name, isolation=limits) as suite:
         environment = begun(suite)
         environment.call("add", {"n": 2})
         before = processes(suite)
@@ -254,7 +255,7 @@ def test_without_bubblewrap_one_warning_says_so(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     monkeypatch.setenv("PATH", str(tmp_path))
     said: list[str] = []
-    with open_suite(toy_kind.name, limits=QUICK, warn=said.append) as suite:
+    with open_suite(toy_kind.name, isolation=QUICK, warn=said.append) as suite:
         assert suite.described["sandbox"] == "none"
         environment = begun(suite)
         environment.call("add", {"n": 3})
@@ -268,13 +269,13 @@ def test_without_bubblewrap_one_warning_says_so(
     assert len(said) == 1
     assert "tools run without a sandbox" in said[0]
     assert "bwrap is not installed" in said[0]
-    required = Limits(sandbox="required")
+    required = Isolation(sandbox="required")
     with pytest.raises(OptionError, match=r"^--sandbox required: .* bwrap is not installed$"):
-        open_suite(toy_kind.name, limits=required)
+        open_suite(toy_kind.name, isolation=required)
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
     with pytest.raises(OptionError, match=r"can't be used: bwrap: No permissions$"):
-        open_suite(toy_kind.name, limits=required)
+        open_suite(toy_kind.name, isolation=required)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +307,7 @@ def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
 
 @on_linux
 def test_bytes_that_never_end_are_not_waited_for(toy_kind: SuiteKind) -> None:
-    with open_suite("toy", limits=QUICK) as suite:
+    with open_suite("toy", isolation=QUICK) as suite:
         environment = begun(suite)
         assert environment.call("trickle", {}).content.startswith("Error: trickle was stopped")
         environment.close()
@@ -334,7 +335,7 @@ def test_an_observation_is_capped(toy: Suite) -> None:
 def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
     toy: Suite, name: str, arguments: dict[str, int]
 ) -> None:
-    with open_suite("toy", limits=QUICK) as suite:
+    with open_suite("toy", isolation=QUICK) as suite:
         environment = begun(suite)
         environment.call("add", {"n": 2})
         seen = environment.call(name, arguments)
@@ -347,7 +348,7 @@ def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
 
 
 def test_memory_is_bounded(toy: Suite) -> None:
-    with open_suite("toy", limits=QUICK) as suite:
+    with open_suite("toy", isolation=QUICK) as suite:
         environment = begun(suite)
         seen = environment.call("hog", {"mib": 4096})
         assert seen.is_error
@@ -388,7 +389,7 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
     with pytest.raises(OptionError, match=r"^ENV: .* program, got no file 'no.py'$"):
         open_suite("no.py")
     with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
-        open_suite("toy", python="/no/python")
+        open_suite("toy", isolation=Isolation(python="/no/python"))
     with pytest.raises(InputError, match=r"RuntimeError: nothing works$"):
         open_suite("toy", {"user": "broken"})
     with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
@@ -397,7 +398,7 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
 
 def test_a_package_that_is_not_there_is_one_line(toy: Suite) -> None:
     with pytest.raises(OptionError, match=r"^ENV: its package is not installed"):
-        open_suite("toolsandbox", python=sys.executable)
+        open_suite("toolsandbox", isolation=Isolation(python=sys.executable))
 
 
 def test_a_host_that_is_gone_is_said(toy: Suite) -> None:
@@ -437,17 +438,15 @@ def test_a_host_that_does_not_come_back_is_said(toy: Suite, tmp_path: Path) -> N
 @on_linux
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
 @pytest.mark.parametrize("call", ["read", "ignore_all"])
-def test_nothing_is_left_when_the_parent_is_killed(
-    tmp_path: Path, sandbox: Sandbox, call: str
-) -> None:
+def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any, call: str) -> None:
     program = tmp_path / "parent.py"
     program.write_text(
         "import time\n"
-        "from apbjudge.environments.execution.host import Limits\n"
+        "from apbjudge.environments.execution.sandbox import Isolation\n"
         "from apbjudge.environments.execution.suites import open_suite\n"
         "from tests.environments.execution.test_host import processes\n"
-        f"limits = Limits(sandbox={sandbox!r})\n"
-        f"suite = open_suite({str(Path(__file__).parent / 'toy.py')!r}, limits=limits)\n"
+        f"limits = Isolation(sandbox={sandbox!r})\n"
+        f"suite = open_suite({str(Path(__file__).parent / 'toy.py')!r}, isolation=limits)\n"
         "child = suite._host.episode()\n"
         "child.ask('begin', 'three')\n"
         f'child._socket.sendall(b\'["call", "{call}", {{}}, "agent"]\\n\')\n'

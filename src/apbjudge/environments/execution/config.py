@@ -12,8 +12,7 @@ from ...config import Option
 from ...prediction.config import Guide, PlannerSpec
 from ...prediction.config import Mode as Review
 from ..config import EpisodesConfig
-from .host import Limits
-from .sandbox import Sandbox
+from .sandbox import Isolation
 
 Mode = Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -23,7 +22,7 @@ UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 """Modes in which no model acts."""
 
 
-class ExecuteConfig(EpisodesConfig):
+class ExecuteConfig(EpisodesConfig, Isolation):
     """How tasks are carried out, by which models, and what each episode may take."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -73,26 +72,6 @@ class ExecuteConfig(EpisodesConfig):
     max_turns: int | None = Field(
         default=60, ge=1, description="Replies in an episode at most, those of the user included."
     )
-    sandbox: Sandbox = Field(
-        default="auto",
-        description="Whether bubblewrap holds the suite's tools: auto, where it can be used, with "
-        "a warning where it can't; required: else nothing is run; none.",
-    )
-    python: str | None = Field(
-        default=None, description="Interpreter that has the suite's package; default this one."
-    )
-    call_seconds: int = Field(
-        default=20,
-        ge=1,
-        le=86_400,
-        description="Seconds of a tool's call, after which it is stopped.",
-    )
-    cpu_seconds: int = Field(
-        default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."
-    )
-    memory_mb: int = Field(
-        default=4096, ge=256, le=1 << 30, description="Memory of the tools of an episode, in MiB."
-    )
 
     @field_validator("model", mode="before")
     @classmethod
@@ -132,9 +111,3 @@ class ExecuteConfig(EpisodesConfig):
             expected = "none" if self.critic is not None else "a model"
             raise ValueError(f"--critic: expected {expected} with --review {self.review}")
         return self
-
-    @property
-    def isolation(self) -> dict[str, Any]:
-        """What ``open_suite`` takes of it."""
-        limits = self.model_dump(include=set(Limits.__slots__))
-        return {"python": self.python, "limits": Limits(**limits)}

@@ -106,7 +106,7 @@ def execute(
     config = config or ExecuteConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
-        open_suite(suite, config.named_options, **config.isolation, warn=events.note) as opened,
+        open_suite(suite, config.named_options, config, events.note) as opened,
         TemporaryDirectory(prefix="apbjudge-")
         if config.out is None
         else nullcontext(config.out) as folder,

@@ -32,28 +32,11 @@ from ...records.loose_json import as_object
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation
 from ..base import Score
-from .sandbox import HOSTED, Sandbox, sandboxed
+from .sandbox import HOSTED, Isolation, sandboxed
 
 _LONGEST_LINE = 1 << 24
 _LOADING_S = 300
 _GRACE_S, _PATIENCE = 5, 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What an episode may take, and what holds it.
-
-    Attributes:
-        call_seconds: Of one call; the beginning of a task and its score may take six times as long.
-        cpu_seconds: Of processor time, for an episode.
-        memory_mb: Address space of its process.
-        sandbox: Whether bubblewrap has to hold the suite's process; ``auto`` goes on without it.
-    """
-
-    call_seconds: int = 20
-    cpu_seconds: int = 300
-    memory_mb: int = 4096
-    sandbox: Sandbox = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +61,12 @@ class WorldError(Exception):
 
 
 class Host:
-    """The process that has a suite loaded and forks one for each episode; a context manager.
+    """The process that has a suite loaded and forks one for each episode; close it.
 
     Args:
         adapter: Program of the suite: one of ``hosted``, or another with the same functions.
         options: The suite's options by name.
-        python: Interpreter that has the suite's package; None for the one that is running.
-        limits: Of each episode.
+        isolation: Of the suite and its episodes; its ``python`` is None for the running one.
         warn: Is told where there is no sandbox, and why.
 
     Attributes:
@@ -102,12 +84,10 @@ class Host:
         self,
         adapter: Path,
         options: Mapping[str, str],
-        *,
-        python: str | None = None,
-        limits: Limits | None = None,
-        warn: Callable[[str], None] = lambda message: None,
+        isolation: Isolation,
+        warn: Callable[[str], None],
     ) -> None:
-        self.limits = limits = limits or Limits()
+        self._isolation, python = isolation, isolation.python
         self._lock = threading.Lock()
         adapter = adapter.absolute()
         program = Path(shutil.which(python) or python).absolute() if python else sys.executable
@@ -115,7 +95,7 @@ class Host:
         files = [value for value in options.values() if Path(value).is_absolute()]
         self._command = [str(program), "-B", "-s", "-X", "utf8", str(HOSTED / "host.py")]
         places = [*path, *map(str, (HOSTED, adapter.parent, adapter)), *files]
-        bubblewrap, self.sandbox = sandboxed(limits.sandbox, self._command, places, warn)
+        bubblewrap, self.sandbox = sandboxed(isolation, self._command, places, warn)
         self._command[:0] = bubblewrap
         self._environment = {} if bubblewrap else {"PYTHONHASHSEED": "0"}
         self._request = {
@@ -124,8 +104,8 @@ class Host:
             "options": dict(options),
             "is_sandboxed": bool(bubblewrap),
             "limits": {
-                "RLIMIT_CPU": limits.cpu_seconds,
-                "RLIMIT_AS": limits.memory_mb << 20,
+                "RLIMIT_CPU": isolation.cpu_seconds,
+                "RLIMIT_AS": isolation.memory_mb << 20,
                 **dict.fromkeys(("RLIMIT_FSIZE", "RLIMIT_NPROC", "RLIMIT_CORE"), 0),
             },
         }
@@ -136,7 +116,7 @@ class Host:
     def _start(self) -> tuple[str, tuple[dict[str, Any], ...]]:
         self._control, passed = socket.socketpair()
         with passed:
-            starting = self._starter.submit(
+            self._process = self._starter.submit(
                 lambda: subprocess.Popen(  # noqa: S603
                     [*self._command, str(passed.fileno())],
                     stdin=subprocess.DEVNULL,
@@ -147,8 +127,7 @@ class Host:
                     pass_fds=[passed.fileno()],
                     start_new_session=True,
                 )
-            )
-            self._process = starting.result()
+            ).result()
         self.close = finalize(self, _close, self._control, self._process)
         try:
             return self._load(orjson.dumps(self._request))
@@ -182,12 +161,12 @@ class Host:
                 if self.close.alive and self._process.poll() is not None:
                     self._replace()
                 ours, theirs = socket.socketpair()
-                ours.settimeout(self.limits.call_seconds + _GRACE_S)
+                ours.settimeout(self._isolation.call_seconds + _GRACE_S)
                 try:
                     with theirs:
                         socket.send_fds(self._control, [b"+"], [theirs.fileno()])
                     if ours.recv(1):
-                        return _Child(ours, self.limits.call_seconds)
+                        return _Child(ours, self._isolation.call_seconds)
                 except TimeoutError:
                     self._process.kill()
                 except OSError:
@@ -199,28 +178,11 @@ class Host:
 
     def _replace(self) -> None:
         """Starts another host; closes it where its tasks are others."""
-        known = self.version, self.tasks
         self.close()
-        try:
-            is_same = self._start() == known
-        except UsageError:
-            is_same = False
-        if not is_same:
-            self.close()
-
-    def __enter__(self) -> Host:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+        with suppress(UsageError):
+            if self._start() == (self.version, self.tasks):
+                return
         self.close()
-
-
-def _unusable(fault: str, detail: str) -> OptionError | InputError:
-    if fault == "option":
-        return OptionError(f"--with {detail}")
-    if fault == "missing":
-        return OptionError(f"ENV: its package is not installed (docs/execution.md): {detail}")
-    return InputError(f"the suite can't be loaded: {detail}")
 
 
 def _loaded(lines: BufferedReader) -> Any:
@@ -229,9 +191,16 @@ def _loaded(lines: BufferedReader) -> Any:
     if not data.endswith(b"\n"):
         raise StoppedError
     line = orjson.loads(data)
-    if (fault := line.get("fault")) is not None:
-        raise _unusable(fault, line["detail"])
-    return line
+    match line.get("fault"):
+        case None:
+            return line
+        case "option":
+            raise OptionError(f"--with {line['detail']}")
+        case "missing":
+            missing = "ENV: its package is not installed (docs/execution.md)"
+            raise OptionError(f"{missing}: {line['detail']}")
+        case _:
+            raise InputError(f"the suite can't be loaded: {line['detail']}")
 
 
 def _shared(task: Any, shared: dict[bytes, Any]) -> dict[str, Any]:
@@ -259,8 +228,8 @@ class _Child:
 
     def is_waiting(self) -> bool:
         """Whether it is there and has said nothing that it was not asked for."""
-        self._socket.settimeout(0)
         try:
+            self._socket.settimeout(0)
             self._socket.recv(1)
         except BlockingIOError:
             return True
@@ -433,26 +402,16 @@ class HostedEnvironment:
             StoppedError: If the process ends over this request.
             WorldError: If the suite's own code fails.
         """
-        if self._child is not None and not self._child.is_waiting():
-            self.close()  # killed, perhaps by the system, while the agent thought
-        if self._child is None:
+        if self._child is None or not self._child.is_waiting():
+            self.close()  # ended, perhaps by the system, while the agent thought
             self._child = self._host.episode()
             try:
                 for earlier in (("begin", self._task), *self._done):
-                    self._of_child(*earlier)
+                    self._child.ask(*earlier)
             except WorldError:
                 self.close()
                 raise
-        result = self._of_child(*request)
+        result = self._child.ask(*request)
         if keep:
             self._done.append(request)
         return result
-
-    def _of_child(self, *request: Any) -> Any:
-        if self._child is None:
-            raise StoppedError
-        try:
-            return self._child.ask(*request)
-        except StoppedError:
-            self._child = None
-            raise

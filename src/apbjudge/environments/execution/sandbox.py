@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+from pydantic import Field
 
+from ...config import Config
 from ...errors import OptionError
 
-Sandbox = Literal["auto", "required", "none"]
 HOSTED = Path(__file__).parent / "hosted"
 
 # As the superuser without a user namespace, so that the suite's process can go on as nobody: bounds
@@ -39,13 +40,38 @@ _TOO_MUCH = "/ /dev /etc /home /media /mnt /proc /root /run /sys /tmp /var /var/
 """Folders that are never shown as a whole; nor is the user's home, or a folder above it."""
 
 
+class Isolation(Config):
+    """What holds a suite's tools, and what an episode may take."""
+
+    sandbox: Literal["auto", "required", "none"] = Field(
+        default="auto",
+        description="Whether bubblewrap holds the suite's tools: auto, where it can be used, with "
+        "a warning where it can't; required: else nothing is run; none.",
+    )
+    python: str | None = Field(
+        default=None, description="Interpreter that has the suite's package; default this one."
+    )
+    call_seconds: int = Field(
+        default=20,
+        ge=1,
+        le=86_400,
+        description="Seconds of a tool's call, after which it is stopped.",
+    )
+    cpu_seconds: int = Field(
+        default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."
+    )
+    memory_mb: int = Field(
+        default=4096, ge=256, le=1 << 30, description="Memory of the tools of an episode, in MiB."
+    )
+
+
 def sandboxed(
-    sandbox: Sandbox, python: Sequence[str], places: Iterable[str], warn: Callable[[str], None]
+    isolation: Isolation, python: Sequence[str], places: Iterable[str], warn: Callable[[str], None]
 ) -> tuple[list[str], str]:
     """The command that puts another one into the sandbox.
 
     Args:
-        sandbox: Whether there has to be one; ``auto`` goes on without, and says so.
+        isolation: Says whether there has to be one.
         python: How the suite's process is started: the interpreter, its options, ``host.py``.
         places: Files and folders that the suite needs beside what the interpreter finds by itself.
         warn: Is told that there is no sandbox, and why.
@@ -60,13 +86,13 @@ def sandboxed(
         own = _answer(*python)
     except (OSError, ValueError) as error:
         raise OptionError(f"python: expected an interpreter, got {python[0]}: {error}") from None
-    if sandbox == "none":
+    if isolation.sandbox == "none":
         return [], "none"
     try:
         command = list(_command([*own["places"], *places]))
         is_apart = _answer(*command, *python)["is_apart"]
     except (OSError, ValueError) as error:
-        if sandbox == "required":
+        if isolation.sandbox == "required":
             raise OptionError(f"--sandbox required: bubblewrap can't be used: {error}") from None
         warn(
             f"tools run without a sandbox, as bubblewrap can't be used: {error}. They can read and "
@@ -95,10 +121,10 @@ def _command(places: Iterable[str]) -> Iterator[str]:
         yield from ("--ro-bind-try", path, path)
     for path in _DEVICES:
         yield from ("--dev-bind", path, path)
-    there = list(map(Path, _SYSTEM))
+    shown = list(map(Path, _SYSTEM))
     for path in chain.from_iterable(map(_parts, places)):
-        if not any(path.is_relative_to(each) for each in there):
-            there.append(path)
+        if not any(path.is_relative_to(each) for each in shown):
+            shown.append(path)
             for name in dict.fromkeys((path, path.resolve())):
                 # Parents that bubblewrap makes by itself only the superuser may enter.
                 yield from ("--dir", str(name.parent), "--ro-bind", str(path), str(name))
@@ -107,10 +133,18 @@ def _command(places: Iterable[str]) -> Iterator[str]:
 
 def _parts(place: str) -> Iterator[Path]:
     """A file or packages as they are; of another folder what is neither hidden nor a socket."""
-    path, home = Path(place), Path(os.environ.get("HOME", "/"))
-    if os.path.isfile(path) or path.name == "site-packages":  # noqa: PTH113
+    path = Path(place)
+    if not os.access(path, os.R_OK) or _is_too_much(path):
+        return
+    if path.is_file() or path.name == "site-packages":
         yield path
-    elif os.access(path, os.R_OK) and place not in _TOO_MUCH and path not in (home, *home.parents):
-        for each in os.scandir(path):
-            if not each.name.startswith(".") and (each.is_file() or each.is_dir()):
-                yield Path(each.path)
+    elif path.is_dir():
+        for each in path.iterdir():
+            is_seen = not each.name.startswith(".") and (each.is_file() or each.is_dir())
+            if is_seen and not _is_too_much(each):
+                yield each
+
+
+def _is_too_much(path: Path) -> bool:
+    real, home = path.resolve(), Path(os.environ.get("HOME", "/"))
+    return str(real) in _TOO_MUCH or home.is_relative_to(real)

@@ -17,8 +17,8 @@ from ...errors import InputError, OptionError, RowError
 from ...records import Item, Row
 from ...records.loose_json import as_list
 from ...records.tools import build_toolset
-from .host import Host, HostedEnvironment, Limits, StoppedError, WorldError
-from .sandbox import HOSTED
+from .host import Host, HostedEnvironment, StoppedError, WorldError
+from .sandbox import HOSTED, Isolation
 
 ENTRY_POINT_GROUP = "apbjudge.suites"
 _USERS = ("none", "scripted", "model")
@@ -250,9 +250,7 @@ class Suite:
 def open_suite(
     name: str,
     options: Mapping[str, str] = {},
-    *,
-    python: str | None = None,
-    limits: Limits | None = None,
+    isolation: Isolation | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Suite:
     """Loads a suite in a process of its own; leave it as a context manager.
@@ -260,8 +258,7 @@ def open_suite(
     Args:
         name: Its kind, or the path of its program.
         options: Its options by name.
-        python: Interpreter that has its package; None for the one that is running.
-        limits: Of each episode.
+        isolation: What holds it and bounds its episodes; None for the defaults.
         warn: Is told where there is no sandbox, and why.
 
     Raises:
@@ -272,7 +269,7 @@ def open_suite(
     kind = _kind(name)
     if fixed := sorted(options.keys() & kind.fixed.keys()):
         raise OptionError(f"--with: {fixed[0]} is settled by the name {name}")
-    host = Host(kind.adapter, {**kind.fixed, **options}, python=python, limits=limits, warn=warn)
+    host = Host(kind.adapter, {**kind.fixed, **options}, isolation or Isolation(), warn)
     try:
         return Suite(kind, host, options)
     except BaseException:

@@ -37,7 +37,6 @@ LONGEST = 1 << 16
 _NOBODY = 65534
 _NEW_SPACES = 0x10000000 | 0x20000000 | 0x40000000 | 0x08000000
 """Of users, process ids, networks and shared memory."""
-_OPERATIONS = {name: name for name in ("say", "score", "state")}
 
 
 def _needs() -> dict[str, Any]:
@@ -48,9 +47,9 @@ def _needs() -> dict[str, Any]:
     places = [sys.prefix, sys.base_prefix, *sys.path]
     for each in metadata.distributions():
         with suppress(ValueError):
-            origin = json.loads(each.read_text("direct_url.json") or "{}")
+            origin: dict[str, Any] = json.loads(each.read_text("direct_url.json") or "{}")
             if origin.get("dir_info", {}).get("editable"):
-                places.append(unquote(urlsplit(origin["url"]).path))
+                places.append(unquote(urlsplit(str(origin["url"])).path))
     _become_nobody()
     return {"places": places, "is_apart": _leave_others()}
 
@@ -74,7 +73,12 @@ def _keep(fd: int, suite: Any, request: dict[str, Any]) -> None:
     os.setsid()
     if request["is_sandboxed"]:
         _leave_others()
-    signal.signal(signal.SIGCHLD, lambda *_: os.killpg(0, signal.SIGKILL))
+
+    def end(*_: Any) -> None:
+        os.kill(child, signal.SIGKILL)
+        os.killpg(0, signal.SIGKILL)
+
+    signal.signal(signal.SIGCHLD, end)
     if (child := os.fork()) == 0:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _episode(fd, suite, request["limits"])
@@ -83,8 +87,7 @@ def _keep(fd: int, suite: Any, request: dict[str, Any]) -> None:
     closed.register(fd, 0)
     while not closed.poll(1000):
         pass
-    os.kill(child, signal.SIGKILL)
-    os.killpg(0, signal.SIGKILL)
+    end()
 
 
 def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
@@ -110,7 +113,7 @@ def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
             elif operation == "call":
                 result = _call(episode, *arguments)
             else:
-                result = getattr(episode, _OPERATIONS[operation])(*arguments)
+                result = getattr(episode, operation)(*arguments)
             reply = _json({"result": result})
         except BaseException as error:  # noqa: BLE001
             reply = _json({"fault": f"{type(error).__name__}: {error}"[:500]})
@@ -193,22 +196,19 @@ def _main() -> None:
             out.write(_json(values))
 
         sys.path[:0] = [path for path in request["path"] if path not in sys.path]
-        kind = "failed"
+        faults: dict[type[BaseException], str] = {ImportError: "missing"}
         try:
             module = _adapter(request["adapter"])
-            kind = "option"  # what a ValueError is about from here on
+            faults[ValueError] = "option"  # is what it is about, from here on
             suite = _having(module.suite(request["options"]), "tasks", "begin")
-            kind = "failed"
+            del faults[ValueError]
             tasks = list(suite.tasks())
             write({"version": str(suite.version), "tasks": len(tasks)})
             for task in tasks:
                 write({"task": task})
         except BaseException as error:  # noqa: BLE001
-            is_option = kind == "option" and isinstance(error, ValueError)
-            kind = "option" if is_option else "failed"
-            if isinstance(error, ImportError):
-                kind = "missing"
-            said = str(error) if is_option else f"{type(error).__name__}: {error}"
+            kind = next((faults[each] for each in faults if isinstance(error, each)), "failed")
+            said = str(error) if kind == "option" else f"{type(error).__name__}: {error}"
             write({"fault": kind, "detail": said[:2000]})
             return
     del tasks
