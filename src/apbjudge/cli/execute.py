@@ -51,7 +51,7 @@ def execute(values: Values) -> int:
     out = config.out or default_folder(name, config)
     with (
         stoppable(values, out),
-        open_suite(name, config.named_options, python=config.python, limits=config.limits) as suite,
+        open_suite(name, config.named_options, config, reporter.note) as suite,
         reporter,
     ):
         run = execute_in(suite, config, out, resources, reporter.events())

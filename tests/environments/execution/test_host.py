@@ -1,6 +1,6 @@
 """What a suite's process may not do, and that nothing is lost when a tool does it all the same."""
 
-import ctypes
+import ast
 import os
 import signal
 import socket
@@ -9,15 +9,17 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from apbjudge.environments.execution import host
-from apbjudge.environments.execution.host import HostedEnvironment, Limits, StoppedError, WorldError
-from apbjudge.environments.execution.suites import Suite, open_suite
+from apbjudge.environments.execution.host import HostedEnvironment, StoppedError, WorldError
+from apbjudge.environments.execution.sandbox import Isolation
+from apbjudge.environments.execution.suites import Suite, SuiteKind, open_suite
 from apbjudge.errors import InputError, OptionError
 
-QUICK = Limits(seconds=1, cpu_seconds=5, memory_mb=1024)
+QUICK = Isolation(call_seconds=1, cpu_seconds=5, memory_mb=1024)
 
 
 def begun(suite: Suite, task: str = "three") -> HostedEnvironment:
@@ -74,56 +76,206 @@ def test_what_a_tool_raises_is_an_observation(toy: Suite) -> None:
     environment.close()
 
 
-def test_a_tool_may_not_write_or_remove_files(toy: Suite, tmp_path: Path) -> None:
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about Linux")
+
+
+@pytest.fixture
+def held(toy: Suite) -> Suite:
+    """The suite in the sandbox."""
+    if toy.described["sandbox"] != "bubblewrap":
+        pytest.skip(f"bubblewrap can't be used here: {toy.described}")
+    return toy
+
+
+def processes(suite: Suite) -> list[int]:
+    """All processes of a suite, from bubblewrap or the host on; those of episodes come last."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    found = [suite._host._process.pid]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for_the_end(pids: list[int]) -> None:
+    deadline = time.monotonic() + 30
+    while any(map(is_there, pids)):
+        assert time.monotonic() < deadline, "a process outlives the run"
+        os.sched_yield()
+
+
+def test_a_tool_may_not_change_files(held: Suite, tmp_path: Path) -> None:
     path = tmp_path / "precious.txt"
     path.write_text("precious")
-    environment = begun(toy)
-    for name, there in (("write", path), ("write", tmp_path / "new.txt"), ("remove", path)):
-        seen = environment.call(name, {"path": str(there)})
-        assert seen.is_error
-        assert "a tool may not" in seen.content
+    environment = begun(held)
+    for name, there in (
+        ("write", path),
+        ("write", tmp_path / "new.txt"),
+        ("write", Path(__file__).parent / "new.txt"),
+        *(("write", Path(folder, "new.txt")) for folder in ("/", "/tmp", "/dev", "/dev/shm", ".")),
+        ("remove", path),
+        ("remove", Path(__file__)),
+        ("look_at", path),
+    ):
+        assert environment.call(name, {"path": str(there)}).is_error, (name, there)
+    for how in ("fifo", "database"):
+        assert environment.call("make", {"how": how, "path": str(tmp_path / "new")}).is_error
     assert [each.name for each in tmp_path.iterdir()] == ["precious.txt"]
     assert path.read_text() == "precious"
     environment.close()
 
 
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about /proc")
+def test_a_tool_reads_no_keys(
+    toy_kind: SuiteKind, held: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    with (
+        subprocess.Popen(["sleep", "60"]) as other,
+        open_suite(toy_kind.name) as suite,
+    ):
+        environment, sibling = begun(suite), begun(suite)
+        assert sibling.state() == 0
+        assert environment.call("keys", {}).content == "[]"
+        for pid in processes(suite):
+            assert b"sk-planted" not in Path(f"/proc/{pid}/environ").read_bytes()
+        for pid in (os.getpid(), other.pid, "self"):
+            assert environment.call("look_at", {"path": f"/proc/{pid}/environ"}).is_error
+        names = set(ast.literal_eval(environment.call("environment", {}).content))
+        assert names == {"PYTHONHASHSEED", "PWD"}
+        environment.close()
+        sibling.close()
+        other.kill()
 
 
-def has_landlock() -> bool:
-    number, ask_version = 444, 1
-    return sys.platform == "linux" and ctypes.CDLL(None).syscall(number, None, 0, ask_version) >= 6
+def test_files_with_keys_beside_a_suite_are_not_shown(tmp_path: Path) -> None:
+    read = "Episode.call = lambda *_: (open(HERE + '/.env').read(), False)"
+    program = write_suite(tmp_path, f"HERE = {str(tmp_path)!r}\n{read}")
+    (tmp_path / ".env").write_text("KEY=sk-planted")
+    (tmp_path / "data.txt").write_text("data")
+    with open_suite(program) as suite:
+        if suite.described["sandbox"] == "none":
+            pytest.skip("bubblewrap can't be used here")
+        environment = begun(suite, "a")
+        assert environment.call("add", {}).is_error
+        environment.close()
+    Path(program).write_text(Path(program).read_text().replace("/.env", "/data.txt"))
+    with open_suite(program) as suite:
+        environment = begun(suite, "a")
+        assert environment.call("add", {}).content == "data"
+        environment.close()
 
 
-@pytest.mark.skipif(not has_landlock(), reason="needs Linux 6.12")
-@pytest.mark.parametrize("how", ["fifo", "database"])
-def test_files_are_not_made_past_the_hooks_either(toy: Suite, tmp_path: Path, how: str) -> None:
-    environment = begun(toy)
-    assert environment.call("make", {"how": how, "path": str(tmp_path / "new")}).is_error
-    assert list(tmp_path.iterdir()) == []
-    environment.close()
+def test_a_tool_may_not_connect(held: Suite, tmp_path: Path) -> None:
+    name = f"\0apbjudge-{os.getpid()}"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_UNIX) as path,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        path.bind(str(tmp_path / "socket"))
+        abstract.bind(name)
+        for server in (tcp, path, abstract):
+            server.listen()
+            server.setblocking(False)
+            address = server.getsockname()
+            address = address.decode() if isinstance(address, bytes) else address
+            with socket.socket(server.family) as ours:  # which from outside works
+                ours.connect(address)
+                server.accept()[0].close()
+            environment = begun(held)
+            arguments = {"family": int(server.family), "address": address}
+            assert environment.call("connect", arguments).is_error
+            with pytest.raises(BlockingIOError):
+                server.accept()
+            environment.close()
 
 
-@pytest.mark.skipif(not has_landlock(), reason="needs Linux 6.12")
-def test_a_tool_may_not_send_signals_past_the_hooks_either(toy: Suite) -> None:
-    environment = begun(toy)
-    seen = environment.call("signal_host", {})
-    assert (seen.content, seen.is_error) == ("Error: [Errno 1] Operation not permitted", True)
-    environment.close()
+def test_episodes_can_not_reach_each_other(held: Suite) -> None:
+    one, other = begun(held), begun(held)
+    one.call("add", {"n": 2})
+    child = one._child
+    arguments = {"family": int(socket.AF_UNIX), "address": "\0meeting"}
+    assert not one.call("listen", {"at": "meeting"}).is_error
+    assert not one.call("connect", arguments).is_error
+    assert other.call("connect", arguments).is_error
+    other.call("kill_all", {})
+    assert one.call("read", {}).content == "2"
+    assert one._child is child
+    one.close()
+    other.close()
+
+
+def test_what_a_suite_starts_ends_with_it(held: Suite, tmp_path: Path) -> None:
+    daemon = "import os, time\nif os.fork() == 0: os.setsid(); time.sleep(600)\n"
+    with open_suite(write_suite(tmp_path, daemon)) as suite:
+        environment = begun(suite, "a")
+        environment.score()
+        started = processes(suite)
+        assert len(started) == 6  # bubblewrap twice, host, daemon, keeper, episode
+        environment.close()
+    wait_for_the_end(started)
 
 
 @on_linux
-def test_a_tool_may_not_look_at_the_keys_of_other_processes(
-    toy: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("sandbox", ["auto", "none"])
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_host_that_is_stopped_or_killed_is_replaced(
+    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
 ) -> None:
-    environment = begun(toy)
-    (tmp_path / "link").symlink_to(f"/proc/{os.getpid()}")
-    for path in (f"/proc/{os.getpid()}/environ", str(tmp_path / "link" / "environ")):
-        seen = environment.call("look_at", {"path": path})
-        assert seen.is_error
-        assert "a tool may not look at other processes" in seen.content
-    assert environment.call("look_at", {"path": "/proc/self/stat"}).is_error is False
-    environment.close()
+    monkeypatch.setattr(host, "_GRACE_S", 1)
+    limits = Isolation(call_seconds=1, sandbox=sandbox)
+    with open_suite(toy_kind.name, isolation=limits) as suite:
+        environment = begun(suite)
+        environment.call("add", {"n": 2})
+        before = processes(suite)
+        os.kill(before[-3], how)  # behind it are the keeper and the episode
+        other = begun(suite, "five")
+        other.call("add", {"n": 5})
+        assert other.score().reward == 1
+        assert before[0] not in processes(suite)
+        environment.call("add", {"n": 1})
+        assert environment.score().reward == 1
+        other.close()
+        environment.close()
+        wait_for_the_end(before)
+
+
+def test_without_bubblewrap_one_warning_says_so(
+    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said: list[str] = []
+    with open_suite(toy_kind.name, isolation=QUICK, warn=said.append) as suite:
+        assert suite.described["sandbox"] == "none"
+        environment = begun(suite)
+        environment.call("add", {"n": 3})
+        names = set(ast.literal_eval(environment.call("environment", {}).content))
+        assert names <= {"PYTHONHASHSEED"}
+        assert environment.call("wait", {}).content.startswith("Error: wait was stopped")
+        assert environment.call("hog", {"mib": 4096}).is_error
+        assert environment.call("write", {"path": str(tmp_path / "new.txt")}).is_error
+        assert environment.score().reward == 1
+        environment.close()
+    assert len(said) == 1
+    assert "tools run without a sandbox" in said[0]
+    assert "bwrap is not installed" in said[0]
+    required = Isolation(sandbox="required")
+    with pytest.raises(OptionError, match=r"^--sandbox required: .* bwrap is not installed$"):
+        open_suite(toy_kind.name, isolation=required)
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    with pytest.raises(OptionError, match=r"can't be used: bwrap: No permissions$"):
+        open_suite(toy_kind.name, isolation=required)
 
 
 @pytest.mark.parametrize(
@@ -154,43 +306,20 @@ def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
 
 
 @on_linux
-def test_bytes_that_never_end_are_not_waited_for(
-    toy: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host, "_PATIENCE", 1)
-    monkeypatch.setattr(host, "_GRACE_S", 0)
-    with open_suite("toy", limits=QUICK) as suite:
+def test_bytes_that_never_end_are_not_waited_for(toy_kind: SuiteKind) -> None:
+    with open_suite("toy", isolation=QUICK) as suite:
         environment = begun(suite)
         assert environment.call("trickle", {}).content.startswith("Error: trickle was stopped")
         environment.close()
 
 
 @pytest.mark.parametrize("how", ["fork", "run", "system", "c"])
-def test_a_tool_may_not_start_anything(toy: Suite, how: str) -> None:
-    environment = begun(toy)
+def test_a_tool_may_not_start_anything(held: Suite, how: str) -> None:
+    environment = begun(held)
     environment.call("add", {"n": 2})
-    seen = environment.call("spawn", {"how": how})
-    assert seen.is_error
-    assert "a tool may not do this" in seen.content
+    assert environment.call("spawn", {"how": how}).is_error
     assert environment.call("read", {}).content == "2"
     environment.close()
-
-
-def test_a_tool_may_not_connect(toy: Suite) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        environment = begun(toy)
-        seen = environment.call("connect", {"port": server.getsockname()[1]})
-        assert seen.is_error
-        assert "a tool may not do this: socket." in seen.content
-        environment.close()
-
-
-def test_the_environment_holds_no_keys(toy: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    with open_suite("toy") as suite:
-        environment = begun(suite)
-        assert environment.call("environment", {}).content == "{'PYTHONHASHSEED': '0'}"
-        environment.close()
 
 
 def test_an_observation_is_capped(toy: Suite) -> None:
@@ -206,7 +335,7 @@ def test_an_observation_is_capped(toy: Suite) -> None:
 def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
     toy: Suite, name: str, arguments: dict[str, int]
 ) -> None:
-    with open_suite("toy", limits=QUICK) as suite:
+    with open_suite("toy", isolation=QUICK) as suite:
         environment = begun(suite)
         environment.call("add", {"n": 2})
         seen = environment.call(name, arguments)
@@ -219,7 +348,7 @@ def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
 
 
 def test_memory_is_bounded(toy: Suite) -> None:
-    with open_suite("toy", limits=QUICK) as suite:
+    with open_suite("toy", isolation=QUICK) as suite:
         environment = begun(suite)
         seen = environment.call("hog", {"mib": 4096})
         assert seen.is_error
@@ -260,7 +389,7 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
     with pytest.raises(OptionError, match=r"^ENV: .* program, got no file 'no.py'$"):
         open_suite("no.py")
     with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
-        open_suite("toy", python="/no/python")
+        open_suite("toy", isolation=Isolation(python="/no/python"))
     with pytest.raises(InputError, match=r"RuntimeError: nothing works$"):
         open_suite("toy", {"user": "broken"})
     with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
@@ -269,7 +398,7 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
 
 def test_a_package_that_is_not_there_is_one_line(toy: Suite) -> None:
     with pytest.raises(OptionError, match=r"^ENV: its package is not installed"):
-        open_suite("toolsandbox", python=sys.executable)
+        open_suite("toolsandbox", isolation=Isolation(python=sys.executable))
 
 
 def test_a_host_that_is_gone_is_said(toy: Suite) -> None:
@@ -283,30 +412,13 @@ def test_a_host_that_is_gone_is_said(toy: Suite) -> None:
     environment.close()
 
 
-def test_a_host_that_the_system_kills_is_replaced_and_nothing_is_lost(toy: Suite) -> None:
-    environment = begun(toy)
-    environment.call("add", {"n": 2})
-    toy._host._process.kill()
-    toy._host._process.wait()
-    other = begun(toy, "five")
-    other.call("add", {"n": 5})
-    assert other.score().reward == 1
-    other.close()
-    environment.call("add", {"n": 1})
-    assert environment.score().reward == 1
-    environment.close()
-
-
+@on_linux
 def test_a_process_that_is_killed_between_calls_is_replaced_unseen(toy: Suite) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 2})
-    assert environment._child is not None
-    pid = environment._child._pid
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    with suppress(ProcessLookupError):
-        while True:  # until it has ended
-            os.kill(pid, 0)
+    *_, keeper, episode = processes(toy)
+    os.kill(episode, signal.SIGKILL)
+    wait_for_the_end([keeper, episode])
     seen = environment.call("add", {"n": 1})
     assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
     environment.close()
@@ -323,46 +435,38 @@ def test_a_host_that_does_not_come_back_is_said(toy: Suite, tmp_path: Path) -> N
             begun(suite).score()
 
 
-@pytest.mark.parametrize("call", ["read", pytest.param("ignore_all", marks=on_linux)])
-def test_nothing_is_left_when_the_parent_is_killed(toy: Suite, tmp_path: Path, call: str) -> None:
-    program, temporary = tmp_path / "parent.py", tmp_path / "temporary"
-    temporary.mkdir()
+@on_linux
+@pytest.mark.parametrize("sandbox", ["auto", "none"])
+@pytest.mark.parametrize("call", ["read", "ignore_all"])
+def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any, call: str) -> None:
+    program = tmp_path / "parent.py"
     program.write_text(
         "import time\n"
-        "from pathlib import Path\n"
-        "from apbjudge.environments.execution.host import Host\n"
-        f"host = Host(Path({str(Path(__file__).parent / 'toy.py')!r}), {{}})\n"
-        "child = host.episode()\n"
+        "from apbjudge.environments.execution.sandbox import Isolation\n"
+        "from apbjudge.environments.execution.suites import open_suite\n"
+        "from tests.environments.execution.test_host import processes\n"
+        f"limits = Isolation(sandbox={sandbox!r})\n"
+        f"suite = open_suite({str(Path(__file__).parent / 'toy.py')!r}, isolation=limits)\n"
+        "child = suite._host.episode()\n"
         "child.ask('begin', 'three')\n"
         f'child._socket.sendall(b\'["call", "{call}", {{}}, "agent"]\\n\')\n'
         "child._socket.recv(1)\n"
-        "print(child._pid, flush=True)\n"
+        "print(*processes(suite), flush=True)\n"
         "time.sleep(60)\n"
     )
     parent = subprocess.Popen(
         [sys.executable, str(program)],
         stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     )
     assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    os.kill(child, 0)
-    assert len(list(temporary.iterdir())) == 1
+    started = list(map(int, parent.stdout.readline().split()))
+    assert len(started) > 2
+    assert all(map(is_there, started))
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        try:
-            os.kill(child, 0)
-        except ProcessLookupError:
-            if not list(temporary.iterdir()):
-                break
-        os.sched_yield()
-    else:
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        pytest.fail("the episode or its folder outlives the parent")
+    wait_for_the_end(started)
 
 
 def test_a_fault_of_the_suite_is_no_fault_of_the_agent(toy: Suite) -> None:

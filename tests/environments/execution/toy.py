@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import time
+from contextlib import suppress
 
 OPTIONS = {"user": "none, scripted or model"}
 GOALS = {"three": 3, "five": 5, "none": 0}
@@ -25,7 +27,10 @@ TOOLS = [
     _tool("write", path={"type": "string"}),
     _tool("remove", path={"type": "string"}),
     _tool("spawn", how={"type": "string"}),
-    _tool("connect", port={"type": "integer"}),
+    _tool("connect", family={"type": "integer"}, address={}),
+    _tool("listen", at={"type": "string"}),
+    _tool("keys"),
+    _tool("kill_all"),
     _tool("hog", mib={"type": "integer"}),
     _tool("talk", n={"type": "integer"}),
     _tool("crash"),
@@ -127,14 +132,38 @@ class Episode:
             while True:
                 os.fork()
         if how == "run":
-            subprocess.run(["true"], check=True)
-        if how == "system":
-            os.system("true")
-        if how == "c":
-            ctypes.CDLL(None).fork()
+            subprocess.run(["/usr/bin/true"], check=True)
+        if how == "system" and os.system("true") != 0:
+            raise OSError("not started")
+        if how == "c" and ctypes.CDLL(None).fork() < 0:
+            raise OSError("not started")
 
-    def _connect(self, port):
-        socket.create_connection(("127.0.0.1", port)).close()
+    def _connect(self, family, address):
+        address = tuple(address) if isinstance(address, list) else address
+        socket.socket(family).connect(address)
+
+    def _listen(self, at):
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(f"\0{at}")
+        self.server.listen()
+
+    def _keys(self):
+        """All that can be read of the variables and the memory map of any process."""
+        found = []
+        with suppress(OSError):
+            folder = os.open("/proc", os.O_RDONLY)
+            os.chdir("/proc")
+            for pid in filter(str.isdigit, os.listdir(folder)):  # noqa: PTH208
+                for file in ("environ", "root/etc/passwd", "maps"):
+                    for name, at in ((f"/proc/{pid}/{file}", None), (f"{pid}/{file}", folder)):
+                        with suppress(OSError):
+                            found.append(os.read(os.open(name, os.O_RDONLY, dir_fd=at), 1 << 16))
+        return found
+
+    def _kill_all(self):
+        for pid in (-1, *range(2, 400), os.getppid(), os.getpid()):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
     def _hog(self, mib):
         return len(bytearray(mib << 20))
@@ -172,12 +201,10 @@ class Episode:
         raise {"exit": SystemExit, "interrupt": KeyboardInterrupt, "base": BaseException}[how]
 
     def _sockets(self):
-        for fd in os.listdir("/proc/self/fd"):  # noqa: PTH208
-            try:
-                if os.readlink(f"/proc/self/fd/{fd}").startswith("socket"):  # noqa: PTH115
-                    yield int(fd)
-            except OSError:  # that of the list itself
-                continue
+        for fd in range(3, 64):
+            with suppress(OSError):
+                if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                    yield fd
 
     def _garble(self, line):
         for fd in self._sockets():

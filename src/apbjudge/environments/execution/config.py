@@ -12,7 +12,7 @@ from ...config import Option
 from ...prediction.config import Guide, PlannerSpec
 from ...prediction.config import Mode as Review
 from ..config import EpisodesConfig
-from .host import Limits
+from .sandbox import Isolation
 
 Mode = Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -22,13 +22,13 @@ UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 """Modes in which no model acts."""
 
 
-class ExecuteConfig(EpisodesConfig):
+class ExecuteConfig(EpisodesConfig, Isolation):
     """How tasks are carried out, by which models, and what each episode may take."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Plans": "plans cases prompts review guide critic",
         "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
-        "Isolation": "python call_seconds cpu_seconds memory_mb",
+        "Isolation": "sandbox python call_seconds cpu_seconds memory_mb",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "overwrite cache",
     }
@@ -72,21 +72,6 @@ class ExecuteConfig(EpisodesConfig):
     max_turns: int | None = Field(
         default=60, ge=1, description="Replies in an episode at most, those of the user included."
     )
-    python: str | None = Field(
-        default=None, description="Interpreter that has the suite's package; default this one."
-    )
-    call_seconds: int = Field(
-        default=20,
-        ge=1,
-        le=86_400,
-        description="Seconds of a tool's call, after which it is stopped.",
-    )
-    cpu_seconds: int = Field(
-        default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."
-    )
-    memory_mb: int = Field(
-        default=4096, ge=256, le=1 << 30, description="Memory of the tools of an episode, in MiB."
-    )
 
     @field_validator("model", mode="before")
     @classmethod
@@ -121,10 +106,3 @@ class ExecuteConfig(EpisodesConfig):
             expected = "none" if self.critic is not None else "a model"
             raise ValueError(f"--critic: expected {expected} with --review {self.review}")
         return self
-
-    @property
-    def limits(self) -> Limits:
-        """What an episode's process may take."""
-        return Limits(
-            seconds=self.call_seconds, cpu_seconds=self.cpu_seconds, memory_mb=self.memory_mb
-        )

@@ -87,9 +87,9 @@ def execute(
 ) -> ExecutionRun:
     """Lets tested models carry out the tasks of a suite, with or without a plan.
 
-    Each episode's tools work in a process of their own, with bounded time and memory, no keys, no
-    network where the system allows that, and no way to write. The same call with the same folder
-    goes on where it was interrupted, in the middle of an episode too.
+    Each episode's tools work in a process of their own with bounded time and memory, held by
+    bubblewrap where that can be used: without keys, network and files to write to. The same call
+    with the same folder goes on where it was interrupted, in the middle of an episode too.
 
     Args:
         suite: Its name, such as ``tau2-telecom``.
@@ -106,9 +106,7 @@ def execute(
     config = config or ExecuteConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
-        open_suite(
-            suite, config.named_options, python=config.python, limits=config.limits
-        ) as opened,
+        open_suite(suite, config.named_options, config, events.note) as opened,
         TemporaryDirectory(prefix="apbjudge-")
         if config.out is None
         else nullcontext(config.out) as folder,
@@ -120,7 +118,8 @@ def execute(
 
 def default_folder(suite: str, config: ExecuteConfig) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    content = [config.model_dump(mode="json", exclude={"mode", "out", "overwrite", "cache"})]
+    left_out = {"mode", "out", "overwrite", "cache", "sandbox"}
+    content = [config.model_dump(mode="json", exclude=left_out)]
     digest = sha256(orjson.dumps([suite, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
     names = [spec.slug for spec in config.model] or list(config.mode)
     slug = names[0] if len(names) == 1 else f"{len(names)}-models"
@@ -287,7 +286,7 @@ class _Stage:
             },
             worker=worker,
             trials=config.trials,
-            described={"options": suite.options, "package": suite.version, "review": config.review},
+            described={**suite.described, "review": config.review},
             events=self.events,
             overwrite=config.overwrite,
             take=take,

@@ -8,13 +8,14 @@ earlier calls were made again.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedReader
@@ -31,26 +32,11 @@ from ...records.loose_json import as_object
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation
 from ..base import Score
+from .sandbox import HOSTED, Isolation, sandboxed
 
-HOSTED = Path(__file__).parent / "hosted"
 _LONGEST_LINE = 1 << 24
 _LOADING_S = 300
 _GRACE_S, _PATIENCE = 5, 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What an episode may take.
-
-    Attributes:
-        seconds: Of one call; the beginning of a task and its score may take six times as long.
-        cpu_seconds: Of processor time, for an episode.
-        memory_mb: Address space of its process.
-    """
-
-    seconds: int = 20
-    cpu_seconds: int = 300
-    memory_mb: int = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +61,22 @@ class WorldError(Exception):
 
 
 class Host:
-    """The process that has a suite loaded and forks one for each episode; a context manager.
+    """The process that has a suite loaded and forks one for each episode; close it.
 
     Args:
         adapter: Program of the suite: one of ``hosted``, or another with the same functions.
         options: The suite's options by name.
-        python: Interpreter that has the suite's package; None for the one that is running.
-        limits: Of each episode.
+        isolation: Of the suite and its episodes; its ``python`` is None for the running one.
+        warn: Is told where there is no sandbox, and why.
 
     Attributes:
+        sandbox: What holds the process, for the manifest: ``bubblewrap`` or ``none``.
         version: Package and version.
         tasks: The tasks, as the adapter describes them.
 
     Raises:
-        OptionError: If an option is unusable, or the package is not installed.
+        OptionError: If an option is unusable, the package is not installed, or there is no sandbox
+            though there has to be one.
         InputError: If the suite can't be loaded.
     """
 
@@ -96,50 +84,53 @@ class Host:
         self,
         adapter: Path,
         options: Mapping[str, str],
-        *,
-        python: str | None = None,
-        limits: Limits | None = None,
+        isolation: Isolation,
+        warn: Callable[[str], None],
     ) -> None:
-        limits = limits or Limits()
-        self.limits = limits
+        self._isolation, python = isolation, isolation.python
         self._lock = threading.Lock()
-        self._program = python or sys.executable
+        adapter = adapter.absolute()
+        program = Path(shutil.which(python) or python).absolute() if python else sys.executable
+        path = [] if python else [str(Path(path).absolute()) for path in sys.path if path]
+        files = [value for value in options.values() if Path(value).is_absolute()]
+        self._command = [str(program), "-B", "-s", "-X", "utf8", str(HOSTED / "host.py")]
+        places = [*path, *map(str, (HOSTED, adapter.parent, adapter)), *files]
+        bubblewrap, self.sandbox = sandboxed(isolation, self._command, places, warn)
+        self._command[:0] = bubblewrap
+        self._environment = {} if bubblewrap else {"PYTHONHASHSEED": "0"}
         self._request = {
-            "path": [] if python else [str(Path(path).absolute()) for path in sys.path if path],
-            "adapter": str(adapter.absolute()),
+            "path": path,
+            "adapter": str(adapter),
             "options": dict(options),
+            "is_sandboxed": bool(bubblewrap),
             "limits": {
-                "seconds": limits.seconds,
-                "cpu_seconds": limits.cpu_seconds,
-                "memory": limits.memory_mb << 20,
+                "RLIMIT_CPU": isolation.cpu_seconds,
+                "RLIMIT_AS": isolation.memory_mb << 20,
+                **dict.fromkeys(("RLIMIT_FSIZE", "RLIMIT_NPROC", "RLIMIT_CORE"), 0),
             },
         }
+        # Bubblewrap ends with the thread that starts it, so that has to be one that stays.
+        self._starter = ThreadPoolExecutor(1)
         self.version, self.tasks = self._start()
 
     def _start(self) -> tuple[str, tuple[dict[str, Any], ...]]:
-        folder = tempfile.TemporaryDirectory(prefix="apbjudge-")
         self._control, passed = socket.socketpair()
-        program, host = self._program, str(HOSTED / "host.py")
+        with passed:
+            self._process = self._starter.submit(
+                lambda: subprocess.Popen(  # noqa: S603
+                    [*self._command, str(passed.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env=self._environment,
+                    pass_fds=[passed.fileno()],
+                    start_new_session=True,
+                )
+            ).result()
+        self.close = finalize(self, _close, self._control, self._process)
         try:
-            self._process = subprocess.Popen(  # noqa: S603
-                [program, "-B", "-s", "-X", "utf8", host, str(passed.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=folder.name,
-                env={"PYTHONHASHSEED": "0"},
-                pass_fds=[passed.fileno()],
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._control.close()
-            folder.cleanup()
-            raise OptionError(f"python: expected an interpreter, got {program}: {error}") from None
-        finally:
-            passed.close()
-        self.close = finalize(self, _close, self._control, self._process, folder)
-        try:
-            return self._load(orjson.dumps({**self._request, "folder": folder.name}))
+            return self._load(orjson.dumps(self._request))
         except BaseException:
             self.close()
             raise
@@ -162,48 +153,54 @@ class Host:
     def episode(self) -> _Child:
         """A process for an episode; StoppedError where there can be none.
 
-        Where the host has ended, as when the system kills it for memory, another one is started.
+        Where the host has ended, as when the system kills it for memory, or was stopped, another
+        one is started.
         """
         with self._lock:
-            if self.close.alive and self._process.poll() is not None:
-                known = self.version, self.tasks
-                self.close()
+            for _ in range(2):
+                if self.close.alive and self._process.poll() is not None:
+                    self._replace()
+                ours, theirs = socket.socketpair()
+                ours.settimeout(self._isolation.call_seconds + _GRACE_S)
                 try:
-                    is_same = self._start() == known
-                except UsageError:
-                    is_same = False
-                if not is_same:
-                    self.close()
-            ours, theirs = socket.socketpair()
-            with theirs:
-                try:
-                    socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+                    with theirs:
+                        socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+                    if ours.recv(1):
+                        return _Child(ours, self._isolation.call_seconds)
+                except TimeoutError:
+                    self._process.kill()
                 except OSError:
-                    ours.close()
-                    raise StoppedError from None
-        return _Child(ours, _PATIENCE * self.limits.seconds + _GRACE_S)
+                    pass
+                ours.close()
+                with suppress(subprocess.TimeoutExpired):  # it lives, but has no process to give
+                    self._process.wait(1)
+        raise StoppedError
 
-    def __enter__(self) -> Host:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def _replace(self) -> None:
+        """Starts another host; closes it where its tasks are others."""
         self.close()
-
-
-def _unusable(fault: str, detail: str) -> OptionError | InputError:
-    if fault == "option":
-        return OptionError(f"--with {detail}")
-    if fault == "missing":
-        return OptionError(f"ENV: its package is not installed (docs/execution.md): {detail}")
-    return InputError(f"the suite can't be loaded: {detail}")
+        with suppress(UsageError):
+            if self._start() == (self.version, self.tasks):
+                return
+        self.close()
 
 
 def _loaded(lines: BufferedReader) -> Any:
     """What the host says while it loads the suite."""
-    line = _line(lines)
-    if (fault := line.get("fault")) is not None:
-        raise _unusable(fault, line["detail"])
-    return line
+    data = lines.readline(_LONGEST_LINE)
+    if not data.endswith(b"\n"):
+        raise StoppedError
+    line = orjson.loads(data)
+    match line.get("fault"):
+        case None:
+            return line
+        case "option":
+            raise OptionError(f"--with {line['detail']}")
+        case "missing":
+            missing = "ENV: its package is not installed (docs/execution.md)"
+            raise OptionError(f"{missing}: {line['detail']}")
+        case _:
+            raise InputError(f"the suite can't be loaded: {line['detail']}")
 
 
 def _shared(task: Any, shared: dict[bytes, Any]) -> dict[str, Any]:
@@ -216,23 +213,11 @@ def _shared(task: Any, shared: dict[bytes, Any]) -> dict[str, Any]:
     }
 
 
-def _close(
-    control: socket.socket,
-    process: subprocess.Popen[bytes],
-    folder: tempfile.TemporaryDirectory[str],
-) -> None:
+def _close(control: socket.socket, process: subprocess.Popen[bytes]) -> None:
     control.close()
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    folder.cleanup()
-
-
-def _line(lines: BufferedReader) -> Any:
-    line = lines.readline(_LONGEST_LINE)
-    if not line.endswith(b"\n"):
-        raise StoppedError
-    return orjson.loads(line)
 
 
 class _Child:
@@ -240,17 +225,11 @@ class _Child:
 
     def __init__(self, ours: socket.socket, seconds: float) -> None:
         self._socket, self._seconds = ours, seconds
-        self._pid: int | None = None
-        pid = self._reply()
-        if type(pid) is not int:
-            self.close()
-            raise StoppedError
-        self._pid = pid
 
     def is_waiting(self) -> bool:
         """Whether it is there and has said nothing that it was not asked for."""
-        self._socket.settimeout(0)
         try:
+            self._socket.settimeout(0)
             self._socket.recv(1)
         except BlockingIOError:
             return True
@@ -260,7 +239,8 @@ class _Child:
 
     def ask(self, *request: Any) -> Any:
         """The result of an operation; StoppedError or WorldError where there is none."""
-        reply = as_object(self._reply(orjson.dumps(request) + b"\n"))
+        seconds = self._seconds if request[0] == "call" else _PATIENCE * self._seconds
+        reply = as_object(self._reply(orjson.dumps(request) + b"\n", seconds))
         if reply is None or not reply.keys() & {"fault", "result"}:
             self.close()  # something else was written there
             raise StoppedError
@@ -268,11 +248,11 @@ class _Child:
             raise WorldError(reply["fault"])
         return reply["result"]
 
-    def _reply(self, request: bytes = b"") -> Any:
+    def _reply(self, request: bytes, seconds: float) -> Any:
         """The line that answers a request, within the time for all of it."""
-        data, deadline = bytearray(), monotonic() + self._seconds
+        data, deadline = bytearray(), monotonic() + seconds
         try:
-            self._socket.settimeout(self._seconds)
+            self._socket.settimeout(seconds)
             self._socket.sendall(request)
             while not data.endswith(b"\n"):
                 self._socket.settimeout(max(deadline - monotonic(), 1e-3))
@@ -289,9 +269,6 @@ class _Child:
     def close(self) -> None:
         """Ends it, with all that it may have started."""
         self._socket.close()
-        if self._pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, signal.SIGKILL)
 
 
 def _object(value: Any, field: str = "result") -> dict[str, Any]:
@@ -425,26 +402,16 @@ class HostedEnvironment:
             StoppedError: If the process ends over this request.
             WorldError: If the suite's own code fails.
         """
-        if self._child is not None and not self._child.is_waiting():
-            self.close()  # killed, perhaps by the system, while the agent thought
-        if self._child is None:
+        if self._child is None or not self._child.is_waiting():
+            self.close()  # ended, perhaps by the system, while the agent thought
             self._child = self._host.episode()
             try:
                 for earlier in (("begin", self._task), *self._done):
-                    self._of_child(*earlier)
+                    self._child.ask(*earlier)
             except WorldError:
                 self.close()
                 raise
-        result = self._of_child(*request)
+        result = self._child.ask(*request)
         if keep:
             self._done.append(request)
         return result
-
-    def _of_child(self, *request: Any) -> Any:
-        if self._child is None:
-            raise StoppedError
-        try:
-            return self._child.ask(*request)
-        except StoppedError:
-            self._child = None
-            raise

@@ -141,7 +141,7 @@ def carry_out_steps(
         resources=resources,
         identity={"command": "execute", "mode": "steps", "suite": suite.identity},
         worker=lambda _: StepWorker(suite),
-        described={"options": suite.options, "package": suite.version},
+        described=suite.described,
         events=events,
         overwrite=config.overwrite,
     )

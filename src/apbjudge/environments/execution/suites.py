@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -17,7 +17,8 @@ from ...errors import InputError, OptionError, RowError
 from ...records import Item, Row
 from ...records.loose_json import as_list
 from ...records.tools import build_toolset
-from .host import HOSTED, Host, HostedEnvironment, Limits, StoppedError, WorldError
+from .host import Host, HostedEnvironment, StoppedError, WorldError
+from .sandbox import HOSTED, Isolation
 
 ENTRY_POINT_GROUP = "apbjudge.suites"
 _USERS = ("none", "scripted", "model")
@@ -138,12 +139,14 @@ class Suite:
         name: Its kind.
         version: Its package and version.
         options: Its options.
+        described: What the manifest of a run says of it.
         digest: Hash of all that may move an episode beside the replies.
         tasks: Ids of the tasks, in order.
     """
 
     def __init__(self, kind: SuiteKind, host: Host, options: Mapping[str, str]) -> None:
         self.name, self.version, self.options = kind.name, host.version, dict(options)
+        self.described = {"options": self.options, "package": self.version, "sandbox": host.sandbox}
         self._host = host
         self._tasks: dict[str, Mapping[str, Any]] = {}
         checked: set[int] = set()
@@ -248,27 +251,26 @@ class Suite:
 def open_suite(
     name: str,
     options: Mapping[str, str] = {},
-    *,
-    python: str | None = None,
-    limits: Limits | None = None,
+    isolation: Isolation | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Suite:
     """Loads a suite in a process of its own; leave it as a context manager.
 
     Args:
         name: Its kind, or the path of its program.
         options: Its options by name.
-        python: Interpreter that has its package; None for the one that is running.
-        limits: Of each episode.
+        isolation: What holds it and bounds its episodes; None for the defaults.
+        warn: Is told where there is no sandbox, and why.
 
     Raises:
-        OptionError: If there is no such suite, its package is not installed, or an option is
-            unusable.
+        OptionError: If there is no such suite, its package is not installed, an option is
+            unusable, or there is no sandbox though there has to be one.
         InputError: If it can't be loaded.
     """
     kind = _kind(name)
     if fixed := sorted(options.keys() & kind.fixed.keys()):
         raise OptionError(f"--with: {fixed[0]} is settled by the name {name}")
-    host = Host(kind.adapter, {**kind.fixed, **options}, python=python, limits=limits)
+    host = Host(kind.adapter, {**kind.fixed, **options}, isolation or Isolation(), warn)
     try:
         return Suite(kind, host, options)
     except BaseException:
