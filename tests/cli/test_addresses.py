@@ -204,7 +204,8 @@ def test_parameters_hold_no_secret_however_deep() -> None:
     for body in ({"api_key": "x"}, {"a": [{"Authorization": "x"}]}, {"x": {"access_token": "x"}}):
         with pytest.raises(OptionError, match="set the provider's environment variable"):
             ModelSpec(model="a/b", params={"extra_body": body})
-    harmless = {"guided_json": {"properties": {"key": {"type": "string"}}}, "eos_token": "</s>"}
+    harmless = {"guided_json": {"properties": {"key": {"type": "string"}}}}
+    harmless |= {"eos_token": "</s>", "prompt_cache_key": "x", "keywords": "x"}
     assert ModelSpec(model="a/b", params={"extra_body": harmless}).params["extra_body"] == harmless
 
 

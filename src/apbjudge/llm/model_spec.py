@@ -54,7 +54,8 @@ _AT_OTHER_ADDRESS = re.compile(
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(
-    r'"([^"]*(?:key|secret|password|authorization)|(?:access[_-]?|api[_-]?|auth[_-]?)?token)":"',
+    r'"([^"]*(?:secret|password|authorization)'
+    r'|(?:[^"]*(?:api|access|auth|private|subscription)[_-]?)?(?:key|token))":"',
     re.IGNORECASE,
 )
 """A text deep in JSON under the name of a secret; more names than at the top are harmless, such as
