@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from apbjudge.environments.execution.config import ExecuteConfig
+from apbjudge.environments.execution.execute import default_folder
 from apbjudge.llm.base import Request
 from tests.environments.execution.test_execute import counter
 from tests.support.commands import start
@@ -18,6 +20,8 @@ from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
 TOY = Path(__file__).parent / "toy.py"
 STOREROOM = Path(__file__).parents[3] / "examples" / "suites" / "storeroom.py"
 MODEL = "hosted_vllm/agent"
+UNHELD = "tools run without a sandbox"
+"""How the only line begins where bubblewrap can't be used."""
 
 
 def counts(seen: Seen) -> Behaviour:
@@ -57,12 +61,36 @@ def test_options_that_cannot_work_are_one_line(
 def test_tables_and_files_are_said(command: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = command("execute", STOREROOM, "--mode", "gold", "--mode", "null", "--out", out)
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert not done.err or done.err.startswith(UNHELD)
     assert "storeroom: storeroom 1" in done.out
     assert done.out.endswith("cases.jsonl gold null\n")
     graded = command("grade", out / "gold" / "trajectories.jsonl", "--protocol", "outcome")
     assert graded.code == 0
     assert "100.0" in graded.out
+
+
+def test_without_bubblewrap_a_run_is_warned_of_and_goes_on_with_it(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["execute", STOREROOM, "--mode", "gold", "--out", tmp_path / "out"]
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(tmp_path))
+        done = command(*arguments, "--sandbox", "required")
+        assert (done.code, done.out) == (2, "")
+        assert "--sandbox required: bubblewrap can't be used: bwrap is not installed" in done.err
+        assert not (tmp_path / "out").exists()
+        done = command(*arguments)
+    assert done.code == 0
+    assert done.err.startswith(UNHELD)
+    assert done.err.count("\n") == 1
+    files = [tmp_path / "out" / "gold" / name for name in ("manifest.json", "trajectories.jsonl")]
+    assert json.loads(files[0].read_text())["sandbox"] == "none"
+    before = files[1].read_bytes()
+    assert command(*arguments).code == 0
+    assert files[1].read_bytes() == before
+    names = {default_folder("x", ExecuteConfig(mode="gold", sandbox=s)) for s in ("none", "auto")}
+    assert len(names) == 1
 
 
 def test_a_bound_plan_can_use_what_the_storeroom_counts(command: Any, tmp_path: Path) -> None:
@@ -77,7 +105,8 @@ def test_a_bound_plan_can_use_what_the_storeroom_counts(command: Any, tmp_path: 
     plans.write_text(json.dumps({"id": "empty-a", "tested_model": "m", "model_response": response}))
     arguments = ["--mode", "bound", "--plans", plans, "--tasks", "empty-a"]
     done = command("execute", STOREROOM, *arguments, "--out", tmp_path / "out")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert not done.err or done.err.startswith(UNHELD)
     assert "1/1" in done.out
 
 

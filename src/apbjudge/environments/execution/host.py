@@ -179,7 +179,7 @@ class Host:
     def _replace(self) -> None:
         """Starts another host; closes it where its tasks are others."""
         self.close()
-        with suppress(UsageError):
+        with suppress(UsageError, OSError):
             if self._start() == (self.version, self.tasks):
                 return
         self.close()
