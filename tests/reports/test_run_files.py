@@ -113,7 +113,8 @@ def test_an_item_judged_again_in_one_run_counts_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "is_said"), [("running", True), ("interrupted", True), ("done", False)]
+    ("state", "is_said"),
+    [("running", True), ("interrupted", True), ("paused", True), ("done", False)],
 )
 def test_a_run_that_is_not_finished_says_so_beside_its_figures(
     state: str, is_said: bool, tmp_path: Path
