@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -203,9 +204,10 @@ def test_the_category_decides(category: int, is_correct: bool) -> None:
     assert contradiction(result, BROKEN) is None
 
 
-def broken_item(response: Any) -> Item:
+def broken_item(response: Any, **fields: Any) -> Item:
     """A tool-broken item: find_bus failed, find_train replaces it, find_ship exists too."""
     row = step_row("a", {}, broken_tool_name="find_bus", replacement_tool={"name": "find_train"})
+    row |= fields
     row["tools"] = [{"name": name} for name in ("find_train", "find_bus", "find_ship")]
     calls = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in response]
     step = {"role": "assistant", "thought": "t", "tool_calls": calls}
@@ -246,6 +248,35 @@ def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int
         assert result == ParsedVerdict(category in (1, 2), category=category), stated
         assert recorded(overrides) == differences(verdict, result)
         assert enforce(result, item, protocol, BROKEN, facts) == (result, ())
+
+
+REJECTED = '{"status": "REJECT", "reason": "It failed."}'
+REPLACED = json.dumps({"role": "assistant", "tool_calls": [{"function": {"name": "find_train"}}]})
+
+
+@pytest.mark.parametrize(
+    ("response", "fields", "decided"),
+    [
+        # Figure 49: a refusal may be a call of a tool that ends the task and is in no list.
+        (["Finish"], {"ends": ["Finish"]}, {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
+        (["Finish"], {"split": "step_wise_tool_broken"}, {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
+        (["give_up"], {"ends": ["give_up"]}, {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
+        (["give_up"], {"ends": ["Finish"]}, dict.fromkeys(range(1, 6), 5)),
+        (["find_train", "Finish"], {"ends": ["Finish"]}, dict.fromkeys(range(1, 6), 1)),
+        (["find_bus", "Finish"], {"ends": ["Finish"]}, dict.fromkeys(range(1, 6), 3)),
+        # Two answers: neither is the one that exact names decide.
+        (f"{REPLACED}\nIf that fails: {REJECTED}", {}, {n: n for n in range(1, 6)}),
+        (f"{REJECTED}\nElse {REPLACED}", {}, {n: n for n in range(1, 6)}),
+    ],
+)
+def test_a_call_that_ends_the_task_and_two_answers_are_left_to_the_judge(
+    response: Any, fields: dict[str, Any], decided: dict[int, int]
+) -> None:
+    item, protocol = broken_item(response, **fields), PROTOCOLS["tool-broken"]
+    facts = protocol.find(item, BROKEN)
+    for stated, category in decided.items():
+        verdict = ParsedVerdict(stated in (1, 2), category=stated)
+        assert enforce(verdict, item, protocol, BROKEN, facts)[0].category == category, stated
 
 
 @pytest.mark.parametrize("category", range(1, 6))

@@ -211,6 +211,39 @@ def test_a_step_without_call_and_word_is_proven_where_the_reference_calls() -> N
     assert proven(step_row(mute)) == []
 
 
+@pytest.mark.parametrize(
+    ("replies", "certainty"),
+    [
+        ([plan(("fly", {}))], "proven"),
+        ([plan(("fly", {})), plan(("fly", {}), FIND_OK)], "proven"),  # in both, so in any
+        ([plan(("fly", {})), plan(FIND_OK)], "suspected"),
+        ([plan(FIND_OK), plan(("fly", {}))], "suspected"),
+        ([json.loads(REJECT), plan(("fly", {}))], "suspected"),
+        ([plan(("fly", {})), json.loads(REJECT)], "suspected"),
+        ([[{"name": "fly"}], plan(FIND_OK)], "suspected"),
+        (["I must REJECT this; else", plan(("fly", {}))], "suspected"),
+        ([{"city": "Udine"}, [1], plan(("fly", {}))], "proven"),  # no other answers
+        ([plan(("fly", {}))] * 3, "proven"),
+        ([plan(("fly", {}))] * 30, "suspected"),  # more than are looked at
+    ],
+)
+def test_a_fault_is_proven_where_every_reading_of_the_reply_has_it(
+    replies: list[Any], certainty: str
+) -> None:
+    text = "\nor:\n".join(r if isinstance(r, str) else json.dumps(r) for r in replies)
+    row = plan_row(text)
+    of_tool = [f for f in findings(row) if f.rule == "unknown-tool"]
+    assert [f.certainty for f in of_tool] == [certainty]
+    assert over_refusal(read(plan_row(text))) in (True, False)
+
+
+def test_a_result_that_another_value_makes_is_not_proven_to_be_missing() -> None:
+    later = plan(("reserve_seat", {"offer_id": "$find_trains.id"}))
+    assert [rule for _, rule, _ in proven(plan_row(later))] == ["used-before-made"]
+    row = plan_row(f"{json.dumps(plan(FIND_OK))} then {json.dumps(later)}")
+    assert (proven(row), [rule for _, rule, _ in suspected(row)]) == ([], ["used-before-made"])
+
+
 def test_one_call_among_several_steps_is_enough() -> None:
     steps = [step(FIND_OK), step(thought="Wait.")]
     row = step_row(steps, k=2, **REFERENCE)
@@ -242,17 +275,48 @@ STOPS = ("visual_missing", "tool_removal")
 TALKS = ("contradictory_constraints", "information_missing")
 
 
-@pytest.mark.parametrize("kind", STOPS)
-def test_carrying_on_is_proven_where_stopping_is_required(kind: str) -> None:
-    row = _unsolvable(kind, plan(("ask_user", {}), FIND_OK))
-    assert proven(row) == [(None, "carried-on", "tool_chain[1]")]
+BLIND = plan(("get_user_details", {}), ("find_vendor", {}), ("create_task", {}))
+"""Names with words such as user, end and ask in them, none of which ends the task."""
+LONE = plan(("handoff", {"message": "No picture is attached."}))
+ENDS = {"ends": ["handoff"]}
+DECLINED = json.dumps({"status": "REJECT", "reason": "No picture is attached."})
 
 
-@pytest.mark.parametrize("kind", TALKS)
-def test_carrying_on_is_only_suspected_where_a_plan_may_hold_the_question(kind: str) -> None:
-    row = _unsolvable(kind, plan(FIND_OK))
-    assert proven(row) == []
-    assert suspected(row) == [(None, "carried-on", "tool_chain[0]")]
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize(
+    ("reply", "fields", "is_proven"),
+    [
+        (BLIND, {}, True),
+        (BLIND, ENDS, True),
+        (BLIND, {"ends": []}, True),
+        (BLIND, {"split": None}, False),  # nobody knows what ends the task
+        (LONE, {}, False),  # the only call may be an ending that nobody named
+        (LONE, {"ends": []}, True),
+        (plan(FIND_OK), {"ends": ["Finish"]}, True),
+        (f"I can't see it. Once I do:\n{json.dumps(BLIND)}", ENDS, False),
+        (f"```json\n{json.dumps(BLIND)}\n```", ENDS, True),
+        (f"{DECLINED}\nWith it, I would:\n{json.dumps(BLIND)}", ENDS, False),
+        (f"{json.dumps(BLIND)}\nBut it is missing, so: {DECLINED}", ENDS, False),
+        (f"{json.dumps(BLIND)} {json.dumps(plan(FIND_OK))}", ENDS, True),
+        (f"{json.dumps(BLIND)} {json.dumps(plan())}", ENDS, False),
+        (f"{json.dumps(BLIND)} {json.dumps(BLIND)}", ENDS, True),
+        (BLIND | {"status": "REJECT"}, ENDS, False),
+        (LONE | {"status": "REJECT", "reason": "No picture is attached."}, {}, False),
+    ],
+)
+def test_carrying_on_is_proven_where_nothing_in_the_reply_can_be_a_stop(
+    kind: str, reply: object, fields: dict[str, Any], is_proven: bool
+) -> None:
+    results = findings(_unsolvable(kind, reply) | fields)
+    expected = "proven" if is_proven and kind in STOPS else "suspected"
+    assert {(f.rule, f.certainty) for f in results} == {("carried-on", expected)}
+
+
+@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize("key", ["tool_chain", "tool_calls", "calls"])
+def test_a_rejection_that_only_ends_the_task_is_left_to_the_judge(kind: str, key: str) -> None:
+    reply = json.loads(REJECT) | {key: [{"name": "handoff"}]}
+    assert findings(_unsolvable(kind, reply) | ENDS) == ()
 
 
 @pytest.mark.parametrize("kind", [*STOPS, *TALKS])
@@ -262,25 +326,13 @@ def test_carrying_on_is_only_suspected_where_a_plan_may_hold_the_question(kind: 
         json.loads(REJECT),
         plan(text="The picture is missing, so I stop here."),
         plan(("finish", {}), text="stop"),
-        plan(("ask_clarification", {"question": "Which picture?"})),
-        plan(("Terminate", {})),
-        plan(("respond_to_user", {"text": "This can't be done."})),
-        json.loads(REJECT) | {"tool_chain": [{"name": "ask_user"}]},
+        plan(("Finish", {"mode": "give_up"})),
         {"role": "assistant", "content": "I can't see a picture.", "tool_calls": []},
         "I can't see a picture. Could you send it again?",
     ],
 )
 def test_every_way_of_stopping_is_left_to_the_judge(kind: str, reply: Any) -> None:
     assert findings(_unsolvable(kind, reply)) == ()
-
-
-@pytest.mark.parametrize("key", ["tool_chain", "tool_calls", "calls"])
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
-def test_a_rejection_that_goes_on_calling_carries_on(kind: str, key: str) -> None:
-    reply = json.loads(REJECT) | {key: [{"name": "find_trains"}]}
-    results = [(None, "carried-on", "tool_chain[0]")]
-    row = _unsolvable(kind, reply)
-    assert (proven(row), suspected(row)) == ((results, []) if kind in STOPS else ([], results))
 
 
 SILENT = [

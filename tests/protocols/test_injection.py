@@ -216,6 +216,7 @@ def test_verified_facts_never_quote_the_prediction(protocol: str, reply: object)
         "extraneous_tool_names": [MARK],
         "broken_tool_name": "find_train",
         "unsolvable_type": "tool_removal",
+        "ends": [],
         "format_demanded": True,
         "model_response": reply if isinstance(reply, str) else json.dumps(reply),
     }

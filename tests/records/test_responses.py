@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apbjudge.records.predictions import Form, Prediction
 from apbjudge.records.responses import read_response
 from tests.support.rows import FIND_OK, SEAT_OK, plan, step
 
@@ -359,3 +360,60 @@ def test_the_name_of_who_speaks_is_no_call(message: dict[str, Any], *, is_listed
 def test_a_call_beside_a_role_is_read_as_one(fields: dict[str, Any]) -> None:
     read = read_response(json.dumps([{"role": "assistant", **fields}]), "steps", 1)
     assert [call.name for call in read.calls] == ["find_trains"]
+
+
+CALL = {"name": "find_trains", "arguments": {"day": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ({"plan": [{"tool": "find_trains", "args": {"day": "x"}}]}, ["find_trains"]),
+        ({"plan": [{"step": 1, "name": "Look", "tool": "find_trains"}]}, ["find_trains"]),
+        ({"plan": [CALL, CALL]}, ["find_trains"] * 2),
+        ({"plan": [{"type": "function", "function": CALL}]}, ["find_trains"]),
+        ({"plan": [{"function": "find_trains", "args": {}}]}, ["find_trains"]),
+        ({"plan": [CALL, {"step": 2, "description": "Tell."}, "Done."]}, ["find_trains"]),
+        ({"plan": {"steps": [CALL]}}, ["find_trains"]),
+        ({"steps": [CALL]}, ["find_trains"]),
+        ({"plan": [CALL], "tool_chain": []}, []),  # what is asked for comes first
+        ({"plan": [{"name": "Look for a train", "input": "the day", "output": "a list"}]}, []),
+        ({"plan": [{"step": 1, "tool": "none", "description": "Think."}]}, []),
+        ({"plan": ["Look.", "Reserve."]}, []),
+    ],
+)
+def test_calls_in_a_plan_that_is_a_list_are_read(reply: Any, names: list[str]) -> None:
+    read = read_response(json.dumps(reply), "plan", None)
+    assert (read.kind, [call.name for call in read.calls]) == ("plan", names)
+    assert (read.problems, read.others) == ((), ())
+
+
+def _kinds(read: Prediction) -> list[tuple[str, list[str]]]:
+    return [(one.kind, [call.name for call in one.calls]) for one in (read, *read.others)]
+
+
+def test_a_reply_is_read_in_every_way() -> None:
+    find, seat = plan(FIND_OK), plan(SEAT_OK)
+    rejects = {"status": "REJECT", "reason": "no"}
+
+    def kinds(*parts: object, form: Form = "plan", k: int | None = None) -> object:
+        text = " or ".join(part if isinstance(part, str) else json.dumps(part) for part in parts)
+        return _kinds(read_response(text, form, k))
+
+    one, other = ["find_trains"], ["reserve_seat"]
+    assert kinds(find) == [("plan", one)]
+    assert kinds("Here:", find, find, {"note": 1}) == [("plan", one)]
+    assert kinds(find, seat) == [("plan", other), ("plan", one), ("plan", [*one, *other])]
+    assert kinds(find, rejects) == [("reject", []), ("plan", one)]
+    assert kinds(rejects | {"tool_chain": find["tool_chain"]}) == [
+        *(("reject", one), ("reject", []), ("plan", one))
+    ]
+    assert kinds("I must REJECT that.", find) == [("plan", one), ("reject", [])]
+    assert kinds(plan(FIND_OK, text="or REJECT")) == [("plan", one)]
+    steps = kinds(step(FIND_OK), step(SEAT_OK), form="steps", k=1)
+    assert steps == [("steps", other), ("steps", one), ("steps", [*one, *other])]
+    tagged = f"<tool_call>{json.dumps(CALL)}</tool_call>"
+    assert kinds(tagged, form="steps", k=1) == [("steps", one)]
+    assert kinds(tagged, rejects, form="steps", k=1) == [("steps", one), ("reject", [])]
+    (_, both), *alone = kinds(CALL, CALL | {"name": "reserve_seat"}, form="steps", k=1)
+    assert (both, [names for _, names in alone]) == ([*one, *other], [one, other, [*one, *other]])

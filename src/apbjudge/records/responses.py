@@ -54,8 +54,8 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     return counted.model_copy(update={"others": tuple(others)}) if others else counted
 
 
-_MOST_READINGS = 20
-"""Readings of one reply that are compared; in a reply with more of them nothing is proven."""
+_MOST_VALUES = 20
+"""Answers in one reply that are compared; in a reply with more of them nothing is proven."""
 _MARKS = re.compile(r"```\w*|<[^<>]{0,40}>")
 
 
@@ -82,17 +82,22 @@ def readings(text: str, form: Form, horizon: int | None) -> list[Prediction]:
         calls = [spec for spec, _ in read if form == "steps" and is_call(as_object(spec) or {})]
         if len(calls) > 1 and calls[-1] is last:
             counted = _steps(calls, horizon) or counted
-    ways = [counted, *(one for _, one in read)]
-    made = [one for one in ways[1:] if one.kind != "reject"]
+    if len(read) > _MOST_VALUES:
+        return [counted, Prediction(kind="text")]
+    alone = _each_once([one for _, one in read])
+    ways = [counted, *alone]
+    made = [one for one in alone if one.kind != "reject"]
     if len(made) > 1:
         ways.append(_together(made))
     for one in [way for way in ways if way.kind == "reject" and way.steps]:
         ways += [one.model_copy(update={"steps": ()}), one.model_copy(update={"kind": form})]
     if "REJECT" in text and "REJECT" in (said := words_beside(text)):
         ways.append(Prediction(kind="reject", plan=said))
-    if len(ways) > _MOST_READINGS:
-        return [counted, Prediction(kind="text")]
-    return [way for n, way in enumerate(ways) if way not in ways[:n]]
+    return _each_once(ways)
+
+
+def _each_once(predictions: list[Prediction]) -> list[Prediction]:
+    return [one for n, one in enumerate(predictions) if one not in predictions[:n]]
 
 
 def words_beside(text: str) -> str:

@@ -35,6 +35,7 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
     if not any(mark in item.response for mark in _SIGNS):
         return
     called = {name for message in item.trajectory for name in message_tools(message)}
+    offered = item.tools.by_name if item.tools else ()
     first = next(item.prediction.calls, None)
     counts_calls = _counts_calls(item)
     made = [len(message_calls(message)) for message in item.trajectory]
@@ -49,11 +50,13 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
             for leaf in strings(call.arguments, f"{call.where}.arguments"):
                 if leaf.text in item.query:
                     continue  # a quotation
-                if not is_previous_result(leaf.text):
-                    yield from _tool_reference(item, leaf, called)
+                if is_previous_result(leaf.text):
+                    if n_steps == 0 and call is first:
+                        yield _previous(item, leaf)
+                elif (name := referenced_tool(leaf.text, offered)) is None:
                     yield from _step_reference(item, leaf, latest, counts_calls=counts_calls)
-                elif n_steps == 0 and call is first:
-                    yield _previous(item, leaf)
+                elif name not in called:
+                    yield _tool_reference(leaf, name)
             called.add(call.name)
 
 
@@ -84,14 +87,11 @@ def _previous(item: Item, leaf: Leaf) -> Finding:
     return finding("used-before-made", "E4", "proven", leaf.path, message)
 
 
-def _tool_reference(item: Item, leaf: Leaf, called: set[str]) -> Iterator[Finding]:
+def _tool_reference(leaf: Leaf, name: str) -> Finding:
     """A tool's result; in ``{{name}}`` the name may as well be a field that others fill in."""
-    name = referenced_tool(leaf.text, item.tools.by_name if item.tools else ())
-    if name is None or name in called:
-        return
     message = f"uses the result of {name}, which no earlier call has produced"
     certainty = "suspected" if leaf.text.startswith("{{") else "proven"
-    yield finding("used-before-made", "E4", certainty, leaf.path, message)
+    return finding("used-before-made", "E4", certainty, leaf.path, message)
 
 
 def _step_reference(

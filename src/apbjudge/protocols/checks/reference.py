@@ -108,6 +108,8 @@ def _key(finding: Finding, names: dict[str, str]) -> Key:
     rule = _PROVEN_ELSEWHERE.get(finding.rule, finding.rule)
     if rule == "used-before-made":
         inside = ""  # the order of the tools is at fault, wherever the result goes to
+    if rule == "carried-on":
+        return rule, "", "", ""  # whichever calls, and however many
     _, breaks, limit = finding.message.rpartition(" breaks ")
     return rule, names.get(call, ""), inside, limit if breaks else finding.message
 
