@@ -224,8 +224,9 @@ def test_a_budget_ends_the_session_and_the_same_command_goes_on(
 @pytest.mark.parametrize(
     ("words", "calls"),
     [
-        (("--max-tokens", "30"), 2),  # 12 a call
-        (("--max-cost", "0.05", "--price-input", "1000", "--price-output", "1000"), 4),
+        (("--max-tokens", "4000"), 2),  # 1,505 a call
+        (("--max-cost", "6.5", "--price-input", "1000", "--price-output", "1000"), 4),
+        (("--max-tokens", "30"), 0),  # a prompt alone has more
         (("--max-seconds", "0"), 0),
         (("--max-calls", "0"), 0),
     ],
@@ -234,7 +235,8 @@ def test_a_budget_ends_the_session_and_the_same_command_goes_on(
 def test_tokens_money_and_time_end_it_too(
     apbjudge: Command, serve: Any, words: Sequence[str], calls: int
 ) -> None:
-    server = serve(lambda seen: OK)
+    usage = {"prompt_tokens": 1500, "completion_tokens": 5}
+    server = serve(lambda seen: Answer(RIGHT, usage=usage))
     done = apbjudge("grade", *target(server, "--out", "run", *words))
     assert done.code == 1
     assert f"the budget ended with {6 - calls} rows left" in done.err

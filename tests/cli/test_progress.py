@@ -56,7 +56,11 @@ def plain(text: str) -> str:
         ),
         (
             Progress(done=5, calls=6, cost_usd=0.5, unpriced=1),
-            "5 rows, 0.5/s, 0 unscored, 0.5000 USD + unknown",
+            "5 rows, 0.5/s, 0 unscored, 0.5000 USD, cost unknown for 1 calls",
+        ),
+        (
+            Progress(done=5, calls=6, unpriced=6),
+            "5 rows, 0.5/s, 0 unscored, cost unknown for 6 calls",
         ),
         (Progress(done=5, fraction=0.25), "5 of about 20 rows, 0.5/s, 0 unscored, 30 s left"),
         (

@@ -195,7 +195,7 @@ def test_what_a_reply_cost_is_kept(serve: Any, bench: Any) -> None:
     usage["prompt_tokens_details"] = {"cached_tokens": 64}
     judged = bench(serve([Answer(RIGHT, usage=usage)])).judge([plan_row("porto")])["porto"]
     tokens = {"prompt_tokens": 90, "completion_tokens": 8, "cached_tokens": 64}
-    assert judged["usage"] == {**tokens, "calls": 1, "lost": 0, "reused": 0}
+    assert judged["usage"] == {**tokens, "calls": 1, "lost": 0, "reused": 0, "unreported": 0}
     assert judged["cost_usd"] is None
     assert judged["raw"] == RIGHT
     assert judged["latency_s"] >= 0

@@ -212,7 +212,8 @@ def test_without_probabilities_doubt_is_null_and_one_remark_says_so(
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
     done = command("grade", rows, *place, "--logprobs")
     assert done.code == 0
-    assert done.err == "2 verdicts came without the token probabilities asked for\n"
+    assert done.err.endswith("\n2 verdicts came without the token probabilities asked for\n")
+    assert "2 answers stated no usage" in done.err
     text = (tmp_path / "out" / "judgements.jsonl").read_text(encoding="utf-8")
     doubts = {row["item_id"]: row["doubt"] for row in map(json.loads, text.splitlines())}
     assert (doubts["a"], doubts["b"]) == (None, None)

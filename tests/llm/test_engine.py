@@ -437,7 +437,7 @@ def test_only_replies_that_another_call_would_give_again_are_kept(
 def test_what_is_no_reply_of_ours_is_asked_again(data: bytes) -> None:
     assert load_completion(data) is None
     assert load_completion(dump_completion(answer("a", cost_usd=2.0))) == answer(
-        "a", usage=Usage(reused=1), cost_usd=0.0, earlier_tokens=110, earlier_usd=2.0
+        "a", usage=Usage(reused=1), cost_usd=0.0, assumed_tokens=110, assumed_usd=2.0
     )
     assert load_completion(b'["a","stop",[]]') == answer("a", usage=Usage(reused=1), cost_usd=0.0)
 

@@ -75,11 +75,13 @@ class Reporter:
             parts.append(f"{progress.skipped} done before")
         parts.append(f"{sum(progress.unscored.values())} unscored")
         if progress.calls:
-            more = " + unknown" if progress.unpriced or progress.lost else ""
-            cost = f"{progress.cost_usd:.4f} USD{more}"
+            cost = f"{progress.cost_usd:.4f} USD"
             if left and progress.done and progress.cost_usd:
                 cost += f" (about {progress.cost_usd * (1 + left / progress.done):.2f} in the end)"
-            parts.append(cost)
+            if progress.unpriced < progress.calls:
+                parts.append(cost)
+            if progress.unpriced:
+                parts.append(f"cost unknown for {progress.unpriced} calls")
         if progress.cached_tokens:
             share = progress.cached_tokens / progress.prompt_tokens
             parts.append(f"{share:.0%} of prompt tokens cached")

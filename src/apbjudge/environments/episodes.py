@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ..errors import AccessError, JudgeError, PendingError
 from ..llm.base import Completion
+from ..llm.budget import tokens_of
 from ..prediction.worker import Account, Planner, asking_records, failure, unusable
 from ..records import Usage
 from ..records.trajectories import Outcome, Trajectory, trajectory_of, trajectory_row
@@ -113,27 +114,23 @@ class EpisodeWorker:
             request = replace(request, tools=tools)
         completion = await planner.ask(request)
         account.add(completion.usage, completion.cost_usd, completion.latency_s)
-        account.earlier_tokens += completion.earlier_tokens
-        account.earlier_usd += completion.earlier_usd
+        account.limited_tokens += tokens_of(completion.usage) + completion.assumed_tokens
+        account.limited_usd += (completion.cost_usd or 0.0) + completion.assumed_usd
         return completion
 
     def _stop(self, turns: int, account: Account) -> str:
         """Why the episode goes no further, by the limits of the run; empty where it may.
 
         Replies from the cache count as when they came: an episode that is resumed, or played
-        before, ends where it would have ended.
+        before, ends where it would have ended. Replies without usage count by estimate.
         """
         config = self._config
-        tokens = account.usage.prompt_tokens + account.usage.completion_tokens
-        tokens += account.earlier_tokens
+        most_tokens, most_usd = config.max_episode_tokens, config.max_episode_cost
         if config.max_turns is not None and turns >= config.max_turns:
             return TURNS
-        if config.max_episode_tokens is not None and tokens >= config.max_episode_tokens:
+        if most_tokens is not None and account.limited_tokens >= most_tokens:
             return TOKENS
-        cost, most = account.cost_usd, config.max_episode_cost
-        if most is None or cost is None:
-            return ""
-        return COST if cost + account.earlier_usd >= most else ""
+        return COST if most_usd is not None and account.limited_usd >= most_usd else ""
 
 
 def _unfinished(run: Trajectory) -> Outcome:

@@ -424,6 +424,7 @@ def counts_of(summary: Summary, input_sha256: str) -> dict[str, Any]:
         "calls": totals.calls,
         "lost_calls": totals.lost,
         "reused_replies": totals.reused,
+        "unreported_calls": totals.unreported,
         "prompt_tokens": totals.prompt_tokens,
         "completion_tokens": totals.completion_tokens,
         "cached_tokens": totals.cached_tokens,

@@ -130,8 +130,10 @@ class Completion(Record):
             the cache or of a client without an engine.
         logprobs: Probabilities of the reply's tokens, empty when not requested or not reported.
         wait_s: Seconds until the endpoint takes more calls, when it reports that it takes none now.
-        earlier_tokens: Of a reply from the cache, the tokens of the call that it came from.
-        earlier_usd: Of a reply from the cache, the price of that call; 0 when unknown.
+        assumed_tokens: Tokens that limits count beside those of ``usage``: of a reply from the
+            cache those of the call that it came from, where ``usage`` is unreported an estimate.
+        assumed_usd: US dollars that limits count beside ``cost_usd``, likewise; 0 when no price is
+            known.
     """
 
     text: str
@@ -144,8 +146,8 @@ class Completion(Record):
     latency_s: float | None = None
     logprobs: tuple[TokenChoice, ...] = ()
     wait_s: float | None = None
-    earlier_tokens: int = 0
-    earlier_usd: float = 0.0
+    assumed_tokens: int = 0
+    assumed_usd: float = 0.0
 
     @property
     def reply_text(self) -> str:

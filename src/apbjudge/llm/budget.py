@@ -3,30 +3,150 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
 
 from ..errors import BudgetError
 from ..records import Usage
 from .base import Clock, Completion
 from .limits import Limits
+from .model_table import Prices
+from .rate_limit import CHARACTERS_PER_TOKEN
+
+
+def tokens_of(usage: Usage) -> int:
+    """Tokens sent and received."""
+    return usage.prompt_tokens + usage.completion_tokens
+
+
+@dataclass(slots=True)
+class Measured:
+    """What the calls of one model took so far, and what its next one may take.
+
+    Attributes:
+        prices: Of the model.
+        per_character: Tokens of a prompt by its length: the most that a call has shown. Before the
+            first answer that states its usage a mean of earlier runs, or a quarter.
+        longest_reply: The longest reply so far in tokens; None before the first. A reply whose
+            tokens are not stated counts by its length.
+        dearest_usd: Highest price of a call so far, for models whose prices are not known.
+        calls: Answers.
+        seconds: What they took.
+        unreported: Answers that stated no usable usage, of which ``noted`` were reported to the
+            user. The sums below are of the others.
+    """
+
+    prices: Prices = field(default_factory=Prices)
+    per_character: float = 1 / CHARACTERS_PER_TOKEN
+    longest_reply: int | None = None
+    dearest_usd: float = 0.0
+    calls: int = 0
+    seconds: float = 0.0
+    unreported: int = 0
+    noted: int = 0
+    characters: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+
+    def add(self, completion: Completion, call: Call) -> Completion:
+        """Takes the answer to a call into account.
+
+        Returns:
+            The answer, with an estimate of what it does not state: limits count that.
+        """
+        usage, cost = completion.usage, completion.cost_usd
+        reply, update = usage.completion_tokens, dict[str, Any]()
+        self.calls += 1
+        self.seconds += completion.latency_s or 0.0
+        if usage.unreported:
+            self.unreported += 1
+            words = len(completion.text) + sum(len(c.arguments) for c in completion.tool_calls)
+            reply = ceil(words * self.per_character)
+        else:
+            ratio = usage.prompt_tokens / max(1, call.characters)
+            self.per_character = max(self.per_character, ratio) if self.characters else ratio
+            self.characters += call.characters
+            self.prompt_tokens += usage.prompt_tokens
+            self.reply_tokens += reply
+        self.longest_reply = max(self.longest_reply or 0, reply)
+        self.dearest_usd = max(self.dearest_usd, cost or 0.0)
+        if usage.unreported:
+            update["assumed_usd"], update["assumed_tokens"] = self.may_take(call)
+        elif cost is None:
+            update["assumed_usd"] = self.prices.cost_usd(usage) or 0.0
+        return completion.model_copy(update=update) if update else completion
+
+    def may_take(self, call: Call, reply: int | None = None) -> tuple[float, int]:
+        """US dollars and tokens that a call may take, as far as can be known before it is made.
+
+        Args:
+            call: The call.
+            reply: Tokens of its reply; None for those of the longest so far, or before the first
+                for its limit.
+        """
+        if reply is None:
+            reply = call.max_tokens if self.longest_reply is None else self.longest_reply
+        prompt, prices = ceil(call.characters * self.per_character), self.prices
+        if prices.input is None or prices.output is None:
+            return self.dearest_usd, prompt + reply
+        return (prompt * prices.input + reply * prices.output) / 1e6, prompt + reply
+
+    def means(self) -> dict[str, float]:
+        """Means, under their names in the endpoint cache; none before the first answer."""
+        means = {"latency_s": self.seconds / self.calls} if self.calls else {}
+        if self.characters:
+            means["tokens_per_character"] = self.prompt_tokens / self.characters
+            means["reply_tokens"] = self.reply_tokens / (self.calls - self.unreported)
+        return {name: float(f"{mean:.4g}") for name, mean in means.items() if mean > 0}
 
 
 @dataclass(slots=True)
 class Spent:
-    """Known prices, answered calls of unknown price, calls made, tokens sent and received."""
+    """What the limits count.
+
+    Attributes:
+        cost_usd: Prices, and estimates where none is stated.
+        tokens: Tokens sent and received, and estimates likewise.
+        calls: Calls made.
+        estimated: Calls that count by estimate: answers without usage, calls without answer.
+        unpriced: Answered calls whose price can't be estimated either.
+    """
 
     cost_usd: float = 0.0
-    unpriced: int = 0
-    calls: int = 0
     tokens: int = 0
+    calls: int = 0
+    estimated: int = 0
+    unpriced: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call that waits to be made or is in flight.
+
+    Attributes:
+        model: The calls of its model so far.
+        characters: Length of its prompt.
+        max_tokens: Upper limit of its reply.
+        most: US dollars and tokens that it may take at most.
+    """
+
+    model: Measured
+    characters: int
+    max_tokens: int
+    most: tuple[float, int] = (0.0, 0)
 
 
 class Budget:
-    """Admits calls while the limits allow it.
+    """Admits calls while the limits allow it, in the order in which they come.
 
-    A call is admitted when what is spent, plus the dearest call so far for each call in flight and
-    this one, stays within the limits. Until one call has shown its cost, only one is in flight
-    where money or tokens are limited.
+    Calls are made side by side as long as everything stays within the limits if each has the
+    longest reply that it may have (``max_tokens``). Where that is too much, a call waits until no
+    other is in flight, and is made alone if it stays within the limits with a reply as long as the
+    longest so far; else it is refused. The first call of a model, which shows how many tokens its
+    prompts have, is made before the others; of its reply nothing is known, so that the prompt alone
+    has to fit. Several models may share a budget.
 
     Args:
         limits: The limits.
@@ -38,63 +158,95 @@ class Budget:
         self._limits = limits
         self._clock = clock
         self._start: float | None = None
-        self._in_flight = 0
-        self._dearest = (0.0, 0)
-        self._known = limits.max_cost is None and limits.max_tokens is None
-        self._first: asyncio.Event | None = None
+        self._counts_tokens = limits.max_cost is not None or limits.max_tokens is not None
+        self._in_flight: set[Call] = set()
+        self._waiting: deque[Call] = deque()
+        self._change: asyncio.Event | None = None
 
-    async def admit(self) -> None:
-        """Counts a call that is about to be made.
+    async def admit(self, model: Measured, characters: int, max_tokens: int) -> Call:
+        """Counts a call that is about to be made; may wait until others have ended.
+
+        Args:
+            model: The calls of its model so far.
+            characters: Length of its prompt.
+            max_tokens: Upper limit of its reply.
 
         Raises:
             BudgetError: If it is not to be made.
         """
-        while not self._known and self._in_flight:
-            self._first = self._first or asyncio.Event()
-            await self._first.wait()
-        self._check()
-        self._in_flight += 1
+        call = Call(model, characters, max_tokens)
+        if self._counts_tokens:
+            self._waiting.append(call)
+            try:
+                while self._waiting[0] is not call or not self._has_room(call):
+                    self._change = self._change or asyncio.Event()
+                    await self._change.wait()
+            finally:
+                self._waiting.remove(call)
+                self._wake()
+        self._check_calls_and_time()
+        self._in_flight.add(call)
         self.spent.calls += 1
+        return call
 
-    def _check(self) -> None:
-        limits, spent = self._limits, self.spent
-        if limits.max_calls is not None and spent.calls >= limits.max_calls:
+    def _wake(self) -> None:
+        if self._change is not None:
+            self._change.set()
+            self._change = None
+
+    def _check_calls_and_time(self) -> None:
+        limits, calls = self._limits, self.spent.calls
+        if limits.max_calls is not None and calls >= limits.max_calls:
             raise BudgetError(f"max_calls: {limits.max_calls} calls are made")
-        cost, tokens = self._dearest
-        coming = self._in_flight + 1
-        if limits.max_cost is not None:
-            if spent.unpriced:
-                raise BudgetError(f"max_cost: the price of {spent.unpriced} calls is not known")
-            if spent.cost_usd + coming * cost > limits.max_cost:
-                text = f"{spent.cost_usd:.6g} of {limits.max_cost:g} USD are spent"
-                raise BudgetError(f"max_cost: {text}")
-        if limits.max_tokens is not None and spent.tokens + coming * tokens > limits.max_tokens:
-            raise BudgetError(f"max_tokens: {spent.tokens} of {limits.max_tokens} tokens are used")
         if limits.max_seconds is not None:
             self._start = self._clock.now() if self._start is None else self._start
             if self._clock.now() - self._start >= limits.max_seconds:
                 raise BudgetError(f"max_seconds: {limits.max_seconds:g} s have passed")
 
-    def settle(self, completion: Completion | None, *, lost: bool = False) -> None:
+    def _has_room(self, call: Call) -> bool:
+        """Whether a call may be made now; raises BudgetError where waiting would not help."""
+        limits, model, spent = self._limits, call.model, self.spent
+        is_first = model.longest_reply is None
+        if is_first and any(each.model is model for each in self._in_flight):
+            return False
+        coming = model.may_take(call, 0 if is_first else None)
+        call.most = model.may_take(call, max(call.max_tokens, model.longest_reply or 0))
+        if limits.max_cost is not None and spent.unpriced:
+            raise BudgetError(f"max_cost: the price of {spent.unpriced} calls is not known")
+        used = (spent.cost_usd, spent.tokens)
+        named = ("max_cost", limits.max_cost, "USD"), ("max_tokens", limits.max_tokens, "tokens")
+        has_room = True
+        for at, (name, limit, unit) in enumerate(named):
+            if limit is None:
+                continue
+            if used[at] + coming[at] > limit:
+                text = f"{name}: {used[at]:.9g} of {limit:.9g} {unit} are used"
+                if spent.estimated:
+                    text += f", {spent.estimated} of {spent.calls} calls by estimate"
+                raise BudgetError(f"{text}; this call may take {coming[at]:.3g}")
+            reserved = sum(each.most[at] for each in self._in_flight)
+            has_room &= used[at] + reserved + call.most[at] <= limit
+        return has_room or not self._in_flight
+
+    def settle(self, call: Call, completion: Completion | None, *, lost: bool = False) -> None:
         """Counts how a call ended.
 
         Args:
+            call: As ``admit`` returned it.
             completion: The response, None when the call failed.
-            lost: Whether it failed without an answer; it then costs as much as any before.
+            lost: Whether it failed without an answer; it then counts as what it may have taken.
         """
-        self._in_flight -= 1
-        usage = completion.usage if completion else Usage()
-        tokens = usage.prompt_tokens + usage.completion_tokens
+        model, spent = call.model, self.spent
+        self._in_flight.remove(call)
         if completion is not None:
-            self._known = True
-            cost = completion.cost_usd
-            self.spent.unpriced += cost is None
-            self._dearest = (max(self._dearest[0], cost or 0.0), max(self._dearest[1], tokens))
-            self.spent.cost_usd += cost or 0.0
+            usage, cost = completion.usage, completion.cost_usd
+            spent.tokens += tokens_of(usage) + completion.assumed_tokens
+            spent.cost_usd += completion.assumed_usd if cost is None else cost
+            spent.estimated += bool(usage.unreported)
+            spent.unpriced += cost is None and not model.prices.are_known
         elif lost:
-            self.spent.cost_usd += self._dearest[0]
-            tokens = self._dearest[1]
-        self.spent.tokens += tokens
-        if self._first is not None:
-            self._first.set()
-            self._first = None
+            cost, tokens = model.may_take(call)
+            spent.tokens += tokens
+            spent.cost_usd += cost
+            spent.estimated += 1
+        self._wake()

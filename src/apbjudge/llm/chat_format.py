@@ -92,12 +92,17 @@ def read_chat(data: bytes) -> Completion:
     return completion_of(_dict(body))
 
 
+def unusable(message: str) -> TransportError:
+    """The failure of an answer that is no completion: the endpoint may have charged for it."""
+    return TransportError(message, answered=False)
+
+
 def _lenient(data: bytes) -> object:
     """JSON with half a surrogate pair, NaN or a byte-order mark, as some servers send it."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise TransportError("the endpoint answered with something that is not JSON") from None
+        raise unusable("the endpoint answered with something that is not JSON") from None
 
 
 def completion_of(body: Mapping[str, Any]) -> Completion:
@@ -117,14 +122,14 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
     refusal = message.get("refusal") or fields.get("refusal")
     text, calls = _content(message), _tool_calls(message)
     if len(text) + sum(len(call.arguments) for call in calls) > MAX_ANSWER_BYTES:
-        raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+        raise unusable(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
     return Completion(
         text=text,
         tool_calls=calls,
         finish_reason=_FINISHED.get(reason.lower(), reason),
         refusal=clean(refusal) if refusal else None,
         served_model=clean(body["model"]) if body.get("model") else None,
-        usage=_usage(body.get("usage")),
+        usage=_usage(body.get("usage"), has_content=bool(text or calls)),
         logprobs=read_logprobs(_dict(choice.get("logprobs")).get("content")),
     )
 
@@ -135,7 +140,7 @@ def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     first = _dict(choices[0]) if choices else {}
     has_message = isinstance(first.get("message"), dict) or not choices
     if not isinstance(body.get("choices"), list) or not has_message:
-        raise TransportError("the endpoint answered with JSON that is no chat completion")
+        raise unusable("the endpoint answered with JSON that is no chat completion")
     return first, _dict(first.get("message"))
 
 
@@ -154,7 +159,7 @@ def _content(message: dict[str, Any]) -> str:
         parts = map(_dict, _list(cast("object", content)))
         return "".join(clean(part.get("text") or "") for part in parts)
     if content is not None and not isinstance(content, str):
-        raise TransportError("the endpoint answered with content that is no text")
+        raise unusable("the endpoint answered with content that is no text")
     return clean(content or "")
 
 
@@ -175,13 +180,18 @@ def clean(text: object) -> str:
     return str(text).encode(errors="replace").decode()
 
 
-def _usage(usage: object) -> Usage:
+def _usage(usage: object, *, has_content: bool) -> Usage:
+    """Usage as stated; unreported where a part of it is not there or can't be.
+
+    litellm writes 0 where the endpoint stated nothing, and no prompt has 0 tokens.
+    """
     counts = _dict(usage)
+    prompt, reply = (count_of(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
+    if not prompt or (has_content and not reply):
+        return Usage(calls=1, unreported=1)
+    cached = count_of(_dict(counts.get("prompt_tokens_details")).get("cached_tokens"))
     return Usage(
-        prompt_tokens=count_of(counts.get("prompt_tokens")),
-        completion_tokens=count_of(counts.get("completion_tokens")),
-        cached_tokens=count_of(_dict(counts.get("prompt_tokens_details")).get("cached_tokens")),
-        calls=1,
+        prompt_tokens=prompt, completion_tokens=reply, cached_tokens=min(cached, prompt), calls=1
     )
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from ..errors import CallTimeoutError, TransportError, UnreachableError
 from .base import Completion, Request
-from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat
+from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat, unusable
 from .failures import failure_of
 from .rate_limit_headers import used_up_for
 
@@ -82,7 +82,7 @@ class DirectClient:
                 while not answer.content.at_eof():
                     data += await answer.content.read(MAX_ANSWER_BYTES)
                     if len(data) > MAX_ANSWER_BYTES:
-                        raise TransportError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                        raise unusable(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
                 return answer.status, answer.headers, data
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None

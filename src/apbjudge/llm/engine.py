@@ -8,7 +8,7 @@ around ``Client``s.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,14 +33,14 @@ from .base import (
     ToolCall,
     cache_key,
 )
-from .budget import Budget
+from .budget import Budget, Measured, tokens_of
 from .cache import ReplyCache
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint, Router
 from .logprobs import TokenChoice
 from .model_spec import ModelSpec
 from .model_table import Prices
-from .rate_limit import RateLimit
+from .rate_limit import PICTURE_CHARACTERS, RateLimit
 from .retry import with_retries
 
 _REUSED = Usage(reused=1)
@@ -54,28 +54,36 @@ class Engine:
         endpoints: Where calls go.
         spec: Name of the model, rates, retries and time limits.
         prices: Override the transport's prices, where they are known.
+        list_prices: By which calls are estimated where ``prices`` are not known.
         cache: Replies of earlier runs, or None.
         endpoint_cache: Properties of endpoints from earlier runs.
         budget: Limits and what is spent so far; engines may share one.
+        warn: Called at the end with how many answers stated no usage, if any.
     """
 
     endpoints: Sequence[Endpoint]
     spec: ModelSpec
     budget: Budget
     prices: Prices = field(default_factory=Prices)
+    list_prices: Prices = field(default_factory=Prices)
     cache: ReplyCache | None = None
     endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
+    warn: Callable[[str], None] = lambda message: None
     _router: Router = field(init=False)
     _rate_limit: RateLimit = field(init=False)
     _place: str = field(init=False)
-    _measured: _Measured = field(init=False)
+    _measured: Measured = field(init=False)
 
     def __post_init__(self) -> None:
         self._router = Router(self.endpoints, clock=self.clock, outage_s=self.spec.outage_s)
         self._rate_limit = RateLimit(self.spec.rpm, self.spec.tpm, self.clock)
-        self._measured = _Measured()
+        self._measured = Measured(self.prices if self.prices.are_known else self.list_prices)
+        facts = [self.endpoint_cache.get(self.spec.model, e.address) for e in self.endpoints]
+        known = [fact.get("tokens_per_character") for fact in facts]
+        if rates := [rate for rate in known if isinstance(rate, float) and 0 < rate < 9]:
+            self._measured.per_character = max(rates)
         self._place = place_of([e.address for e in self.endpoints])
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
@@ -89,7 +97,7 @@ class Engine:
         key = request.key(self._place) if self.cache else ""
         if (cached := self._cached(key, request)) is not None:
             return cached
-        tally = _Tally()
+        tally = _Tally(_characters(request))
         try:
             completion = await with_retries(
                 lambda: self._attempt(request, tally),
@@ -121,7 +129,7 @@ class Engine:
 
     async def _attempt(self, request: Request, tally: _Tally) -> Completion:
         """One attempt, once there is room for it."""
-        reserved = await self._rate_limit.acquire(_characters(request))
+        reserved = await self._rate_limit.acquire(tally.characters)
         while True:
             endpoint = await self._router.enter(request.prefix, avoid=tally.failed_at)
             try:
@@ -136,8 +144,7 @@ class Engine:
                 raise
             finally:
                 self._router.leave(endpoint)
-        usage = completion.usage
-        self._rate_limit.correct(reserved, usage.prompt_tokens + usage.completion_tokens)
+        self._rate_limit.correct(reserved, tokens_of(completion.usage))
         return completion
 
     async def _negotiate(self, endpoint: Endpoint, request: Request, tally: _Tally) -> Completion:
@@ -163,7 +170,7 @@ class Engine:
         raise AssertionError("unreachable: the last format raises")
 
     async def _call(self, endpoint: Endpoint, request: Request, tally: _Tally) -> Completion:
-        await self.budget.admit()
+        call = await self.budget.admit(self._measured, tally.characters, request.max_tokens)
         tally.calls += 1
         start = self.clock.now()
         sample = endpoint.begin(start)
@@ -178,16 +185,18 @@ class Engine:
             raise
         else:
             now = self.clock.now()
-            update: dict[str, float | None] = {"latency_s": now - start}
+            update: dict[str, Any] = {"latency_s": now - start}
+            usage = completion.usage
+            if not usage.prompt_tokens and completion.cost_usd is None:  # by whatever client
+                usage = update["usage"] = usage.model_copy(update={"unreported": 1})
             if self.prices.are_known:
-                update["cost_usd"] = self.prices.cost_usd(completion.usage)
-            completion = completion.model_copy(update=update)
+                update["cost_usd"] = self.prices.cost_usd(usage)
             endpoint.succeeded(sample, start, now, completion.wait_s)
-            self._measured.add(now - start, _characters(request), completion.usage)
+            completion = self._measured.add(completion.model_copy(update=update), call)
             return completion
         finally:
             tally.lost += completion is None and lost
-            self.budget.settle(completion, lost=lost)
+            self.budget.settle(call, completion, lost=lost)
 
     async def close(self) -> None:
         """Closes the transports and writes what the cache still buffers."""
@@ -195,48 +204,27 @@ class Engine:
             await client.close()
         if self.cache is not None:
             self.cache.close()
+        measured = self._measured
+        if n := measured.unreported - measured.noted:
+            measured.noted = measured.unreported
+            self.warn(
+                f"warning: {self.spec.model}: {n} answers stated no usage: their tokens and cost "
+                "are unknown; limits count them by estimate"
+            )
         for endpoint in self.endpoints:
-            properties = {"format": endpoint.format, **self._measured.means()}
+            properties = {"format": endpoint.format, **measured.means()}
             self.endpoint_cache.update(self.spec.model, endpoint.address, properties)
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What one request took so far, the format sent last, and the endpoint that failed last."""
+    """The length of a request, what it took so far, its last format and where it failed last."""
 
+    characters: int
     calls: int = 0
     lost: int = 0
     format: Format = FORMATS[0]
     failed_at: Endpoint | None = None
-
-
-@dataclass(slots=True)
-class _Measured:
-    """What calls took, for later estimates."""
-
-    calls: int = 0
-    seconds: float = 0.0
-    characters: int = 0
-    prompt_tokens: int = 0
-    reply_tokens: int = 0
-
-    def add(self, seconds: float, characters: int, usage: Usage) -> None:
-        self.calls += 1
-        self.seconds += seconds
-        self.characters += characters
-        self.prompt_tokens += usage.prompt_tokens
-        self.reply_tokens += usage.completion_tokens
-
-    def means(self) -> dict[str, float]:
-        """Means, under their names in the endpoint cache; none before the first answer."""
-        if not self.calls or not self.characters:
-            return {}
-        means = {
-            "latency_s": self.seconds / self.calls,
-            "tokens_per_character": self.prompt_tokens / self.characters,
-            "reply_tokens": self.reply_tokens / self.calls,
-        }
-        return {name: float(f"{mean:.4g}") for name, mean in means.items() if mean > 0}
 
 
 def place_of(addresses: Sequence[str | None]) -> str:
@@ -255,8 +243,9 @@ def dump_completion(completion: Completion) -> bytes:
     logprobs = [[c.token, c.logprob, c.top] for c in completion.logprobs]
     calls = [[call.name, call.arguments, call.id] for call in completion.tool_calls]
     values = [completion.text, completion.finish_reason, logprobs, completion.served_model, calls]
-    tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens
-    return orjson.dumps([*values, completion.refusal, tokens, completion.cost_usd or 0.0])
+    tokens = tokens_of(completion.usage) + completion.assumed_tokens
+    usd = completion.assumed_usd if completion.cost_usd is None else completion.cost_usd
+    return orjson.dumps([*values, completion.refusal, tokens, usd])
 
 
 def load_completion(data: bytes) -> Completion | None:
@@ -274,8 +263,8 @@ def load_completion(data: bytes) -> Completion | None:
             tool_calls=tuple(ToolCall(name=n, arguments=a, id=i) for n, a, i in calls),
             usage=_REUSED,
             cost_usd=0.0,
-            earlier_tokens=tokens,
-            earlier_usd=usd,
+            assumed_tokens=tokens,
+            assumed_usd=usd,
             logprobs=tuple(
                 TokenChoice(token, logprob, tuple((t, p) for t, p in top))
                 for token, logprob, top in logprobs
@@ -286,9 +275,14 @@ def load_completion(data: bytes) -> Completion | None:
 
 
 def _characters(request: Request) -> int:
+    """Length of a prompt: its text, tools and calls of tools; see ``PICTURE_CHARACTERS``."""
     total = len(orjson.dumps(request.tools)) if request.tools else 0
     for message in request.messages:
         content = message.get("content") or ""
-        parts = [content] if isinstance(content, str) else [p.get("text", "") for p in content]
-        total += sum(map(len, parts))
+        if isinstance(content, str):
+            total += len(content)
+        else:
+            total += sum(len(p["text"]) if "text" in p else PICTURE_CHARACTERS for p in content)
+        if calls := message.get("tool_calls"):
+            total += len(orjson.dumps(calls))
     return total

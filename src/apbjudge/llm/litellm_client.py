@@ -155,7 +155,7 @@ def _completion(response: Any, *, is_priced: bool) -> Completion:
     # litellm documents this attribute for price and headers, despite its name
     hidden: dict[str, Any] = getattr(response, "_hidden_params", None) or {}
     update: dict[str, float | None] = {"wait_s": used_up_for(hidden.get("additional_headers"))}
-    cost = hidden.get("response_cost") if is_priced else None
+    cost = hidden.get("response_cost") if is_priced and not completion.usage.unreported else None
     if isinstance(cost, int | float) and 0 <= cost < 1e9:
         update["cost_usd"] = float(cost)
     return completion.model_copy(update=update)

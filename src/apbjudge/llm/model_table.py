@@ -31,8 +31,8 @@ class Prices(Record):
         return self.input is not None and self.output is not None
 
     def cost_usd(self, usage: Usage) -> float | None:
-        """Price of some usage, None when not known."""
-        if self.input is None or self.output is None:
+        """Price of some usage, None when price or usage is not known."""
+        if self.input is None or self.output is None or usage.unreported:
             return None
         cached = self.input if self.cached is None else self.cached
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens)

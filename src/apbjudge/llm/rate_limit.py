@@ -9,6 +9,8 @@ BURST_S = 5.0
 
 USUAL_REPLY_TOKENS = 400
 CHARACTERS_PER_TOKEN = 4
+PICTURE_CHARACTERS = 1500 * CHARACTERS_PER_TOKEN
+"""Length that a picture counts as: what large models take for one of about a megapixel."""
 
 
 class RateLimit:

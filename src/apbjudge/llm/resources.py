@@ -164,11 +164,13 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
     direct = transport_of(spec) == "direct"
     client = resources.client or make_client(spec)
     prices = prices_of(spec)
-    if resources.limits.max_cost is not None and resources.client is None and not prices.are_known:
-        raise OptionError(
-            f"--max-cost: the price of {spec.model} is not known; give --price-input and "
-            "--price-output in US dollars per million tokens"
-        )
+    for name in ("max_cost", "max_episode_cost"):
+        is_limited = getattr(resources.limits, name, None) is not None
+        if is_limited and resources.client is None and not prices.are_known:
+            raise OptionError(
+                f"--{name.replace('_', '-')}: the price of {spec.model} is not known; give "
+                "--price-input and --price-output in US dollars per million tokens"
+            )
     return Engine(
         endpoints=[
             Endpoint(
@@ -182,10 +184,12 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
         spec=spec,
         budget=resources.budget or Budget(resources.limits, resources.clock),
         prices=prices if spec.price_input is not None or direct else Prices(),
+        list_prices=prices,
         cache=resources.open_cache(),
         endpoint_cache=EndpointCache(resources.cache),
         clock=resources.clock,
         rng=resources.rng,
+        warn=resources.warn,
     )
 
 

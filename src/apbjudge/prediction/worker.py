@@ -65,7 +65,7 @@ def asking_records(
             raise RowError("fingerprint", "a string", row.get("fingerprint"))
         if type(row.get("line")) is not int:
             raise RowError("line", "a whole number", row.get("line"))
-        counts = mapping(row.get("usage"))
+        counts = {"unreported": 0, **mapping(row.get("usage"))}  # rows of older runs lack it
         if any(type(counts.get(each)) is not int for each in Usage.model_fields):
             raise RowError("usage", "counts of calls and tokens", row.get("usage"))
         if row.get("reason") is None:
@@ -270,15 +270,16 @@ class Account:
         usage: Calls and tokens of all.
         cost_usd: Their price; None once that of one is not known.
         latency_s: Seconds of those that were measured; None where none was.
-        earlier_tokens: Tokens of the calls that replies from the cache came from.
-        earlier_usd: The known prices of those calls.
+        limited_tokens: What a limit of tokens counts: estimates, and the calls that replies from
+            the cache came from, included.
+        limited_usd: What a limit of money counts.
     """
 
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = 0.0
     latency_s: float | None = None
-    earlier_tokens: int = 0
-    earlier_usd: float = 0.0
+    limited_tokens: int = 0
+    limited_usd: float = 0.0
 
     def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
         """Adds a call."""

@@ -406,7 +406,7 @@ def _is_off_form(findings: list[Any] | None) -> bool:
 
 
 def _usage_columns(usages: Sequence[dict[str, Any] | None]) -> Vector:
-    """Shape (n, 6): the counts of each usage; -1 where none is stated in numbers."""
+    """Shape (n, 7): the counts of each usage; -1 where none is stated in numbers."""
     try:
         alike = [_NO_USAGE if usage is None else _COUNTS_OF(usage) for usage in usages]
         counts = np.array(alike).reshape(-1, len(_COUNTS))

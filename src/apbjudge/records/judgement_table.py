@@ -17,7 +17,7 @@ import numpy as np
 from ..config import STATIC
 from ..errors import visible
 from .columns import Codes, Scores, Texts, Vector, all_codes
-from .judgements import MISSING
+from .judgements import MISSING, Usage
 from .keys import model_key, short_key
 
 Problems = list[str]
@@ -57,6 +57,7 @@ class Totals:
     calls: int
     lost: int
     reused: int
+    unreported: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,7 @@ class JudgementTable(Scores):
         reasons: The different reasons.
         last_errors: What the unscored row furthest down the input says, by reason.
         weights: The weight of each code of an own rubric; empty where all weigh the same.
-        usage: Shape (n, 6): the counts of ``Usage``; -1 where a row states none.
+        usage: Shape (n, 7): the counts of ``Usage``; -1 where a row states none.
         measures: Shape (n, m): what code measured of whole runs, NaN where not applicable. A class
             is one measure ``class=value`` for each value, 1 or 0.
         measure_names: The names of the m measures.
@@ -367,7 +368,6 @@ class JudgementTable(Scores):
         by_reason = np.bincount(reasons, minlength=1).tolist()
         has_usage = self.usage[:, 0] >= 0
         is_priced = not np.any(has_usage & np.isnan(self.cost_usd))
-        names = ("prompt_tokens", "completion_tokens", "cached_tokens", "calls", "lost", "reused")
         counts = self.usage[has_usage].sum(axis=0, dtype=np.int64).tolist()
         return Totals(
             rows=len(self),
@@ -377,7 +377,7 @@ class JudgementTable(Scores):
             inconsistent=int(self.inconsistent.sum()),
             overridden=int(self.overridden.sum()),
             cost_usd=sum(np.nan_to_num(self.cost_usd).tolist(), 0.0) if is_priced else None,
-            **dict(zip(names, counts, strict=True)),
+            **dict(zip(Usage.model_fields, counts, strict=True)),
         )
 
 

@@ -55,9 +55,11 @@ class Usage(Record):
         completion_tokens: Tokens received.
         cached_tokens: Those of ``prompt_tokens`` that the endpoint had in its prefix cache.
         calls: Calls made.
-        lost: Calls of these that ended without an answer (time-out, broken connection): whether
-            the endpoint charged for them is not known.
+        lost: Calls of these that ended without a usable answer (time-out, broken connection, an
+            answer that is no completion): whether the endpoint charged for them is not known.
         reused: Replies taken from the reply cache, for which no call was made.
+        unreported: Calls of these whose answer stated no usable counts of tokens: their tokens are
+            not known, and in none of the sums above.
     """
 
     prompt_tokens: int = 0
@@ -66,6 +68,7 @@ class Usage(Record):
     calls: int = 0
     lost: int = 0
     reused: int = 0
+    unreported: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both."""

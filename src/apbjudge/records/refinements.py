@@ -217,8 +217,9 @@ def _served(rounds: Sequence[object] | None) -> str | None:
 
 
 def _tokens(usage: Mapping[str, Any] | None) -> float | None:
-    counts = [_size((usage or {}).get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    return None if None in counts else sum(cast("list[float]", counts))
+    of = usage or {}
+    counts = [_size(of.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    return None if None in counts or of.get("unreported") else sum(cast("list[float]", counts))
 
 
 def _size(value: object) -> float | None:

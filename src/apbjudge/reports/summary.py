@@ -84,13 +84,15 @@ def _totals(summary: Summary) -> str:
 
 
 def _last_error(totals: Totals, reason: str) -> str:
-    """What went wrong last; bad input is named row by row, and a budget needs no reason."""
-    text = "" if reason in {"bad_input", "budget"} else totals.last_errors.get(reason, "")
+    """What went wrong last; bad input is named row by row."""
+    text = "" if reason == "bad_input" else totals.last_errors.get(reason, "")
     return f" (last: {text})" if text else ""
 
 
 def _calls(totals: Totals) -> str:
     text = f"{totals.calls} calls, cost {money(totals.cost_usd)}"
+    if totals.unreported:
+        text += f" ({totals.unreported} answers stated no usage)"
     if totals.lost:
         text += f" and what {totals.lost} unanswered calls may have cost"
     if totals.cached_tokens:

@@ -29,7 +29,7 @@ class Progress:
         skipped: Rows that an earlier session had finished.
         unscored: Records that are failures, by reason.
         cost_usd: Known costs.
-        unpriced: Records whose price is unknown.
+        unpriced: Calls whose price is unknown: those of records without a price, and lost ones.
         calls: Calls made.
         lost: Calls of these that ended without an answer.
         reused: Replies taken from the reply cache.
@@ -75,7 +75,7 @@ class Progress:
         if usage := row["usage"]:
             for name in _USAGE:
                 setattr(self, name, getattr(self, name) + usage[name])
-            self.unpriced += row["cost_usd"] is None
+            self.unpriced += usage["lost" if row["cost_usd"] is not None else "calls"]
         self.cost_usd += row["cost_usd"] or 0.0
 
 

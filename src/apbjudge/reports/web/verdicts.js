@@ -134,7 +134,8 @@
 
   const yesNo = (value) => (value === undefined ? undefined : value ? "yes" : "no");
 
-  const tokens = (usage) => `${usage.prompt_tokens} in, ${usage.completion_tokens} out, ` +
+  const tokens = (usage) => (usage.unreported ? "not all reported: " : "") +
+    `${usage.prompt_tokens} in, ${usage.completion_tokens} out, ` +
     count(usage.calls, "call", "calls");
 
   const small = (said) => facts([
