@@ -135,12 +135,21 @@ def test_a_panel_again_makes_no_call_and_changes_nothing(tmp_path: Path) -> None
     assert run.progress.calls == 0
 
 
-def test_a_panel_whose_budget_ends_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_panel_whose_budget_ends_has_judged_the_same_rows_and_goes_on_there(
+    tmp_path: Path,
+) -> None:
     run, first = panel(tmp_path / "out", max_calls=8)
     assert len(first) == 8
-    assert sum(row["kind"] == "unscored" for row in by_name(tmp_path / "out").values()) >= 1
+    assert [request.model for request in first] == [A, B, C, A, B, C, A, B]
+    assert [request.model for request in panel(tmp_path / "whole")[1]] == [
+        model for model in (A, B, C) for _ in VOTES
+    ]
+    scored = {
+        name: row["doubt"]["n"] for name, row in by_name(tmp_path / "out").items() if row["doubt"]
+    }
+    assert scored == {"row-00": 3, "row-01": 3, "row-02": 2}
     own = by_name(tmp_path / "out" / "judges" / slug(C))
-    assert {row["reason"] for row in own.values()} == {"budget"}
+    assert [row["reason"] for row in own.values()].count("budget") == 4
     assert run.progress.calls == 8
     _, rest = panel(tmp_path / "out")
     assert len(rest) == 3 * len(VOTES) - 8

@@ -15,6 +15,7 @@ import orjson
 
 from ..errors import OptionError
 from ..jsonl import write_atomically
+from ..llm.limits import Limits
 from ..records import ERROR_CODES, Unscored, Verdict, judgement_row, majority, read_labels
 from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, load_rubric
@@ -30,8 +31,10 @@ from .cascade import (
     uncertainty_score,
 )
 from .config import JudgeSpec
+from .llm_judge import make_judge
 from .panel import disagreement, load_dawid_skene, panel_dawid_skene, panel_judgement
-from .session import Log, Run, RunConfig, claim, run_in
+from .session import Log, Run, RunConfig, claim, run_in, run_judges, run_together
+from .static import StaticJudge
 from .worker import UNASKED, Judgement
 
 QUEUE = "queue.jsonl"
@@ -48,12 +51,12 @@ def run_panel(
     specs: Sequence[JudgeSpec],
     rule: Literal["majority", "mean", "dawid-skene"],
 ) -> Run:
-    """Lets several judges judge every row, one judge after the other, and votes."""
+    """Lets several judges judge every row, and votes."""
     if rule == "dawid-skene":
         load_dawid_skene(len(specs))
     name = f"panel({'+'.join(spec.model for spec in specs)})"
     whole = _whole(config, "panel", specs, name, {"panel": rule})
-    runs = [_alone(config, spec) for spec in specs]
+    runs = _each(config, specs)
     by_row = [{(row.line, *_key(row)): row for row in run.judgements} for run in runs]
     in_order = sorted(by_row[0], key=lambda key: key[0])
     items = [[rows[key] for rows in by_row] for key in in_order]
@@ -161,6 +164,38 @@ def _whole(
 def _alone(config: RunConfig, spec: JudgeSpec) -> Run:
     """One judge's own run."""
     return run_in(replace(config, folder=judge_folder(config.folder, spec), spec=spec))
+
+
+def _each(config: RunConfig, specs: Sequence[JudgeSpec]) -> list[Run]:
+    """Every judge's own run, one after the other.
+
+    Under limits they take turns, row by row: where a limit ends them, all judges have judged the
+    same rows.
+    """
+    limits = config.resources.limits
+    if all(getattr(limits, name) is None for name in Limits.model_fields):
+        return [_alone(config, spec) for spec in specs]
+    own = [
+        replace(
+            config,
+            folder=judge_folder(config.folder, spec),
+            spec=spec,
+            source=replace(config.source) if at else config.source,  # each reads the rows itself
+        )
+        for at, spec in enumerate(specs)
+    ]
+
+    async def work(logs: Sequence[Log]) -> Progress:
+        judges = [
+            StaticJudge()
+            if each.spec.is_static
+            else make_judge(each.spec, each.source.roots, each.resources)
+            for each in own
+        ]
+        return await run_judges(judges, own, logs)
+
+    first, *others = run_together(own, work)
+    return [first, *(replace(run, progress=Progress()) for run in others)]  # it is that of all
 
 
 def _written(whole: RunConfig, joint: Iterable[Judgement], runs: Sequence[Run]) -> Run:

@@ -209,7 +209,7 @@ class LLMJudge(Judge):
         prompt = self.prompt(row)
         fingerprint = self.fingerprint(row, prompt)
         # prompts that begin alike: of one case, with its reference or not
-        prefix = (self._spec.blind, row.case_id) if self._spec.lead else None
+        prefix = (self.name, self._spec.blind, row.case_id) if self._spec.lead else None
         fields = record_fields(row, fingerprint)
         return Job(fields, lambda: self.judge(row, prompt, fingerprint), prefix)
 

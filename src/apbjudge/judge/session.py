@@ -256,18 +256,22 @@ async def run_judges(
     logs: Sequence[Log],
     turns: Sequence[int] | None = None,
 ) -> Progress:
-    """Lets judges judge the rows of their runs, and closes them; see ``ask_judge``."""
+    """Lets judges judge the rows of their runs, and closes them; see ``ask_judge``.
+
+    Without ``turns`` several judges take turns on the same rows.
+    """
     first = configs[0]
     lanes = [
         Lane(config.tasks, judge, log)
         for config, judge, log in zip(configs, judges, logs, strict=True)
     ]
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
-    concurrency = first.spec.max_concurrency
+    concurrency = max(config.spec.max_concurrency for config in configs)
     try:
         progress = await run_lanes(lanes, turns=turns, concurrency=concurrency, events=first.events)
     except AccessError as error:
-        raise OptionError(f"--judge {first.spec.model}: {error}") from None
+        names = ", ".join(dict.fromkeys(config.spec.model for config in configs))
+        raise OptionError(f"--judge {names}: {error}") from None
     finally:
         for judge in models:
             await judge.close()

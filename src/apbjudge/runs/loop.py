@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..errors import ApbJudgeError, PendingError, RowError
@@ -197,8 +198,8 @@ async def run_lanes(
     Args:
         lanes: The runs.
         turns: For each row of the stream, the index of the run whose next row it is; every run
-            comes as often as its source has rows. None for a single run, whose rows are put in
-            an order in which rows of one case follow each other.
+            comes as often as its source has rows. None for a single run, or several that take
+            turns on the same rows, in an order in which rows of one case follow each other.
         concurrency: Rows in flight at most, all runs together.
         events: Receives what happens.
 
@@ -210,7 +211,7 @@ async def run_lanes(
         AccessError: If no job of the run can succeed; finished rows stay.
     """
     loop: _Loop[R, T] = _Loop(events, concurrency)
-    stream = _single(lanes[0]) if turns is None else _interleaved(lanes, turns)
+    stream = _in_turn(lanes) if turns is None else _interleaved(lanes, turns)
     try:
         for n, (lane, entry, share) in enumerate(stream):
             loop.progress.read += 1
@@ -235,12 +236,17 @@ _Turn = tuple[Lane[R, T], R | BadRow, float]
 """A row with its run, and the share of the input that is read with it (0 where not known)."""
 
 
-def _single(lane: Lane[R, T]) -> Iterator[_Turn[R, T]]:
-    source, size = lane.source, lane.source.size
-    in_order = not lane.worker.waits or source.only is not None
-    entries: Iterable[R | BadRow] = source if in_order else adjacent(source)
-    for entry in entries:
-        yield lane, entry, entry.offset / size if size else 0.0
+def _in_turn(lanes: Sequence[Lane[R, T]]) -> Iterator[_Turn[R, T]]:
+    size = lanes[0].source.size
+    for entries in zip_longest(*map(_ordered, lanes)):  # so that each source is read to its end
+        for lane, entry in zip(lanes, entries, strict=True):
+            if entry is not None:
+                yield lane, entry, entry.offset / size if size else 0.0
+
+
+def _ordered(lane: Lane[R, T]) -> Iterable[R | BadRow]:
+    in_order = not lane.worker.waits or lane.source.only is not None
+    return lane.source if in_order else adjacent(lane.source)
 
 
 def _interleaved(lanes: Sequence[Lane[R, T]], turns: Sequence[int]) -> Iterator[_Turn[R, T]]:
