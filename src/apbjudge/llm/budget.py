@@ -32,17 +32,20 @@ class Measured:
         longest_reply: The longest reply so far in tokens; None before the first. A reply whose
             tokens are not stated counts by its length.
         dearest_usd: Highest price of a call so far, for models whose prices are not known.
-        unreported: Answers that stated no usable usage.
-        calls: Answers that did; they took the sums below.
+        calls: Answers.
+        seconds: What they took.
+        unreported: Answers that stated no usable usage, of which ``noted`` were reported to the
+            user. The sums below are of the others.
     """
 
     prices: Prices = field(default_factory=Prices)
     per_character: float = 1 / CHARACTERS_PER_TOKEN
     longest_reply: int | None = None
     dearest_usd: float = 0.0
-    unreported: int = 0
     calls: int = 0
     seconds: float = 0.0
+    unreported: int = 0
+    noted: int = 0
     characters: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
@@ -55,15 +58,15 @@ class Measured:
         """
         usage, cost = completion.usage, completion.cost_usd
         reply, update = usage.completion_tokens, dict[str, Any]()
+        self.calls += 1
+        self.seconds += completion.latency_s or 0.0
         if usage.unreported:
             self.unreported += 1
             words = len(completion.text) + sum(len(c.arguments) for c in completion.tool_calls)
             reply = ceil(words * self.per_character)
         else:
             ratio = usage.prompt_tokens / max(1, call.characters)
-            self.per_character = max(self.per_character, ratio) if self.calls else ratio
-            self.calls += 1
-            self.seconds += completion.latency_s or 0.0
+            self.per_character = max(self.per_character, ratio) if self.characters else ratio
             self.characters += call.characters
             self.prompt_tokens += usage.prompt_tokens
             self.reply_tokens += reply
@@ -92,13 +95,10 @@ class Measured:
 
     def means(self) -> dict[str, float]:
         """Means, under their names in the endpoint cache; none before the first answer."""
-        if not self.calls or not self.characters:
-            return {}
-        means = {
-            "latency_s": self.seconds / self.calls,
-            "tokens_per_character": self.prompt_tokens / self.characters,
-            "reply_tokens": self.reply_tokens / self.calls,
-        }
+        means = {"latency_s": self.seconds / self.calls} if self.calls else {}
+        if self.characters:
+            means["tokens_per_character"] = self.prompt_tokens / self.characters
+            means["reply_tokens"] = self.reply_tokens / (self.calls - self.unreported)
         return {name: float(f"{mean:.4g}") for name, mean in means.items() if mean > 0}
 
 

@@ -204,14 +204,15 @@ class Engine:
             await client.close()
         if self.cache is not None:
             self.cache.close()
-        if n := self._measured.unreported:
-            self._measured.unreported = 0
+        measured = self._measured
+        if n := measured.unreported - measured.noted:
+            measured.noted = measured.unreported
             self.warn(
                 f"warning: {self.spec.model}: {n} answers stated no usage: their tokens and cost "
                 "are unknown; limits count them by estimate"
             )
         for endpoint in self.endpoints:
-            properties = {"format": endpoint.format, **self._measured.means()}
+            properties = {"format": endpoint.format, **measured.means()}
             self.endpoint_cache.update(self.spec.model, endpoint.address, properties)
 
 
