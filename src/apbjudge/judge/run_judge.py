@@ -45,7 +45,11 @@ class RunJudge:
         protocol = source.run_protocol
         self._rubric = load_rubric(protocol.rubric) if model is not None else None
         self._asking = Protocol(
-            name=protocol.name, shape="flags", rubrics={"plan": protocol.rubric}, checks=()
+            name=protocol.name,
+            shape="flags",
+            rubrics={"plan": protocol.rubric},
+            checks=(),
+            needs_query=False,
         )
 
     def reject(self, row: BadRow, detail: str) -> Judgement:

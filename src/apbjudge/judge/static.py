@@ -15,7 +15,7 @@ from ..runs.loop import Job
 from .source import Task
 from .worker import Judge, Judgement, record_fields
 
-STATIC_VERSION = 3
+STATIC_VERSION = 4
 """Raised with every change that can move a static verdict."""
 
 UPPER_BOUND = (
