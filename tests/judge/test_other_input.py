@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import apbjudge
-from apbjudge import Events, JudgeSpec, OptionError, ScriptedClient
+from apbjudge import Events, InputError, JudgeSpec, OptionError, ScriptedClient
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.runs.folder import RecordLog, clear_run
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
@@ -160,7 +160,8 @@ def test_another_file_of_cases_is_another_run(tmp_path: Path) -> None:
 
     predictions, first = parts("one", "(amber)")
     out = tmp_path / "out"
-    judged(predictions, out)  # nothing can be made of it without cases
+    with pytest.raises(InputError, match="field query: expected a value in some row"):
+        judged(predictions, out)  # nothing can be made of it without cases
     assert len(judged(predictions, out, cases=first)) == 4
     _, second = parts("two", "(birch)")
     with pytest.raises(OptionError, match=r"one/cases\.jsonl, not of .*two/cases\.jsonl"):

@@ -25,7 +25,8 @@ PICTURE = b"\x89PNG not really"
 
 def row(*paths: str) -> dict[str, Any]:
     files = [{"type": "image", "path": path} for path in paths]
-    return {"id": "a", "tested_model": "m", "model_response": "x", "files": files}
+    fields = {"id": "a", "tested_model": "m", "query": "What is it?", "model_response": "x"}
+    return {**fields, "files": files}
 
 
 def item(*paths: str) -> Item:

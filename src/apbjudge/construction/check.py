@@ -15,6 +15,7 @@ import orjson
 from ..errors import InputError, InternalError, OptionError, RowError, visible
 from ..jsonl import read_lines, replacing
 from ..records import Row
+from ..records.gaps import Gaps
 from ..records.loose_json import as_object
 from ..runs.rows import known, row_error_of
 from .checks.conditions import CONDITION_CHECKS
@@ -67,6 +68,7 @@ class CaseReport:
         counts: By check, those with findings alone, in the order of ``CHECKS``.
         composition: What the cases are made of.
         checks: Names of the checks that were made.
+        notes: What the cases leave empty, and what nobody reads.
     """
 
     files: tuple[str, ...]
@@ -75,6 +77,7 @@ class CaseReport:
     counts: Mapping[str, FindingCounts]
     composition: Composition
     checks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def count(self, certainty: str) -> int:
         """Findings of a certainty."""
@@ -95,6 +98,7 @@ class CaseReport:
             "rows": self.rows,
             "cases": self.cases,
             "checks": list(self.checks),
+            "notes": list(self.notes),
             "findings": {
                 name: {
                     "certainty": CHECKS[name].certainty,
@@ -205,6 +209,7 @@ class CaseChecker:
         self._repetition = Repetition(thorough=thorough)
         self._twins = Twins() if thorough else None
         self._placement = Placement()
+        self._gaps = Gaps()
 
     def check_file(self, path: Path) -> Iterator[CaseFinding]:
         """Yields the findings of the cases in a file, one case at a time.
@@ -244,6 +249,7 @@ class CaseChecker:
                 file=Path(name),
                 roots=(*self._roots, path.parent),
             )
+            self._gaps.add(values, case.item, has_response=False)
             yield from self.check_case(case)
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
             bad = row_error_of(error)
@@ -273,7 +279,13 @@ class CaseChecker:
             yield from check_of(case)
 
     def close(self) -> Iterator[CaseFinding]:
-        """Yields what only all cases together show."""
+        """Yields what only all cases together show.
+
+        Raises:
+            InputError: If no case has a query, or tools, and a field that nobody reads may hold it.
+        """
+        if why := self._gaps.refusal():
+            raise InputError(f"{', '.join(map(visible, self._files))}: {why}")
         yield from self.take(
             chain(
                 self._repetition.findings(),
@@ -308,4 +320,5 @@ class CaseChecker:
             counts={name: self._counts[name] for name in CHECKS if name in self._counts},
             composition=self._composition,
             checks=tuple(name for name in CHECKS if name in self._chosen),
+            notes=tuple(self._gaps.lines()),
         )

@@ -64,6 +64,7 @@ class Forecast(Record):
         missing_predictions: The cases without a prediction, whether they count or not; None where
             nothing says which cases there are.
         finished: Rows whose record is already in the run's folder.
+        notes: What the rows leave empty, and what nobody reads.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
         most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
@@ -80,6 +81,7 @@ class Forecast(Record):
     missing: int = 0
     missing_predictions: MissingPredictions | None = None
     finished: int = 0
+    notes: tuple[str, ...] = ()
     pictures: int = 0
     reused: int = 0
     calls: int = 0
@@ -133,6 +135,8 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
     characters, longest = count.pop("characters", 0), count.pop("longest", 0)
     counts: dict[str, Any] = dict(count)
     counts["missing_predictions"] = runs[0].source.missing
+    if is_input:
+        counts["notes"] = tuple(runs[0].tasks.gaps.lines())
     if spec.is_static:
         return Forecast(judge=STATIC, **counts)
     calls, rates = count["calls"], known_rates(spec, cache)
@@ -210,6 +214,9 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Non
             try:
                 if not isinstance(entry, Task):
                     raise entry.error
+                if model and entry.is_silent:
+                    model.job_of(entry)
+                    continue
                 prompt = model.prompt(entry) if model else None
             except RowError:
                 count["bad_rows"] += 1
@@ -251,6 +258,7 @@ def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
     f = forecast
     left = f.rows - f.bad_rows - f.finished - f.missing
+    notes = [("input", note) for note in f.notes]
     lines = {"rows": f"{f.rows:,}: {left:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
     if f.missing:
         lines["rows"] += f", {f.missing:,} without a prediction"
@@ -276,7 +284,7 @@ def forecast_text(forecast: Forecast) -> str:
             "context": f"{context_text(f.rates.context_tokens)}; {longest_text(f)}",
             "based on": _rates_text(f.rates),
         }
-    return "".join(f"{name:<10}{text}\n" for name, text in lines.items())
+    return "".join(f"{name:<10}{text}\n" for name, text in (*lines.items(), *notes))
 
 
 def _time_text(forecast: Forecast) -> str:

@@ -24,7 +24,7 @@ from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log
 from .run_source import RunSource, input_of
 from .session import Run, RunConfig, run_function, run_in
-from .source import Rows
+from .source import Rows, Source
 from .summary import check_by
 
 C = TypeVar("C", bound=GradeConfig)
@@ -95,6 +95,9 @@ def grade(
             overwrite=config.overwrite,
         )
         finished = _carried_out(run, config, own_judge)
+    if isinstance(source, Source):
+        for line in source.gaps.lines():
+            events.note(f"{source.name}: {line}")
     if (missing := finished.summary.missing) is not None:
         for line in missing.lines:
             events.note(line)

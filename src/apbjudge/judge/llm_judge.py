@@ -40,6 +40,7 @@ from ..runs.loop import Job
 from .config import InputConfig, JudgeSpec
 from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
 from .source import Rows, Task, source_of
+from .static import StaticJudge
 from .uncertainty import combine, joint_account, token_uncertainty, uncertainty_of
 from .worker import Judge, Judgement, record_fields
 
@@ -221,7 +222,12 @@ class LLMJudge(Judge):
         await self._client.close()
 
     def job_of(self, row: Task) -> Job[Judgement]:
-        """The job of judging a task; raises RowError if a picture of the item can't be used."""
+        """The job of judging a task; raises RowError if it can't be shown, or nothing was asked.
+
+        Of an empty reply nobody is asked: code proves that it has no plan where one was due.
+        """
+        if row.is_silent:
+            return self._by_rule(row)
         prompt = self.prompt(row)
         fingerprint = self.fingerprint(row, prompt)
         # prompts that begin alike: of one case, with its reference or not
@@ -229,8 +235,24 @@ class LLMJudge(Judge):
         fields = record_fields(row, fingerprint)
         return Job(fields, lambda: self.judge(row, prompt, fingerprint), prefix)
 
+    def _by_rule(self, row: Task) -> Job[Judgement]:
+        static, rubric = StaticJudge(), row.rubric
+        fingerprint = static.fingerprint(row)
+        verdict = static.judge(row, fingerprint)
+        if verdict.is_correct:
+            raise RowError("model_response", "a reply", "an empty text")
+        flags = [code for code, is_set in (verdict.errors or {}).items() if is_set]
+        grade = rubric.scale.nearest(0.0, flags) if rubric.shape == "flags" else None
+
+        async def work() -> Judgement:
+            return verdict.model_copy(update={"judge": self.name, "grade": grade})
+
+        return Job(record_fields(row, fingerprint), work)
+
     def prompt(self, task: Task) -> Prompt:
-        """What the model is sent; raises RowError if a picture of the item can't be used."""
+        """What the model is sent; raises RowError as ``job_of`` does."""
+        if task.protocol.needs_query and not task.item.is_asked:
+            raise RowError("query", "what the tested model was asked", task.item.query)
         spec, images = self._spec, ()
         if self._sees:
             limits = {"max_images": spec.max_images, "max_bytes": spec.max_image_bytes}

@@ -46,7 +46,11 @@ class RunJudge:
         self._evaluate = guarded(f"protocol {protocol.name}", source.evaluator.evaluate)
         self._rubric = load_rubric(protocol.rubric) if model is not None else None
         self._asking = Protocol(
-            name=protocol.name, shape="flags", rubrics={"plan": protocol.rubric}, checks=()
+            name=protocol.name,
+            shape="flags",
+            rubrics={"plan": protocol.rubric},
+            checks=(),
+            needs_query=False,
         )
 
     def reject(self, row: BadRow, detail: str) -> Judgement:

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import OptionError, RowError
+from ..errors import InputError, OptionError, RowError
 from ..protocols import (
     AUTO,
     Protocol,
@@ -23,6 +24,7 @@ from ..protocols import (
     uses_distractor,
 )
 from ..records import Finding, Item, Row
+from ..records.gaps import Gaps
 from ..records.keys import KeySet, short_key
 from ..records.run_folder import MissingPredictions
 from ..records.wire import REFERENCE
@@ -60,6 +62,11 @@ class Task:
         """The case."""
         return self.item.case_id
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has an empty reply, about which no model is asked."""
+        return self.protocol.examines == "response" and self.item.is_silent
+
     def rejected(self, error: RowError) -> BadRow:
         """The row where it turns out to be unusable."""
         item = self.item
@@ -95,6 +102,8 @@ def _agreed(fact: Callable[[Item], object], item: Item) -> object:
 
 
 Entry = Task | BadRow
+LOOKED_AT = 256
+"""Rows that are looked at before any of them is judged, where all leave a field empty."""
 
 
 @dataclass(slots=True)
@@ -149,11 +158,16 @@ class Source(JudgedSource):
             tasks have none.
         counts_missing: Whether a case is a task for every tested model that has no prediction
             of it.
+        asks: Whether models are asked about the rows; None for rows that were judged before, of
+            which nothing is refused.
+        gaps: What the rows read so far leave empty, and what nobody reads.
     """
 
     own_protocol: Protocol | None = None
     finds: bool = True
     counts_missing: bool = False
+    asks: bool | None = None
+    gaps: Gaps = field(default_factory=Gaps, init=False)
     _missing: MissingPredictions | None = field(default=None, init=False)
     _writers: Counter[str] = field(default_factory=Counter[str], init=False)
     rows_name: ClassVar[str] = "predictions"
@@ -169,7 +183,29 @@ class Source(JudgedSource):
                 yield item_id, REFERENCE
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yields an entry for every row that is not blank, then those of missing predictions."""
+        """Yields an entry for every row that is not blank, then those of missing predictions.
+
+        Raises:
+            InputError: If the file can't be read or holds no row; or, before the first entry, if
+                what the first rows have can't be meant, see ``Gaps.refusal``: looked at are as many
+                as leave that open, at most ``LOOKED_AT``.
+        """
+        self.gaps, head = Gaps(), list[Entry]()
+        entries = self._entries_of_rows()
+        if self.asks is None or self.only is not None:
+            yield from entries
+            return
+        why, own = "", self.own_protocol
+        for entry in entries:
+            head.append(entry)
+            why = self.gaps.refusal(needs_query=self.asks and (own is None or own.needs_query))
+            if len(head) == LOOKED_AT or (self.gaps.n_rows and not why):
+                break
+        if why:
+            raise InputError(f"{self.name}: {why}")
+        yield from chain(head, entries)
+
+    def _entries_of_rows(self) -> Iterator[Entry]:
         self._writers.clear()
         parsed = isinstance(self.rows, Path)
         graded = self.own_protocol or self.protocol
@@ -195,6 +231,7 @@ class Source(JudgedSource):
         def make(item: Item, row: RawRow) -> Task:
             protocol, rubric = graded_by(item, graded, self.rubric)
             self._count_writer(item)
+            self.gaps.add(row.values, item, has_response=protocol.examines == "response")
             findings = protocol.find(item, rubric) if self.finds else ()
             return Task(item, protocol, rubric, findings, row.digest, row.offset)
 
@@ -255,6 +292,7 @@ class Source(JudgedSource):
         return {
             **({} if missing is None else {"missing_predictions": missing.model_dump()}),
             **({"cases_written_by": dict(self.writers)} if self.writers else {}),
+            **({"input_gaps": gaps} if (gaps := self.gaps.to_json()) else {}),
         }
 
 
@@ -343,6 +381,7 @@ def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Pro
 def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> Source:
     """The input of a call, under a protocol of the user's own where there is one."""
     shard = config.shard if isinstance(config, GradeConfig) else None
+    judges = config.judge if isinstance(config, GradeConfig) else ()
     return Source(
         rows=Path(rows) if isinstance(rows, str) else rows,
         protocol=config.protocol if protocol is None else protocol.name,
@@ -352,6 +391,7 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         data_roots=data_roots(config.data_root),
         shard=parse_shard(shard) if shard is not None else None,
         counts_missing=isinstance(config, GradeConfig) and config.missing == "count",
+        asks=not all(spec.is_static for spec in judges),
     )
 
 

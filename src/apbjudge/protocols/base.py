@@ -46,6 +46,7 @@ class Protocol:
         template: Folder of the prompt templates, with version.
         examines: What is judged: a tested model's ``response``, or the case itself, with its
             ``reference`` in the response's place.
+        needs_query: Whether no model is asked about an item in which nothing was asked.
         rules: For checks of its own: what the judge reads about each rule's proven findings. It
             must not quote the prediction, since a judge believes it.
     """
@@ -58,6 +59,7 @@ class Protocol:
     categorise: Callable[[Item], int | None] = no_category
     template: str = "judge@1"
     examines: Literal["response", "reference"] = "response"
+    needs_query: bool = True
     rules: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:

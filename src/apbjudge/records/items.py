@@ -147,6 +147,17 @@ class Item(Record):
         others = self.prediction.others
         return (self, *(self.model_copy(update={"prediction": other}) for other in others))
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether something was asked; the next step of a task may follow from a policy alone."""
+        words = self.query.strip() or (self.form == "steps" and self.system_prompt.strip())
+        return bool(words or self.trajectory)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the reply has no character."""
+        return not self.response.strip()
+
     @cached_property
     def content_id(self) -> str | None:
         """Hash of what the tested model was asked, distractors left out.

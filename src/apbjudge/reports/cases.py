@@ -44,6 +44,7 @@ def check_document(report: CaseReport, *, listed: int = 3) -> Document:
         (
             f"{count(report.cases)} cases in {rows}",
             f"findings: {', '.join(found) or 'none'}; {len(report.checks)} checks were made",
+            *report.notes,
         )
     )
     parts: list[Part] = [head]

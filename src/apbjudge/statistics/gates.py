@@ -244,8 +244,8 @@ def check_estimate(
             said = "not refuted" if holds else "not shown"
             article = "an" if estimate.bound == "upper" else "a"
             reason = f"{said}: {article} {estimate.bound} bound"
-        elif at == "point" and None not in (low := estimate.low, high := estimate.high):
-            is_within = low < condition.limit < high
+        elif at == "point" and estimate.low is not None and estimate.high is not None:
+            is_within = estimate.low < condition.limit < estimate.high
             reason = "not clear: the limit is within the interval" if is_within else ""
     return GateResult(
         condition=text, at=at, group=group, estimate=estimate, outcome=outcome, reason=reason

@@ -16,15 +16,17 @@ from .rules import finding
 def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """What is off in the form of the reply; the rubric says which code it is.
 
-    Proven where the tested model's prompt is known to have demanded the form. Elsewhere a reply in
-    another form that was read all the same has no fault, and what could not be read is suspected.
+    Proven where the tested model's prompt is known to have demanded the form, and of an empty reply
+    where tools to plan with were given. Elsewhere a reply in another form that was read all the
+    same has no fault, and what could not be read is suspected.
     """
-    return _format(item, rubric, is_proven=item.format_demanded)
+    is_proven = item.format_demanded or (item.is_silent and item.tools is not None)
+    return _format(item, rubric, is_proven=is_proven)
 
 
 def unreadable(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """A reply in which no step can be read; lesser faults of form are only shown."""
-    is_proven = item.format_demanded and item.prediction.kind == "text"
+    is_proven = item.is_silent or (item.format_demanded and item.prediction.kind == "text")
     return _format(item, rubric, is_proven=is_proven)
 
 
@@ -36,7 +38,9 @@ def _format(item: Item, rubric: Rubric, *, is_proven: bool) -> Iterator[Finding]
 
 
 def is_mute(item: Item) -> bool:
-    """Whether the whole reply is one JSON object whose values, but for a REJECT, are all empty."""
+    """Whether a reply is empty, or one JSON object whose values, but for a REJECT, all are."""
+    if item.is_silent:
+        return True
     try:
         reply = as_object(orjson.loads(item.response))
     except ValueError:
@@ -141,7 +145,8 @@ def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:
     decline, and is suspected where passing requires that it names what is missing.
     """
     prediction = item.prediction
-    if prediction.kind == "text" or any(True for _ in prediction.calls) or prediction.plan.strip():
+    is_unread = prediction.kind == "text" and not item.is_silent
+    if is_unread or any(True for _ in prediction.calls) or prediction.plan.strip():
         return
     if not is_mute(item):
         return

@@ -275,13 +275,17 @@
     `Only the first ${prediction.calls.length} of ${count(prediction.n_calls, "call", "calls")}`,
     " are shown."));
 
+  const noCall = (view) => {
+    if (view.prediction.kind !== "text" || view.isCase) return `The ${subject(view).toLowerCase()} calls no tool.`;
+    return view.prediction.response.trim() ? "Its calls, if any, were not read." : "The reply is empty.";
+  };
+
   const chain = (view) => section(view.level + 1, "chains", "Tool calls", [
-    when(!view.isCase && named(FORMS, view.prediction.kind), () => node("p.form", FORMS[view.prediction.kind])),
+    when(!view.isCase && named(FORMS, view.prediction.kind) && view.prediction.response.trim(), () => node("p.form", FORMS[view.prediction.kind])),
     ...generalFindings(view), ...unsaidProblems(view), costLine(view),
     when(view.isCase ? !view.prediction.response : view.case.reference === null, () =>
       node("p.muted.small", "The case has no reference.")),
-    when(!(view.prediction.calls || []).length, () =>
-      node("p.muted.small", `The ${subject(view).toLowerCase()} calls no tool.`)),
+    when(!(view.prediction.calls || []).length, () => node("p.muted.small", noCall(view))),
     comparedLine(view), list(view), cutShort(view),
   ]);
 

@@ -1,0 +1,90 @@
+"""What rows leave empty that a judge needs, and what they have that nobody reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import visible
+from .items import Item
+from .wire import FIELDS
+
+_OTHER_NAMES: Mapping[str, str] = {
+    "model_response": "response answer output outputs completion prediction actual_output "
+    "generated_text",
+    "query": "question prompt instruction task goal user_input user_query input inputs",
+    "tools": "available_tools functions tool_definitions",
+}
+"""The fields that a judge needs, with names that other tools have for them."""
+_SHOWN = 10
+
+
+@dataclass(slots=True)
+class Gaps:
+    """Counts over rows that could be read.
+
+    Attributes:
+        n_rows: How many.
+        empty: Rows by the field that says nothing: ``query``, ``tools``, ``model_response``.
+        unread: Rows by the field that nobody reads; those of our own predictions are not counted.
+        n_unasked: Rows in which nothing was asked; see ``Item.is_asked``.
+    """
+
+    n_rows: int = 0
+    empty: Counter[str] = field(default_factory=Counter[str])
+    unread: Counter[str] = field(default_factory=Counter[str])
+    n_unasked: int = 0
+
+    def add(self, row: Mapping[str, Any], item: Item, *, has_response: bool = True) -> None:
+        """Takes a row in; ``has_response``: whether it should have a tested model's reply."""
+        self.n_rows += 1
+        self.n_unasked += not item.is_asked
+        if "fingerprint" not in row:
+            self.unread.update(name for name in row if name not in FIELDS)
+        self.empty["query"] += not item.query.strip()
+        self.empty["tools"] += item.tools is None
+        self.empty["model_response"] += has_response and item.is_silent
+
+    def refusal(self, *, needs_query: bool = False) -> str:
+        """Why the rows can't be meant as they are; empty where they can.
+
+        They are refused where no row has a reply, where no row has a query or tools and a field
+        that nobody reads may hold them, and, with ``needs_query``, where nothing was asked.
+        """
+        for name, others in _OTHER_NAMES.items():
+            if not self.n_rows or self.empty[name] < self.n_rows:
+                continue
+            plain = {of.lower().replace("_", ""): of for of in self.unread if of.isidentifier()}
+            known, own = others.replace("_", "").split(), name.replace("_", "")
+            near = [*filter(plain.get, known), *get_close_matches(own, plain, 1, 0.8)]
+            is_unasked = needs_query and name == "query" and self.n_unasked == self.n_rows
+            if near or is_unasked or name == "model_response":
+                why = f"field {name}: expected a value in some row, got none in {self.n_rows}"
+                names = f"; fields that nobody reads: {self._unread or 'none'}"
+                meant = "".join(
+                    f"; if {plain[of]} is meant: jq -c '.{name} = .{plain[of]}' FILE"
+                    for of in near[:1]
+                )
+                return f"{why}{names}{meant}"
+        return ""
+
+    @property
+    def _unread(self) -> str:
+        names = [f"{visible(name)} ({n})" for name, n in self.unread.most_common(_SHOWN)]
+        more = len(self.unread) - len(names)
+        return ", ".join(names) + (f", {more} more" if more else "")
+
+    def lines(self) -> Iterator[str]:
+        """What a user has to know, a line each."""
+        for name, n in (+self.empty).items():
+            yield f"{n} of {self.n_rows} rows have no {name}"
+        if self.unread:
+            yield f"fields that nobody reads, in {self.n_rows} rows: {self._unread}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON values; empty where there is nothing to say."""
+        counts = {"rows": self.n_rows, "empty": dict(+self.empty), "unread": dict(self.unread)}
+        return counts if counts["empty"] or counts["unread"] else {}
