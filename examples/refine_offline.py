@@ -47,9 +47,9 @@ def main() -> None:
         TemporaryDirectory() as folder,
     ):
         out = Path(folder)
-        models = [apbjudge.PlannerSpec.at(f"{name}@{planner}", vision="yes") for name in MODELS]
-        critic = apbjudge.PlannerSpec.at(f"hosted_vllm/critic@{planner}", vision="yes")
-        scripted = apbjudge.JudgeSpec.at(f"hosted_vllm/scripted@{judge}", images=False)
+        models = [apbjudge.PlannerSpec(model=f"{name}@{planner}", vision="yes") for name in MODELS]
+        critic = apbjudge.PlannerSpec(model=f"hosted_vllm/critic@{planner}", vision="yes")
+        scripted = apbjudge.JudgeSpec(model=f"hosted_vllm/scripted@{judge}", images=False)
 
         drafts = apbjudge.predict(cases, model=models, out=out / "drafts", cache=False)
         base = apbjudge.grade(drafts, cases=cases, judge=scripted, out=out / "base", cache=False)

@@ -204,7 +204,7 @@ def test_a_mended_case_is_asked_about_alone(serve: Any, tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cases\.jsonl: can't be read"):
-        ask(tmp_path / "cases.jsonl", "hosted_vllm/scripted", cache=False)
+        ask(tmp_path / "cases.jsonl", "hosted_vllm/scripted@http://127.0.0.1:1/v1", cache=False)
 
 
 def test_a_budget_leaves_cases_unanswered_and_says_which(serve: Any, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_a_record_says_what_it_was_made_of(serve: Any, tmp_path: Path) -> None:
 
 def test_nothing_is_asked_where_there_is_nothing_to_write(tmp_path: Path) -> None:
     seeds = [seed_of(plan="I go."), replace(seed_of(name="b"), calls=())]
-    run = write(tmp_path, seeds, kinds=("plan",))
+    run = write(tmp_path, seeds, kinds=("plan",), address="http://127.0.0.1:1/v1")
     assert run.not_asked == {
         "plan: no calls in the solution": 1,
         "plan: the source has a plan": 1,

@@ -909,7 +909,7 @@ def test_a_critic_that_is_not_there_is_named_as_such(
 ) -> None:
     dead = "hosted_vllm/critic@http://127.0.0.1:1/v1"
     drafts, out = drafts_in(tmp_path, plans(BAD)), tmp_path / "out"
-    models = ("--critic", dead, "--model", MODEL)
+    models = ("--critic", dead, "--model", f"{MODEL}@http://127.0.0.1:1/v1")
     done = command("refine", drafts, "--mode", mode, *models, "--no-cache", "--out", out)
     assert done.code == 2
     assert "apbjudge: --critic hosted_vllm/critic: nobody answers at http://127.0.0.1:1/v1" in (
