@@ -217,7 +217,9 @@ def test_another_model_is_noticed(asked: str, served: str) -> None:
 def test_another_model_is_warned_of_once_and_counted() -> None:
     served = iter(["planner", "gpt-5", "gpt-5", "planner-2026-01-01", None])
     client = ScriptedClient(
-        lambda request: Completion(text=REPLY, finish_reason="stop", served_model=next(served))
+        lambda request: Completion(
+            text=REPLY, finish_reason="stop", served_model=next(served), cost_usd=0.0
+        )
     )
     notes: list[str] = []
     events = Events(lambda progress: None, notes.append, notes.append)
