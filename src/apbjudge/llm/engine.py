@@ -7,6 +7,7 @@ around ``Client``s.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Sequence
 from copy import copy
@@ -42,6 +43,7 @@ from .model_spec import ModelSpec
 from .model_table import Prices
 from .rate_limit import RateLimit
 from .retry import with_retries
+from .served import learn_served, place_of
 
 _REUSED = Usage(reused=1)
 
@@ -56,6 +58,7 @@ class Engine:
         prices: Override the transport's prices, where they are known.
         cache: Replies of earlier runs, or None.
         endpoint_cache: Properties of endpoints from earlier runs.
+        lists_models: Whether endpoints are asked what they serve, once, before the first request.
         budget: Limits and what is spent so far; engines may share one.
     """
 
@@ -65,18 +68,19 @@ class Engine:
     prices: Prices = field(default_factory=Prices)
     cache: ReplyCache | None = None
     endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
+    lists_models: bool = False
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
     _router: Router = field(init=False)
     _rate_limit: RateLimit = field(init=False)
-    _place: str = field(init=False)
+    _place: _Place = field(init=False)
     _measured: _Measured = field(init=False)
 
     def __post_init__(self) -> None:
         self._router = Router(self.endpoints, clock=self.clock, outage_s=self.spec.outage_s)
         self._rate_limit = RateLimit(self.spec.rpm, self.spec.tpm, self.clock)
         self._measured = _Measured()
-        self._place = place_of([e.address for e in self.endpoints])
+        self._place = _Place()
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
         """This engine with another reply cache: endpoints, budget and rates are the same ones."""
@@ -86,7 +90,8 @@ class Engine:
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``. Its usage counts every call made for it."""
-        key = request.key(self._place) if self.cache else ""
+        place = self._place.name or await self._where()
+        key = request.key(place) if self.cache else ""
         if (cached := self._cached(key, request)) is not None:
             return cached
         tally = _Tally()
@@ -107,6 +112,17 @@ class Engine:
             return completion
         usage = completion.usage.model_copy(update={"calls": tally.calls, "lost": tally.lost})
         return completion.model_copy(update={"usage": usage})
+
+    async def _where(self) -> str:
+        """The place by which replies are kept; see ``served``."""
+        here = self._place
+        async with here.lock:
+            if here.name is None:
+                addresses = [endpoint.address for endpoint in self.endpoints]
+                asks = self.lists_models and (self.cache is not None or len(addresses) > 1)
+                of = (self.spec.model, addresses, self.endpoint_cache)
+                here.name = place_of(addresses, await learn_served(*of) if asks else {})
+        return here.name
 
     def _cached(self, key: str, request: Request) -> Completion | None:
         """A reply obtained in the format that the request would be sent in now."""
@@ -201,6 +217,14 @@ class Engine:
 
 
 @dataclass(slots=True)
+class _Place:
+    """By what replies are kept, once it is known."""
+
+    name: str | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
 class _Tally:
     """What one request took so far, the format sent last, and the endpoint that failed last."""
 
@@ -237,11 +261,6 @@ class _Measured:
             "reply_tokens": self.reply_tokens / self.calls,
         }
         return {name: float(f"{mean:.4g}") for name, mean in means.items() if mean > 0}
-
-
-def place_of(addresses: Sequence[str | None]) -> str:
-    """What tells one model from another of the same name: where it is served."""
-    return " ".join(sorted(address or "" for address in addresses))
 
 
 def is_cacheable(completion: Completion) -> bool:

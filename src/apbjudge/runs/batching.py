@@ -22,6 +22,7 @@ from uuid import uuid4
 from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import (
+    AccessError,
     ApbJudgeError,
     FormatUnsupportedError,
     InputError,
@@ -42,12 +43,14 @@ from ..llm.batch_requests import (
 )
 from ..llm.batches import BatchApi, BatchState
 from ..llm.cache import ReplyCache, default_cache_folder
-from ..llm.engine import dump_completion, place_of
+from ..llm.endpoint_cache import EndpointCache
+from ..llm.engine import dump_completion
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import REPLIES, Resources, known_format, prices_of
+from ..llm.served import Served, learn_served, place_of
 from ..records.own_runs import named_path
-from .event_loops import beside_any_loop
+from .event_loops import beside_any_loop, block_on
 from .folder import take_folder_lock
 from .loop import Events, Progress
 from .resume import BAD_INPUT
@@ -408,12 +411,20 @@ def _together(passes: Sequence[Progress]) -> Progress:
 
 
 def batch_writer(
-    spec: ModelSpec, resources: Resources, files: BatchFiles, form: Format, **more: Any
+    spec: ModelSpec,
+    resources: Resources,
+    files: BatchFiles,
+    form: Format,
+    served: Served | None = None,
+    **more: Any,
 ) -> BatchWriter:
-    """The client of a run that takes replies from the cache and writes the other requests."""
+    """The client of a run that takes replies from the cache and writes the other requests.
+
+    Without ``served`` they are kept by address, which is the same in every session.
+    """
     return BatchWriter(
         files=files,
-        place=place_of(spec.addresses),
+        place=place_of(spec.addresses, served or {}),
         body=body_maker(spec.model),
         cache=resources.open_cache(),
         form=form,
@@ -469,8 +480,11 @@ def write_requests(
     resources = Resources(cache=folder, warn=_fail)
     files = BatchFiles(part, max_lines=None, max_bytes=None)
     form = known_format(spec, spec.addresses[0], folder)
-    client = batch_writer(spec, resources, files, form)
-    progress = run(client)
+    try:
+        served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(folder)))
+    except AccessError as error:
+        raise OptionError(str(error)) from None
+    progress = run(client := batch_writer(spec, resources, files, form, served))
     size = sum(written.size for written in files.written)
     try:
         part.touch()
