@@ -287,13 +287,8 @@ def test_a_read_only_folder(read_only: Path) -> None:
         cache.flush()
         assert [cache.get("k"), cache.get("new")] == [VALUE, None]
         cache.close()
-    assert (
-        warnings
-        == [
-            f"the reply cache in {read_only} can't be written: it is read, and new replies are not kept"
-        ]
-        * 2
-    )
+    said = "can't be written: it is read, and new replies are not kept"
+    assert warnings == [f"the reply cache in {read_only} {said}"] * 2
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,21 @@ def run_batched(config: BatchedRun[T], *, poll_s: float = 30.0) -> tuple[T, Prog
     Returns:
         The run, and what all rounds did together.
     """
-    spec, resources = config.spec, config.resources
+    api = batch_api(config.spec, config.resources)  # refuses before anything is written
+    config.claim()
+    lock = take_folder_lock(config.folder / FOLDER)
+    try:
+        return beside_any_loop(lambda: _Rounds(config, api, poll_s).run())
+    finally:
+        os.close(lock)
+
+
+def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
+    """The batch interface of a model's provider.
+
+    Raises:
+        OptionError: If it has none, or a setting does not go with it.
+    """
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
     if len(spec.api_base) > 1:
@@ -219,30 +233,26 @@ def run_batched(config: BatchedRun[T], *, poll_s: float = 30.0) -> tuple[T, Prog
         if getattr(resources.limits, name) is not None:
             shown = name.replace("_", "-")
             raise OptionError(f"--{shown}: not possible with --batch, which sends all at once")
-    config.claim()
-    lock = take_folder_lock(config.folder / FOLDER)
-    try:
-        return beside_any_loop(lambda: _Rounds(config, poll_s).run())
-    finally:
-        os.close(lock)
+    prices_of(spec, batched=True)
+    return BatchApi(
+        spec.model,
+        spec.api_base[0] if spec.api_base else None,
+        retries=spec.retries,
+        deadline_s=spec.deadline_s,
+        clock=resources.clock,
+        rng=resources.rng,
+    )
 
 
 class _Rounds(Generic[T]):
     """A run in rounds: use what there are answers for, and send the other requests away."""
 
-    def __init__(self, config: BatchedRun[T], poll_s: float) -> None:
+    def __init__(self, config: BatchedRun[T], api: BatchApi, poll_s: float) -> None:
         spec, resources = config.spec, config.resources
         self.config = config
         self.poll_s = poll_s
         self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
-        self.api = BatchApi(
-            spec.model,
-            spec.api_base[0] if spec.api_base else None,
-            retries=spec.retries,
-            deadline_s=spec.deadline_s,
-            clock=resources.clock,
-            rng=resources.rng,
-        )
+        self.api = api
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
         form = known_format(spec, spec.addresses[0], resources.cache)
         self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
