@@ -7,6 +7,7 @@ that define configurations import nothing heavy, so that ``--help`` is quick.
 from __future__ import annotations
 
 import os
+import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ class Config(BaseModel):
     if not TYPE_CHECKING:  # type checkers know each class by its fields
 
         def __init__(self, **values: Any) -> None:
+            check_files(type(self).model_fields, values)
             try:
                 super().__init__(**{name: _as_paths(value) for name, value in values.items()})
             except ValidationError as error:
@@ -99,6 +101,43 @@ class Config(BaseModel):
         """
         fields, values = type(self).model_fields, {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value != fields[name].default}
+
+
+_SCHEME = re.compile(r"(?:[^=:/]*=)?([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])", re.IGNORECASE)
+"""How an address begins, perhaps after ``NAME=``; a ``Path`` has one slash of the two."""
+
+
+def check_local(option: str, value: Any, *, is_path: bool = True) -> None:
+    """Refuses files that are not on this machine, such as ``s3://bucket/rows.jsonl``.
+
+    Args:
+        option: What names them.
+        value: A path or a text; or several, in any depth.
+        is_path: Whether texts are paths for sure; others may be links, as a licence is.
+
+    Raises:
+        OptionError: If there is one.
+    """
+    if isinstance(value, list | tuple):
+        for each in cast("Sequence[Any]", value):
+            check_local(option, each, is_path=is_path)
+    if not isinstance(value, str | Path):
+        return
+    match = _SCHEME.match(text := str(value))
+    if match is None or os.path.lexists(text) or (not is_path and match[1] in ("http", "https")):
+        return
+    raise OptionError(
+        f"{option}: expected a file or folder on this machine, got {match[1]}://"
+        f"{shorten(text[match.end() :])[1:-1]}: copy it first, apbjudge opens no {match[1]}://"
+    )
+
+
+def check_files(fields: Mapping[str, FieldInfo], values: Mapping[str, Any]) -> None:
+    """Refuses files that are not on this machine, of all settings; see ``check_local``."""
+    for name, value in values.items():
+        if name in fields and option_of(fields[name]).metavar != "URL":
+            is_path = "Path" in str(fields[name].annotation)
+            check_local(option_name(name, fields[name]), value, is_path=is_path)
 
 
 def _as_paths(value: Any) -> Any:

@@ -197,8 +197,8 @@ _LONG = b"0" * 19
 def _number_in(raw: bytes) -> RowError | None:
     """The first number of a line that can't be kept; None where there is none, or no JSON."""
     try:
-        value = json.loads(raw)
-        for name in value if isinstance(value, dict) else ():
+        value: Any = json.loads(raw)
+        for name in cast("dict[str, Any]", value) if isinstance(value, dict) else ():
             if name.endswith("_json") and value[name] and isinstance(value[name], str):
                 value[name] = json.loads(value[name])
         return lost_number(value)

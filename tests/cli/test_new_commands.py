@@ -180,6 +180,24 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(
     assert server.requests == []
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--judge", "anthropic/claude"), "litellm creates no batches at anthropic (only at "),
+        (("--judge", "openai/gpt-5", "--max-cost", "1"), "--max-cost: not possible with --batch"),
+        (("--judge", "static"), "--batch: expected one judge that is a model"),
+    ],
+)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_a_refused_batch_leaves_nothing_and_a_dry_run_refuses_it_too(
+    apbjudge: Command, tmp_path: Path, words: tuple[str], complaint: str, dry: tuple[str]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    is_one_line(apbjudge("grade", "rows.jsonl", *words, "--batch", *dry, "--out", "run"), complaint)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert apbjudge("grade", "rows.jsonl", "--out", "run").code == 0
+
+
 def test_a_dry_run_of_several_judges_estimates_each(apbjudge: Command, serve: Any) -> None:
     server = serve(lambda seen: OK)
     judges = [f"hosted_vllm/{name}@{server.address}" for name in "abc"]

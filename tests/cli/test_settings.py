@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import apbjudge as package
 import apbjudge.judge.grade as grading
 from apbjudge.cli.main import COMMANDS, app
 from apbjudge.cli.options import read_config
-from apbjudge.config import Config, option_name
+from apbjudge.config import Config, option_name, option_of
 from apbjudge.errors import OptionError
 from apbjudge.judge import GradeConfig, JudgeSpec
 from tests.support.settings_page import config_commands, settings_page
@@ -320,3 +321,35 @@ def test_the_exit_code_says_whether_too_many_rows_are_unscored(
     assert "4 rows, 3 scored; unscored: 1 bad_input" in done.out
     assert summary
     assert ("apbjudge: 25.00% of the rows are unscored; " in done.err) == (code == 1)
+
+
+@pytest.mark.parametrize("name", config_commands())
+def test_a_file_elsewhere_is_refused_by_the_name_of_its_scheme(
+    apbjudge: Command, name: str
+) -> None:
+    """Whatever names it: neither taken for a folder called ``s3:`` nor for a file not found."""
+    Path("rows.jsonl").write_text(GOOD % 1)
+    fields = config_commands()[name].fields
+    arguments = [n for n, field in fields.items() if option_of(field).is_argument]
+    needed = {n for n, field in fields.items() if field.is_required() and n not in arguments}
+    for tried, field in fields.items():
+        if "Path" not in str(field.annotation) or "bool" in str(field.annotation):
+            continue
+        words = ["s3://bucket/x" if n == tried else "rows.jsonl" for n in arguments]
+        for n in {*needed, *({tried} - {*arguments})}:
+            value = "s3://bucket/x" if n == tried else "rows.jsonl"
+            several = "tuple[tuple" in str(fields[n].annotation)
+            words += [option_name(n, fields[n]), f"R={value}" if several else value]
+        done = apbjudge(*name.split(), *words)
+        assert done.code == 2, tried
+        expected = f"{option_name(tried, field)}: expected a file or folder on this machine, got s3"
+        assert expected in done.err, done.err
+    assert [path.name for path in Path().iterdir()] == ["rows.jsonl"]
+
+
+def test_what_is_called_like_a_scheme_and_there_is_read(apbjudge: Command) -> None:
+    Path("s3:").mkdir()
+    Path("s3:/rows.jsonl").write_text(GOOD % 1)
+    assert apbjudge("grade", "s3:/rows.jsonl", "--out", "run").code == 0
+    with pytest.raises(OptionError, match=r"rows: expected a .*, got s3://bucket/rows\.jsonl:"):
+        package.grade("s3://bucket/rows.jsonl")

@@ -574,14 +574,17 @@ def test_a_second_process_is_turned_away(job: Job) -> None:
         ({"client": ScriptedClient(lambda request: RIGHT)}, "expected a provider, got a client"),
         ({"api_base": ("http://a", "http://b")}, "expected one --api-base, got 2"),
         ({"model": "anthropic/claude"}, "creates no batches at anthropic"),
+        ({"price_input": 1.0}, "expected both or neither"),
     ],
 )
 def test_what_does_not_go_with_batches_is_refused(
     job: Job, changes: dict[str, Any], complaint: str
 ) -> None:
+    """And leaves nothing behind, which would refuse the next run in the folder."""
     with pytest.raises(OptionError, match=complaint):
         job.run(**changes)
     assert job.server.calls == []
+    assert not job.out.exists()
 
 
 def test_other_settings_of_a_run_are_no_limits(job: Job) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
+from apbjudge.judge.dry_run import forecast
 from tests.support.judging import MODEL, RIGHT, Bench, Judged, plan_row, read_rows, write_rows
 from tests.support.server import Answer, Behaviour, ChatServer, Reset, Seen, Status
 
@@ -193,3 +194,62 @@ def test_replicas_may_take_different_formats(pair: Pair) -> None:
     assert set(kinds) == {"json_schema"}
     other = ["tools" in seen.body for seen in pair.two.requests]
     assert other == [False] + [True] * (len(other) - 1)
+
+
+# What is served -----------------------------------------------------------------------------------
+
+
+def _models(name: str = MODEL, **facts: Any) -> dict[str, Any]:
+    """A list of models as vLLM gives it."""
+    entry = {"id": name.partition("/")[2], "object": "model", "root": "org/weights", "parent": None}
+    return {"object": "list", "data": [{**entry, "max_model_len": 4096, **facts}]}
+
+
+def _calls_at(servers: list[ChatServer], folder: Path) -> int:
+    """Grades all rows into a folder of their own; returns how many calls it took."""
+    before = sum(len(server.requests) for server in servers)
+    addresses = tuple(server.address for server in servers)
+    spec = JudgeSpec(model=MODEL, api_base=addresses, retries=0)
+    out = folder / f"run-{len(list(folder.iterdir()))}"
+    run = apbjudge.grade(ROWS, judge=spec, out=out, cache=folder / "cache")
+    assert [row.kind for row in run.judgements] == ["verdict"] * len(ROWS)
+    return sum(len(server.requests) for server in servers) - before
+
+
+def test_replies_are_kept_by_what_is_served_wherever_it_is(pair: Pair, tmp_path: Path) -> None:
+    one, two = pair.one, pair.two
+    one.pages = two.pages = {"/v1/models": _models()}
+    assert _calls_at([one], tmp_path) == len(ROWS)
+    assert one.fetched == [("/v1/models", None)]  # once, however many requests there are
+    assert _calls_at([two], tmp_path) == 0
+    assert _calls_at([one, two], tmp_path) == 0
+    two.pages = {"/v1/models": _models(root="org/other-weights")}
+    with pytest.raises(OptionError, match="expected replicas of one model, got org/weights at "):
+        _calls_at([one, two], tmp_path)
+    assert _calls_at([two], tmp_path) == len(ROWS)
+    two.pages = {"/v1/models": _models(max_model_len=8192)}
+    assert _calls_at([two], tmp_path) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "listed", [None, b"no JSON", [], {"data": 7}, _models("x/another"), _models(root=None)], ids=str
+)
+def test_replies_of_a_server_that_does_not_say_are_kept_by_address(
+    listed: Any, pair: Pair, tmp_path: Path
+) -> None:
+    """Names alone are the same for many servers."""
+    for server in (pair.one, pair.two):
+        server.pages = {"/v1/models": listed}
+        assert _calls_at([server], tmp_path) == len(ROWS)
+        assert _calls_at([server], tmp_path) == 0
+
+
+def test_a_cached_run_needs_no_server(serve: Any, tmp_path: Path) -> None:
+    with ChatServer(lambda seen: OK) as server:
+        server.pages = {"/v1/models": _models()}
+        assert _calls_at([server], tmp_path) == len(ROWS)
+    assert _calls_at([server], tmp_path) == 0
+    plan = forecast(
+        ROWS, judge=JudgeSpec(model=MODEL, api_base=server.address), cache=tmp_path / "cache"
+    )
+    assert (plan.calls, plan.reused) == (0, len(ROWS))

@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pytest
 
@@ -29,7 +29,7 @@ from apbjudge.llm.endpoint_checks import (
 from apbjudge.llm.litellm_client import LitellmClient
 from apbjudge.llm.model_spec import ModelSpec
 from tests.support.clock import VirtualClock
-from tests.support.server import Answer, Behaviour, Body, ChatServer, Handler, Seen, Status
+from tests.support.server import Answer, Behaviour, Body, ChatServer, Seen, Status
 
 MODEL = "hosted_vllm/m"
 KEY = "HOSTED_VLLM_API_KEY"
@@ -99,29 +99,12 @@ IGNORES = Able("ignored", "ignored", "ignored", alternatives=0, pictures="I see 
 REFUSES = Able("refused", "refused", "refused", alternatives=None, pictures=None)
 
 
-class _Pages(Handler):
-    """Answers GET with the pages of its server."""
-
-    def do_GET(self) -> None:  # noqa: N802
-        owner = cast("AbleServer", self.server.owner)
-        owner.fetched.append((self.path, self.headers.get("Authorization")))
-        page = owner.pages.get(self.path)
-        if page is None:
-            self.reply(404, b'{"error": {"message": "Not Found"}}')
-        elif isinstance(page, bytes):
-            self.reply(200, page)
-        else:
-            self.reply(200, json.dumps(page).encode())
-
-
 class AbleServer(ChatServer):
-    """A chat server that has pages too: path to JSON or bytes."""
+    """A chat server that has pages too, JSON or bytes."""
 
     def __init__(self, able: Callable[[Seen], Behaviour], **pages: Any) -> None:
         super().__init__(able)
         self.pages = {{"models": "/v1/models", "props": "/props"}[n]: p for n, p in pages.items()}
-        self.fetched: list[tuple[str, str | None]] = []
-        self._server.RequestHandlerClass = _Pages
 
 
 def nowhere() -> str:
@@ -409,7 +392,7 @@ def test_the_context_is_what_the_server_says(pages: Listed) -> None:
 
 
 def test_a_list_longer_than_any_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.llm.endpoint_checks.MAX_LIST_BYTES", 100)
+    monkeypatch.setattr("apbjudge.llm.direct.MAX_LIST_BYTES", 100)
     page = listed({"id": "m", "max_model_len": 32768, "more": "x" * 100})
     with AbleServer(Able(), models=page) as server:
         assert ask(DirectClient(), server.address).context_tokens is None

@@ -221,6 +221,15 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # the client has gone
 
+    def do_GET(self) -> None:
+        owner = self.server.owner
+        owner.fetched.append((self.path, self.headers.get("Authorization")))
+        page = owner.pages.get(self.path)
+        if page is None:
+            self.reply(404, b'{"error": {"message": "Not Found"}}')
+        else:
+            self.reply(200, page if isinstance(page, bytes) else json.dumps(page).encode())
+
     def reply(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
@@ -241,10 +250,14 @@ class ChatServer:
 
     Attributes:
         hung: Is told of each request that will get no answer; see ``hurry``.
+        pages: What GET finds, JSON or bytes by path; nothing else is there.
+        fetched: Paths of all GETs, and what authorised them.
     """
 
     def __init__(self, behave: Behave) -> None:
         self.behave = behave
+        self.pages: dict[str, Any] = {}
+        self.fetched: list[tuple[str, str | None]] = []
         self.hung: Callable[[Seen], None] = lambda seen: None
         self.requests: list[Seen] = []
         self.let_go = threading.Event()

@@ -175,13 +175,19 @@ def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
 def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
     from ..judge.dry_run import forecast, forecast_text
     from ..judge.ensembles import judge_folder
+    from ..judge.grade import check_settings
     from ..judge.run_source import is_log, runs_of
+    from ..llm.resources import Resources
+    from ..runs.batching import batch_api
 
     if runs_of(rows, config) is not None or is_log(rows, config):
         raise OptionError(
             "--dry-run: expected predictions, got a log (apbjudge convert --to cases)"
         )
 
+    check_settings(config)
+    if config.batch:
+        batch_api(config.judge[0], Resources(limits=config))
     strong = config.escalate
     judges = [*config.judge, *([strong] if strong else [])]
     for spec in judges:

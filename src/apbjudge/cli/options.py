@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from ..config import Config, is_negated, is_switch, kinds, option_name, option_of
+from ..config import Config, check_files, is_negated, is_switch, kinds, option_name, option_of
 from ..errors import OptionError, visible
 
 Values = dict[str, Any]
@@ -77,6 +77,7 @@ class ConfigCommand(click.Command):
         for name, value in options.items():
             if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
                 values[name] = _typed(value, self.fields[name])
+        check_files(self.fields, values)
         ctx.exit(self.run(values))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -54,6 +54,7 @@ def predict(values: Values) -> int:
     from ..prediction.predict import predict_in
     from ..prediction.session import default_folder, session_of
     from ..reports.predictions import prediction_text
+    from ..runs.batching import batch_api
     from .progress import Reporter
 
     cases = take(CasesArgument, values).cases
@@ -64,6 +65,8 @@ def predict(values: Values) -> int:
     out = config.out or default_folder(cases, session, "predictions")
     session = replace(session, folder=out, in_memory=False)
     if config.dry_run:
+        for spec in session.specs if config.batch else ():
+            batch_api(spec, resources)
         for forecast in forecast_predictions(session):
             click.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
         return 0

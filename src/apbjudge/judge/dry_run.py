@@ -16,10 +16,9 @@ from ..llm.base import cache_key
 from ..llm.cache import DATABASE
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import context_text
-from ..llm.engine import place_of
 from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
-from ..llm.resources import REPLIES, Resources, cache_folder, known_format, prices_of
+from ..llm.resources import REPLIES, Resources, cache_folder, known_format, known_place, prices_of
 from ..records import Record, Usage
 from ..records.run_folder import MissingPredictions
 from ..runs.folder import finished_in
@@ -202,7 +201,7 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Non
     spec, folder = run.spec, run.resources.cache
     static = StaticJudge()
     model = None if spec.is_static else make_judge(spec, run.source.roots, Resources())
-    place, form = place_of(spec.addresses), known_format(spec, spec.addresses[0], folder)
+    place, form = known_place(spec, folder), known_format(spec, spec.addresses[0], folder)
     has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
     cache = run.resources.open_cache() if has_cache else None  # none is created here
     with closing(cache) if cache else nullcontext():

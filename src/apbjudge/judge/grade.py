@@ -70,7 +70,7 @@ def grade(
     if protocol is not None and own_protocol is None:
         settings["protocol"] = protocol
     config = with_cases(rows, config or GradeConfig(**settings))
-    _check(config)
+    check_settings(config)
     if own_judge is not None:
         _check_own(config)
     first, *more = config.judge
@@ -144,7 +144,7 @@ def _is_function(judge: object) -> TypeGuard[JudgeFunction]:
     return callable(judge) and not isinstance(judge, str | JudgeSpec)
 
 
-def _check(config: GradeConfig) -> None:
+def check_settings(config: GradeConfig) -> None:
     """Refuses settings that don't go together."""
     check_by(config.by)
     several = len(config.judge) > 1 or config.escalate is not None

@@ -51,8 +51,8 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
             for part in parts
         ],
     }
-    if not all(is_own(part.manifest) for part in parts):
-        manifest[SEAL] = ""  # what a stranger's manifest names stays unopened
+    if all(is_own(part.manifest) for part in parts):  # else what it names stays unopened
+        del manifest[SEAL]
     superseded = (path for part in parts if (path := part.folder / SUPERSEDED).exists())
     try:
         with manifest_states([(log, manifest)]):

@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -28,6 +28,9 @@ KEYS: Mapping[str, str] = {
     "llamafile": "LLAMAFILE_API_KEY",
 }
 """Providers whose servers speak the OpenAI protocol, with the variable that holds their key."""
+
+MAX_LIST_BYTES = 4 * 2**20
+"""Longest list of models that is read."""
 
 PASSED = frozenset(
     "temperature top_p seed stop frequency_penalty presence_penalty extra_body".split()
@@ -112,6 +115,35 @@ class DirectClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] | None:
+    """A JSON object from a server; empty where it has none, None where it did not answer.
+
+    No failure is raised, since no run depends on it.
+    """
+    import aiohttp
+
+    headers = {name: v for name, v in _headers(provider).items() if name == "Authorization"}
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            aiohttp.ClientSession(trust_env=True) as session,
+            session.get(url, headers=headers, allow_redirects=False) as answer,
+        ):
+            if answer.status != 200:
+                return {} if answer.status == 404 else None
+            data = b""
+            async for part in answer.content.iter_chunked(1 << 16):
+                data += part
+                if len(data) > MAX_LIST_BYTES:
+                    return {}
+            values = orjson.loads(data)
+            return cast("dict[str, Any]", values) if isinstance(values, dict) else {}
+    except orjson.JSONDecodeError:
+        return {}
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+        return None
 
 
 def _headers(provider: str) -> dict[str, str]:

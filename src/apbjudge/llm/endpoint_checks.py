@@ -6,7 +6,6 @@ does not mention: a reply that fits it can only come from a server that enforces
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from ..records import Record
 from ..records.loose_json import THINKING_TAG
 from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
 from .chat_format import count_of
-from .direct import KEYS
+from .direct import KEYS, get_json
 from .litellm_client import load_litellm
 from .model_spec import ModelSpec
 from .model_table import context_tokens
@@ -28,7 +27,6 @@ from .model_table import context_tokens
 MAX_TOKENS = 64
 LONGEST_WAIT_S = 30.0
 LONGEST_FAILURE = 160
-MAX_LIST_BYTES = 4 * 2**20
 MAX_NAMES = 5
 
 Name = Literal["key", "model", "thinking", "replies", "logprobs", "pictures", "context"]
@@ -294,26 +292,9 @@ async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
 
 async def _get(target: Target, path: str) -> dict[str, Any]:
     """A JSON object from the endpoint; empty on any failure, since nothing depends on it."""
-    import aiohttp
-
     base = (target.address or "").rstrip("/")
     url = f"{base.removesuffix('/v1') if path == '/props' else base}{path}"
-    key = os.environ.get(KEYS.get(target.spec.model.partition("/")[0], ""))
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        async with (
-            asyncio.timeout(_timeout_s(target)),
-            aiohttp.ClientSession(trust_env=True) as session,
-            session.get(url, headers=headers, allow_redirects=False) as answer,
-        ):
-            data = b""
-            async for part in answer.content.iter_chunked(1 << 16):
-                data += part
-                if len(data) > MAX_LIST_BYTES:
-                    return {}
-            return _dict(orjson.loads(data)) if answer.status == 200 else {}
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
-        return {}
+    return await get_json(url, target.spec.model.partition("/")[0], _timeout_s(target)) or {}
 
 
 def _dict(value: object) -> dict[str, Any]:

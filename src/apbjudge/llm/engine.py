@@ -7,6 +7,7 @@ around ``Client``s.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -42,6 +43,7 @@ from .model_spec import ModelSpec
 from .model_table import Prices
 from .rate_limit import PICTURE_CHARACTERS, RateLimit
 from .retry import with_retries
+from .served import learn_served, place_of
 
 _REUSED = Usage(reused=1)
 
@@ -57,6 +59,7 @@ class Engine:
         list_prices: By which calls are estimated where ``prices`` are not known.
         cache: Replies of earlier runs, or None.
         endpoint_cache: Properties of endpoints from earlier runs.
+        lists_models: Whether endpoints are asked what they serve, once, before the first request.
         budget: Limits and what is spent so far; engines may share one.
         warn: Called at the end with how many answers stated no usage, if any.
     """
@@ -68,12 +71,13 @@ class Engine:
     list_prices: Prices = field(default_factory=Prices)
     cache: ReplyCache | None = None
     endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
+    lists_models: bool = False
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
     warn: Callable[[str], None] = lambda message: None
     _router: Router = field(init=False)
     _rate_limit: RateLimit = field(init=False)
-    _place: str = field(init=False)
+    _place: _Place = field(init=False)
     _measured: Measured = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,7 +88,7 @@ class Engine:
         known = [fact.get("tokens_per_character") for fact in facts]
         if rates := [rate for rate in known if isinstance(rate, float) and 0 < rate < 9]:
             self._measured.per_character = max(rates)
-        self._place = place_of([e.address for e in self.endpoints])
+        self._place = _Place()
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
         """This engine with another reply cache: endpoints, budget and rates are the same ones."""
@@ -94,7 +98,8 @@ class Engine:
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``. Its usage counts every call made for it."""
-        key = request.key(self._place) if self.cache else ""
+        place = self._place.name or await self._where()
+        key = request.key(place) if self.cache else ""
         if (cached := self._cached(key, request)) is not None:
             return cached
         tally = _Tally(_characters(request))
@@ -115,6 +120,17 @@ class Engine:
             return completion
         usage = completion.usage.model_copy(update={"calls": tally.calls, "lost": tally.lost})
         return completion.model_copy(update={"usage": usage})
+
+    async def _where(self) -> str:
+        """The place by which replies are kept; see ``served``."""
+        here = self._place
+        async with here.lock:
+            if here.name is None:
+                addresses = [endpoint.address for endpoint in self.endpoints]
+                asks = self.lists_models and (self.cache is not None or len(addresses) > 1)
+                of = (self.spec.model, addresses, self.endpoint_cache)
+                here.name = place_of(addresses, await learn_served(*of) if asks else {})
+        return here.name
 
     def _cached(self, key: str, request: Request) -> Completion | None:
         """A reply obtained in the format that the request would be sent in now."""
@@ -217,6 +233,14 @@ class Engine:
 
 
 @dataclass(slots=True)
+class _Place:
+    """By what replies are kept, once it is known."""
+
+    name: str | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
 class _Tally:
     """The length of a request, what it took so far, its last format and where it failed last."""
 
@@ -225,11 +249,6 @@ class _Tally:
     lost: int = 0
     format: Format = FORMATS[0]
     failed_at: Endpoint | None = None
-
-
-def place_of(addresses: Sequence[str | None]) -> str:
-    """What tells one model from another of the same name: where it is served."""
-    return " ".join(sorted(address or "" for address in addresses))
 
 
 def is_cacheable(completion: Completion) -> bool:

@@ -21,6 +21,7 @@ from .limits import Limits
 from .litellm_client import LitellmClient
 from .model_spec import SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
+from .served import place_of, served_before
 
 REPLIES = "replies"
 """Folder of the reply cache within the cache folder."""
@@ -192,6 +193,12 @@ def known_format(spec: ModelSpec, address: str | None, cache: Path | None) -> Fo
     return FORMATS[FORMATS.index(known)] if known in FORMATS else FORMATS[0]
 
 
+def known_place(spec: ModelSpec, cache: Path | None) -> str:
+    """By what the replies of a model are kept, as far as earlier runs know; see ``served``."""
+    of = (spec.model, spec.addresses, EndpointCache(cache))
+    return place_of(spec.addresses, served_before(*of))
+
+
 def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
     """The engine of a model; no provider's library is imported before the first call.
 
@@ -224,6 +231,7 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
         list_prices=prices,
         cache=resources.open_cache(),
         endpoint_cache=EndpointCache(resources.cache),
+        lists_models=resources.client is None,
         clock=resources.clock,
         rng=resources.rng,
         warn=resources.warn,

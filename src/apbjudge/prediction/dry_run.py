@@ -12,8 +12,7 @@ from ..errors import OtherRunError, RowError
 from ..judge.dry_run import Forecast, known_rates, seconds_of
 from ..llm.base import ScriptedClient, cache_key
 from ..llm.cache import DATABASE, ReplyCache
-from ..llm.engine import place_of
-from ..llm.resources import REPLIES, Resources, can_see, prices_of
+from ..llm.resources import REPLIES, Resources, can_see, known_place, prices_of
 from ..records import Usage
 from ..runs.folder import finished_in
 from ..runs.rows import BadRow
@@ -47,6 +46,7 @@ def forecast_predictions(session: Session) -> list[Forecast]:
     planners = [Planner(spec, nobody, can_see(spec)) for spec in session.specs]
     worker = PredictWorker(planners, session.prompts, full=False)
     counts: list[Counter[str]] = [Counter() for _ in planners]
+    places = [known_place(spec, session.resources.cache) for spec in session.specs]
     with open_known_cache(session.resources) as cache:
         for entry in source:
             if isinstance(entry, BadRow):
@@ -68,7 +68,7 @@ def forecast_predictions(session: Session) -> list[Forecast]:
                 count["finished"] += 1
                 continue
             request = planner.request(messages, entry.sample, entry.case_id)
-            key = cache_key(request.key(place_of(planner.spec.addresses)), "text")
+            key = cache_key(request.key(places[entry.at]), "text")
             if cache is not None and cache.get(key) is not None:
                 count["reused"] += 1
                 continue

@@ -27,9 +27,9 @@ _KEY_BYTES = 32
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with this user's seal; one with an empty seal stays nobody's."""
+    """A manifest with this user's seal; one that has a seal came from a file and keeps it."""
     values = orjson.loads(orjson.dumps(manifest, default=str))
-    return values if values.get(SEAL) == "" else {**values, SEAL: _seal(values)}
+    return values if SEAL in values else {**values, SEAL: _seal(values)}
 
 
 def is_own(manifest: Mapping[str, Any]) -> bool:

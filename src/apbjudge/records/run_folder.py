@@ -11,6 +11,7 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
+from ..config import check_local
 from ..errors import InputError, RowError, visible
 from ..jsonl import parse_object, read_line_at, read_lines
 from .base import Record, row_error
@@ -128,6 +129,7 @@ def judgements_path(path: Path) -> Path:
 
 def predictions_of(rows: Path) -> Path:
     """The file of predictions where the folder of their run stands for it, else the path."""
+    check_local("rows", rows)
     file = rows / PREDICTIONS
     return file if file.is_file() else rows
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import (
+    AccessError,
     ApbJudgeError,
     FormatUnsupportedError,
     InputError,
@@ -41,10 +42,12 @@ from ..llm.batch_requests import (
 )
 from ..llm.batches import BatchApi, BatchState
 from ..llm.cache import ReplyCache, default_cache_folder
-from ..llm.engine import dump_completion, place_of
+from ..llm.endpoint_cache import EndpointCache
+from ..llm.engine import dump_completion
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import REPLIES, Resources, known_format, prices_of
+from ..llm.served import Served, learn_served, place_of
 from ..records.own_runs import named_path
 from .event_loops import beside_any_loop, block_on, current_stop
 from .folder import state_of_work_below, take_folder_lock
@@ -206,7 +209,22 @@ def run_batched(config: BatchedRun[T], *, poll_s: float = 30.0) -> tuple[T, Prog
     Returns:
         The run, and what all rounds did together.
     """
-    spec, resources = config.spec, config.resources
+    api = batch_api(config.spec, config.resources)  # refuses before anything is written
+    config.claim()
+    lock = take_folder_lock(config.folder / FOLDER)
+    try:
+        with state_of_work_below(config.folder):
+            return beside_any_loop(lambda: _Rounds(config, api, poll_s).run())
+    finally:
+        os.close(lock)
+
+
+def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
+    """The batch interface of a model's provider.
+
+    Raises:
+        OptionError: If it has none, or a setting does not go with it.
+    """
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
     if len(spec.api_base) > 1:
@@ -215,31 +233,26 @@ def run_batched(config: BatchedRun[T], *, poll_s: float = 30.0) -> tuple[T, Prog
         if getattr(resources.limits, name) is not None:
             shown = name.replace("_", "-")
             raise OptionError(f"--{shown}: not possible with --batch, which sends all at once")
-    config.claim()
-    lock = take_folder_lock(config.folder / FOLDER)
-    try:
-        with state_of_work_below(config.folder):
-            return beside_any_loop(lambda: _Rounds(config, poll_s).run())
-    finally:
-        os.close(lock)
+    prices_of(spec, batched=True)
+    return BatchApi(
+        spec.model,
+        spec.addresses[0],
+        retries=spec.retries,
+        deadline_s=spec.deadline_s,
+        clock=resources.clock,
+        rng=resources.rng,
+    )
 
 
 class _Rounds(Generic[T]):
     """A run in rounds: use what there are answers for, and send the other requests away."""
 
-    def __init__(self, config: BatchedRun[T], poll_s: float) -> None:
+    def __init__(self, config: BatchedRun[T], api: BatchApi, poll_s: float) -> None:
         spec, resources = config.spec, config.resources
         self.config = config
         self.poll_s = poll_s
         self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
-        self.api = BatchApi(
-            spec.model,
-            spec.addresses[0],
-            retries=spec.retries,
-            deadline_s=spec.deadline_s,
-            clock=resources.clock,
-            rng=resources.rng,
-        )
+        self.api = api
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
         form = known_format(spec, spec.addresses[0], resources.cache)
         self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
@@ -412,12 +425,20 @@ def _together(passes: Sequence[Progress]) -> Progress:
 
 
 def batch_writer(
-    spec: ModelSpec, resources: Resources, files: BatchFiles, form: Format, **more: Any
+    spec: ModelSpec,
+    resources: Resources,
+    files: BatchFiles,
+    form: Format,
+    served: Served | None = None,
+    **more: Any,
 ) -> BatchWriter:
-    """The client of a run that takes replies from the cache and writes the other requests."""
+    """The client of a run that takes replies from the cache and writes the other requests.
+
+    Without ``served`` they are kept by address, which is the same in every session.
+    """
     return BatchWriter(
         files=files,
-        place=place_of(spec.addresses),
+        place=place_of(spec.addresses, served or {}),
         body=body_maker(spec.model),
         cache=resources.open_cache(),
         form=form,
@@ -473,8 +494,11 @@ def write_requests(
     resources = Resources(cache=folder, warn=_fail)
     files = BatchFiles(part, max_lines=None, max_bytes=None)
     form = known_format(spec, spec.addresses[0], folder)
-    client = batch_writer(spec, resources, files, form)
-    progress = run(client)
+    try:
+        served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(folder)))
+    except AccessError as error:
+        raise OptionError(str(error)) from None
+    progress = run(client := batch_writer(spec, resources, files, form, served))
     size = sum(written.size for written in files.written)
     try:
         part.touch()

@@ -13,8 +13,7 @@ from typing import Any
 from ...errors import OptionError
 from ...judge.dry_run import Forecast
 from ...llm.base import ScriptedClient, cache_key
-from ...llm.engine import place_of
-from ...llm.resources import Resources
+from ...llm.resources import Resources, known_place
 from ...prediction.config import PlannerSpec
 from ...prediction.dry_run import forecast_of, open_known_cache
 from ...prediction.prompt_sets import PromptSet
@@ -297,6 +296,7 @@ def forecast_texts(
     spec, prompts = config.model, write_prompts(config.write_prompts)
     planner = Planner(spec, ScriptedClient(lambda request: ""), sees=False)
     count: Counter[str] = Counter()
+    place = known_place(spec, cache)
     with open_known_cache(Resources(cache=cache)) as replies:
         for seed in seeds:
             for task in (task_of(seed, kind) for kind in kinds):
@@ -304,7 +304,7 @@ def forecast_texts(
                     continue
                 count["rows"] += 1
                 request = planner.request(messages_of(task, prompts), 0, task.seed)
-                key = cache_key(request.key(place_of(spec.addresses)), "text")
+                key = cache_key(request.key(place), "text")
                 if replies is not None and replies.get(key) is not None:
                     count["reused"] += 1
                     continue

@@ -69,7 +69,7 @@ def hold_in_all_readings(
         for names in [_names(reading.prediction)]
     ]
     proven = [{key for f, key in listed if f.certainty == "proven"} for listed in readings]
-    everywhere, seen = frozenset.intersection(*map(frozenset, proven)), set[Key]()
+    everywhere, seen = set[Key].intersection(*proven), set[Key]()
     for at, listed in enumerate(readings):
         for finding, key in listed:
             is_open = finding.certainty == "proven" and key not in everywhere

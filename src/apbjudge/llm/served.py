@@ -1,0 +1,74 @@
+"""What endpoints serve, by their own lists of models: the place by which replies are kept.
+
+A server of one's own moves from node to node and port to port with the same weights, and other
+weights come to the same address. So its replies are kept by what it says that it serves, those of
+a provider by its address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from ..errors import AccessError, visible
+from .direct import KEYS, get_json
+from .endpoint_cache import EndpointCache
+
+SERVED = "served"
+LONGEST_WAIT_S = 5.0
+_FACTS = ("id", "root", "parent", "revision", "max_model_len")
+
+
+Served = dict[str | None, Any]
+"""By address, what it serves, as far as it says so."""
+
+
+def place_of(addresses: Sequence[str | None], served: Served) -> str:
+    """What tells one model from another of the same name: what is served, else where."""
+    stated = {orjson.dumps(of).decode() for of in served.values()}
+    return " ".join(sorted(stated or {address or "" for address in addresses}))
+
+
+def served_before(model: str, addresses: Sequence[str | None], known: EndpointCache) -> Served:
+    """What each address was found to serve when it was last asked."""
+    found = {address: known.get(model, address).get(SERVED) for address in addresses}
+    return {address: of for address, of in found.items() if isinstance(of, dict)}
+
+
+async def learn_served(model: str, addresses: Sequence[str | None], known: EndpointCache) -> Served:
+    """Asks each address once which model it serves; no other address is asked.
+
+    Returns:
+        What each said; of a server that does not answer, what it said the last time.
+
+    Raises:
+        AccessError: If replicas serve different weights.
+    """
+    provider, _, name = model.partition("/")
+    served = served_before(model, addresses, known)
+    own = [address for address in addresses if address is not None and provider in KEYS]
+    lists = (get_json(f"{a.rstrip('/')}/models", provider, LONGEST_WAIT_S) for a in own)
+    for address, listed in zip(own, await asyncio.gather(*lists), strict=True):
+        if listed is not None:
+            facts = _facts(listed, name)
+            known.update(model, address, {SERVED: facts})
+            served |= {address: facts}
+    served = {address: of for address, of in served.items() if of}
+    roots = {visible(str(of.get("root"))): address for address, of in served.items()}
+    if len(roots) > 1:
+        told = " and ".join(f"{root} at {address}" for root, address in roots.items())
+        raise AccessError(f"--api-base: expected replicas of one model, got {told}")
+    return served
+
+
+def _facts(listed: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """What the list says of a model; None unless it says which weights it has."""
+    entries = listed.get("data")
+    for entry in cast("list[Any]", entries) if isinstance(entries, list) else ():
+        of = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        if of.get("id") == name and of.get("root"):
+            return {fact: of[fact] for fact in _FACTS if of.get(fact) is not None}
+    return None
