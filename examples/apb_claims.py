@@ -3,7 +3,8 @@
     python examples/apb_claims.py
 
 Recomputes Tables 7, 8 and 9 of arXiv:2606.04874 (appendix D) from their counts (`apb_tables.py`),
-adds the intervals that they lack, and asks of each claim made there whether it stands. Items are
+adds the intervals that they lack, and asks of each claim made there whether it stands; holds two
+columns of Table 1 against the tables that they sum up. Items are
 not published, so neither is which of them two judges were wrong on together. Each comparison is
 therefore made twice: with the pairing that suits it best (the wrong items of one judge lie within
 those of the other, as far as possible) and with the one that suits it worst (they all differ).
@@ -345,6 +346,22 @@ def detectable(contrasts: list[Contrast], digits: str, unit: int) -> str:
     return " to ".join(f"{unit * (c.detectable or 0):{digits}}" for c in contrasts)
 
 
+# Table 1 -----------------------------------------------------------------------------------------
+
+
+def table_1() -> Iterator[str]:
+    yield "Table 1: E2 under tool-extraneous, beside the means of Tables 16 (steps) and 17 (plans)"
+    rows, swapped = [("", "E2-H printed", "E2-S printed", "steps", "whole plans")], 0
+    for model in apb.TABLE_1_E2:
+        steps, plans = model.means
+        rows.append((model.name, *(f"{x:.1f}" for x in (model.e2_h, model.e2_s, steps, plans))))
+        # Printed with one digit, from rates with two.
+        swapped += abs(model.e2_h - steps) <= 0.06 and abs(model.e2_s - plans) <= 0.06
+    yield from lined_up(*rows)
+    yield "E2-H (whole plans) has the rate of steps, and E2-S that of whole plans, for"
+    yield f"{swapped} of {len(apb.TABLE_1_E2)} tested models: the two headings are swapped."
+
+
 # What stands -------------------------------------------------------------------------------------
 
 
@@ -393,7 +410,7 @@ def on_itself() -> Iterator[str]:
 
 
 def main() -> None:
-    sections = (table_7(), claims(), table_8(), table_9(), conclusions())
+    sections = (table_7(), claims(), table_8(), table_9(), table_1(), conclusions())
     for line in chain.from_iterable((*section, "") for section in sections):
         print(line)
 

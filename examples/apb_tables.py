@@ -1,5 +1,7 @@
 """Tables 7, 8 and 9 of the Agent Planning Benchmark as counts, and as items that give them.
 
+Beside them stand two columns of Table 1 with the figures that they sum up.
+
 arXiv:2606.04874, appendix D. The printed percentages determine the counts. They leave open on
 which items two judges were wrong together and how errors of grades and flags were spread; the
 functions below make items for either extreme. They rely on the benchmark's own rule that a plan is
@@ -50,6 +52,71 @@ GEMINI = Judge("Gemini 3 Pro", 401, 44, 12, "92.22 90.11 97.09 0.935 0.059 89.74
 CLAUDE = Judge("Claude Sonnet 4.5", 373, 114, 40, "78.61 76.59 90.31 0.829 0.126 79.75")
 BLIND = Judge("Gemini 3 Pro blind", 371, 96, 42, "80.83 79.44 89.83 0.843 0.118 81.43")
 TABLE_7 = (GPT, GEMINI, CLAUDE, BLIND)
+
+
+class Incompleteness(NamedTuple):
+    """E2 with distractors: as Table 1 prints it, and in Tables 16 and 17 for 2, 4, …, 10 of them.
+
+    Every number of distractors has the same 150 cases, so that the rate of all is the mean.
+    """
+
+    name: str
+    e2_h: float
+    e2_s: float
+    steps: str
+    plans: str
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """The rate of steps (Table 16) and of whole plans (Table 17), in percent."""
+        steps, plans = (list(map(float, text.split())) for text in (self.steps, self.plans))
+        return sum(steps) / len(steps), sum(plans) / len(plans)
+
+
+TABLE_1_E2 = (
+    Incompleteness("GPT-5", 0.9, 9.0, "0.67 1.33 0.00 1.33 1.33", "8.72 9.33 5.37 10.07 11.41"),
+    Incompleteness(
+        "Gemini 3 Pro", 1.1, 7.4, "0.67 1.33 0.67 2.00 0.67", "5.37 7.38 4.03 10.07 10.07"
+    ),
+    Incompleteness(
+        "Claude Sonnet 4.5", 1.9, 4.8, "1.33 1.33 1.33 2.67 2.67", "4.03 8.67 0.00 9.40 2.01"
+    ),
+    Incompleteness(
+        "Gemini 2.5 Pro", 3.1, 11.5, "2.67 2.00 2.00 2.67 6.00", "9.40 16.00 10.07 9.40 12.75"
+    ),
+    Incompleteness(
+        "Gemini 2.5 Flash", 4.4, 28.4, "4.00 7.33 3.33 4.00 3.33", "30.20 31.33 25.50 25.50 29.53"
+    ),
+    Incompleteness(
+        "GPT-4o", 3.3, 34.2, "2.00 2.67 3.33 4.00 4.67", "33.87 36.00 31.54 34.90 34.90"
+    ),
+    Incompleteness(
+        "InternVL3.5-241B-A28B",
+        1.7,
+        26.2,
+        "1.33 2.00 2.00 2.67 0.67",
+        "24.32 24.32 25.68 27.70 29.05",
+    ),
+    Incompleteness(
+        "InternVL3.5-30B-A3B",
+        3.2,
+        49.3,
+        "1.33 4.00 3.33 4.67 2.67",
+        "49.33 49.33 46.00 53.33 48.67",
+    ),
+    Incompleteness(
+        "InternVL3.5-38B", 3.1, 24.7, "2.67 4.00 4.67 2.00 2.00", "27.33 26.00 22.00 22.00 26.00"
+    ),
+    Incompleteness(
+        "Qwen3-VL-235B-A22B", 2.8, 15.6, "3.33 2.67 1.33 3.33 3.33", "18.79 17.33 15.44 11.41 14.86"
+    ),
+    Incompleteness(
+        "Qwen3-VL-30B-A3B", 4.4, 29.4, "2.67 4.00 5.33 3.33 6.67", "28.00 25.33 26.53 32.00 35.33"
+    ),
+    Incompleteness(
+        "Qwen3-VL-32B", 2.1, 12.5, "1.33 3.33 2.00 1.33 2.67", "6.00 9.33 16.67 16.67 14.00"
+    ),
+)
 
 
 class Chains(NamedTuple):

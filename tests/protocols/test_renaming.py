@@ -23,7 +23,7 @@ NAMES = [*LISTED, "Qx3q"]
 """The last one is in no list."""
 NEW_NAMES = (
     "Finish finish ask_user end handoff get_user_details return_items give-up web.search "
-    "api/v2/book Übersetze step step_2 respond create_task human x"
+    "api/v2/book Übersetze step respond create_task human x"
 ).split()
 VALUES: list[Any] = [
     *("x", "", 5, None, "TBD", "PREVIOUS_RESULT", "${step_2.id}", "result of step 2", "#E2"),

@@ -88,9 +88,10 @@ def _previous(item: Item, leaf: Leaf) -> Finding:
 
 
 def _tool_reference(leaf: Leaf, name: str) -> Finding:
-    """A tool's result; in ``{{name}}`` the name may as well be a field that others fill in."""
+    """A tool's result; ``{{name}}`` may be a field that others fill in, ``$step_2`` a step."""
     message = f"uses the result of {name}, which no earlier call has produced"
-    certainty = "suspected" if leaf.text.startswith("{{") else "proven"
+    is_other = leaf.text.startswith("{{") or referenced_step(leaf.text) is not None
+    certainty = "suspected" if is_other else "proven"
     return finding("used-before-made", "E4", certainty, leaf.path, message)
 
 
