@@ -216,7 +216,7 @@ def test_only_what_was_written_otherwise_counts_as_read_leniently() -> None:
 
 
 @given(verdict=VERDICTS, data=st.data())
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 def test_no_damage_makes_another_verdict_of_one(
     verdict: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -258,7 +258,7 @@ def test_thinking_is_read_where_it_ends_with_the_only_verdict(name: str, *, in_t
             read_reply(text, FLAGS, thinking=thinking)
 
 
-SIZE = 10_000_000
+SIZE = 1_000_000
 HUGE = {
     "one reason": lambda: YES.replace("it's fine", "x" * SIZE),
     "one reason, mended": lambda: YES.replace("it's fine", "x" * SIZE).replace("}", ",}"),
@@ -285,7 +285,7 @@ def test_a_huge_reply_takes_linear_time(name: str) -> None:
     began = time.process_time()
     with suppress(ReplyError):
         read_reply(text, FLAGS)
-    assert time.process_time() - began < 30  # what takes the square of it takes hours
+    assert time.process_time() - began < 20  # what takes the square of it takes an hour
 
 
 def test_a_complaint_names_every_field_at_fault() -> None:

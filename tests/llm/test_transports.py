@@ -29,7 +29,7 @@ from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from tests.judge.test_faults import ODD, SAID
 from tests.llm.faults import ALIKE
 from tests.support.hurry import hurried
-from tests.support.judging import RIGHT, Bench, plan_row
+from tests.support.judging import RIGHT, Bench, plan_row, verdict
 from tests.support.server import (
     Answer,
     Behaviour,
@@ -524,13 +524,20 @@ WROTE = {
     ),
     "a thinking block": Answer(f"<think>{RIGHT}</think>"),
 }
+WRONG = json.dumps(verdict("E1"))
+CALLS = [
+    {"id": name, "type": "function", "function": {"name": "give_verdict", "arguments": said}}
+    for name, said in (("a", RIGHT), ("b", WRONG))
+]
 LACKS = {
-    "thinking alone": (Answer(None, message={"reasoning": "Hm."}), "but for the model's thinking"),
-    "thinking cut off": (
-        Answer("", "length", {"reasoning": "Hm."}),
-        "all of it is the model's thi",
+    "thinking alone": (Answer(None, message={"reasoning": "Hm."}), "Hm.", "but for the model's th"),
+    "thinking cut off": (Answer("", "length", {"reasoning": "Hm."}), "Hm.", "all of it is the mod"),
+    "no choices": (Body(completion([])), "", "the reply is empty (finish_reason: no choices)"),
+    "two calls that differ": (
+        Answer(None, "tool_calls", {"tool_calls": CALLS}),
+        f"{RIGHT}\n{WRONG}",
+        "several verdicts",
     ),
-    "no choices": (Body(completion([])), "the reply is empty (finish_reason: no choices)"),
 }
 
 
@@ -541,10 +548,9 @@ def test_a_verdict_is_read_wherever_an_endpoint_puts_it(judged: Any, transport: 
         assert (row["is_correct"], requests) == (True, 1), name
         assert RIGHT in row["raw"], name
         assert row["lenient_replies"] == ("part" not in name or "reasoning" in name), name
-    for name, (answer, cause) in LACKS.items():
+    for name, (answer, raw, cause) in LACKS.items():
         row, requests = judged(answer, transport)
         assert cause in row["detail"], name
-        raw = "" if name == "no choices" else "Hm."
         assert row["raw"] == "\n\n".join([raw] * requests), name
 
 

@@ -153,8 +153,11 @@ class Completion(Record):
 
     @property
     def reply_text(self) -> str:
-        """The text or, in the format ``tool``, the arguments of the call that is the reply."""
-        return self.text or (self.tool_calls[0].arguments if self.tool_calls else "")
+        """The text or, in the format ``tool``, the arguments of the call that is the reply.
+
+        Of several calls it has all arguments, each on lines of its own.
+        """
+        return self.text or "\n".join(call.arguments for call in self.tool_calls)
 
 
 class Client(Protocol):

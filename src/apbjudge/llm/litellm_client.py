@@ -6,11 +6,11 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from ..errors import AccessError, CallTimeoutError, JudgeError
+from ..errors import AccessError, CallTimeoutError
 from .base import Completion, Request
 from .chat_format import completion_of, read_chat, shape_arguments
 from .failures import path_hint, translate
@@ -20,6 +20,8 @@ from .rate_limit_headers import used_up_for
 
 _OPENAI = ("openai", "text-completion-openai", "aiohttp_openai")
 """Providers that are OpenAI."""
+_UNREAD = "Invalid response object"
+"""What litellm says of an answer that its own types don't take, such as content in parts."""
 
 
 class LitellmClient:
@@ -29,22 +31,19 @@ class LitellmClient:
         """Answers one request; see ``Client``."""
         litellm = load_litellm()
         is_priced = _is_priced(request.model)
-        seen: list[object] = []
-
-        def note(details: Mapping[str, Any]) -> None:
-            seen.append(details.get("original_response"))
-
+        seen: list[dict[str, Any]] = []
         try:
             if not request.api_base:
                 _check_destination(request.model)
             async with asyncio.timeout(request.timeout_s):
-                response = await litellm.acompletion(**_arguments(request), logger_fn=note)
+                response = await litellm.acompletion(**_arguments(request), logger_fn=seen.append)
             return _completion(response, is_priced=is_priced)
         except TimeoutError:
             raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
         except Exception as error:  # noqa: BLE001 - every failure is translated
-            if _UNREAD in str(error) and (completion := _as_sent(seen)) is not None:
-                return completion
+            answer = seen[-1].get("original_response") if _UNREAD in str(error) and seen else None
+            if isinstance(answer, str):
+                return read_chat(answer.encode(errors="replace"))
             raise translate(error, path_hint(request.model, request.api_base)) from None
 
     async def close(self) -> None:
@@ -177,20 +176,6 @@ def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
         )
         == whole
     )
-
-
-_UNREAD = "Invalid response object"
-"""What litellm says of an answer that does not fit its own types."""
-
-
-def _as_sent(answers: Sequence[object]) -> Completion | None:
-    """The endpoint's answer, where it is a reply that litellm can't read: content in parts."""
-    last = answers[-1] if answers else None
-    try:
-        completion = read_chat(last.encode(errors="replace")) if isinstance(last, str) else None
-    except JudgeError:
-        return None
-    return completion if completion and (completion.text or completion.reasoning) else None
 
 
 def _completion(response: Any, *, is_priced: bool) -> Completion:

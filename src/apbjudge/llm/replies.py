@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +18,6 @@ from ..records.loose_json import (
     as_list,
     as_object,
     blocks,
-    contradicts_itself,
     decodable,
 )
 
@@ -61,9 +60,9 @@ def read_reply(text: str, reply: type[T], *, thinking: str = "") -> Reading[T]:
     """
     try:
         exact = reply.model_validate_json(text, strict=True)
-        if not contradicts_itself(text):
+        if not any(block.fault for block in blocks(text, mends=True)):
             return Reading(exact, is_lenient=False)
-    except (ValidationError, ValueError, RecursionError):
+    except ValidationError:
         pass
     body = after_thinking(decodable(text))
     try:
@@ -79,19 +78,14 @@ def _of_thoughts(text: str, reply: type[T]) -> Reading[T]:
     thoughts = THINKING_TAG.sub("", text)
     if not thoughts.strip():
         raise ReplyError("the reply is empty")
-    end = max((block.end for block in blocks(thoughts, mends=True)), default=0)
-    fault = "it does not end with a verdict" if thoughts[end:].strip("` \n\r\t") else ""
     try:
-        found = None if fault else _read(thoughts, reply, most=1)
+        return replace(_read(thoughts, reply, is_alone=True), is_lenient=True)
     except ReplyError as error:
-        fault, found = str(error), None
-    if found is None:
-        raise ReplyError(f"the reply is empty but for the model's thinking: {fault}")
-    return Reading(found.reply, is_lenient=True)
+        raise ReplyError(f"the reply is empty but for the model's thinking: {error}") from None
 
 
-def _read(body: str, reply: type[T], most: int = 2**31) -> Reading[T]:
-    """The verdict of a text of which all objects that hold one decide alike."""
+def _read(body: str, reply: type[T], *, is_alone: bool = False) -> Reading[T]:
+    """The verdict of a text in which all decide alike, or which ends with its only one."""
     if THINKING_TAG.match(body.lstrip()):
         raise ReplyError("the reply ends within its thinking")
     if body.lstrip().startswith('"'):
@@ -113,8 +107,10 @@ def _read(body: str, reply: type[T], most: int = 2**31) -> Reading[T]:
         raise ReplyError(complaint or (beside if verdicts else "the JSON object can't be read"))
     if not verdicts:
         raise ReplyError(complaint or "no JSON object could be read")
-    if len({repr(_decisions(each.reply)) for each in verdicts}) > 1 or len(verdicts) > most:
+    if len({repr(_decisions(each.reply)) for each in verdicts}) > 1:
         raise ReplyError("there are several verdicts in the reply, expected one")
+    if is_alone and (len(verdicts) > 1 or body[last:].strip("` \n\r\t")):
+        raise ReplyError("it does not end with the only verdict in it")
     return Reading(verdicts[-1].reply, any(each.is_lenient for each in verdicts))
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, cast
 
 import orjson
@@ -140,19 +141,9 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
 def _once(faults: list[str], pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a key that stands twice with different values is a fault."""
     whole = dict(pairs)
-    if len(whole) < len(pairs):
-        for key, value in pairs:
-            if whole[key] != value:
-                faults.append(f"{key!r} stands twice, with different values")
-                break
+    twice = (key for key, value in pairs if whole[key] is not value and whole[key] != value)
+    faults += [f"{key!r} stands twice, with different values" for key in islice(twice, 1)]
     return whole
-
-
-def contradicts_itself(text: str) -> bool:
-    """Whether an object in a JSON text has a key twice, with different values."""
-    faults: list[str] = []
-    json.loads(text, object_pairs_hook=partial(_once, faults))
-    return bool(faults)
 
 
 _TOKEN = re.compile(
@@ -163,7 +154,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """A string in either quotes, a comment, a constant of Python, a run of other text, a character."""
-_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|.)|"', re.DOTALL)
+_ESCAPE = re.compile(r'(\\["\\/bfnrtu])|\\')
 _KEY_IN_COMMENT = re.compile(r"[\"']\s*:")
 """What a comment sets is no remark: such a text is not mended."""
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -191,22 +182,19 @@ def _mended(body: str, start: int, last: int) -> tuple[str, int]:
     return "", last
 
 
-def _as_json(token: str) -> str:
-    if len(token) > 1 and token[0] in "\"'":
-        return f'"{_ESCAPE.sub(_as_escape, token[1:-1])}"'
-    if (token[:2] in ("//", "/*") or token[0] == "#") and not _KEY_IN_COMMENT.search(token):
+def _as_json(piece: str) -> str:
+    if len(piece) > 1 and piece[0] in "\"'":
+        text = piece[1:-1]
+        if piece[0] == "'":
+            text = text.replace("\\'", "'").replace('"', '\\"')
+        return f'"{_ESCAPE.sub(_as_escape, text)}"'
+    if (piece[:2] in ("//", "/*") or piece[0] == "#") and not _KEY_IN_COMMENT.search(piece):
         return " "
-    return _CONSTANTS.get(token, token)
+    return _CONSTANTS.get(piece, piece)
 
 
 def _as_escape(match: re.Match[str]) -> str:
-    """An escape as JSON has it; a backslash that escapes nothing stands for itself."""
-    text = match.group()
-    if text == "\\'":
-        return "'"
-    if text == '"':
-        return '\\"'
-    return text if len(text) == 6 or text[1] in '"\\/bfnrt' else f"\\{text}"
+    return match[1] or r"\\"  # a backslash that escapes nothing stands for itself
 
 
 def _work_of(error: Exception, body: str, start: int) -> int:

@@ -8,7 +8,7 @@ same place inside its arguments; whether it is the same call of the chain does n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...records import Finding, Item, Prediction, Step, call_name
 
@@ -16,7 +16,9 @@ Key = tuple[str, str, str, str]
 
 _OWN = frozenset({"format", "retry-broken-tool", "carried-on"})
 """Rules about the reply itself, or about cases whose reference is no way to be taken."""
-_PROVEN_ELSEWHERE = dict.fromkeys(("early-reference", "used-before-made"), "used-before-made")
+_PROVEN_ELSEWHERE: Mapping[str, str] = dict.fromkeys(
+    ("early-reference", "used-before-made"), "used-before-made"
+)
 """Of a rule that may be only suspected, the one by which the same fault is proven in a plan that
 says more of itself, as by numbered lines or other marks."""
 
