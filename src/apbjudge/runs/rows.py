@@ -327,12 +327,12 @@ class Cases:
         self._offsets, self._lines = array("Q"), array("Q")
         self._last: tuple[int, dict[str, Any], bytes] | None = None
         for line in read_lines(path):
-            if isinstance(fault := line.exact, RowError):
-                raise InputError(f"{path}:{line.number}: {fault}")
-            case_id = known(line.values, "id", "case_id")
+            if isinstance(values := line.exact, RowError):
+                raise InputError(f"{path}:{line.number}: {values}")
+            case_id = known(values, "id", "case_id")
             if case_id is None:
                 expected = "a non-empty string of printable characters"
-                error = RowError("id", expected, line.values.get("id"))
+                error = RowError("id", expected, values.get("id"))
                 raise InputError(f"{path}:{line.number}: {error}")
             key = short_key(case_id)
             if key in self._indices:
@@ -340,7 +340,7 @@ class Cases:
             self._indices[key] = len(self._offsets)
             self._offsets.append(line.offset)
             self._lines.append(line.number)
-            cluster = known(line.values, "case_id") or case_id
+            cluster = known(values, "case_id") or case_id
             self.in_shard.append(shard is None or shard.holds(cluster))
 
     def __len__(self) -> int:
