@@ -197,10 +197,10 @@ _LONG = b"0" * 19
 def _number_in(raw: bytes) -> RowError | None:
     """The first number of a line that can't be kept; None where there is none, or no JSON."""
     try:
-        value: Any = json.loads(raw)
-        for name in cast("dict[str, Any]", value) if isinstance(value, dict) else ():
-            if name.endswith("_json") and value[name] and isinstance(value[name], str):
-                value[name] = json.loads(value[name])
+        value: object = json.loads(raw)
+        row = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        texts = {name: of for name, of in row.items() if name.endswith("_json") and of}
+        row |= {name: json.loads(of) for name, of in texts.items() if isinstance(of, str)}
         return lost_number(value)
     except (ValueError, RecursionError):
         return None

@@ -129,6 +129,24 @@ def test_rows_with_gaps_among_others_are_never_paid_for() -> None:
     assert [judgement.is_correct for judgement in free.judgements] == [True, False, True, True]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"judge": ["openai/a", "openai/b"]},
+        {"judge": JudgeSpec(model="openai/a", samples=2), "escalate": JudgeSpec(model="openai/b")},
+    ],
+)
+def test_several_judges_agree_on_an_empty_reply_that_none_of_them_saw(
+    settings: dict[str, Any],
+) -> None:
+    given = rows(2)
+    given[0]["model_response"] = ""
+    judge = Judge()
+    run = apbjudge.grade(given, client=judge.client, **settings)
+    assert {j.item_id: j.is_correct for j in run.judgements} == {"r0": False, "r1": True}
+    assert judge.n_calls == 2
+
+
 def test_a_protocol_of_ones_own_may_need_no_query() -> None:
     judge = Judge()
     own = replace(get_protocol("holistic"), name="own", needs_query=False)

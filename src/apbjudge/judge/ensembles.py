@@ -230,7 +230,8 @@ def _parted(run: Iterable[Judgement]) -> tuple[list[Judgement], list[Judgement]]
 
 
 def _is_unasked(row: Judgement) -> bool:
-    return isinstance(row, Unscored) and row.reason in UNASKED
+    by_rule = isinstance(row, Verdict) and row.usage is None  # of an empty reply
+    return by_rule or (isinstance(row, Unscored) and row.reason in UNASKED)
 
 
 def _answers(rows: Iterable[Judgement], strong: Iterable[Judgement]) -> list[Judgement | None]:

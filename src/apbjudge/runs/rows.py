@@ -355,8 +355,7 @@ class Cases:
         self._offsets, self._lines = array("Q"), array("Q")
         self._last: tuple[int, dict[str, Any], bytes] | None = None
         for line in read_lines(path):
-            values = line.exact
-            if isinstance(values, RowError):
+            if isinstance(values := line.exact, RowError):
                 raise InputError(f"{path}:{line.number}: {values}")
             case_id = known(values, "id", "case_id")
             if case_id is None:
