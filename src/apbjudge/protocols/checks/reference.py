@@ -16,7 +16,10 @@ Key = tuple[str, str, str, str]
 
 _OWN = frozenset({"format", "retry-broken-tool", "carried-on"})
 """Rules about the reply itself, or about cases whose reference is no way to be taken."""
-_PROVEN_ELSEWHERE = dict.fromkeys(("early-reference", "used-before-made"), "used-before-made")
+_PROVEN_ELSEWHERE = {
+    "early-reference": "used-before-made",
+    "used-before-made": "used-before-made",
+}
 """Of a rule that may be only suspected, the one by which the same fault is proven in a plan that
 says more of itself, as by numbered lines or other marks."""
 
@@ -69,7 +72,7 @@ def hold_in_all_readings(
         for names in [_names(reading.prediction)]
     ]
     proven = [{key for f, key in listed if f.certainty == "proven"} for listed in readings]
-    everywhere, seen = frozenset.intersection(*map(frozenset, proven)), set[Key]()
+    everywhere, seen = set[Key].intersection(*proven), set[Key]()
     for at, listed in enumerate(readings):
         for finding, key in listed:
             is_open = finding.certainty == "proven" and key not in everywhere
