@@ -74,6 +74,7 @@ ROWS = st.fixed_dictionaries(
             st.dictionaries(NAME, st.fixed_dictionaries({"description": TEXT}), max_size=2),
         ),
         "tool_names": st.lists(NAME, max_size=3),
+        "ends": st.none() | st.lists(NAME, max_size=2),
         "prediction_horizon": st.sampled_from([None, 1, 2, 3, "2"]),
         "trajectory_prefix": st.lists(STEP, max_size=2),
         "plan": TEXT,

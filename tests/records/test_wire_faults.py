@@ -85,6 +85,7 @@ BAD_STRUCTURES = {
         [{"name": "a", "cost": -1}],
     ],
     "tool_names": [5, "text", {"a": 1}, [5], [None]],
+    "ends": [5, "text", {"a": 1}, [5], [None]],
     "extraneous_tool_names": [5, False, "text", {"a": 1}, [5], [["a"]]],
     "tool_chain": [5, True, 0, "text", [5], [None], ["find_trains"]],
     "trajectory_prefix": [5, False, "text", {"a": 1}, [5], ["said"]],

@@ -366,7 +366,7 @@ def refine_session(
     if not specs:
         raise OptionError("--model: expected the tested models of the drafts, got nothing")
     for spec in () if config.model else specs:
-        if spec.api_base:  # perhaps a stranger's
+        if spec.api_base:
             where = ", ".join(spec.api_base)
             events.note(f"note: {spec.model} is asked at {where}, as the run of the drafts was")
     source = DraftSource(

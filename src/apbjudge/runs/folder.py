@@ -28,7 +28,7 @@ import orjson
 from ..errors import InputError, OtherRunError, PausedError, RowError, UsageError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
 from ..records.keys import KeyMap, KeySet, short_key
-from ..records.own_runs import sealed
+from ..records.own_runs import SEAL, is_own, sealed
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
 from ..version import VERSION
 from .resume import Inputs, RecordKind, read_earlier, record_key, record_lines
@@ -405,7 +405,8 @@ def state_of_work_below(folder: Path) -> Generator[None]:
     except BaseException as error:
         with suppress(UsageError, OSError, ValueError):
             manifest = orjson.loads((folder / MANIFEST).read_bytes())
-            _write_manifest(folder, manifest | {"state": _state_after(error)})
+            stranger = {} if is_own(manifest) else {SEAL: ""}  # what it names stays unopened
+            _write_manifest(folder, manifest | stranger | {"state": _state_after(error)})
         raise
 
 
