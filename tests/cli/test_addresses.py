@@ -237,3 +237,15 @@ def test_an_address_without_its_path_is_said(
         done = apbjudge(command, rows, *at)
     assert done.code == 2
     assert f"no /v1 in the address, try {address}/v1: " in done.out + done.err
+
+
+def test_refine_states_the_addresses_that_a_run_names(apbjudge: Command) -> None:
+    """A stranger's run would otherwise send prompts and keys to the stranger in silence."""
+    with ChatServer(lambda seen: Answer("No tool helps.")) as server:
+        model = f"hosted_vllm/m@{server.address}"
+        assert (
+            apbjudge("predict", CASES, "--model", model, "--vision", "yes", "--out", "d").code == 0
+        )
+        done = apbjudge("refine", "d", "--mode", "static", "--out", "r")
+    note = f"note: hosted_vllm/m is asked at {server.address}, as the run of the drafts was\n"
+    assert note in done.err
