@@ -137,6 +137,7 @@ UNAMBIGUOUS = {
     "single quotes with JSON's words": str(SAID).replace("True", "true").replace("False", "false"),
     "Python's words alone": YES.replace("true", "True").replace("false", "False"),
     "comments": YES.replace("{", "{ // the verdict\n", 1).replace(', "E1"', ', /* ok */ "E1"'),
+    "a comment after the last comma": YES.replace("true}", "true, // done\n}"),
     "a comment of Python": YES.replace(', "E1"', ',  # flags follow\n"E1"'),
     # types
     "a grade in quotes": changed(grade="1.0"),
@@ -162,6 +163,8 @@ AMBIGUOUS = {
     "a draft with an unquoted value": f"{NO.replace('0.6', 'middling')}\n{YES}",
     "a last word that is cut off": f"{YES}\nOr rather: {NO[:-6]}",
     "a verdict in JSON beside one in a string": f"{YES}\n{json.dumps({'x': NO})}",
+    "beside a string that holds half of one": f"{json.dumps({'x': NO[:-2]})}\n{YES}",
+    "in a list with a string that holds another": json.dumps([SAID, NO]),
     # a key twice
     "is_correct twice": YES.replace('"is_correct"', '"is_correct": false, "is_correct"'),
     "a flag twice": YES.replace('"E2"', '"E2": true, "E2"'),
@@ -189,7 +192,7 @@ AMBIGUOUS = {
 
 
 def test_what_can_only_mean_one_thing_is_read_and_nothing_else() -> None:
-    assert (len(UNAMBIGUOUS), len(AMBIGUOUS)) == (28, 30)
+    assert (len(UNAMBIGUOUS), len(AMBIGUOUS)) == (29, 32)
     for name, text in UNAMBIGUOUS.items():
         said = read_reply(text, FLAGS).reply.model_dump()
         assert {**said, "reasoning": ""} == {**SAID, "reasoning": ""}, name

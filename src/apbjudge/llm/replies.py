@@ -95,16 +95,17 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> Reading[T]:
     last, complaint = 0, ""
     for block in blocks(body, mends=True):
         try:
-            verdicts += _verdicts(block, reply)
+            found = _verdicts(block, reply)
         except ReplyError as error:
-            complaint = str(error)
-        else:
+            complaint, found = str(error), []
+        if found:
+            verdicts += found
             rest.append(body[last : block.start])
             last = block.end
     rest.append(body[last:])
     if any(_keys_of(reply).search(part) for part in rest):
         beside = "beside a verdict there is another one that can't be read"
-        raise ReplyError(complaint or (beside if verdicts else "the JSON object can't be read"))
+        raise ReplyError(beside if verdicts else complaint or "the JSON object can't be read")
     if not verdicts:
         raise ReplyError(complaint or "no JSON object could be read")
     if len({repr(_decisions(each.reply)) for each in verdicts}) > 1:
@@ -125,9 +126,11 @@ def _verdicts(block: Block, reply: type[T]) -> list[Reading[T]]:
         if isinstance(inner[0], str):
             inner = [each.value for each in blocks(inner[0], mends=True) if not each.fault]
         value, is_lenient = inner[0] if len(inner) == 1 else None, True
-    objects = [each for each in map(as_object, as_list(value) or [value]) if each is not None]
-    if block.fault and objects:
-        raise ReplyError(block.fault)
+    values = as_list(value) or [value]
+    objects = [each for each in map(as_object, values) if each is not None]
+    more = "" if len(objects) == len(values) else "a list holds more than verdicts"
+    if objects and (fault := block.fault or more):
+        raise ReplyError(fault)
     return [_validated(each, reply, is_lenient=is_lenient) for each in objects]
 
 

@@ -174,9 +174,9 @@ def _mended(body: str, start: int, last: int) -> tuple[str, int]:
             depth -= 1
             if comma >= 0:
                 pieces[comma] = ""
-        if not piece.isspace():
-            comma = len(pieces) if piece == "," else -1
         pieces.append(_as_json(piece))
+        if not pieces[-1].isspace():
+            comma = len(pieces) - 1 if piece == "," else -1
         if depth == 0:
             return "".join(pieces), match.end()
     return "", last
