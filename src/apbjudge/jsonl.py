@@ -197,8 +197,8 @@ _LONG = b"0" * 19
 def _number_in(raw: bytes) -> RowError | None:
     """The first number of a line that can't be kept; None where there is none, or no JSON."""
     try:
-        value: object = json.loads(raw)
-        row = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        value: Any = json.loads(raw)
+        row: dict[str, Any] = value if raw.startswith(b"{") else {}
         texts = {name: of for name, of in row.items() if name.endswith("_json") and of}
         row |= {name: json.loads(of) for name, of in texts.items() if isinstance(of, str)}
         return lost_number(value)
