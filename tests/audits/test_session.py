@@ -371,7 +371,7 @@ def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
     def behave(seen: Seen) -> Answer:
         return Answer("?") if len(seen.text) % 3 == 0 else whimsical(seen)
 
-    result = audit(spec(serve(behave)), prepared(), cache=False)
+    result = audit(spec(serve(behave), max_reasks=0), prepared(), cache=False)
     scored = [said for said in result.responses.all if said.is_scored]
     assert 0 < result.n_unscored < len(result.responses.all)
     assert result.n_unscored + len(scored) == prepared().design.n_judgements

@@ -17,14 +17,20 @@ from apbjudge import __main__
 
 from .conftest import EXAMPLES, Command, Outcome, example, process
 
-GOOD = {"id": "good", "tested_model": "m", "query": "q", "model_response": '{"plan": "p"}'}
+GOOD = {
+    "id": "good",
+    "tested_model": "m",
+    "query": "q",
+    "tools": [{"name": "find"}],
+    "model_response": '{"plan": "p"}',
+}
 # A line of the file, and the field that the complaint must name.
 BAD_LINES = {
     "cut off": (b'{"id": "x", "tested_mo', "line"),
     "not UTF-8": (b'{"id": "x\xff"}', "line"),
     "a list": (b"[1, 2]", "line"),
     "a number": (b"7", "line"),
-    "NaN": (b'{"id": NaN}', "line"),
+    "NaN": (b'{"id": NaN}', "id"),
     "two objects": (b"{} {}", "line"),
     "deep nesting": (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "line"),
     "nothing in it": (b"{}", "id"),

@@ -525,7 +525,7 @@ WROTE = {
     "a thinking block": Answer(f"<think>{RIGHT}</think>"),
 }
 WRONG = json.dumps(verdict("E1"))
-CALLS = [
+VERDICT_CALLS = [
     {"id": name, "type": "function", "function": {"name": "give_verdict", "arguments": said}}
     for name, said in (("a", RIGHT), ("b", WRONG))
 ]
@@ -534,7 +534,7 @@ LACKS = {
     "thinking cut off": (Answer("", "length", {"reasoning": "Hm."}), "Hm.", "all of it is the mod"),
     "no choices": (Body(completion([])), "", "the reply is empty (finish_reason: no choices)"),
     "two calls that differ": (
-        Answer(None, "tool_calls", {"tool_calls": CALLS}),
+        Answer(None, "tool_calls", {"tool_calls": VERDICT_CALLS}),
         f"{RIGHT}\n{WRONG}",
         "several verdicts",
     ),

@@ -58,6 +58,7 @@ def _word(label: str) -> st.SearchStrategy[str]:
 
 FORBIDDEN: dict[str, st.SearchStrategy[Any]] = {
     "id": _word("id"),
+    "ends": st.lists(_word("ends"), min_size=1, max_size=2),
     "case_id": _word("case"),
     "source": _word("source"),
     "source_subset": _word("subset"),

@@ -15,6 +15,7 @@ import pytest
 
 import apbjudge
 from apbjudge import InputError, OptionError
+from apbjudge.records.own_runs import sealed
 from apbjudge.reports.judged_items import ReportItems, sources_of
 from apbjudge.reports.page.entries import Entry
 from apbjudge.reports.report import Report, report
@@ -35,7 +36,7 @@ def write(tmp_path: Path) -> Write:
         write_rows(folder / "judgements.jsonl", rows)
         identity = {"judge": {"model": "j", "at": manifest.pop("at", "")}, "protocol": "auto"}
         values = {"identity": identity, "settings": {"model": "j"}, **manifest}
-        (folder / "manifest.json").write_text(json.dumps(values))
+        (folder / "manifest.json").write_text(json.dumps(sealed(values)))
         return folder
 
     return run
@@ -102,7 +103,9 @@ def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Pat
     changed.mkdir()
     rows = (graded / "holistic" / "judgements.jsonl").read_bytes()
     (changed / "judgements.jsonl").write_bytes(rows)
-    (changed / "manifest.json").write_text(json.dumps(manifest | {"input_sha256": "0" * 64}))
+    (changed / "manifest.json").write_text(
+        json.dumps(sealed(manifest | {"input_sha256": "0" * 64}))
+    )
     again = report(changed)
     assert len(items_of(again)) == 27
     assert ["changed since it was judged" in problem for problem in again.problems] == [True]

@@ -405,8 +405,9 @@ def state_of_work_below(folder: Path) -> Generator[None]:
     except BaseException as error:
         with suppress(UsageError, OSError, ValueError):
             manifest = orjson.loads((folder / MANIFEST).read_bytes())
-            stranger = {} if is_own(manifest) else {SEAL: ""}  # what it names stays unopened
-            _write_manifest(folder, manifest | stranger | {"state": _state_after(error)})
+            if is_own(manifest):  # else it stays a stranger's, of which nothing is opened
+                del manifest[SEAL]
+            _write_manifest(folder, manifest | {"state": _state_after(error)})
         raise
 
 

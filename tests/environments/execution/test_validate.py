@@ -21,6 +21,7 @@ import apbjudge
 from apbjudge.environments.execution.analysis import ModelOutcomes, PlanFigures
 from apbjudge.environments.execution.validate import ValidationReport
 from apbjudge.errors import InputError, OptionError
+from apbjudge.records.own_runs import sealed
 from apbjudge.reports.execution import validation_document, validation_text
 from apbjudge.reports.markdown import render_markdown
 from apbjudge.statistics import n_for_difference, n_for_mean
@@ -496,7 +497,8 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     run = judge_plans(tmp_path, verdicts, fields=fields)
     manifest = json.loads((run / "manifest.json").read_bytes())
     manifest["settings"] = {"model": "other/judge-1"}
-    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    del manifest["seal"]
+    (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
     path = write(tmp_path / "executed.jsonl", rows)
     ((_, part),) = apbjudge.validate(path, judged=run).judged
     own, by_codes = part.notes
