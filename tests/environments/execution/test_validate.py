@@ -505,7 +505,7 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     assert own == "its model was the critic of the refined plans: lab/Judge-1"
     assert by_codes.startswith("the review went by the error codes of its rubric (apb-holistic@1)")
     manifest["settings"] = {"model": f"lab/{MODEL}"}
-    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
     ((_, part),) = apbjudge.validate(path, judged=run).judged
     assert part.notes[0] == f"it judges its own plans: those of {MODEL}"
     lines = (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
