@@ -102,8 +102,8 @@ def _wavers(request: dict[str, Any], label: dict[str, Any]) -> bool:
 def _other(values: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     """The opposite verdict, consistent in itself."""
     now = not values["is_correct"]
-    flags = {code: code in ("E5", "TONE", "Query") and not now for code in codes or _FLAGS}
-    low = 0.0 if "Query" in codes else 0.5 if "TONE" in codes else 0.8
+    flags = {code: code in ("E5", "TONE", "UnclearQuery") and not now for code in codes or _FLAGS}
+    low = 0.0 if "UnclearQuery" in codes else 0.5 if "TONE" in codes else 0.8
     return {
         "reasoning": "on second thoughts",
         "is_correct": now,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apbjudge import InputError, JudgeSpec, OptionError
-from apbjudge.construction.asking import VOTES, Asked, ask
+from apbjudge.construction.asking import VOTES, Asked, ask, check_of
 from apbjudge.construction.findings import CHECKS
 from apbjudge.rubrics import load_rubric
 from apbjudge.runs.loop import Events
@@ -77,10 +77,10 @@ def test_three_votes_are_asked_and_the_majority_decides(serve: Any, tmp_path: Pa
         by_seed(
             {
                 "fine": [OK] * 3,
-                "split": [votes("Query"), OK, votes("Query", "Tools")],
-                "doubted": [OK, votes("Hint"), OK],
-                "apart": [votes("Query"), votes("Reference"), OK],
-                "all": [votes("Distractor")] * 3,
+                "split": [votes("UnclearQuery"), OK, votes("UnclearQuery", "UnrealisticTools")],
+                "doubted": [OK, votes("GivesItselfAway"), OK],
+                "apart": [votes("UnclearQuery"), votes("WrongReference"), OK],
+                "all": [votes("UsefulDistractor")] * 3,
             }
         )
     )
@@ -95,16 +95,24 @@ def test_three_votes_are_asked_and_the_majority_decides(serve: Any, tmp_path: Pa
     assert shown(asked) == [
         (
             "split",
-            "asked-query",
-            "query unrealistic or unclear (2 of 3 votes): because of ('Query',)",
+            "asked-unclear-query",
+            "query unrealistic or unclear (2 of 3 votes): because of ('UnclearQuery',)",
         ),
         (
             "apart",
-            "asked-query",
-            "query unrealistic or unclear (1 of 3 votes): because of ('Query',)",
+            "asked-unclear-query",
+            "query unrealistic or unclear (1 of 3 votes): because of ('UnclearQuery',)",
         ),
-        ("apart", "asked-reference", "reference wrong (1 of 3 votes): because of ('Query',)"),
-        ("all", "asked-distractor", "distractor of use (3 of 3 votes): because of ('Distractor',)"),
+        (
+            "apart",
+            "asked-wrong-reference",
+            "reference wrong (1 of 3 votes): because of ('UnclearQuery',)",
+        ),
+        (
+            "all",
+            "asked-useful-distractor",
+            "distractor is useful (3 of 3 votes): because of ('UsefulDistractor',)",
+        ),
     ]
     assert [(f.file, f.line, f.certainty) for f in asked.findings] == [
         (str(cases), line, "asked") for line in (2, 4, 4, 5)
@@ -119,11 +127,15 @@ def test_failed_votes_are_stated_and_cases_without_any_are_reported(
     serve: Any, tmp_path: Path
 ) -> None:
     broken = Status(500)
-    server = serve(by_seed({"a": [votes("Tools"), broken, votes("Tools")], "b": [broken] * 3}))
+    server = serve(
+        by_seed(
+            {"a": [votes("UnrealisticTools"), broken, votes("UnrealisticTools")], "b": [broken] * 3}
+        )
+    )
     cases = write_rows(tmp_path / "cases.jsonl", [row("a"), row("b"), row("c", tools="none")])
     asked = ask(cases, spec(server))
     ((case, check, message),) = shown(asked)
-    assert (case, check) == ("a", "asked-tools")
+    assert (case, check) == ("a", "asked-unrealistic-tools")
     assert "(2 of 2 votes, 1 without a usable reply)" in message
     assert asked.n_answered == 1
     assert [(one.item_id, one.line, one.reason) for one in asked.unanswered] == [
@@ -133,9 +145,11 @@ def test_failed_votes_are_stated_and_cases_without_any_are_reported(
 
 
 def test_a_claim_that_the_case_does_not_make_is_no_finding(serve: Any) -> None:
-    absent = ("Distractor", "Unsolvable", "Composite", "Trap")
+    absent = ("UsefulDistractor", "Solvable", "WeakComposite", "UsefulTrap")
     server = serve(
-        lambda seen: votes("Reference", "Achievable") if "(u)" in seen.text else votes(*absent)
+        lambda seen: (
+            votes("WrongReference", "Unachievable") if "(u)" in seen.text else votes(*absent)
+        )
     )
     unsolvable = row("u", split="holistic_unsolvable", unsolvable_type="tool_removal")
     asked = ask([row("a"), unsolvable], spec(server), votes=1)
@@ -148,7 +162,7 @@ def test_every_claim_that_a_case_makes_can_be_refuted(serve: Any) -> None:
     claims = {"composites": [{"name": "bake", "replaces": [0, 1]}], "traps": ["bake"]}
     whole = row("a", extraneous_tool_names=["bake"], construction=claims)
     asked = ask([whole], spec(server), votes=1)
-    expected = {f"asked-{code.lower()}" for code in PLAN.codes if code != "Unsolvable"}
+    expected = {check_of(code) for code in PLAN.codes if code != "Solvable"}
     assert {finding.check for finding in asked.findings} == expected
     assert all("(1 of 1 vote)" in finding.message for finding in asked.findings)
 
@@ -156,7 +170,7 @@ def test_every_claim_that_a_case_makes_can_be_refuted(serve: Any) -> None:
 def test_every_code_has_a_check_and_every_asked_check_a_code() -> None:
     codes = {*PLAN.codes, *STEPS.codes}
     asked = {name for name, check in CHECKS.items() if check.certainty == "asked"}
-    assert asked == {f"asked-{code.lower()}" for code in codes}
+    assert asked == {check_of(code) for code in codes}
     assert len(codes) == 11
 
 
@@ -179,7 +193,7 @@ def test_votes_are_those_asked_for_or_of_the_settings(serve: Any) -> None:
 
 
 def test_a_second_call_continues_the_run_and_pays_for_nothing(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: votes("Query") if "(b)" in seen.text else OK)
+    server = serve(lambda seen: votes("UnclearQuery") if "(b)" in seen.text else OK)
     cases = write_rows(tmp_path / "cases.jsonl", [row("a"), row("b")])
     out = tmp_path / "asked"
     first = ask(cases, spec(server), out=out, cache=False)
@@ -191,7 +205,7 @@ def test_a_second_call_continues_the_run_and_pays_for_nothing(serve: Any, tmp_pa
 
 
 def test_a_mended_case_is_asked_about_alone(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: votes("Query") if "(b)" in seen.text else OK)
+    server = serve(lambda seen: votes("UnclearQuery") if "(b)" in seen.text else OK)
     cases, out = tmp_path / "cases.jsonl", tmp_path / "asked"
     write_rows(cases, map(row, "abc"))
     assert len(ask(cases, spec(server), out=out, cache=False).findings) == 1
@@ -234,5 +248,5 @@ def test_what_can_not_be_asked_is_refused(tmp_path: Path) -> None:
         'extends = "apb-holistic@1"\nname = "own"\nversion = 1\n',
         encoding="utf-8",
     )
-    with pytest.raises(OptionError, match=r"--rubric: expected codes among Query.*got E1"):
+    with pytest.raises(OptionError, match=r"--rubric: expected codes among UnclearQuery.*got E1"):
         ask([row("a")], "hosted_vllm/scripted", rubric=str(own))

@@ -102,8 +102,20 @@ def test_responses_are_needed_without_the_protocol_and_never_used_with_it(tmp_pa
     assert len(view["calls"]) == 3
 
 
-ANN = {2: "Query", 4: "Reference", 6: "Distractor", 8: "Replacement", 10: "Unsolvable"}
-BEA = {4: "Reference", 5: "Distractor", 6: "Distractor", 8: "Replacement", 10: "Query"}
+ANN = {
+    2: "UnclearQuery",
+    4: "WrongReference",
+    6: "UsefulDistractor",
+    8: "WrongReplacement",
+    10: "Solvable",
+}
+BEA = {
+    4: "WrongReference",
+    5: "UsefulDistractor",
+    6: "UsefulDistractor",
+    8: "WrongReplacement",
+    10: "UnclearQuery",
+}
 
 
 def test_kappa_of_two_raters_is_sklearns(tmp_path: Path) -> None:
@@ -132,16 +144,16 @@ def test_kappa_of_two_raters_is_sklearns(tmp_path: Path) -> None:
     assert 0 < expected < 1
     steps = {3, 4, 7, 8}  # what no rubric asks of an item is no answer
     for code, asked in {
-        "Query": {*numbers},
-        "Reference": {*numbers},
-        "Distractor": {*numbers},
-        "Unsolvable": {*numbers} - steps,
-        "Replacement": steps,
+        "UnclearQuery": {*numbers},
+        "WrongReference": {*numbers},
+        "UsefulDistractor": {*numbers},
+        "Solvable": {*numbers} - steps,
+        "WrongReplacement": steps,
     }.items():
         answers = ([flags.get(n) == code for n in sorted(asked)] for flags in (ANN, BEA))
         assert pair.codes[code].value == pytest.approx(kappa(*answers)), code
         assert pair.codes[code].n_items == len(asked)
-    assert pair.codes["Hint"].value is None  # nobody set it: not defined
+    assert pair.codes["GivesItselfAway"].value is None  # nobody set it: not defined
 
 
 def test_labels_of_cases_go_through_label_studio(tmp_path: Path) -> None:

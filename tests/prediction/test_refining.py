@@ -367,11 +367,14 @@ def test_the_final_answer_is_asked_for_in_equal_words_with_codes_and_without(
         assert len(asked[0]) == 2
 
 
-def test_with_and_without_codes_apb_differs_in_more() -> None:
-    case = next(case for case in ALL_EXAMPLES if case["planning_regime"] == "Step-wise")
+@pytest.mark.parametrize(("regime", "warned"), [("Step-wise", True), ("Holistic", False)])
+def test_apb_warns_with_and_without_codes_as_its_figures_do(regime: str, warned: bool) -> None:
+    case = next(case for case in ALL_EXAMPLES if case["planning_regime"] == regime)
     one, other = (text_of(reviews_of(case, "apb@1", guide)) for guide in ("codes", "none"))
-    assert "Don't invent preconditions" in one
-    assert "Don't invent preconditions" not in other
+    for text in (one, other):
+        assert ("Don't invent preconditions" in text) == warned
+        assert ("kept, modified or replaced" in text) == warned
+    assert ("E1 " in one, "E1 " in other) == (True, False)
 
 
 @pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])

@@ -114,7 +114,7 @@ def test_limits_and_values_that_were_taken_out_are_shown() -> None:
         )
     )
     assert blocks(missing.case)["removed_value"] == "L-4410"
-    assert "what a right reply says, or the solution from before" in missing.prediction
+    assert "what a correct reply says, or the solution from before" in missing.prediction
 
 
 def test_a_case_without_reference_says_so() -> None:
@@ -218,8 +218,10 @@ def test_a_model_is_asked_for_the_claims_of_the_form() -> None:
         assert request.reply is not None
         names = [*request.reply.model_fields]
         codes = [name for name in names if name[0].isupper()]
-        flags = {code: code == "Tools" for code in codes}
-        return json.dumps({"reasoning": "r", **flags, "grade": 0.0, "is_correct": False})
+        assert names == ["reasoning", *codes]  # is_correct and the grade follow from the codes
+        return json.dumps(
+            {"reasoning": "r", **{code: code == "UnrealisticTools" for code in codes}}
+        )
 
     client = ScriptedClient(reply)
     run = apbjudge.grade(

@@ -5,19 +5,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import defaultdict
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apbjudge.judge import Source, Task
 from apbjudge.protocols.checks.rules import fact_line
 from apbjudge.protocols.images import ImagePart
 from apbjudge.protocols.prompts import Prompt, PromptMaker
-from apbjudge.records import Finding
+from apbjudge.records import Construction, Finding
+from apbjudge.records.tools import build_toolset, tool_lines
+from apbjudge.rubrics import load_rubric, rubric_names
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -46,6 +53,9 @@ GOLDEN_ROWS = {
     "with_pictures": ("holistic", "holistic-retail-01", "cress-small"),
     "pictures_withheld": ("holistic", "holistic-retail-01", "cress-small"),
 }
+TOOLS = st.lists(st.dictionaries(st.text(), st.text())) | st.dictionaries(
+    st.text(), st.dictionaries(st.text(), st.integers(0, 9))
+)
 PICTURES = (ImagePart(path="images/shelf.png", url="data:image/png;base64,AAAA"),)
 FACTS = '<data name="verified_facts">'
 
@@ -219,6 +229,61 @@ def test_blind_prompts_differ_from_open_ones_by_the_reference_alone() -> None:
         before = open_case.split("\n\nReference: ")[0]
         assert render(task, blind=True).case == before
     assert with_reference > 100
+
+
+@pytest.mark.parametrize("ref", rubric_names())
+def test_rules_of_a_blind_judge_never_speak_of_a_reference(ref: str) -> None:
+    rubric = load_rubric(ref)
+    if ref.startswith("case-"):
+        return  # there it is the reference that is judged
+    said = (
+        PromptMaker(blind=True).system(rubric, "judge@1"),
+        PromptMaker().system(rubric, "judge@1"),
+    )
+    assert [bool(re.search(r"(?i)\breference", text)) for text in said] == [
+        False,
+        bool(rubric.reference_principles),
+    ]
+
+
+def test_the_grading_judge_reads_what_was_taken_away_and_what_the_reference_is() -> None:
+    task = next(
+        t for t in tasks("unsolvable") if t.item.condition.unsolvable_type == "tool_removal"
+    )
+    claims = Construction(removed_tools=("lock_bike",))
+    reference = tasks("holistic")[0].item.reference
+    item = task.item.model_copy(update={"construction": claims, "reference": reference})
+    case = render(replace(task, item=item)).case
+    assert blocks(case)["removed_tools"] == "lock_bike"
+    assert "how the query was solved before it was made unsolvable" in case
+    assert "one valid plan" not in case
+
+
+def test_only_a_prescribed_form_is_a_limit() -> None:
+    task = tasks("step_wise")[0]
+    assert "A missing field is E3; code fences" in render(task).prediction
+    item = task.item.model_copy(update={"format_demanded": False})
+    assert "No form was prescribed" in render(replace(task, item=item)).prediction
+    refusal = render(tasks("unsolvable")[0])  # no code could be set
+    assert "code fences" not in refusal.prediction
+
+
+def test_what_is_known_of_the_tools_is_said() -> None:
+    item = tasks("holistic")[0].item
+    for tools, said in (
+        (None, "no name of a tool can be wrong"),
+        (build_toolset([], ["a", "b"], "tools"), "nothing is known of their parameters"),
+        (build_toolset([], None, "tools"), "The list of tools is empty."),
+    ):
+        task = replace(tasks("holistic")[0], item=item.model_copy(update={"tools": tools}))
+        assert said in render(task).case
+
+
+@given(TOOLS)
+def test_tools_stand_a_line_each_and_are_those_of_the_case(tools: Any) -> None:
+    text = tool_lines(tools)
+    assert json.loads(text) == tools
+    assert text.count("\n") == (len(tools) + 1 if tools else text.count("\n"))
 
 
 def test_proven_facts_are_told_and_suspected_findings_never() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -145,27 +146,35 @@ def _states(name: str) -> Callable[[Item], bool]:
 
 
 _CLAIMS: Mapping[str, _Claim] = {
-    "Query": _Claim("query"),
-    "Achievable": _Claim("query", lambda item: item.condition.unsolvable_type is None),
-    "Tools": _Claim("tools"),
-    "History": _Claim("trajectory_prefix", lambda item: bool(item.trajectory)),
-    "Reference": _Claim(
+    "UnclearQuery": _Claim("query"),
+    "Unachievable": _Claim("query", lambda item: item.condition.unsolvable_type is None),
+    "UnrealisticTools": _Claim("tools"),
+    "WrongHistory": _Claim("trajectory_prefix", lambda item: bool(item.trajectory)),
+    "WrongReference": _Claim(
         "reference", lambda item: bool(item.response) and item.condition.unsolvable_type is None
     ),
-    "Hint": _Claim("query"),
-    "Distractor": _Claim("extraneous_tool_names", lambda item: bool(item.condition.extraneous)),
-    "Replacement": _Claim("replacement_tool", lambda item: item.condition.replacement is not None),
-    "Unsolvable": _Claim(
-        "unsolvable_type", lambda item: item.condition.unsolvable_type is not None
+    "GivesItselfAway": _Claim("query"),
+    "UsefulDistractor": _Claim(
+        "extraneous_tool_names", lambda item: bool(item.condition.extraneous)
     ),
-    "Composite": _Claim("construction.composites", _states("composites")),
-    "Trap": _Claim("construction.traps", _states("traps")),
+    "WrongReplacement": _Claim(
+        "replacement_tool", lambda item: item.condition.replacement is not None
+    ),
+    "Solvable": _Claim("unsolvable_type", lambda item: item.condition.unsolvable_type is not None),
+    "WeakComposite": _Claim("construction.composites", _states("composites")),
+    "UsefulTrap": _Claim("construction.traps", _states("traps")),
 }
 """The claims by code of the rubrics ``case-plan`` and ``case-steps``."""
 
 
+def check_of(code: str) -> str:
+    """The check that a code of these rubrics stands for, such as ``asked-useful-trap``."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", "-", code).lower()
+    return f"asked-{words}"
+
+
 def _finding(task: Task, code: str, verdict: Verdict, spec: JudgeSpec, name: str) -> CaseFinding:
-    check = f"asked-{code.lower()}"
+    check = check_of(code)
     (what,) = (one.name for one in task.rubric.criteria if one.code == code)
     doubt = verdict.doubt
     n = 1 if doubt is None else doubt.n

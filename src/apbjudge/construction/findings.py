@@ -159,17 +159,17 @@ _SUSPECTED: Mapping[str, str] = {
     "secret": "no key or password is in the case",
 }
 _ASKED: Mapping[str, str] = {
-    "asked-query": "a user would ask the query, and it is clear when it is answered",
-    "asked-achievable": "the tools get what the query asks for",
-    "asked-tools": "the tools are ones that such a system would offer",
-    "asked-history": "the earlier messages are those of a sensible run",
-    "asked-reference": "the reference does all that the query asks for",
-    "asked-hint": "nothing shown says in some wording what is special",
-    "asked-distractor": "no right plan calls a distractor",
-    "asked-replacement": "the replacement does what the broken tool did",
-    "asked-unsolvable": "the case can't be solved, for the reason stated",
-    "asked-composite": "a composite does all that the calls do which it replaces",
-    "asked-trap": "a plan that calls a trap costs more than the cheapest",
+    "asked-unclear-query": "a user would ask the query, and it is clear when it is answered",
+    "asked-unachievable": "the tools get what the query asks for",
+    "asked-unrealistic-tools": "the tools are ones that such a system would offer",
+    "asked-wrong-history": "the earlier messages are those of a sensible run",
+    "asked-wrong-reference": "the reference does all that the query asks for",
+    "asked-gives-itself-away": "nothing shown says in some wording what is special",
+    "asked-useful-distractor": "no right plan calls a distractor",
+    "asked-wrong-replacement": "the replacement does what the broken tool did",
+    "asked-solvable": "the case can't be solved, for the reason stated",
+    "asked-weak-composite": "a composite does all that the calls do which it replaces",
+    "asked-useful-trap": "a plan that calls a trap costs more than the cheapest",
 }
 CHECKS: Mapping[str, Check] = {
     **{name: Check("proven", claim) for name, claim in _PROVEN.items()},

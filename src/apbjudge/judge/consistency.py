@@ -60,6 +60,9 @@ def parsed_verdict(reply: Reply, rubric: Rubric) -> ParsedVerdict:
     errors: dict[ErrorCode, bool] | None = None
     if rubric.shape == "flags":
         errors = {code: values[code] for code in rubric.codes}
+    if rubric.codes_only and errors is not None:
+        (grade,) = rubric.scale.allowed(code for code, is_set in errors.items() if is_set)
+        return ParsedVerdict(not any(errors.values()), grade, errors)
     return ParsedVerdict(values["is_correct"], values.get("grade"), errors, values.get("category"))
 
 

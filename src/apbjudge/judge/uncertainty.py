@@ -55,11 +55,14 @@ def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | 
     """How sure one reply was, from the probabilities of its tokens; None if is_correct has none.
 
     Each field's shares are those given what was written before it (see ``yes_share``), so the
-    entropy of ``is_correct`` may be near 0 where the doubt sits in a flag.
+    entropy of ``is_correct`` may be near 0 where the doubt sits in a flag. A judge that is asked
+    for several codes alone never says ``is_correct``.
     """
     fields = ("is_correct", *rubric.codes)
     shares = ((field, yes_share(tokens, field)) for field in fields)
     yes = {field: share for field, share in shares if share is not None}
+    if rubric.codes_only and len(yes) == len(rubric.codes) == 1:
+        yes["is_correct"] = 1 - yes[rubric.codes[0]]
     if "is_correct" not in yes:
         return None
     grades = number_shares(tokens, "grade", rubric.scale.grades) if rubric.bands else None

@@ -18,7 +18,7 @@ from ..errors import RowError
 from ..protocols.images import ImagePart, image_part, is_image, read_file
 from ..records import Item
 from ..records.run_folder import mapping
-from ..records.tools import Toolset, pretty
+from ..records.tools import Toolset, pretty, tool_lines
 from .config import PlannerSpec
 from .prompt_sets import PromptSet, ToolOrder, load_prompt_set
 
@@ -307,4 +307,4 @@ def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:
     if not tools.tools:
         return "\n".join(tool["name"] for tool in shown)
     stated = [{n: v for n, v in tool.items() if v not in (None, "")} for tool in shown]
-    return pretty(stated) if stated else ""
+    return tool_lines(stated) if stated else ""

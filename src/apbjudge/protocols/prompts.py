@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import orjson
-from jinja2 import StrictUndefined, Template
+from jinja2 import FunctionLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ..records import Finding, Item, Record
@@ -91,6 +91,10 @@ class PromptMaker:
             horizon=item.condition.horizon,
             unsolvable_type=item.condition.unsolvable_type,
             response=item.response,
+            # a rubric with codes of its own may have none for the form
+            form_code=rubric.form_code if rubric.form_code in rubric.codes else None,
+            form_demanded=item.format_demanded,
+            form=item.form,
             facts="\n".join(dict.fromkeys(facts)),
         )
         return Prompt(
@@ -104,7 +108,10 @@ class PromptMaker:
         """The system message."""
         key = (rubric.ref, rubric.digest, template)
         if key not in self._systems:
-            text = _template(template, "system").render(rubric=rubric, evidence=self._evidence)
+            principles = (*(() if self._blind else rubric.reference_principles), *rubric.principles)
+            text = _template(template, "system").render(
+                rubric=rubric, principles=principles, evidence=self._evidence
+            )
             self._systems[key] = text.strip()
         return self._systems[key]
 
@@ -121,6 +128,8 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
             form=item.form,
             horizon=condition.horizon,
             tools=item.tools.text if item.tools and item.tools.tools else names,
+            has_tool_list=item.tools is not None,
+            has_definitions=item.tools is not None and bool(item.tools.tools),
             system_prompt=item.system_prompt,
             query=item.query,
             files="\n".join(f"{file.type}: {file.path}" for file in item.files),
@@ -142,7 +151,11 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
 
 _TEMPLATES = resources.files(__name__.rpartition(".")[0]).joinpath("templates")
 _ENVIRONMENT = ImmutableSandboxedEnvironment(
-    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    autoescape=False,
+    loader=FunctionLoader(lambda name: _TEMPLATES.joinpath(name).read_text(encoding="utf-8")),
 )
 
 
@@ -163,7 +176,7 @@ def compiled(source: str) -> Template:
 
 
 def template_digest(folder: str) -> str:
-    """SHA-256 over the templates of a folder, in hex."""
-    files = _TEMPLATES.joinpath(folder).iterdir()
+    """SHA-256 over the templates of a folder and those that all folders share, in hex."""
+    files = (f for each in (folder, "shared") for f in _TEMPLATES.joinpath(each).iterdir())
     parts = {file.name: file.read_text(encoding="utf-8") for file in files}
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()

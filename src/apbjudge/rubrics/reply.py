@@ -32,29 +32,33 @@ _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourV
 def reply_model(rubric: Rubric) -> type[Reply]:
     """The reply model of a rubric, cached.
 
-    ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct``; ``pass``:
-    ``reasoning, is_correct``; ``category``: ``reasoning, category, is_correct``; the rubric's own
-    fields come after ``reasoning``. Types are strict
-    where JSON has them (a string is no boolean); the grade must be on the rubric's scale.
+    ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct``, but for
+    ``codes_only`` without the last two; ``pass``: ``reasoning, is_correct``;
+    ``category``: ``reasoning, category, is_correct``; the rubric's own fields come after
+    ``reasoning``. Types are strict where JSON has them (a string is no boolean); the grade must be
+    on the rubric's scale.
     """
-    return _model(rubric.shape, rubric.codes, rubric.scale.grades, rubric.reply_fields)
+    grades = None if rubric.codes_only else rubric.scale.grades
+    return _model(rubric.shape, rubric.codes, grades, rubric.reply_fields)
 
 
 @lru_cache(maxsize=32)
 def _model(
     shape: Shape,
     codes: tuple[ErrorCode, ...],
-    grades: tuple[float, ...],
+    grades: tuple[float, ...] | None,
     own: tuple[ReplyField, ...],
 ) -> type[Reply]:
     fields: dict[str, Any] = {field.name: (type_of(field), ...) for field in own}
     if shape == "flags":
         for code in codes:
             fields[code] = (Annotated[bool, Field(strict=True)], ...)
-        fields["grade"] = (_grade_type(grades), ...)
+        if grades is not None:
+            fields["grade"] = (_grade_type(grades), ...)
     elif shape == "category":
         fields["category"] = (Annotated[int, Field(strict=True, ge=1, le=5)], ...)
-    fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
+    if shape != "flags" or grades is not None:
+        fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
     return create_model(_NAMES[shape], __base__=Reply, **fields)
 
 

@@ -91,6 +91,12 @@ class Rubric(Record):
         call_due: When a step without any call is provably at fault: never, when the reference
             calls a tool, or always.
         form_code: The code of a reply that breaks the required output format.
+        principles: How to judge.
+        reference_principles: What more is said of judges that may see a reference; ``blind`` leaves
+            it out.
+        reasoning: What the judge is told about the first field of its reply.
+        codes_only: Whether the judge is asked for reasons and codes alone (shape ``flags``); then
+            correctness and grade follow from the codes, and the bands must leave no choice.
         criteria: The taxonomy (shape ``flags``).
         reply_fields: What else a judge says of each prediction; no verdict depends on it.
         bands: The grade scale, best first (shape ``flags``).
@@ -109,6 +115,9 @@ class Rubric(Record):
     form: Form
     task: str
     principles: tuple[str, ...] = ()
+    reference_principles: tuple[str, ...] = ()
+    reasoning: str = "at most 150 words: the decisive points, with the place in the prediction"
+    codes_only: bool = False
     call_due: CallDue = "never"
     form_code: ErrorCode = "E3"
     criteria: tuple[Criterion, ...] = ()
@@ -147,13 +156,7 @@ class Rubric(Record):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the whole content, in hex."""
-        values = self.model_dump(mode="json")
-        for name in ("rule_codes", "grade_caps", "reply_fields"):
-            if not values[name]:  # rubrics without it keep the digest they had before it existed
-                del values[name]
-        for criterion in values["criteria"] if not self.weights else ():
-            del criterion["weight"]
-        text = orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
+        text = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()
 
 
@@ -314,9 +317,10 @@ def _check_flags(rubric: Rubric, source: str) -> None:
         raise OptionError(
             f"{source}: bands: without a flag, grade 1.0 and no other must be allowed"
         )
-    for size in range(1, len(codes) + 1):
-        for flags in combinations(codes, size):
-            allowed = rubric.scale.allowed(flags)
-            if not allowed or 1.0 in allowed:
-                got = f"{', '.join(map(str, allowed)) or 'no grade'} for {'+'.join(flags)}"
-                raise OptionError(f"{source}: bands: expected grades below 1.0, got {got}")
+    sets = (flags for size in range(len(codes)) for flags in combinations(codes, size + 1))
+    for flags, allowed in ((flags, rubric.scale.allowed(flags)) for flags in sets):
+        got = f"{', '.join(map(str, allowed)) or 'no grade'} for {'+'.join(flags)}"
+        if not allowed or 1.0 in allowed:
+            raise OptionError(f"{source}: bands: expected grades below 1.0, got {got}")
+        if rubric.codes_only and len(allowed) > 1:
+            raise OptionError(f"{source}: bands: with codes_only expected one grade, got {got}")
