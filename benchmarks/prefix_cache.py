@@ -16,8 +16,7 @@ from typing import Any
 
 from apbjudge import JudgeSpec, grade, load_rubric
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-RUBRIC = EXAMPLES / "rubrics" / "small-unsolvable.toml"
+RUBRIC = "small-unsolvable@1"
 
 
 def rows(cases: int, models: int) -> list[dict[str, Any]]:
@@ -39,7 +38,7 @@ def rows(cases: int, models: int) -> list[dict[str, Any]]:
 def fresh_rubric(folder: Path) -> str:
     """The rubric with a first word that no cache knows."""
     word = uuid.uuid4().hex
-    task = load_rubric(str(RUBRIC)).task
+    task = load_rubric(RUBRIC).task
     path = folder / f"{word}.toml"
     path.write_text(f'extends = "{RUBRIC}"\ntask = "{word} {task}"\n', encoding="utf-8")
     return str(path)

@@ -36,7 +36,7 @@ from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.records.run_folder import read_judgements
 from tests.support.commands import in_process
 
-RUBRIC = str(Path(__file__).parents[2] / "examples" / "rubrics" / "small-unsolvable.toml")
+RUBRIC = "small-unsolvable@1"
 STOREROOM = str(Path(__file__).parents[2] / "examples" / "suites" / "storeroom.py")
 REPLY_TOKENS = 100
 SETTINGS: dict[str, Any] = {
