@@ -42,7 +42,7 @@ def test_pictures_are_named_with_their_size_unless_turned_off(apbjudge: Command)
     assert re.findall(r"^\[picture (\S+), \d+ characters as data URL\]$", shown.out, re.MULTILINE)
     assert "pictures follow below" in shown.out
     assert "[picture" not in without.out
-    assert "Pictures among them are not shown to you." in without.out
+    assert "1 picture of the case is not shown to you:" in without.out
 
 
 def test_a_missing_picture_is_said_and_no_images_helps(apbjudge: Command) -> None:

@@ -52,6 +52,7 @@ MOVING = {
     "vision": "no",
     "max_images": 3,
     "max_image_bytes": 10_000,
+    "max_text_bytes": 10_000,
     "samples": 3,
     "logprobs": True,
     "max_reasks": 3,
@@ -70,6 +71,7 @@ STILL = {
     "price_output": 1.0,
     "price_cached": 1.0,
     "lead": False,
+    "require_files": True,
 }
 
 
@@ -129,7 +131,7 @@ def test_the_order_of_parameters_does_not_matter(fingerprint: Any) -> None:
         {"files": [{"type": "video", "path": "a.png"}]},
         {"files": []},
         {"extraneous_tool_names": ["find_train"]},
-        {"unsolvable_type": "visual_missing"},
+        {"unsolvable_type": "information_missing"},
     ],
     ids=str,
 )

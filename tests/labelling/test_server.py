@@ -15,6 +15,7 @@ import pytest
 import apbjudge
 from apbjudge.calibration.results import ReliabilityReport
 from apbjudge.errors import OptionError
+from apbjudge.judge.llm_judge import prompts_for
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
 from apbjudge.labelling.server import MAX_BODY
@@ -319,13 +320,31 @@ def test_pictures_come_from_the_data_folder_alone(tmp_path: Path) -> None:
     (data / "inside.png").write_bytes(PNG)
     (data / "link.png").symlink_to(tmp_path / "outside.png")
     names = ["inside.png", "../outside.png", str(tmp_path / "outside.png"), "link.png", "gone.png"]
-    files = [{"type": "image", "path": name} for name in [*names, "inside.txt"]]
+    (data / "inside.txt").write_text("a note")
+    names += ["film.mp4", "inside.txt"]
+    files = [{"type": "image", "path": name} for name in names]
     path = write_rows(data / "rows.jsonl", [plan_row("a", files=files)])
     with served(LabelConfig(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
         first, *others, text = client.item(1)["case"]["files"]
     assert first["url"].startswith("data:image/png;base64,")
-    assert [sorted(file) for file in others] == [["path", "problem", "type"]] * 4
-    assert sorted(text) == ["path", "type"]
+    assert [sorted(file) for file in others] == [["path", "problem", "type"]] * 5
+    assert text["text"] == "a note"
+
+
+def test_raters_see_the_pictures_that_a_judge_sees_and_how_many_more_there_are(
+    tmp_path: Path,
+) -> None:
+    names = [f"{i}.png" for i in range(20)]
+    for name in names:
+        (tmp_path / name).write_bytes(PNG)
+    files = [{"type": "image", "path": name} for name in names]
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row("a", files=files)])
+    with served(LabelConfig(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
+        case = client.item(1)["case"]
+    ((_, prompt),) = prompts_for(path, item_id="a")
+    shown = [file["path"] for file in case["files"] if "url" in file]
+    assert shown == [image.path for image in prompt.files.images]
+    assert (len(shown), case["left_out"]) == (16, 4)
 
 
 # Changes -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 from apbjudge.protocols import PROTOCOLS
 from apbjudge.protocols.checks.rules import RULES
+from apbjudge.protocols.images import show_files
 from apbjudge.protocols.prompts import Prompt, PromptMaker
 from apbjudge.records import Row
 
@@ -117,7 +118,8 @@ def render(protocol: str, row: Fields, *, evidence: bool = False) -> Prompt:
     chosen = PROTOCOLS[protocol]
     rubric = chosen.rubric_for(item)
     findings = chosen.find(item, rubric)
-    return PromptMaker(evidence=evidence).make(item, rubric, findings=findings)
+    files = show_files(item, [], max_images=0, max_image_bytes=1, max_text_bytes=1)
+    return PromptMaker(evidence=evidence).make(item, rubric, findings=findings, files=files)
 
 
 def whole(prompt: Prompt) -> str:

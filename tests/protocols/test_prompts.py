@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from apbjudge.judge import Source, Task
 from apbjudge.protocols.checks.rules import fact_line
-from apbjudge.protocols.images import ImagePart
+from apbjudge.protocols.images import ImagePart, show_files
 from apbjudge.protocols.prompts import Prompt, PromptMaker
 from apbjudge.records import Construction, Finding
 from apbjudge.records.tools import build_toolset, tool_lines
@@ -74,12 +74,18 @@ def every_task() -> list[Task]:
 def render(
     task: Task, *, blind: bool = False, evidence: bool = True, pictures: bool = False
 ) -> Prompt:
+    files = show_files(
+        task.item, [ROOT / "examples"], max_images=0, max_image_bytes=1, max_text_bytes=1
+    )
+    if pictures:
+        shown = {"listed": tuple(files.not_shown), "images": PICTURES, "images_of": 1}
+        files = files.model_copy(update={**shown, "not_shown": {}})
     return PromptMaker(blind=blind, evidence=evidence).make(
         task.item,
         task.rubric,
         template=task.protocol.template,
         findings=task.findings,
-        images=PICTURES if pictures else (),
+        files=files,
     )
 
 
@@ -182,7 +188,7 @@ def test_everything_a_judge_needs_is_shown_in_its_own_block() -> None:
         assert [name for name in item.tools.names if f'"{name}"' not in shown["tools"]] == []
         assert shown.get("system_prompt", "") == item.system_prompt
         assert ("trajectory" in shown) == bool(item.trajectory)
-        assert ("files" in shown) == bool(item.files)
+        assert ("files_not_shown" in shown) == bool(item.files)
         assert blocks(prompt.prediction)["prediction"] == item.response
         k = item.condition.horizon
         asked = f"Asked for: exactly {k} step{'s' if k != 1 else ''}." if k else ""

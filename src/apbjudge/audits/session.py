@@ -18,6 +18,7 @@ from ..judge import JudgeSpec, Source
 from ..judge.dry_run import Forecast, forecast_runs
 from ..judge.session import Run, RunConfig, ask_judge, run_together
 from ..judge.source import data_roots, own_rubric
+from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import Limits
@@ -204,8 +205,10 @@ def audit(
         responses = AuditResponses(
             all=tuple(_responses(design, spec, runs, is_scheduled=is_scheduled))
         )
-        withheld = max((run.progress.withheld for run in runs.values()), default=0)
-        card = card_of(spec, prepared, responses, withheld=withheld)
+        unseen = Counter[str]()
+        for run in runs.values():
+            unseen.update(run.summary.totals.unseen)
+        card = card_of(spec, prepared, responses, unseen=unseen)
         if out is not None:
             _write_results(folder, design, card)
     return Audit(
@@ -417,7 +420,11 @@ def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
 
 
 def card_of(
-    spec: JudgeSpec, prepared: Prepared, responses: AuditResponses, *, withheld: int = 0
+    spec: JudgeSpec,
+    prepared: Prepared,
+    responses: AuditResponses,
+    *,
+    unseen: Mapping[str, int] | None = None,
 ) -> Card:
     """The card of an audit whose responses are all there.
 
@@ -425,7 +432,7 @@ def card_of(
         spec: The judge.
         prepared: What it was asked.
         responses: Its responses.
-        withheld: Judgements made without the pictures of the case.
+        unseen: The rows by what of their files the judge was not shown; None for none.
     """
     material, config = prepared.material, prepared.config
     settings = {"model": spec.model} if spec.is_static else spec.model_dump(mode="json")
@@ -442,7 +449,7 @@ def card_of(
         fingerprint=prepared.design.fingerprint,
         probes=tuple(probes_of(responses, prepared, judge=spec.model)),
         cost=cost_of(responses.all),
-        notes=tuple(_notes(prepared, responses, withheld)),
+        notes=tuple(_notes(prepared, responses, unseen or {})),
         verdicts="own",
     )
 
@@ -459,7 +466,9 @@ def probes_of(responses: AuditResponses, prepared: Prepared, *, judge: str) -> I
     yield prepared.material.leaks
 
 
-def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iterator[str]:
+def _notes(
+    prepared: Prepared, responses: AuditResponses, unseen: Mapping[str, int]
+) -> Iterator[str]:
     material, known, config = prepared.material, prepared.known, prepared.config
     if material.bad_rows:
         yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
@@ -476,8 +485,7 @@ def _notes(prepared: Prepared, responses: AuditResponses, withheld: int) -> Iter
         yield "no label belongs to any of the rows: ids or names of tested models differ"
     elif known.truths and config.quick and config.rows and material.bases:
         yield "a quick audit judges no unchanged predictions"
-    if withheld:
-        yield f"{withheld} judgements were made without the pictures of their cases"
+    yield from unseen_lines(unseen)
     if reasons := Counter(r.reason for r in responses.all if not r.is_scored):
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
         yield f"unscored, and in no figure: {listed}"

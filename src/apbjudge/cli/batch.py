@@ -54,6 +54,7 @@ _OF_RUNS = (
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
     from ..judge.batching import export_requests
+    from ..judge.summary import unseen_lines
     from ..prediction.batching import export_predictions
 
     out, rows = take(Requests, values).out, take(Rows, values).rows
@@ -67,6 +68,8 @@ def export(values: Values) -> int:
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
     )
+    for line in unseen_lines(done.unseen):
+        click.echo(line)
     return 0
 
 

@@ -78,13 +78,6 @@ def grade(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     with stoppable(values, out), reporter:
         run = grade_rows(rows, config.model_copy(update={"out": out}), events=reporter.events())
-    names = ", ".join(spec.model for spec in config.judge)
-    if withheld := run.progress.withheld:
-        click.echo(
-            f"{withheld} items have pictures, and whether {names} can see is not known: "
-            "--vision yes shows them, --no-images turns this message off",
-            err=True,
-        )
     if silent := run.progress.silent:
         click.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
     if left := run.summary.totals.unscored.get("budget"):

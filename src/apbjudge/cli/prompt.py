@@ -63,10 +63,14 @@ def prompt(values: Values) -> int:
     ):
         name = visible(f"{task.item.item_id} / {task.item.tested_model}")
         click.echo(f"===== {name}: system =====\n{sent.system}")
-        click.echo(f"===== user =====\n{sent.case}")
-        for image in sent.images:
-            click.echo(f"[picture {visible(image.path)}, {len(image.url)} characters as data URL]")
-        click.echo(f"\n{sent.prediction}")
+        click.echo("===== user =====")
+        for part in sent.parts:
+            is_text = isinstance(part, str)
+            click.echo(
+                part
+                if is_text
+                else f"[picture {visible(part.path)}, {len(part.url)} characters as data URL]"
+            )
     return 0
 
 

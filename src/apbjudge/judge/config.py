@@ -14,7 +14,7 @@ from ..llm.model_spec import ModelSpec
 
 _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
-    "images vision max_images max_image_bytes"
+    "images vision max_images max_image_bytes max_text_bytes"
 ).split()
 
 
@@ -28,7 +28,7 @@ class JudgeSpec(ModelSpec):
     groups: ClassVar[Mapping[str, str]] = {
         "Several replies": "samples logprobs",
         "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
-        "Judge: pictures": "vision max_images max_image_bytes",
+        "Judge: files": "vision max_images max_image_bytes max_text_bytes require_files",
         "Judge: endpoint": f"{ModelSpec.groups['Endpoint']} lead",
         "Judge: prices": ModelSpec.groups["Prices"],
     }
@@ -52,6 +52,11 @@ class JudgeSpec(ModelSpec):
     )
     max_images: int = Field(
         default=16, ge=1, description="Longer lists of frames are sampled evenly down to this."
+    )
+    require_files: bool = Field(
+        default=False,
+        description="Judge no row with a file that the judge can't be shown: a video, a PDF, a "
+        "text that is too long, a picture for a model that can't see.",
     )
     logprobs: bool = Field(
         default=False, description="Request the probabilities of the verdict's tokens."

@@ -19,6 +19,7 @@ from ..llm.endpoint_checks import context_text
 from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, known_place, prices_of
+from ..protocols.images import characters
 from ..records import Record, Usage
 from ..records.run_folder import MissingPredictions
 from ..runs.folder import finished_in
@@ -27,6 +28,7 @@ from .llm_judge import make_judge
 from .session import RunConfig
 from .source import Rows, Task, source_of
 from .static import StaticJudge
+from .summary import unseen_lines
 from .worker import JUDGEMENT_RECORDS, record_fields
 
 TOKENS_PER_CHARACTER = 0.25
@@ -63,7 +65,7 @@ class Forecast(Record):
         missing_predictions: The cases without a prediction, whether they count or not; None where
             nothing says which cases there are.
         finished: Rows whose record is already in the run's folder.
-        notes: What the rows leave empty, and what nobody reads.
+        notes: What the rows leave empty, what nobody reads, and what the judge is not shown.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
         most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
@@ -128,14 +130,14 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
     """
     spec, cache = runs[0].spec, runs[0].resources.cache
     finished = [_finished(run, is_input=is_input) for run in runs]  # refuses others before any work
-    count: Counter[str] = Counter()
+    count, unseen = Counter[str](), Counter[str]()
     for run, is_finished in zip(runs, finished, strict=True):
-        _count(count, run, is_finished)
+        unseen += _count(count, run, is_finished)
     characters, longest = count.pop("characters", 0), count.pop("longest", 0)
     counts: dict[str, Any] = dict(count)
     counts["missing_predictions"] = runs[0].source.missing
-    if is_input:
-        counts["notes"] = tuple(runs[0].tasks.gaps.lines())
+    gaps = runs[0].tasks.gaps.lines() if is_input else ()
+    counts["notes"] = (*gaps, *unseen_lines(unseen))
     if spec.is_static:
         return Forecast(judge=STATIC, **counts)
     calls, rates = count["calls"], known_rates(spec, cache)
@@ -196,8 +198,12 @@ _IsFinished = Callable[[Task, str], bool]
 """Whether the judgement of an item with a fingerprint is there."""
 
 
-def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> None:
-    """Reads the rows once and adds them; memory stays at one row."""
+def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Counter[str]:
+    """Reads the rows once and adds them; memory stays at one row.
+
+    Returns:
+        The rows by what of their files the judge is not shown, see ``unseen_of``.
+    """
     spec, folder = run.spec, run.resources.cache
     static = StaticJudge()
     model = None if spec.is_static else make_judge(spec, run.source.roots, Resources())
@@ -229,13 +235,13 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Non
                 keys = [cache_key(each.key(place), each.format_at(form)) for each in requests]
                 reused = sum(cache.get(key) is not None for key in keys) if cache else 0
                 calls = spec.samples - reused
-                joint = 0 if prompt.images else 2  # between case and prediction, in one text
-                length = len(prompt.system) + len(prompt.case) + joint + len(prompt.prediction)
+                length = characters(prompt.messages())
                 count["calls"] += calls
                 count["reused"] += reused
-                count["pictures"] += calls * len(prompt.images)
+                count["pictures"] += calls * len(prompt.files.images)
                 count["characters"] += calls * length
                 count["longest"] = max(count["longest"], length)
+    return model.unseen if model else Counter()
 
 
 def _finished(run: RunConfig, *, is_input: bool) -> _IsFinished:

@@ -211,7 +211,6 @@ def _written(whole: RunConfig, joint: Iterable[Judgement], runs: Sequence[Run]) 
         total = replace(runs[0].progress, unscored=dict(runs[0].progress.unscored))
         for run in runs[1:]:
             total.add_costs(run.progress)
-            total.withheld += run.progress.withheld
         return total
 
     return run_in(whole, work)

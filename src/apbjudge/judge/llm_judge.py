@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -32,9 +33,10 @@ from ..llm.failures import fit_to_show
 from ..llm.logprobs import TokenChoice
 from ..llm.replies import read_reply
 from ..llm.resources import Resources, can_see, make_engine
-from ..protocols.images import is_image, load_images
+from ..protocols.images import show_files
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Override, Unscored, Usage, Verdict
+from ..records.judgements import unseen_of
 from ..rubrics import Reply, Rubric, reply_model
 from ..runs.loop import Job
 from .config import InputConfig, JudgeSpec
@@ -199,7 +201,7 @@ class LLMJudge(Judge):
         sees: Whether the model can be sent pictures.
 
     Attributes:
-        withheld: Items whose pictures the judge could not be shown.
+        unseen: Items by what of their files the judge was not shown; see ``unseen_of``.
         silent: Verdicts without the token probabilities that were asked for.
     """
 
@@ -209,7 +211,7 @@ class LLMJudge(Judge):
         self, spec: JudgeSpec, client: Client, *, roots: Sequence[Path], sees: bool
     ) -> None:
         self.name = spec.model
-        self.withheld = 0
+        self.unseen = Counter[str]()
         self.silent = 0
         self._spec = spec
         self._client = client
@@ -253,19 +255,23 @@ class LLMJudge(Judge):
         """What the model is sent; raises RowError as ``job_of`` does."""
         if task.protocol.needs_query and not task.item.is_asked:
             raise RowError("query", "what the tested model was asked", task.item.query)
-        spec, images = self._spec, ()
-        if self._sees:
-            limits = {"max_images": spec.max_images, "max_bytes": spec.max_image_bytes}
-            images = load_images(task.item, self._roots, **limits)
-        elif spec.images and any(map(is_image, task.item.files)):
-            self.withheld += 1
+        spec = self._spec
+        files = show_files(
+            task.item,
+            self._roots,
+            max_images=spec.max_images if self._sees else 0,
+            max_image_bytes=spec.max_image_bytes,
+            max_text_bytes=spec.max_text_bytes,
+            requires_all=spec.require_files,
+        )
+        self.unseen.update(unseen_of(**files.account))
         return self._prompts.make(
             task.item,
             task.rubric,
             template=task.protocol.template,
             findings=task.findings,
             rules=task.protocol.rules,
-            images=images,
+            files=files,
         )
 
     def fingerprint(self, task: Task, prompt: Prompt) -> str:
@@ -318,6 +324,7 @@ class LLMJudge(Judge):
             "latency_s": round(time.monotonic() - started, 3),
             "fingerprint": fingerprint,
             **task.common(),
+            **prompt.files.account,
         }
         outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
         if not outcomes:

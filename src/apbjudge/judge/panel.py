@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from math import inf
 from statistics import fmean
 from typing import Any, Literal
 
@@ -94,9 +95,13 @@ def _joint(
         "matches_reference over_refusal findings line content_id response_id groups"
     )
     latencies = [j.latency_s for j in judgements if j.latency_s is not None]
+    least = min(judgements, key=lambda j: inf if j.images_shown is None else j.images_shown)
     common: dict[str, Any] = {
         **{name: getattr(first, name) for name in shared.split()},
         **joint_account(judgements),
+        "images_shown": least.images_shown,
+        "images_of": least.images_of,
+        "not_shown": tuple(dict.fromkeys(kind for j in judgements for kind in j.not_shown)),
         "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
         "latency_s": max(latencies, default=None),  # as if they were asked side by side
         "fingerprint": fingerprint,

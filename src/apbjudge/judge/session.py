@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -275,7 +276,7 @@ async def run_judges(
     finally:
         for judge in models:
             await judge.close()
-    progress.withheld = sum(judge.withheld for judge in models)
+    progress.unseen = sum((judge.unseen for judge in models), Counter[str]())
     progress.silent = sum(judge.silent for judge in models)
     return progress
 

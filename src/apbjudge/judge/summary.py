@@ -15,6 +15,7 @@ from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
 from ..records.judgement_table import BY_FIELDS, RUN, JudgementTable, Totals
+from ..records.judgements import UNSEEN
 from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
 from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
@@ -228,13 +229,19 @@ def summarize(
         note=note,
         totals=whole.totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=tuple(dict.fromkeys((*_conversions(table), *_of_trials(table)))),
+        warnings=tuple(dict.fromkeys(_warnings(whole, table))),
     )
 
 
 CONVERSION_SHARE = 0.9
 CONVERSION_ROWS = 10
 """From so many rows, and such a share of them in another form, a conversion is suspected."""
+
+
+def _warnings(whole: JudgementTable, table: JudgementTable) -> Iterator[str]:
+    yield from _conversions(table)
+    yield from unseen_lines(whole.totals.unseen)
+    yield from _of_trials(table)
 
 
 def _conversions(c: JudgementTable) -> Iterator[str]:
@@ -255,6 +262,17 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
                 "benchmark's form: a conversion of the replies is the likelier cause than the "
                 "model (see docs/input.md)"
             )
+
+
+def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
+    """What judges are not shown of files, a line each, of the rows by each of ``UNSEEN``."""
+    if n := unseen.get(UNSEEN[0]):
+        yield f"rows with more pictures than --max-images: {n} (some are shown, evenly spaced)"
+    if kinds := ", ".join(f"{name} {unseen[name]}" for name in UNSEEN[1:] if unseen.get(name)):
+        yield (
+            f"rows with files that the judge is not shown: {kinds} (--vision yes shows pictures "
+            "to a model that can see; --require-files refuses such rows)"
+        )
 
 
 def _of_trials(c: JudgementTable) -> Iterator[str]:

@@ -126,7 +126,7 @@ def _task(place: QueuedItem, reader: ItemReader, log: LabelLog) -> Json:
     n_steps = max(
         (step["step"] for step in (*prediction["calls"], *prediction.get("idle", ()))), default=0
     )
-    case["files"] = [{"type": file["type"], "path": file["path"]} for file in case["files"]]
+    case["files"] = [{k: v for k, v in file.items() if k != "url"} for file in case["files"]]
     rest = {name: value for name, value in case.items() if name in _CASE_PARTS and value}
     labels = (log.history(rater, place.key).label for rater in log.raters)
     return {

@@ -14,7 +14,7 @@ from typing import Any, cast
 from ..errors import RowError
 from ..judge import JudgeSpec
 from ..protocols.base import Protocol
-from ..protocols.images import is_image, load_images, sample
+from ..protocols.images import is_image, load_images, read_text, sample
 from ..records import HumanLabel, Item
 from ..reports.page.items import case_view, prediction_view
 from ..rubrics import Rubric
@@ -222,7 +222,8 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
 
     Returns:
         ``case`` and ``prediction`` as in ``reports.page.items``; pictures have a ``url`` (a data
-        URL) or a ``problem``.
+        URL), text files a ``text``, and what can't be shown has a ``problem``. ``left_out`` of the
+        case: pictures that neither a rater nor a judge is shown, since there are too many.
     """
     by_shape = {"category": ("broken_tool", "replacement"), "pass": ("unsolvable_type",)}
     shown = ("horizon", "extraneous", *by_shape.get(rubric.shape, ()))
@@ -236,13 +237,17 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
         if rubric.shape != "category" and protocol.examines == "response":
             tool["marks"] = [mark for mark in tool.get("marks", ()) if mark == "distractor"]
     pictures = [at for at, file in enumerate(item.files) if is_image(file)]
-    for at in sample(pictures, _JUDGED.max_images):
-        alone = item.model_copy(update={"files": (item.files[at],)})
+    taken = sample(pictures, _JUDGED.max_images)
+    case["left_out"] = len(pictures) - len(taken)
+    for at, (file, view) in enumerate(zip(item.files, case["files"], strict=True)):
+        alone, size = item.model_copy(update={"files": (file,)}), _JUDGED.max_image_bytes
         try:
-            (picture,) = load_images(alone, roots, max_images=1, max_bytes=_JUDGED.max_image_bytes)
-            case["files"][at]["url"] = picture.url
+            if at in taken:
+                view["url"] = load_images(alone, roots, max_images=1, max_bytes=size)[0].url
+            elif at not in pictures:
+                view["text"] = read_text(roots, file, "", max_bytes=_JUDGED.max_text_bytes)
         except RowError as error:
-            case["files"][at]["problem"] = f"expected {error.expected}, got {error.got}"
+            view["problem"] = f"expected {error.expected}, got {error.got}"
     prediction.pop("problems", None)  # found by code, as are unknown tools
     for call in prediction["calls"]:
         call.pop("unknown", None)

@@ -73,7 +73,7 @@ class ModelSpec(Config):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Sampling": "temperature seed max_reply_tokens params",
-        "Pictures": "vision max_image_bytes",
+        "Files": "vision max_image_bytes max_text_bytes",
         "Endpoint": "transport timeout_s deadline_s outage_s retries max_concurrency rpm tpm",
         "Prices": "price_input price_output price_cached",
     }
@@ -114,6 +114,12 @@ class ModelSpec(Config):
     )
     max_image_bytes: int = Field(
         default=5 * 2**20, ge=1, description="Largest picture on disk, in bytes."
+    )
+    max_text_bytes: int = Field(
+        default=200_000,
+        ge=1,
+        description="Largest text file of a case, in bytes: a judge is not shown a larger one; for "
+        "predict the case is a bad one.",
     )
     timeout_s: float = Field(
         default=120.0, gt=0, description="Seconds until a call counts as hung."

@@ -74,11 +74,6 @@ class PlannerSpec(ModelSpec):
         ge=1,
         description="Pictures that a case may have at most; one with more is a bad case.",
     )
-    max_text_bytes: int = Field(
-        default=200_000,
-        ge=1,
-        description="Largest text file of a case, in bytes; one with a larger file is a bad case.",
-    )
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from ..judge.dry_run import Forecast, known_rates, seconds_of
 from ..llm.base import ScriptedClient, cache_key
 from ..llm.cache import DATABASE, ReplyCache
 from ..llm.resources import REPLIES, Resources, can_see, known_place, prices_of
+from ..protocols.images import characters
 from ..records import Usage
 from ..runs.folder import finished_in
 from ..runs.rows import BadRow
 from .config import PlannerSpec
-from .prompts import characters
 from .session import Session
 from .source import CaseSource
 from .worker import PREDICTION_RECORDS, Planner, PredictWorker

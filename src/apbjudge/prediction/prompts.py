@@ -15,18 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import RowError
-from ..protocols.images import ImagePart, image_part, is_image, read_file
+from ..protocols.images import ImagePart, content_of, image_part, is_image, read_file, read_text
 from ..records import Item
 from ..records.run_folder import mapping
 from ..records.tools import Toolset, pretty, tool_lines
 from .config import PlannerSpec
 from .prompt_sets import PromptSet, ToolOrder, load_prompt_set
-
-TEXT_FILES = frozenset(
-    ".txt .md .csv .tsv .json .jsonl .yaml .yml .xml .html .htm .py .js .ts .java .c .h .cpp .sh "
-    ".sql .log .ini .toml .tex .rst .srt .vtt".split()
-)
-"""Extensions of files that are shown as text."""
 
 IMAGE_MARK = "<image>"
 """Where a query or a message says that a picture stands."""
@@ -95,18 +89,6 @@ class CasePrompt:
         ]
 
 
-def content_of(parts: Sequence[str | ImagePart]) -> str | list[dict[str, Any]]:
-    """The content of a message: a text, or content parts where there are pictures."""
-    if all(isinstance(part, str) for part in parts):
-        return "".join(map(str, parts))
-    return [
-        {"type": "text", "text": part}
-        if isinstance(part, str)
-        else {"type": "image_url", "image_url": {"url": part.url}}
-        for part in parts
-    ]
-
-
 def logged(messages: Sequence[dict[str, Any]], images: Sequence[ImagePart]) -> list[dict[str, Any]]:
     """Messages for a file: each picture is named by its path and the SHA-256 of its file."""
     named = {
@@ -130,16 +112,6 @@ def logged(messages: Sequence[dict[str, Any]], images: Sequence[ImagePart]) -> l
         else {**message, "content": list(map(shown, message["content"]))}
         for message in messages
     ]
-
-
-def characters(messages: Sequence[dict[str, Any]]) -> int:
-    """Length of all texts of chat messages."""
-    return sum(
-        len(content)
-        if isinstance(content := message["content"], str)
-        else sum(len(part.get("text", "")) for part in content)
-        for message in messages
-    )
 
 
 class PromptMaker:
@@ -215,19 +187,14 @@ class PromptMaker:
         names: list[str] = []
         texts: list[str] = []
         for i, file in enumerate(case.files):
-            field, suffix = f"files[{i}].path", Path(file.path).suffix.lower()
-            if not is_image(file) and suffix not in TEXT_FILES:
-                raise RowError(field, "a picture or a text file", file.path)
-            limit = self._max_image_bytes if is_image(file) else self._max_text_bytes
-            data = read_file(self._roots, file.path, field, max_bytes=limit)
-            names.append(f"- {file.type}: {file.path}")
+            field, roots = f"files[{i}].path", self._roots
             if is_image(file):
+                data = read_file(roots, file.path, field, max_bytes=self._max_image_bytes)
                 images.append(image_part(file.path, data))
-                continue
-            try:
-                texts.append(f"\n{file.path}:\n{data.decode('utf-8-sig')}")
-            except UnicodeDecodeError:
-                raise RowError(field, "a text file in UTF-8", file.path) from None
+            else:
+                text = read_text(roots, file, field, max_bytes=self._max_text_bytes)
+                texts.append(f"\n{file.path}:\n{text}")
+            names.append(f"- {file.type}: {file.path}")
         listed = "\n".join(["Files:", *names, *texts]) if names else ""
         return tuple(images), listed
 

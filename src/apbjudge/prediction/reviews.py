@@ -18,10 +18,11 @@ from ..judge.llm_judge import LLMJudge
 from ..judge.source import Task
 from ..llm.base import Completion
 from ..protocols import get_protocol, protocol_of
+from ..protocols.images import content_of
 from ..records import Condition, Item, Usage, Verdict
 from .config import Guide, PlannerSpec
 from .prompt_sets import PromptSet
-from .prompts import CasePrompt, content_of, placed
+from .prompts import CasePrompt, placed
 from .worker import Planner, check_pictures
 
 _PARTS = ("review.system", "review.user", "final")

@@ -1,16 +1,22 @@
-"""Files of a case: read from the data folders only, bounded in size; pictures become data URLs."""
+"""Files of a case: read from the data folders only, bounded in size; pictures become data URLs.
+
+A tested model is shown the files whole, or the case is a bad one. A judge is shown of them what it
+can be shown, and is told of the others.
+"""
 
 from __future__ import annotations
 
 import base64
 import os
 import stat
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import RowError, visible
 from ..records import FileRef, Item, Record
+from .fence import fence
 
 _T = TypeVar("_T")
 
@@ -22,23 +28,129 @@ MEDIA_TYPES = {
     ".webp": "image/webp",
 }
 
+TEXT_FILES = frozenset(
+    ".txt .md .csv .tsv .json .jsonl .yaml .yml .xml .html .htm .py .js .ts .java .c .h .cpp .sh "
+    ".sql .log .ini .toml .tex .rst .srt .vtt".split()
+)
+"""Extensions of files that are shown as text."""
+_VIDEOS = frozenset(".mp4 .m4v .mov .avi .mkv .webm .mpg .mpeg .wmv .flv .3gp .ogv".split())
+
 
 class ImagePart(Record):
-    """One picture: its path as the row has it, and its content as a data URL."""
+    """One picture: its path as the row has it, and its content as a data URL.
+
+    Attributes:
+        label: The text above it for a judge; empty for none.
+    """
 
     path: str
     url: str
+    label: str = ""
+
+
+class ShownFiles(Record):
+    """The files of a case as a judge is shown them.
+
+    Attributes:
+        listed: Type and path of each file that is shown.
+        images: The pictures that are shown.
+        images_of: Pictures of the case, shown or not.
+        texts: Of each text file its path and its whole content.
+        not_shown: Type and path, and kind (see ``kind_of``), of each file that is not shown.
+            Pictures that were left out of a longer list are not among them.
+    """
+
+    listed: tuple[str, ...] = ()
+    images: tuple[ImagePart, ...] = ()
+    images_of: int = 0
+    texts: tuple[str, ...] = ()
+    not_shown: dict[str, str] = {}
+
+    @property
+    def left_out(self) -> int:
+        """Pictures that were left out of a longer list."""
+        return self.images_of - len(self.images) if self.images else 0
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """The kinds of the files that are not shown, with their numbers."""
+        return Counter(self.not_shown.values())
+
+    @property
+    def account(self) -> dict[str, Any]:
+        """The fields of a judgement that say what its judge was shown."""
+        shown = {"images_shown": len(self.images), "images_of": self.images_of}
+        return {**shown, "not_shown": tuple(self.kinds)}
+
+
+def kind_of(file: FileRef) -> str:
+    """``picture``, ``text file``, ``video`` or ``other file``, by its extension, then its type."""
+    suffix = Path(file.path).suffix.lower()
+    if suffix in MEDIA_TYPES:
+        return "picture"
+    if suffix in TEXT_FILES:
+        return "text file"
+    return "video" if suffix in _VIDEOS or file.type.lower() == "video" else "other file"
 
 
 def is_image(file: FileRef) -> bool:
     """Whether a file of a case is a picture or a video frame, by its extension."""
-    return Path(file.path).suffix.lower() in MEDIA_TYPES
+    return kind_of(file) == "picture"
+
+
+def show_files(
+    item: Item,
+    roots: Sequence[Path],
+    *,
+    max_images: int,
+    max_image_bytes: int,
+    max_text_bytes: int,
+    requires_all: bool = False,
+) -> ShownFiles:
+    """Reads of the files of an item what a judge is shown.
+
+    Args:
+        item: The item.
+        roots: The data folders; see ``load_images``.
+        max_images: As for ``load_images``; 0 shows no pictures.
+        max_image_bytes: Largest size of one picture on disk.
+        max_text_bytes: Largest size of one text file; a larger one is not shown.
+        requires_all: Whether a row with a file that is not shown is unusable.
+
+    Raises:
+        RowError: If a picture to be shown is missing, outside the folders or too large.
+    """
+    pictures = [i for i, file in enumerate(item.files) if is_image(file)]
+    taken = {*sample(pictures, max_images)}
+    listed, texts, not_shown = list[str](), list[str](), dict[str, str]()
+    for i, file in enumerate(item.files):
+        field, kind, name = f"files[{i}].path", kind_of(file), visible(f"{file.type}: {file.path}")
+        if kind == "picture" and taken:
+            if i in taken:
+                listed.append(name)
+            continue
+        try:
+            text = read_text(roots, file, field, max_bytes=max_text_bytes)
+        except RowError:
+            if requires_all:
+                raise
+            not_shown[name] = kind
+            continue
+        listed.append(name)
+        texts.append(f"{visible(file.path)}:\n{text}")
+    return ShownFiles(
+        listed=tuple(listed),
+        images=load_images(item, roots, max_images=max_images, max_bytes=max_image_bytes),
+        images_of=len(pictures),
+        texts=tuple(texts),
+        not_shown=not_shown,
+    )
 
 
 def load_images(
     item: Item, roots: Sequence[Path], *, max_images: int, max_bytes: int
 ) -> tuple[ImagePart, ...]:
-    """Reads the pictures of an item.
+    """Reads the pictures of an item; several have a label each.
 
     Args:
         item: The item.
@@ -50,23 +162,47 @@ def load_images(
     Raises:
         RowError: If a picture is missing, outside the folders or too large.
     """
-    pictures = [(i, file) for i, file in enumerate(item.files) if is_image(file)]
-    return tuple(
-        image_part(
-            file.path,
-            read_file(roots, file.path, f"files[{i}].path", max_bytes=max_bytes, hint=_WITHOUT),
-        )
-        for i, file in sample(pictures, max_images)
-    )
+    pictures = [(i, file.path) for i, file in enumerate(item.files) if is_image(file)]
+    taken = sample([*enumerate(pictures, 1)], max_images)
+    parts: list[ImagePart] = []
+    for number, (place, (i, path)) in enumerate(taken, 1):
+        data = read_file(roots, path, f"files[{i}].path", max_bytes=max_bytes, hint=_WITHOUT)
+        at = f" (place {place} of {len(pictures)})" if len(taken) < len(pictures) else ""
+        label = fence("picture", f"picture {number} of {len(taken)}: {visible(path)}{at}")
+        parts.append(image_part(path, data, label if len(pictures) > 1 else ""))
+    return tuple(parts)
 
 
 _WITHOUT = "--no-images judges without"
 
 
-def image_part(path: str, data: bytes) -> ImagePart:
-    """A picture, of its path as the row has it and its content."""
+def image_part(path: str, data: bytes, label: str = "") -> ImagePart:
+    """A picture, of its path as the row has it, its content and its label."""
     kind = MEDIA_TYPES[Path(path).suffix.lower()]
-    return ImagePart(path=path, url=f"data:{kind};base64,{base64.b64encode(data).decode()}")
+    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return ImagePart(path=path, url=url, label=label)
+
+
+def content_of(parts: Sequence[str | ImagePart]) -> str | list[dict[str, Any]]:
+    """The content of a message: a text, or content parts where there are pictures."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(map(str, parts))
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": part.url}}
+        for part in parts
+    ]
+
+
+def characters(messages: Sequence[dict[str, Any]]) -> int:
+    """Length of all texts of chat messages."""
+    return sum(
+        len(content)
+        if isinstance(content := message["content"], str)
+        else sum(len(part.get("text", "")) for part in content)
+        for message in messages
+    )
 
 
 def sample(values: list[_T], n: int) -> list[_T]:
@@ -103,6 +239,21 @@ def read_file(
         return path.read_bytes()
     except OSError as error:
         raise _unreadable(roots, name, field, hint, error) from None
+
+
+def read_text(roots: Sequence[Path], file: FileRef, field: str, *, max_bytes: int) -> str:
+    """The text of a file of a case; see ``read_file``.
+
+    Raises:
+        RowError: If it is no text, or can't be read.
+    """
+    if (kind := kind_of(file)) != "text file":
+        which = "a model that can see" if kind == "picture" else "a picture or a text file"
+        raise RowError(field, which, file.path)
+    try:
+        return read_file(roots, file.path, field, max_bytes=max_bytes).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RowError(field, "a text file in UTF-8", file.path) from None
 
 
 def find_file(roots: Sequence[Path], name: str, field: str, *, hint: str = "") -> tuple[Path, int]:

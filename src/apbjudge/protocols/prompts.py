@@ -22,7 +22,9 @@ from ..records.tools import pretty
 from ..rubrics import Rubric
 from .checks.rules import RULES, fact_line
 from .fence import fence
-from .images import ImagePart, is_image
+from .images import ImagePart, ShownFiles, content_of
+
+NO_FILES = ShownFiles()
 
 
 class Prompt(Record):
@@ -31,23 +33,27 @@ class Prompt(Record):
     Attributes:
         system: Rubric and rules: the same for every item of a run.
         case: The case: the same for every tested model.
-        images: Pictures of the case as data URLs, between the two texts.
+        files: Files of the case; the pictures stand between the two texts.
         prediction: The prediction, with verified facts.
     """
 
     system: str
     case: str
-    images: tuple[ImagePart, ...] = ()
+    files: ShownFiles = NO_FILES
     prediction: str
+
+    @property
+    def parts(self) -> tuple[str | ImagePart, ...]:
+        """The user's message: texts, and pictures where they stand, below their labels."""
+        if not self.files.images:
+            return (f"{self.case}\n\n{self.prediction}",)
+        pictures = (part for image in self.files.images for part in (image.label, image) if part)
+        return (self.case, *pictures, self.prediction)
 
     def messages(self) -> list[dict[str, Any]]:
         """As chat messages: plain text, or content parts when there are pictures."""
-        user: Any = f"{self.case}\n\n{self.prediction}"
-        if self.images:
-            pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in self.images]
-            case, prediction = ({"type": "text", "text": t} for t in (self.case, self.prediction))
-            user = [case, *pictures, prediction]
-        return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
+        user = {"role": "user", "content": content_of(self.parts)}
+        return [{"role": "system", "content": self.system}, user]
 
 
 class PromptMaker:
@@ -71,7 +77,7 @@ class PromptMaker:
         template: str = "judge@1",
         findings: Iterable[Finding] = (),
         rules: Mapping[str, str] = MappingProxyType({}),
-        images: tuple[ImagePart, ...] = (),
+        files: ShownFiles = NO_FILES,
     ) -> Prompt:
         """The prompt for one item.
 
@@ -81,7 +87,7 @@ class PromptMaker:
             template: Folder of templates, with version.
             findings: What code has proven or suspects.
             rules: The sentences for rules that are a protocol's own.
-            images: Pictures to show, already read.
+            files: What is shown of the item's files, already read.
         """
         sentences = {**RULES, **rules}
         proven = [f for f in findings if f.certainty == "proven" and self._evidence]
@@ -99,8 +105,8 @@ class PromptMaker:
         )
         return Prompt(
             system=self.system(rubric, template),
-            case=_case_text(item, rubric, template, blind=self._blind, shown=len(images)),
-            images=images,
+            case=_case_text(item, rubric, template, files, blind=self._blind),
+            files=files,
             prediction=prediction,
         )
 
@@ -116,7 +122,7 @@ class PromptMaker:
         return self._systems[key]
 
 
-def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown: int) -> str:
+def _case_text(item: Item, rubric: Rubric, template: str, files: ShownFiles, *, blind: bool) -> str:
     condition = item.condition
     replacement = condition.replacement
     unsolvable = condition.unsolvable_type if rubric.shape == "pass" else None
@@ -132,9 +138,7 @@ def _case_text(item: Item, rubric: Rubric, template: str, *, blind: bool, shown:
             has_definitions=item.tools is not None and bool(item.tools.tools),
             system_prompt=item.system_prompt,
             query=item.query,
-            files="\n".join(f"{file.type}: {file.path}" for file in item.files),
-            images_shown=shown > 0,
-            images_withheld=shown == 0 and any(is_image(file) for file in item.files),
+            files=files,
             trajectory=pretty(item.trajectory) if item.trajectory else "",
             extraneous="\n".join(condition.extraneous),
             broken_tool=condition.broken_tool if rubric.shape == "category" else None,

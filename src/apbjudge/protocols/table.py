@@ -22,6 +22,7 @@ from .checks.form import (
 )
 from .checks.hints import low_overlap, repeated_calls, vague_values
 from .checks.names import category, distractors, retries, unknown_tools
+from .images import kind_of
 
 PLAN_CHECKS: tuple[Check, ...] = (
     output_format,
@@ -60,6 +61,9 @@ def _has_broken_tool(item: Item) -> None:
 def _is_unsolvable(item: Item) -> None:
     if item.condition.unsolvable_type is None:
         raise RowError("unsolvable_type", "why the case can't be solved", None)
+    seen = (file.path for file in item.files if kind_of(file) in ("picture", "video"))
+    if item.condition.unsolvable_type == "visual_missing" and (path := next(seen, None)):
+        raise RowError("files", "no picture or video with unsolvable_type visual_missing", path)
 
 
 def _has_costs(item: Item) -> None:

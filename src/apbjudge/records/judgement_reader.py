@@ -27,7 +27,7 @@ from .columns import (
     tristate,
 )
 from .judgement_table import GROUPS, PROFILE, JudgementTable, Problems
-from .judgements import ERROR_CODES, Usage
+from .judgements import ERROR_CODES, UNSEEN, Usage, unseen_of
 from .labels import CATEGORY, GRADE, place_of_category, place_of_grade
 from .scales import ScaleCheck
 
@@ -112,6 +112,9 @@ LENIENT: Mapping[str, tuple[type, ...]] = {
     "plan_cost": (float, int, _NONE),
     "excess_cost": (float, int, _NONE),
     "uses_distractor": (bool, _NONE),
+    "images_shown": (int, _NONE),
+    "images_of": (int, _NONE),
+    "not_shown": (list, _NONE),
     "inconsistent": (bool, _NONE),
     "lenient_replies": (int, _NONE),
     "overrides": (list, _NONE),
@@ -163,6 +166,14 @@ def _own_errors(errors: Mapping[str, bool] | None) -> tuple[tuple[str, bool], ..
 
 
 _SHIPPED_CODES = frozenset(ERROR_CODES)
+
+
+_OF_FILES = ("images_shown", "images_of", "not_shown")
+
+
+def _unseen(*stated: object) -> int:
+    """A bit for each of ``UNSEEN``."""
+    return sum(1 << UNSEEN.index(name) for name in unseen_of(*stated))
 
 
 def _flags(row: Mapping[str, Any]) -> Iterable[object]:
@@ -322,6 +333,7 @@ class _Reader:
             "distractor": tristate(of["uses_distractor"]),
             "matches": tristate(of["matches_reference"]),
             "over_refusal": tristate(of["over_refusal"]),
+            "unseen": np.array([*map(_unseen, *(of[name] for name in _OF_FILES))], dtype=np.uint8),
             "inconsistent": np.array(list(map(bool, of["inconsistent"])), dtype=bool),
             "lenient_replies": np.array([n or 0 for n in of["lenient_replies"]], dtype=np.int64),
             "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),

@@ -18,7 +18,7 @@ import numpy as np
 from ..config import STATIC
 from ..errors import visible
 from .columns import Codes, Scores, Texts, Vector, all_codes
-from .judgements import MISSING, Usage
+from .judgements import MISSING, UNSEEN, Usage
 from .keys import model_key, short_key
 
 Problems = list[str]
@@ -42,13 +42,15 @@ class Totals:
     """What is counted over all judgements of a run, whatever their group.
 
     ``last_errors`` has what the unscored row furthest down the input says, by reason; ``missing``
-    are the unscored rows that are cases without a prediction, which no judge could have scored.
+    are the unscored rows that are cases without a prediction, which no judge could have scored;
+    ``unseen`` has the rows by what of their files the judge was not shown, see ``UNSEEN``.
     """
 
     rows: int
     unscored: dict[str, int]
     last_errors: dict[str, str]
     missing: int
+    unseen: dict[str, int]
     inconsistent: int
     lenient_replies: int
     overridden: int
@@ -86,6 +88,7 @@ class JudgementTable(Scores):
         matches: 1 the reference's tools in its order, 0 others, -1 not known.
         over_refusal: 1 a solvable plan case was answered with the reject form, 0 was not, -1 no
             such case, or not known.
+        unseen: What of a case's files the judge was not shown: a bit for each of ``UNSEEN``.
         inconsistent: Whether the judge's last reply contradicted itself.
         lenient_replies: How many of the judge's replies could be read leniently only.
         overridden: Whether a rule changed the verdict.
@@ -121,6 +124,7 @@ class JudgementTable(Scores):
     distractor: Vector
     matches: Vector
     over_refusal: Vector
+    unseen: Vector
     inconsistent: Vector
     lenient_replies: Vector
     overridden: Vector
@@ -400,6 +404,7 @@ class JudgementTable(Scores):
             unscored={self.reasons[at]: by_reason[at] for at in dict.fromkeys(reasons)},
             last_errors=self.last_errors,
             missing=int(self.missing.sum()),
+            unseen={name: int((self.unseen >> bit & 1).sum()) for bit, name in enumerate(UNSEEN)},
             inconsistent=int(self.inconsistent.sum()),
             lenient_replies=int(self.lenient_replies.sum()),
             overridden=int(self.overridden.sum()),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
 
 import orjson
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
@@ -114,6 +114,17 @@ class Diagnosis(Record):
     first_error: int | None = None
 
 
+UNSEEN = ("more pictures", "picture", "video", "text file", "other file")
+"""What of a case's files a judge may not be shown: pictures left out of a longer list, or files."""
+
+
+def unseen_of(images_shown: object, images_of: object, not_shown: object) -> list[str]:
+    """Those of ``UNSEEN`` that a judgement's fields of these names state."""
+    kinds = cast("Sequence[object]", not_shown or ())
+    is_sampled = bool(images_shown) and images_shown != images_of
+    return [name for name in UNSEEN if name in kinds or (is_sampled and name == UNSEEN[0])]
+
+
 MISSING: UnscoredReason = "missing"
 """Reason of the record of a case that has no run, or that a tested model has no prediction of."""
 
@@ -131,6 +142,9 @@ class _Judgement(Record):
     uses_distractor: bool | None = None
     matches_reference: bool | None = None
     over_refusal: bool | None = None
+    images_shown: int | None = None
+    images_of: int | None = None
+    not_shown: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     raw: str | None = None
     lenient_replies: int = 0
@@ -161,6 +175,9 @@ class Verdict(_Judgement):
             is unknown, and in rows of versions without this column.
         over_refusal: Whether a plan of a solvable case is the reject form; None for other cases,
             without a prediction, and in rows of versions without this column.
+        images_shown: Pictures of the case that the judge was shown; None where no model was asked.
+        images_of: Pictures of the case; likewise.
+        not_shown: Kinds of files of the case that the judge was not shown, see ``UNSEEN``.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         doubt: How sure the judge was; None when it was asked once and for no probabilities.
@@ -199,9 +216,10 @@ _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 
 _COLUMNS = (
     "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
-    "category plan_cost excess_cost uses_distractor matches_reference over_refusal findings "
-    "overrides inconsistent doubt reasoning reply_fields diagnosis reason detail raw "
-    "lenient_replies usage cost_usd latency_s fingerprint line content_id response_id groups"
+    "category plan_cost excess_cost uses_distractor matches_reference over_refusal "
+    "images_shown images_of not_shown findings overrides inconsistent doubt reasoning reply_fields "
+    "diagnosis reason detail raw lenient_replies usage cost_usd latency_s fingerprint line "
+    "content_id response_id groups"
 ).split()
 
 
@@ -209,6 +227,7 @@ def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     """The judgement as a JSON row; both kinds have the same columns, null where not theirs."""
     values = judgement.__dict__
     row = {name: values.get(name) for name in _COLUMNS}
+    row["not_shown"] = list(judgement.not_shown)
     row["findings"] = [finding.__dict__ for finding in judgement.findings]
     if isinstance(judgement, Verdict):
         row["overrides"] = [override.__dict__ for override in judgement.overrides]
@@ -241,7 +260,7 @@ _NAMES_UNSCORED = _NAMES - {"overrides"}
 
 _ADDED_LATER = frozenset(
     "decided_by matches_reference over_refusal doubt content_id response_id diagnosis "
-    "lenient_replies".split()
+    "lenient_replies images_shown images_of not_shown".split()
 )
 """Columns that rows of earlier versions do not have."""
 

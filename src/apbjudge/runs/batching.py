@@ -11,7 +11,7 @@ that a run that is killed anywhere continues and no batch is made twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -456,12 +456,16 @@ def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written: requests, bytes, and rows not in it: answered in the cache, or unusable."""
+    """What was written: requests, bytes, and rows not in it: answered in the cache, or unusable.
+
+    ``unseen`` has the rows by what of their files a judge is not shown.
+    """
 
     lines: int
     bytes: int
     known: int
     bad_rows: int
+    unseen: Mapping[str, int]
 
 
 def write_requests(
@@ -506,7 +510,7 @@ def write_requests(
     except OSError as error:
         raise InputError(f"{out}: can't be written: {error.strerror}") from None
     bad_rows = progress.unscored.get(BAD_INPUT, 0)
-    return Export(client.count, size, progress.done - bad_rows, bad_rows)
+    return Export(client.count, size, progress.done - bad_rows, bad_rows, progress.unseen)
 
 
 def _check_replaceable(out: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Progress:
         prompt_tokens: Tokens sent.
         cached_tokens: Those of them that the endpoint had in its prefix cache.
         pending: Rows whose reply is still to come (batches).
-        withheld: Items with pictures that the model was not shown, though it should have been.
+        unseen: Items by what of their files the judge was not shown, see ``unseen_of``.
         silent: Replies without the token probabilities that were asked for.
         fraction: Share of the input that is finished, 0 to 1; None when its size is unknown.
         read: Rows read, those in flight included.
@@ -57,7 +57,7 @@ class Progress:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     pending: int = 0
-    withheld: int = 0
+    unseen: Counter[str] = field(default_factory=Counter[str])
     silent: int = 0
     fraction: float | None = None
     read: int = 0

@@ -17,9 +17,9 @@ from ...llm.resources import Resources, known_place
 from ...prediction.config import PlannerSpec
 from ...prediction.dry_run import forecast_of, open_known_cache
 from ...prediction.prompt_sets import PromptSet
-from ...prediction.prompts import characters
 from ...prediction.session import ask_models, described, planner_of
 from ...prediction.worker import CALLS, Planner
+from ...protocols.images import characters
 from ...records import Record
 from ...records.run_folder import MANIFEST
 from ...runs.event_loops import block_on

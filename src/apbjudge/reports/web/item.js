@@ -70,6 +70,7 @@
     const url = view.options.onFile ? view.options.onFile(spec, index) : spec.url;
     const name = node("span.file-name", { dir: "auto" }, spec.path);
     const label = [node("span.muted", text(spec.type)), " ", name];
+    if (spec.text) return node("li", details(label, () => code(spec.text), true));
     if (!isSafe(url)) return node("li", label);
     const picture = node("img", { src: url, alt: `${spec.type} ${spec.path}`, loading: "lazy" });
     return node("li", node("figure", picture, node("figcaption", label)));

@@ -220,7 +220,7 @@
       return step.button;
     };
     const names = Object.fromEntries(sheet.asks.criteria.map((one) => [one.code, one.name]));
-    at("item").replaceChildren(unshown(sheet.case.files), apb.itemView({
+    at("item").replaceChildren(unshown(sheet.case), apb.itemView({
       case: sheet.case, prediction: sheet.prediction, labels: sheet.raters || own,
       judgements: sheet.verdict ? [sheet.verdict] : [],
       item: { id: `Item ${sheet.number} of ${page.total}`, protocol: sheet.asks.protocol },
@@ -228,9 +228,11 @@
       showDifferences: Boolean(sheet.raters), stepMark: sheet.asks.shape === "category" ? null : stepMark }));
   };
 
-  const unshown = (files) => {
-    const bad = files.filter((file) => file.problem);
-    return bad.length ? node("ul.unshown", bad.map((file) => node("li", `! A picture can't be shown: ${file.problem}`))) : "";
+  const unshown = (item) => {
+    const lines = item.files.filter((file) => file.problem)
+      .map((file) => `! ${file.path} can't be shown: ${file.problem}`);
+    if (item.left_out) lines.push(`! ${item.left_out} pictures are left out, evenly spaced; a judge is shown the same ones as you`);
+    return lines.length ? node("ul.unshown", lines.map((line) => node("li", line))) : "";
   };
 
   const show = (label) => {
