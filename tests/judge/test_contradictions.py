@@ -18,18 +18,40 @@ def says(value: dict[str, Any]) -> Answer:
     return Answer(json.dumps(value))
 
 
+AGREE = (
+    "Give your verdict again as one JSON object with the same keys, changed so that its parts "
+    "agree with each other and with the rules above."
+)
 NAMELESS = verdict(grade=0.4, is_correct=False)
 FLAGGED_BUT_RIGHT = verdict("E2", grade=0.6, is_correct=True)
+
+
+NO_CODE = (
+    "You called it not correct but set no code. Either set the code that fits best, or call it "
+    "correct."
+)
 
 
 @pytest.mark.parametrize(
     ("reply", "complaint"),
     [
-        (FLAGGED_BUT_RIGHT, "E2 flagged does not go with is_correct=true"),
-        (verdict("E1", "E5", grade=1.0), "grade 1.0 does not go with E1, E5 flagged"),
-        (verdict(grade=0.8), "grade 0.8 does not go with no code flagged (fitting: 1.0)"),
-        (verdict(is_correct=False), "no code flagged does not go with is_correct=false"),
-        (NAMELESS, "no code flagged does not go with is_correct=false"),
+        (
+            FLAGGED_BUT_RIGHT,
+            "E2 flagged does not go with is_correct=true. Decide first whether the code really "
+            "holds.",
+        ),
+        (
+            verdict("E1", "E5", grade=1.0),
+            "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). Decide "
+            "first whether each of the codes really holds.",
+        ),
+        (
+            verdict(grade=0.8),
+            "grade 0.8 does not go with no code flagged (fitting: 1.0). Decide first whether a "
+            "code holds.",
+        ),
+        (verdict(is_correct=False), NO_CODE),
+        (NAMELESS, NO_CODE),
     ],
 )
 def test_a_contradiction_is_asked_about_with_its_reason(
@@ -42,7 +64,7 @@ def test_a_contradiction_is_asked_about_with_its_reason(
     assert len(server.requests) == 2
     assistant, user = server.requests[1].body["messages"][2:]
     assert assistant == {"role": "assistant", "content": json.dumps(reply)}
-    assert user["content"].startswith(complaint)
+    assert user["content"] == f"{complaint} {AGREE}"
 
 
 def overrides(row: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
@@ -102,7 +124,11 @@ def test_a_category_decides_over_is_correct(
 ) -> None:
     reply = {"reasoning": "r", "category": category, "is_correct": not correct}
     row = step_row("a", {"city": "Porto"}, broken_tool_name="find_bus")
-    judged = bench(serve([says(reply)])).judge([row])["a"]
+    server = serve([says(reply)])
+    judged = bench(server).judge([row])["a"]
+    asked = server.requests[1].body["messages"][-1]["content"]
+    stated = str(not correct).lower()
+    assert asked == f"category {category} does not go with is_correct={stated}. {AGREE}"
     assert (judged["category"], judged["is_correct"]) == (category, correct)
     assert judged["inconsistent"] is True
     assert overrides(judged) == [("is_correct", not correct, correct, "the category decides")]

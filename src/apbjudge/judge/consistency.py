@@ -64,22 +64,35 @@ def parsed_verdict(reply: Reply, rubric: Rubric) -> ParsedVerdict:
 
 
 def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
-    """What in a verdict contradicts itself, in words fit for the judge; None when nothing does."""
+    """What in a verdict contradicts itself, as sentences for the judge; None when nothing does."""
     if rubric.shape == "category":
         if verdict.is_correct != rubric.category_is_correct(verdict.category):
             is_correct = str(verdict.is_correct).lower()
-            return f"category {verdict.category} does not go with is_correct={is_correct}"
+            return f"category {verdict.category} does not go with is_correct={is_correct}."
         return None
     if rubric.shape == "pass" or verdict.grade is None:
         return None
     flags = ", ".join(sorted(verdict.flags)) or "no code"
-    if verdict.is_correct == bool(verdict.flags):
-        return f"{flags} flagged does not go with is_correct={str(verdict.is_correct).lower()}"
+    if not verdict.is_correct and not verdict.flags:
+        return NO_CODE
+    first = f"Decide first whether {_ASKED[min(2, len(verdict.flags))]}."
+    if verdict.is_correct and verdict.flags:
+        return f"{flags} flagged does not go with is_correct=true. {first}"
     allowed = rubric.scale.allowed(verdict.flags)
     if verdict.grade not in allowed:
         fitting = ", ".join(map(str, allowed))
-        return f"grade {verdict.grade} does not go with {flags} flagged (fitting: {fitting})"
+        return (
+            f"grade {verdict.grade} does not go with {flags} flagged (fitting: {fitting}). {first}"
+        )
     return None
+
+
+NO_CODE = (
+    "You called it not correct but set no code. Either set the code that fits best, or call it "
+    "correct."
+)
+_ASKED = ("a code holds", "the code really holds", "each of the codes really holds")
+"""What has to be decided where none, one or several are set: the grade follows from it."""
 
 
 def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:

@@ -48,8 +48,12 @@ LONGER = 4
 """Factor on the token limit when a truncated reply is asked for again."""
 
 _REFUSED = ("content_filter", "refusal", "safety")
-_AGAIN = (
-    "Give your verdict again as one JSON object with the same keys, changed so that its parts "
+_UNREADABLE = (
+    "Your reply could not be read: {}. Send the same verdict once more as one JSON object with "
+    "exactly these keys: {}."
+)
+_CONTRADICTORY = (
+    "{} Give your verdict again as one JSON object with the same keys, changed so that its parts "
     "agree with each other and with the rules above."
 )
 _ALL_THINKING = ", and all of it is the model's thinking: apbjudge doctor says what helps"
@@ -123,16 +127,18 @@ class Conversation:
             try:
                 last = await self._ask()
                 failure, complaint = None, contradiction(last.verdict, self.rubric)
+                if complaint is None:
+                    return last
+                complaint = _CONTRADICTORY.format(complaint)
             except ReplyError as error:
-                failure, complaint = error, str(error)
-            if complaint is None and last is not None:
-                return last
+                keys = ", ".join(reply_model(self.rubric).model_fields)
+                failure, complaint = error, _UNREADABLE.format(error, keys)
             if not self._may_ask_again():
                 break
             messages = list(self.request.messages)
             if self.last_reply:
                 messages.append({"role": "assistant", "content": self.last_reply})
-            messages.append({"role": "user", "content": f"{complaint}. {_AGAIN}"})
+            messages.append({"role": "user", "content": complaint})
             self.request = replace(self.request, messages=messages)
         if last is None:
             raise failure or ReplyError("no reply")
