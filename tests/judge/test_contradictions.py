@@ -10,6 +10,8 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec
+from apbjudge.llm import Request, ScriptedClient
+from apbjudge.reports.summary import summary_text
 from tests.support.judging import CODES, MODEL, RIGHT, plan_row, step_row, verdict, write_rows
 from tests.support.server import Answer, Status, by_content
 
@@ -37,18 +39,24 @@ NO_CODE = (
     [
         (
             FLAGGED_BUT_RIGHT,
-            "E2 flagged does not go with is_correct=true. Decide first whether the code really "
-            "holds.",
+            (
+                "is_correct=true does not go with E2 flagged. "
+                "Decide first whether the code really holds."
+            ),
         ),
         (
             verdict("E1", "E5", grade=1.0),
-            "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). Decide "
-            "first whether each of the codes really holds.",
+            (
+                "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
+                "Decide first whether each of the codes really holds."
+            ),
         ),
         (
             verdict(grade=0.8),
-            "grade 0.8 does not go with no code flagged (fitting: 1.0). Decide first whether a "
-            "code holds.",
+            (
+                "grade 0.8 does not go with no code flagged (fitting: 1.0). "
+                "Decide first whether a code holds."
+            ),
         ),
         (verdict(is_correct=False), NO_CODE),
         (NAMELESS, NO_CODE),
@@ -171,3 +179,24 @@ def test_contradictions_are_counted_apart_from_overrides_and_unscored(
     assert (run.manifest["rows"], run.manifest["scored"]) == (4, 3)
     assert run.manifest["calls"] == len(server.requests) == 8
     assert run.unscored_fraction == 0.25
+    figures = run.summary.groups[0].figures
+    assert (figures["CR"].value, figures["CR"].n_items) == (2 / 3, 3)
+    bounds = figures["CR bounds"]  # 2 of 4 if the lost row is wrong, 3 of 4 if it is right
+    assert (bounds.value, bounds.method, bounds.n_items) == (None, "bounds", 4)
+    assert bounds.note == "0.5000 to 0.7500, as unscored items would have come out"
+    assert "\nCR bounds (holistic planner): 0.5000 to 0.7500, as" in summary_text(run.summary)
+    gates = run.summary.gate("CR bounds >= 0.1", "CR bounds >= 0.5", at="low")
+    assert [gate.passed for gate in gates] == [True, False]
+
+
+def test_a_judge_that_does_as_it_is_asked_loses_no_row() -> None:
+    """One that calls every plan wrong and names no code lost all rows before it was asked for one."""
+
+    def obedient(request: Request) -> str:
+        asked = str(request.messages[-1]["content"])
+        return json.dumps(verdict("E4") if "set the code that fits best" in asked else NAMELESS)
+
+    client = ScriptedClient(obedient)
+    run = apbjudge.grade(map(plan_row, "abc"), judge=MODEL, client=client)
+    assert (run.summary.scored, len(client.requests)) == (3, 6)
+    assert "CR bounds" not in run.summary.groups[0].figures

@@ -72,19 +72,18 @@ def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
         return None
     if rubric.shape == "pass" or verdict.grade is None:
         return None
-    flags = ", ".join(sorted(verdict.flags)) or "no code"
     if not verdict.is_correct and not verdict.flags:
         return NO_CODE
-    first = f"Decide first whether {_ASKED[min(2, len(verdict.flags))]}."
-    if verdict.is_correct and verdict.flags:
-        return f"{flags} flagged does not go with is_correct=true. {first}"
     allowed = rubric.scale.allowed(verdict.flags)
-    if verdict.grade not in allowed:
-        fitting = ", ".join(map(str, allowed))
-        return (
-            f"grade {verdict.grade} does not go with {flags} flagged (fitting: {fitting}). {first}"
-        )
-    return None
+    if verdict.is_correct and verdict.flags:
+        stated, fitting = "is_correct=true", ""
+    elif verdict.grade not in allowed:
+        stated, fitting = f"grade {verdict.grade}", f" (fitting: {', '.join(map(str, allowed))})"
+    else:
+        return None
+    flags = ", ".join(sorted(verdict.flags)) or "no code"
+    first = f"Decide first whether {_ASKED[min(2, len(verdict.flags))]}."
+    return f"{stated} does not go with {flags} flagged{fitting}. {first}"
 
 
 NO_CODE = (
