@@ -185,7 +185,7 @@ def test_contradictions_are_counted_apart_from_overrides_and_unscored(
     assert (bounds.value, bounds.method, bounds.n_items) == (None, "bounds", 4)
     assert bounds.note == "0.5000 to 0.7500, as unscored items would have come out"
     assert "\nCR bounds (holistic planner): 0.5000 to 0.7500, as" in summary_text(run.summary)
-    gates = run.summary.gate("CR bounds >= 0.1", "CR bounds >= 0.5", at="low")
+    gates = run.summary.gate("CR bounds >= 0.05", "CR bounds >= 0.5", at="low")
     assert [gate.passed for gate in gates] == [True, False]
 
 
