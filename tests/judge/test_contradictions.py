@@ -190,7 +190,7 @@ def test_contradictions_are_counted_apart_from_overrides_and_unscored(
 
 
 def test_a_judge_that_does_as_it_is_asked_loses_no_row() -> None:
-    """One that calls every plan wrong and names no code lost all rows before it was asked for one."""
+    """One that calls every plan wrong lost all rows as long as it was not asked for a code."""
 
     def obedient(request: Request) -> str:
         asked = str(request.messages[-1]["content"])

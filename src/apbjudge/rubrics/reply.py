@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    create_model,
+)
 
-from ..records import ErrorCode
-from .rubric import ReplyField, Rubric, Shape
-from .scale import snap
+from .rubric import Category, ReplyField, Rubric
+from .scale import Scale, snap
 
 REASONING_LIMIT = 4000
 """Characters of ``reasoning`` that a judge is asked for at most: small models run on without."""
+
+
+def _tidy(schema: dict[str, Any]) -> None:
+    """Closes the object, and leaves out titles, which only repeat the keys."""
+    schema["additionalProperties"] = False
+    for of in (schema, *schema["properties"].values()):
+        of.pop("title", None)
 
 
 class Reply(BaseModel):
     """Base of all reply models. Key order is reply order: reasons come before the verdict."""
 
     # The schema allows no further keys; one that comes all the same does no harm.
-    model_config = ConfigDict(
-        extra="ignore", allow_inf_nan=False, json_schema_extra={"additionalProperties": False}
-    )
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, json_schema_extra=_tidy)
 
     reasoning: Annotated[str, Field(json_schema_extra={"maxLength": REASONING_LIMIT})]
 
@@ -29,33 +43,36 @@ class Reply(BaseModel):
 _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourVerdict"}
 
 
+@lru_cache(maxsize=32)
 def reply_model(rubric: Rubric) -> type[Reply]:
     """The reply model of a rubric, cached.
 
     ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct``; ``pass``:
     ``reasoning, is_correct``; ``category``: ``reasoning, category, is_correct``; the rubric's own
     fields come after ``reasoning``. Types are strict
-    where JSON has them (a string is no boolean); the grade must be on the rubric's scale.
+    where JSON has them (a string is no boolean); the grade must be on the rubric's scale. The
+    schema says of each field what the rubric says of it.
     """
-    return _model(rubric.shape, rubric.codes, rubric.scale.grades, rubric.reply_fields)
+    fields: dict[str, Any] = {
+        field.name: (type_of(field), Field(description=field.definition))
+        for field in rubric.reply_fields
+    }
+    meaning = "whether the prediction passes"
+    if rubric.shape == "flags":
+        for criterion in rubric.criteria:
+            fields[criterion.code] = _boolean(f"{criterion.name}: {criterion.definition}")
+        fields["grade"] = (_grade_type(rubric.scale), ...)
+        meaning = "true without any code set, else false"
+    elif rubric.shape == "category":
+        fields["category"] = (_category_type(rubric.categories), ...)
+        right = (_word(category) for category in rubric.categories if category.correct)
+        meaning = f"true for {', '.join(right)}, else false"
+    fields["is_correct"] = _boolean(meaning)
+    return create_model(_NAMES[rubric.shape], __base__=Reply, **fields)
 
 
-@lru_cache(maxsize=32)
-def _model(
-    shape: Shape,
-    codes: tuple[ErrorCode, ...],
-    grades: tuple[float, ...],
-    own: tuple[ReplyField, ...],
-) -> type[Reply]:
-    fields: dict[str, Any] = {field.name: (type_of(field), ...) for field in own}
-    if shape == "flags":
-        for code in codes:
-            fields[code] = (Annotated[bool, Field(strict=True)], ...)
-        fields["grade"] = (_grade_type(grades), ...)
-    elif shape == "category":
-        fields["category"] = (Annotated[int, Field(strict=True, ge=1, le=5)], ...)
-    fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
-    return create_model(_NAMES[shape], __base__=Reply, **fields)
+def _boolean(description: str) -> Any:
+    return Annotated[bool, Field(strict=True)], Field(description=description)
 
 
 def type_of(field: ReplyField) -> Any:
@@ -68,14 +85,50 @@ def type_of(field: ReplyField) -> Any:
     return Annotated[type_, Field(strict=True)]
 
 
-def _grade_type(grades: tuple[float, ...]) -> Any:
+def _word(category: Category) -> str:
+    return f"{category.number} {category.name}"
+
+
+def _category_type(categories: tuple[Category, ...]) -> Any:
+    """A number, which a reply may give as such, by its name or as both, as the schema has it."""
+    words = {category.number: _word(category) for category in categories}
+    spelled = {
+        _plain(text): category.number
+        for category in categories
+        for text in (words[category.number], category.name)
+    }
+
+    def number_of(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        if (plain := _plain(value)) not in spelled:
+            raise ValueError(f"category must be one of {', '.join(words.values())}")
+        return spelled[plain]
+
+    return Annotated[
+        int,
+        BeforeValidator(number_of),
+        Field(strict=True, ge=1, le=len(categories)),
+        PlainSerializer(lambda number: words[number], when_used="json"),
+        WithJsonSchema({"type": "string", "enum": [*words.values()]}),
+    ]
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _grade_type(scale: Scale) -> Any:
+    grades = scale.grades
+
     def on_scale(value: float) -> float:
         legal = snap(value, grades)
         if legal is None:
             raise ValueError(f"grade must be one of {', '.join(map(str, grades))}")
         return legal
 
-    legal: list[Any] = sorted(grades)
+    words = ", ".join(f"{band.grade} {band.label}" for band in scale.bands)
+    described: dict[str, Any] = {"enum": sorted(grades), "description": words}
     return Annotated[
-        float, Field(strict=True, json_schema_extra={"enum": legal}), AfterValidator(on_scale)
+        float, Field(strict=True, json_schema_extra=described), AfterValidator(on_scale)
     ]

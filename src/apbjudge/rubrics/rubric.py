@@ -124,6 +124,10 @@ class Rubric(Record):
         """``name@version``."""
         return f"{self.name}@{self.version}"
 
+    def __hash__(self) -> int:
+        """Of the content, so that what is made of a rubric can be cached."""
+        return hash(self.digest)
+
     @cached_property
     def codes(self) -> tuple[ErrorCode, ...]:
         """The codes of the criteria, in their order; none in other shapes than ``flags``."""
