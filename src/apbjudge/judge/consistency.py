@@ -98,18 +98,18 @@ def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tupl
     """Makes a contradictory verdict consistent by the written rule above."""
     if rubric.shape == "category":
         changed = replace(verdict, is_correct=rubric.category_is_correct(verdict.category))
-        return changed, _changes(verdict, changed, "the category decides")
+        return changed, overrides_of(verdict, changed, "the category decides")
     if verdict.grade is None:  # a judge that gives none: the flags still decide
         changed = replace(verdict, is_correct=verdict.is_correct and not verdict.flags)
-        return changed, _changes(verdict, changed, "the flags decide")
+        return changed, overrides_of(verdict, changed, "the flags decide")
     if verdict.flags:
         grade = rubric.scale.nearest(verdict.grade, verdict.flags)
         changed = replace(verdict, is_correct=False, grade=grade)
-        return changed, _changes(verdict, changed, "the flags decide")
+        return changed, overrides_of(verdict, changed, "the flags decide")
     if not verdict.is_correct and verdict.grade < 1.0:
         raise ReplyError("not correct and graded below 1.0, but no code is flagged")
     changed = replace(verdict, is_correct=True, grade=1.0)
-    return changed, _changes(verdict, changed, "no code is flagged")
+    return changed, overrides_of(verdict, changed, "no code is flagged")
 
 
 def enforce(
@@ -125,7 +125,7 @@ def enforce(
     if rubric.shape == "category":
         category, is_proven = _category_of(verdict, item, protocol, rubric, proven)
         changed = ParsedVerdict(rubric.category_is_correct(category), category=category)
-        return changed, _changes(verdict, changed, because if is_proven else EXACT_NAMES)
+        return changed, overrides_of(verdict, changed, because if is_proven else EXACT_NAMES)
     if not proven:
         return verdict, ()
     if verdict.errors is None or verdict.grade is None:
@@ -137,7 +137,7 @@ def enforce(
         most = min(rubric.grade_caps.get(finding.rule, 1.0) for finding in proven)
         grade = rubric.scale.nearest(verdict.grade, changed.flags, most=most)
         changed = replace(changed, is_correct=not changed.flags, grade=grade)
-    return changed, _changes(verdict, changed, because)
+    return changed, overrides_of(verdict, changed, because)
 
 
 def _category_of(
@@ -179,7 +179,8 @@ def is_enforced(override: Override) -> bool:
     return override.because == EXACT_NAMES or override.because.startswith(PROVEN)
 
 
-def _changes(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
+def overrides_of(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
+    """What changed from a verdict to another, for one reason."""
     changes: list[Override] = []
     for code, before in (was.errors or {}).items() if now.errors else ():
         after = (now.errors or {})[code]

@@ -245,7 +245,7 @@ class LLMJudge(Judge):
         static, rubric = StaticJudge(), row.rubric
         fingerprint = static.fingerprint(row)
         verdict = static.judge(row, fingerprint)
-        if verdict.is_correct:
+        if verdict.is_correct and not rubric.only:  # else another of the codes stands for it
             raise RowError("model_response", "a reply", "an empty text")
         flags = [code for code, is_set in (verdict.errors or {}).items() if is_set]
         grade = rubric.scale.nearest(0.0, flags) if rubric.shape == "flags" else None
@@ -259,6 +259,11 @@ class LLMJudge(Judge):
         """What the model is sent; raises RowError as ``job_of`` does."""
         if task.protocol.needs_query and not task.item.is_asked:
             raise RowError("query", "what the tested model was asked", task.item.query)
+        item = task.item
+        for number, example in enumerate(task.rubric.examples, start=1):
+            if example.is_of(item.case_id, item.query, item.response):
+                expected = f"a row that no example of {task.rubric.ref} is made of"
+                raise RowError("case_id", expected, f"{item.case_id}: example {number}")
         spec, images = self._spec, ()
         if self._sees:
             limits = {"max_images": spec.max_images, "max_bytes": spec.max_image_bytes}

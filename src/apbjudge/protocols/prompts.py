@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ..records import Finding, Item, Record
 from ..records.tools import pretty
 from ..rubrics import Rubric
+from ..rubrics.reply import example_reply
 from .checks.rules import RULES, fact_line
 from .fence import fence
 from .images import ImagePart, is_image
@@ -104,7 +105,10 @@ class PromptMaker:
         """The system message."""
         key = (rubric.ref, rubric.digest, template)
         if key not in self._systems:
-            text = _template(template, "system").render(rubric=rubric, evidence=self._evidence)
+            examples = [(e, example_reply(rubric, e).model_dump_json()) for e in rubric.examples]
+            text = _template(template, "system").render(
+                rubric=rubric, evidence=self._evidence, examples=examples, fence=fence
+            )
             self._systems[key] = text.strip()
         return self._systems[key]
 

@@ -17,7 +17,7 @@ from pydantic import (
     create_model,
 )
 
-from .rubric import Category, ReplyField, Rubric
+from .rubric import Category, Example, ReplyField, Rubric
 from .scale import Scale, snap
 
 REASONING_LIMIT = 4000
@@ -38,6 +38,27 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False, json_schema_extra=_tidy)
 
     reasoning: Annotated[str, Field(json_schema_extra={"maxLength": REASONING_LIMIT})]
+
+
+def example_reply(rubric: Rubric, example: Example) -> Reply:
+    """The reply that an example shows, as a judge would give it.
+
+    Raises:
+        ValueError: If it is none that the rubric allows.
+    """
+    model, stated = reply_model(rubric), example.verdict
+    _, *known = model.model_fields
+    if unknown := stated.keys() - {*known}:
+        raise ValueError(f"expected some of {', '.join(known)}, got {min(unknown)}")
+    implied = {"reasoning": example.because, **dict.fromkeys(rubric.codes, False)}
+    reply = model.model_validate({**implied, **stated}, strict=True)
+    fields = reply.model_dump()
+    flags = [code for code in rubric.codes if fields[code]]
+    right = not flags if rubric.codes else rubric.category_is_correct(fields.get("category"))
+    fits = not rubric.codes or fields["grade"] in rubric.scale.allowed(flags)
+    if rubric.shape != "pass" and not (fits and fields["is_correct"] == right):
+        raise ValueError("expected a grade and is_correct that go with the codes or the category")
+    return reply
 
 
 _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourVerdict"}
@@ -92,30 +113,24 @@ def _word(category: Category) -> str:
 def _category_type(categories: tuple[Category, ...]) -> Any:
     """A number, which a reply may give as such, by its name or as both, as the schema has it."""
     words = {category.number: _word(category) for category in categories}
-    spelled = {
-        _plain(text): category.number
-        for category in categories
-        for text in (words[category.number], category.name)
-    }
 
     def number_of(value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        if (plain := _plain(value)) not in spelled:
-            raise ValueError(f"category must be one of {', '.join(words.values())}")
-        return spelled[plain]
+        is_word = isinstance(value, str) and not value.isdigit()
+        said = _words(value) if is_word else set[str]()
+        meant = [number for number, word in words.items() if said and said <= _words(word)]
+        return meant[0] if len(meant) == 1 else value
 
     return Annotated[
         int,
         BeforeValidator(number_of),
         Field(strict=True, ge=1, le=len(categories)),
-        PlainSerializer(lambda number: words[number], when_used="json"),
+        PlainSerializer(words.__getitem__, when_used="json"),
         WithJsonSchema({"type": "string", "enum": [*words.values()]}),
     ]
 
 
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+def _words(text: str) -> set[str]:
+    return {*re.findall(r"\w+", text.casefold())}
 
 
 def _grade_type(scale: Scale) -> Any:
