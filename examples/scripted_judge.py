@@ -85,6 +85,9 @@ def answer(request: dict[str, Any], labels: dict[Key, dict[str, Any]]) -> dict[s
         raise UnknownRequestError(
             f"the label of {label['item_id']} does not say {', '.join(missing)}"
         )
+    asked = [code for code in label.get("errors", {}) if code in wanted]
+    if asked and not any(values[code] for code in asked):  # of the codes only some are asked for
+        values |= {"is_correct": True, "grade": 1.0}
     if _wavers(request, label):
         values |= _other(values, [*label.get("errors", {})])
     return {key: values[key] for key in dict.fromkeys(["reasoning", *wanted, "is_correct"])}

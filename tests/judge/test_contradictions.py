@@ -10,6 +10,8 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec
+from apbjudge.llm import Request, ScriptedClient
+from apbjudge.reports.summary import summary_text
 from tests.support.judging import CODES, MODEL, RIGHT, plan_row, step_row, verdict, write_rows
 from tests.support.server import Answer, Status, by_content
 
@@ -18,18 +20,46 @@ def says(value: dict[str, Any]) -> Answer:
     return Answer(json.dumps(value))
 
 
+AGREE = (
+    "Give your verdict again as one JSON object with the same keys, changed so that its parts "
+    "agree with each other and with the rules above."
+)
 NAMELESS = verdict(grade=0.4, is_correct=False)
 FLAGGED_BUT_RIGHT = verdict("E2", grade=0.6, is_correct=True)
+
+
+NO_CODE = (
+    "You called it not correct but set no code. Either set the code that fits best, or call it "
+    "correct."
+)
 
 
 @pytest.mark.parametrize(
     ("reply", "complaint"),
     [
-        (FLAGGED_BUT_RIGHT, "E2 flagged does not go with is_correct=true"),
-        (verdict("E1", "E5", grade=1.0), "grade 1.0 does not go with E1, E5 flagged"),
-        (verdict(grade=0.8), "grade 0.8 does not go with no code flagged (fitting: 1.0)"),
-        (verdict(is_correct=False), "no code flagged does not go with is_correct=false"),
-        (NAMELESS, "no code flagged does not go with is_correct=false"),
+        (
+            FLAGGED_BUT_RIGHT,
+            (
+                "is_correct=true does not go with E2 flagged. "
+                "Decide first whether the code really holds."
+            ),
+        ),
+        (
+            verdict("E1", "E5", grade=1.0),
+            (
+                "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
+                "Decide first whether each of the codes really holds."
+            ),
+        ),
+        (
+            verdict(grade=0.8),
+            (
+                "grade 0.8 does not go with no code flagged (fitting: 1.0). "
+                "Decide first whether a code holds."
+            ),
+        ),
+        (verdict(is_correct=False), NO_CODE),
+        (NAMELESS, NO_CODE),
     ],
 )
 def test_a_contradiction_is_asked_about_with_its_reason(
@@ -42,7 +72,7 @@ def test_a_contradiction_is_asked_about_with_its_reason(
     assert len(server.requests) == 2
     assistant, user = server.requests[1].body["messages"][2:]
     assert assistant == {"role": "assistant", "content": json.dumps(reply)}
-    assert user["content"].startswith(complaint)
+    assert user["content"] == f"{complaint} {AGREE}"
 
 
 def overrides(row: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
@@ -102,7 +132,11 @@ def test_a_category_decides_over_is_correct(
 ) -> None:
     reply = {"reasoning": "r", "category": category, "is_correct": not correct}
     row = step_row("a", {"city": "Porto"}, broken_tool_name="find_bus")
-    judged = bench(serve([says(reply)])).judge([row])["a"]
+    server = serve([says(reply)])
+    judged = bench(server).judge([row])["a"]
+    asked = server.requests[1].body["messages"][-1]["content"]
+    stated = str(not correct).lower()
+    assert asked == f"category {category} does not go with is_correct={stated}. {AGREE}"
     assert (judged["category"], judged["is_correct"]) == (category, correct)
     assert judged["inconsistent"] is True
     assert overrides(judged) == [("is_correct", not correct, correct, "the category decides")]
@@ -145,3 +179,24 @@ def test_contradictions_are_counted_apart_from_overrides_and_unscored(
     assert (run.manifest["rows"], run.manifest["scored"]) == (4, 3)
     assert run.manifest["calls"] == len(server.requests) == 8
     assert run.unscored_fraction == 0.25
+    figures = run.summary.groups[0].figures
+    assert (figures["CR"].value, figures["CR"].n_items) == (2 / 3, 3)
+    bounds = figures["CR bounds"]  # 2 of 4 if the lost row is wrong, 3 of 4 if it is right
+    assert (bounds.value, bounds.method, bounds.n_items) == (None, "bounds", 4)
+    assert bounds.note == "0.5000 to 0.7500, as unscored items would have come out"
+    assert "\nCR bounds (holistic planner): 0.5000 to 0.7500, as" in summary_text(run.summary)
+    gates = run.summary.gate("CR bounds >= 0.05", "CR bounds >= 0.5", at="low")
+    assert [gate.passed for gate in gates] == [True, False]
+
+
+def test_a_judge_that_does_as_it_is_asked_loses_no_row() -> None:
+    """One that calls every plan wrong lost all rows as long as it was not asked for a code."""
+
+    def obedient(request: Request) -> str:
+        asked = str(request.messages[-1]["content"])
+        return json.dumps(verdict("E4") if "set the code that fits best" in asked else NAMELESS)
+
+    client = ScriptedClient(obedient)
+    run = apbjudge.grade(map(plan_row, "abc"), judge=MODEL, client=client)
+    assert (run.summary.scored, len(client.requests)) == (3, 6)
+    assert "CR bounds" not in run.summary.groups[0].figures

@@ -17,10 +17,11 @@ import pytest
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import compare_runs
+from apbjudge.judge.merge import merge_runs
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
 from apbjudge.reports.summary import ensemble_text
-from tests.support.judging import plan_row, read_rows, verdict, write_rows
+from tests.support.judging import CODES, plan_row, read_rows, verdict, write_rows
 
 A, B, C = ("scripted/a", "scripted/b", "scripted/c")
 
@@ -197,6 +198,90 @@ def test_a_row_that_is_bad_for_every_judge_stays_one(tmp_path: Path) -> None:
     run = grade([*PLANS, {"id": "bad"}], judge=[A, B, C], client=client)
     assert run.summary.totals.unscored == {"refusal": 1, "bad_input": 1}
     assert [row["reason"] for row in run.rows].count("bad_input") == 1
+
+
+# Codes judged apart ------------------------------------------------------------------------------
+
+UNKNOWN = {"name": "find_ship", "parameter_description": {"city": "Porto"}, "reason": "times"}
+APART = [
+    *(plan_row(f"row-{n:02}") for n in range(5)),
+    plan_row("row-05", model_response=json.dumps({"plan": "sail", "tool_chain": [UNKNOWN]})),
+    plan_row("row-06", model_response=" "),
+    {"id": "bad"},
+]
+FLAGS = {"row-01": {"E1": 0.8}, "row-02": {"E2": 0.6, "E4": 0.2}, "row-03": {"E4": 0.0}}
+
+
+def of_one_code(request: Request) -> str:
+    """E5 of the fifth row is refused."""
+    (code,) = request.reply.model_fields.keys() & {*CODES}  # type: ignore[union-attr]
+    name = name_in(request) if "find_ship" not in str(request.messages[-1]) else "row-05"
+    if (name, code) == ("row-04", "E5"):
+        raise RefusalError("I would rather not")
+    grade = FLAGS.get(name, {}).get(code, 1.0)
+    values = {"reasoning": f"{code} of {name}", code: grade < 1, "grade": grade}
+    return json.dumps(values | {"is_correct": grade == 1})
+
+
+def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Path) -> None:
+    path, client = write_rows(tmp_path / "rows.jsonl", APART), ScriptedClient(of_one_code)
+    for code in CODES:
+        ref = f"apb-holistic@1#{code}"
+        grade(path, judge=A, rubric=ref, protocol="holistic", client=client, out=tmp_path / code)
+    parts = [tmp_path / code for code in CODES]
+    run = merge_runs(parts, tmp_path / "whole", rubric="apb-holistic@1")
+    rows = {row["item_id"]: row for row in read_rows(tmp_path / "whole")}
+    for name, grade_of in {"row-00": {}, **FLAGS}.items():
+        row = rows[name]
+        assert row["errors"] == {code: code in grade_of for code in CODES}
+        lowest = min(grade_of.values(), default=1.0)
+        assert (row["is_correct"], row["grade"]) == (not grade_of, lowest)
+        assert (row["rubric"], row["judge"], row["usage"]["calls"]) == ("apb-holistic@1", A, 6)
+        assert row["reasoning"].splitlines()[3] == f"E4: E4 of {name}"
+    lost = rows["row-04"]
+    assert (lost["kind"], lost["reason"], lost["usage"]["calls"]) == ("unscored", "refusal", 6)
+    assert lost["detail"] == "apb-holistic@1#E5: refusal: I would rather not"
+    proven = rows["row-05"]  # by rule, which is said once and with its code
+    assert (proven["is_correct"], proven["errors"]["E6"]) == (False, True)
+    found = [(f["code"], f["certainty"]) for f in proven["findings"]]
+    assert sorted(found) == [("E2", "suspected"), ("E6", "proven")]
+    changed = [(o["field"], o["was"], o["now"]) for o in proven["overrides"]]
+    both = [("is_correct", True, False), ("grade", 1.0, 0.6)]
+    assert changed == [("errors.E6", False, True), *both]
+    empty = rows["row-06"]  # nobody is asked; it has one code, and without the others'
+    assert (empty["grade"], [c for c, is_set in empty["errors"].items() if is_set]) == (0.0, ["E3"])
+    assert run.summary.totals.unscored == {"refusal": 1, "bad_input": 1}
+    assert run.manifest["codes"].keys() == {*CODES}
+    assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
+    with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
+        merge_runs(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
+    with pytest.raises(OptionError, match=r"no run of a shard \(--shard I/N\), and .* no --rubric"):
+        merge_runs(parts, tmp_path / "two")
+
+
+@pytest.mark.parametrize(("case", "n_lost"), [("row-01", 2), ("elsewhere", 1)])
+def test_rows_that_a_rubric_has_as_examples_are_not_judged_by_it(
+    tmp_path: Path, case: str, n_lost: int
+) -> None:
+    """Of the case that is named, whoever replied; else the row with the same text."""
+    shown = plan_row("row-01")
+    values = {"query": shown["query"], "response": shown["model_response"], "case": case}
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+    path = tmp_path / "few.toml"
+    path.write_text(
+        'extends = "apb-holistic@1"\nname = "few"\n[[examples]]\nbecause = "It is right."\n'
+        f"verdict = {{ grade = 1.0, is_correct = true }}\n{text}",
+        encoding="utf-8",
+    )
+    other = shown | {"tested_model": "other", "model_response": "Take the train."}
+    client = ScriptedClient(lambda request: json.dumps(verdict()))
+    settings: dict[str, Any] = {"rubric": str(path), "protocol": "holistic", "client": client}
+    run = grade([plan_row("row-00"), shown, other], judge=A, **settings)
+    assert run.summary.totals.unscored == {"bad_input": n_lost}
+    assert len(client.requests) == 3 - n_lost
+    expected = "expected a row that no example of few@1 is made of, got 'row-01: example 1'"
+    for row in run.rows:
+        assert row["kind"] == "verdict" or row["detail"].endswith(f"field case_id: {expected}")
 
 
 # Cascade ------------------------------------------------------------------------------------------

@@ -152,6 +152,32 @@ def test_replies_that_were_read_leniently_are_counted(serve: Any, tmp_path: Path
     assert sampled.summary.totals.lenient_replies == 6
 
 
+KEYS = "reasoning, E1, E2, E3, E4, E5, E6, grade, is_correct"
+UNREADABLE = {
+    "wrong keys": (
+        json.dumps({"reasoning": "r", "E1_GOAL": False, "grade": 1.0, "is_correct": True}),
+        "E1: Field required; E2: Field required",
+    ),
+    "bad JSON": ('{"reasoning": "r", "E1": fal', "the JSON object can't be read"),
+    "two verdicts": (f"{RIGHT}\n{json.dumps(verdict('E1'))}", "it holds several verdicts that"),
+    "prose": ("The plan works.", "no JSON object could be read"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), UNREADABLE.values(), ids=UNREADABLE)
+def test_an_unreadable_reply_is_asked_for_again_with_the_keys_and_not_as_a_contradiction(
+    serve: Any, bench: Any, text: str, reason: str
+) -> None:
+    server = serve([Answer(text), OK])
+    assert bench(server).judge([plan_row("a")])["a"]["is_correct"] is True
+    asked = server.requests[1].body["messages"][-1]["content"]
+    assert asked.startswith(f"Your reply could not be read: {reason}")
+    assert asked.endswith(
+        f". Send the same verdict once more as one JSON object with exactly these keys: {KEYS}."
+    )
+    assert "agree" not in asked
+
+
 UNUSABLE = {
     "empty": Answer(""),
     "no JSON": Answer("The plan is correct."),

@@ -13,6 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 import apbjudge
+from apbjudge.errors import ReplyError
+from apbjudge.llm.replies import read_reply
 from apbjudge.protocols.prompts import PromptMaker
 from apbjudge.rubrics import Rubric, load_rubric, read_rubric, reply_model, rubric_names
 from apbjudge.rubrics.reply import REASONING_LIMIT
@@ -145,6 +147,53 @@ def test_a_grade_may_be_written_as_json_writes_numbers(written: str, meant: floa
     results: Any = reply_model(load_rubric("apb-holistic@1")).model_validate_json(text)
     assert results.grade == meant
     assert isinstance(results.grade, float)
+
+
+@pytest.mark.parametrize("ref", rubric_names())
+def test_the_schema_says_of_each_key_what_the_rubric_says_and_uses_no_more_than_providers_take(
+    ref: str,
+) -> None:
+    rubric = load_rubric(ref)
+    schema = reply_model(rubric).model_json_schema()
+    stated = {c.code: f"{c.name}: {c.definition}" for c in rubric.criteria}
+    stated |= {field.name: field.definition for field in rubric.reply_fields}
+    properties = schema["properties"]
+    assert {key: properties[key]["description"] for key in stated} == stated
+    assert all(band.label in properties["grade"]["description"] for band in rubric.bands)
+    if rubric.categories:
+        words = [f"{c.number} {c.name}" for c in rubric.categories]
+        assert properties["category"] == {"type": "string", "enum": words}
+        (line,) = re.findall(r'"category": (.*)', PromptMaker().system(rubric, "judge@1"))
+        assert re.findall(r'"(.*?)"', line) == words
+    known = {"additionalProperties", "properties", "required", "type"}
+    assert {*schema} == known
+    known = {
+        "description",
+        "enum",
+        "maxLength",
+        "type",
+    }  # litellm takes out maxLength for Anthropic
+    assert {key for of in properties.values() for key in of} <= known
+
+
+BEHAVIOURS = {
+    **dict.fromkeys(("3 retry", "retry", "Retry", "3 (retry)", "3: retry"), (3, False)),
+    3: (3, False),
+    "3": (3, True),
+    **dict.fromkeys(("3 refusal", "4 retry", "retry or refusal", "6 other", "", 0, 6), None),
+}
+
+
+@pytest.mark.parametrize("written", BEHAVIOURS)
+def test_a_category_is_read_as_its_words_its_name_or_its_number(written: object) -> None:
+    model = reply_model(load_rubric("apb-tool-broken@1"))
+    text = json.dumps({"reasoning": "r", "category": written, "is_correct": False})
+    if (expected := BEHAVIOURS[written]) is None:
+        with pytest.raises(ReplyError, match="category: "):
+            read_reply(text, model)
+        return
+    reading = read_reply(text, model)
+    assert (reading.reply.model_dump()["category"], reading.is_lenient) == expected
 
 
 @pytest.mark.parametrize("category", [0, 6, -1, 1.5, "1", True, None])

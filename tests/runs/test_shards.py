@@ -268,7 +268,7 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
     refused("are runs of different inputs", one, two, tmp_path / "shorter")
     path = three / "judgements.jsonl"
     path.write_bytes(path.read_bytes() + b"{\n")
-    with pytest.raises(InputError, match=r"judgements\.jsonl:\d+: .*; run shard 3/3 again"):
+    with pytest.raises(InputError, match=r"part-3.judgements\.jsonl:\d+: .*; run this part again"):
         apbjudge.merge_runs([one, two, three], out)
 
 

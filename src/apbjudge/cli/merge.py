@@ -1,4 +1,4 @@
-"""``apbjudge merge``: the shards of one run become one run."""
+"""``apbjudge merge``: the shards of one run, or its error codes, become one run."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from .options import Values, command, shown, take
 
 
 class MergeOptions(Config):
-    """The shards and where the whole run goes."""
+    """The parts and where the whole run goes."""
 
     parts: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        description="Folders of all shards of one run."
+        description="Folders of all shards of one run, or of runs for all codes of a rubric."
+    )
+    rubric: str | None = Field(
+        default=None,
+        description="The rubric whose codes were judged apart, such as apb-holistic@1.",
     )
     out: Path = Field(description="Folder for the whole run.")
 
 
 @command(MergeOptions)
 def merge(values: Values) -> int:
-    """Puts the runs of all shards together into one run."""
+    """Puts the runs of all shards, or of all codes of a rubric, together into one run."""
     from ..judge.merge import merge_runs
     from ..reports.summary import summary_text
 
     options = take(MergeOptions, values)
-    run = merge_runs(options.parts, options.out)
+    run = merge_runs(options.parts, options.out, rubric=options.rubric)
     click.echo(summary_text(run.summary), nl=False)
     click.echo(f"\n{shown(options.out)}/: judgements.jsonl summary.json summary.csv manifest.json")
     return 0

@@ -67,40 +67,52 @@ def parsed_verdict(reply: Reply, rubric: Rubric) -> ParsedVerdict:
 
 
 def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
-    """What in a verdict contradicts itself, in words fit for the judge; None when nothing does."""
+    """What in a verdict contradicts itself, as sentences for the judge; None when nothing does."""
     if rubric.shape == "category":
         if verdict.is_correct != rubric.category_is_correct(verdict.category):
             is_correct = str(verdict.is_correct).lower()
-            return f"category {verdict.category} does not go with is_correct={is_correct}"
+            return f"category {verdict.category} does not go with is_correct={is_correct}."
         return None
     if rubric.shape == "pass" or verdict.grade is None:
         return None
-    flags = ", ".join(sorted(verdict.flags)) or "no code"
-    if verdict.is_correct == bool(verdict.flags):
-        return f"{flags} flagged does not go with is_correct={str(verdict.is_correct).lower()}"
+    if not verdict.is_correct and not verdict.flags:
+        return NO_CODE
     allowed = rubric.scale.allowed(verdict.flags)
-    if verdict.grade not in allowed:
-        fitting = ", ".join(map(str, allowed))
-        return f"grade {verdict.grade} does not go with {flags} flagged (fitting: {fitting})"
-    return None
+    if verdict.is_correct and verdict.flags:
+        stated, fitting = "is_correct=true", ""
+    elif verdict.grade not in allowed:
+        stated, fitting = f"grade {verdict.grade}", f" (fitting: {', '.join(map(str, allowed))})"
+    else:
+        return None
+    flags = ", ".join(sorted(verdict.flags)) or "no code"
+    first = f"Decide first whether {_ASKED[min(2, len(verdict.flags))]}."
+    return f"{stated} does not go with {flags} flagged{fitting}. {first}"
+
+
+NO_CODE = (
+    "You called it not correct but set no code. Either set the code that fits best, or call it "
+    "correct."
+)
+_ASKED = ("a code holds", "the code really holds", "each of the codes really holds")
+"""What has to be decided where none, one or several are set: the grade follows from it."""
 
 
 def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
     """Makes a contradictory verdict consistent by the written rule above."""
     if rubric.shape == "category":
         changed = replace(verdict, is_correct=rubric.category_is_correct(verdict.category))
-        return changed, _changes(verdict, changed, "the category decides")
+        return changed, overrides_of(verdict, changed, "the category decides")
     if verdict.grade is None:  # a judge that gives none: the flags still decide
         changed = replace(verdict, is_correct=verdict.is_correct and not verdict.flags)
-        return changed, _changes(verdict, changed, "the flags decide")
+        return changed, overrides_of(verdict, changed, "the flags decide")
     if verdict.flags:
         grade = rubric.scale.nearest(verdict.grade, verdict.flags)
         changed = replace(verdict, is_correct=False, grade=grade)
-        return changed, _changes(verdict, changed, "the flags decide")
+        return changed, overrides_of(verdict, changed, "the flags decide")
     if not verdict.is_correct and verdict.grade < 1.0:
         raise ReplyError("not correct and graded below 1.0, but no code is flagged")
     changed = replace(verdict, is_correct=True, grade=1.0)
-    return changed, _changes(verdict, changed, "no code is flagged")
+    return changed, overrides_of(verdict, changed, "no code is flagged")
 
 
 def enforce(
@@ -116,7 +128,7 @@ def enforce(
     if rubric.shape == "category":
         category, is_proven = _category_of(verdict, item, protocol, rubric, proven)
         changed = ParsedVerdict(rubric.category_is_correct(category), category=category)
-        return changed, _changes(verdict, changed, because if is_proven else EXACT_NAMES)
+        return changed, overrides_of(verdict, changed, because if is_proven else EXACT_NAMES)
     if not proven:
         return verdict, ()
     if verdict.errors is None or verdict.grade is None:
@@ -128,7 +140,7 @@ def enforce(
         most = min(rubric.grade_caps.get(finding.rule, 1.0) for finding in proven)
         grade = rubric.scale.nearest(verdict.grade, changed.flags, most=most)
         changed = replace(changed, is_correct=not changed.flags, grade=grade)
-    return changed, _changes(verdict, changed, because)
+    return changed, overrides_of(verdict, changed, because)
 
 
 def _category_of(
@@ -170,7 +182,8 @@ def is_enforced(override: Override) -> bool:
     return override.because == EXACT_NAMES or override.because.startswith(PROVEN)
 
 
-def _changes(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
+def overrides_of(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
+    """What changed from a verdict to another, for one reason."""
     changes: list[Override] = []
     for code, before in (was.errors or {}).items() if now.errors else ():
         after = (now.errors or {})[code]

@@ -50,8 +50,12 @@ LONGER = 4
 """Factor on the token limit when a truncated reply is asked for again."""
 
 _REFUSED = ("content_filter", "refusal", "safety")
-_AGAIN = (
-    "Give your verdict again as one JSON object with the same keys, changed so that its parts "
+_UNREADABLE = (
+    "Your reply could not be read: {}. Send the same verdict once more as one JSON object with "
+    "exactly these keys: {}."
+)
+_CONTRADICTORY = (
+    "{} Give your verdict again as one JSON object with the same keys, changed so that its parts "
     "agree with each other and with the rules above."
 )
 _ALL_THINKING = ", and all of it is the model's thinking: apbjudge doctor says what helps"
@@ -125,16 +129,18 @@ class Conversation:
             try:
                 last = await self._ask()
                 failure, complaint = None, contradiction(last.verdict, self.rubric)
+                if complaint is None:
+                    return last
+                complaint = _CONTRADICTORY.format(complaint)
             except ReplyError as error:
-                failure, complaint = error, str(error)
-            if complaint is None and last is not None:
-                return last
+                keys = ", ".join(reply_model(self.rubric).model_fields)
+                failure, complaint = error, _UNREADABLE.format(error, keys)
             if not self._may_ask_again():
                 break
             messages = list(self.request.messages)
             if self.last_reply:
                 messages.append({"role": "assistant", "content": self.last_reply})
-            messages.append({"role": "user", "content": f"{complaint}. {_AGAIN}"})
+            messages.append({"role": "user", "content": complaint})
             self.request = replace(self.request, messages=messages)
         if last is None:
             raise failure or ReplyError("no reply")
@@ -241,7 +247,7 @@ class LLMJudge(Judge):
         static, rubric = StaticJudge(), row.rubric
         fingerprint = static.fingerprint(row)
         verdict = static.judge(row, fingerprint)
-        if verdict.is_correct:
+        if verdict.is_correct and not rubric.only:  # else another of the codes stands for it
             raise RowError("model_response", "a reply", "an empty text")
         flags = [code for code, is_set in (verdict.errors or {}).items() if is_set]
         grade = rubric.scale.nearest(0.0, flags) if rubric.shape == "flags" else None
@@ -255,6 +261,11 @@ class LLMJudge(Judge):
         """What the model is sent; raises RowError as ``job_of`` does."""
         if task.protocol.needs_query and not task.item.is_asked:
             raise RowError("query", "what the tested model was asked", task.item.query)
+        item = task.item
+        for number, example in enumerate(task.rubric.examples, start=1):
+            if example.is_of(item.case_id, item.query, item.response):
+                expected = f"a row that no example of {task.rubric.ref} is made of"
+                raise RowError("case_id", expected, f"{item.case_id}: example {number}")
         spec = self._spec
         files = show_files(
             task.item,

@@ -1,52 +1,65 @@
-"""Puts the runs of all shards of one input together into one run."""
+"""Puts the runs of all shards of one input together into one run, or those of all error codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from ..errors import InputError, OptionError
+from ..records import judgement_row, read_judgement
 from ..records.own_runs import SEAL, is_own
 from ..records.run_folder import SUPERSEDED, MissingPredictions
+from ..rubrics import Rubric, load_rubric
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
 from ..runs.merging import Part, check_free, merged_rows, read_parts
-from .session import Log, Run, counts_of, write_summary
+from .panel import judgement_of_codes
+from .session import Log, Run, counts_of, described_rubric, write_summary
 from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
 
 
-def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
+def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
     """Merges runs of shards; the result is the run that grading without shards would have made.
 
+    With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
+    codes; the result has all of them, see ``panel.judgement_of_codes``.
+
     Args:
-        folders: One folder for each shard, in any order; they stay as they are.
+        folders: One folder for each shard or rubric, in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
+        rubric: The rubric whose codes were judged apart; None for shards.
 
     Returns:
         The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
 
     Raises:
-        OptionError: If a folder holds no finished run of a shard, the runs are of different
-            settings or inputs, shards are missing or there twice, or ``out`` holds a run.
+        OptionError: If a folder holds no finished run, the runs are of different settings or
+            inputs, shards or codes are missing or there twice, or ``out`` holds a run.
         InputError: If a file can't be read or written.
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
-    parts = read_parts([Path(part) for part in folders], kind)
+    parts = read_parts([Path(part) for part in folders], kind, "rubric" if rubric else "shard")
+    whole = _whole(parts, rubric) if rubric else None
     missing = _missing(parts)
     check_free(folder, kind)
     judges, by = zip(*(_judge_and_fields(part.folder) for part in parts), strict=True)
     first = parts[0]
-    log: Log = RecordLog(folder, kind, first.identity, is_derived=True)
+    identity = dict(first.identity)
+    if whole is not None:
+        identity |= {"rubric": [whole.ref, whole.digest], "several": "codes"}
+    log: Log = RecordLog(folder, kind, identity, is_derived=True)
     shown = ("started", "finished", "rows")
-    manifest = first.manifest | {
-        "identity": first.identity,
+    manifest: dict[str, Any] = first.manifest | {
+        **({} if whole is None else described_rubric(whole)),
+        "identity": identity,
         "started": min(str(part.manifest["started"]) for part in parts),
         "parts": [
-            {"folder": str(part.folder), "shard": str(part.shard)}
+            {"folder": str(part.folder), part.by: part.manifest["identity"][part.by]}
             | {name: part.manifest.get(name) for name in shown}
             for part in parts
         ],
@@ -57,10 +70,11 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     try:
         with manifest_states([(log, manifest)]):
             lines = (line for path in superseded for line in path.read_bytes().splitlines())
-            log.replace_all(merged_rows(parts, kind), superseded=lines)
+            rows = merged_rows(parts, kind) if whole is None else _by_codes(parts, whole)
+            log.replace_all(rows, superseded=lines)
             fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")
-            weights = first.manifest.get("weights")
+            weights = manifest.get("weights")
             summary = summarize(
                 log.current(), judge=judges[0], note=note, by=fields, weights=weights
             )
@@ -72,6 +86,32 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path) -> Run:
     finally:
         log.close()
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
+
+
+def _whole(parts: Sequence[Part], ref: str) -> Rubric:
+    """The rubric; raises OptionError where the runs do not have each of its codes once."""
+    rubric = load_rubric(ref)
+    codes = [code for part in parts for code in part.manifest.get("codes") or ["all"]]
+    if sorted(codes) != sorted(rubric.codes):
+        raise OptionError(
+            f"--rubric: expected runs that have each code of {rubric.ref} once "
+            f"({', '.join(rubric.codes)}), got {', '.join(codes)}"
+        )
+    return rubric
+
+
+def _by_codes(parts: Sequence[Part], rubric: Rubric) -> Iterator[dict[str, Any]]:
+    """Yields the records of all codes of a row as one."""
+    names = ("line", "item_id", "tested_model")
+    by_row = [
+        {tuple(row[name] for name in names): row for row in merged_rows([part], JUDGEMENT_RECORDS)}
+        for part in parts
+    ]
+    if any(rows.keys() != by_row[0].keys() for rows in by_row):
+        raise OptionError("expected runs of the same rows, got records of different ones")
+    for key in by_row[0]:
+        of_codes = [read_judgement(rows[key]) for rows in by_row]
+        yield judgement_row(judgement_of_codes(of_codes, rubric))
 
 
 def _missing(parts: Sequence[Part]) -> MissingPredictions | None:

@@ -20,6 +20,7 @@ from ..statistics.bootstrap import ratio
 from ..statistics.differences import paired_test
 from ..statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
 from ..statistics.gates import BAD, EITHER, GOOD, UNSTATED, Meaning
+from ..statistics.measures import either_way
 from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
 
@@ -43,6 +44,8 @@ NAMES_BY_CODE = {
     CHEAPEST: f"cheapest ({NO_FAULT})",
 }
 """Names of figures where code alone judged."""
+CR_BOUNDS = "CR bounds"
+"""The CR whatever the rows without a verdict would have been, where there are any."""
 WEIGHTED = "weighted errors"
 """Mean share of the weight of all codes that is flagged, where a rubric states weights."""
 OWN_CODE = "code "
@@ -71,7 +74,7 @@ def meaning_of(name: str) -> Meaning:
 
 _MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(
-        ("CR", NO_FAULT, "CR_E", "CR_B", "Grade", "Grade_E", "Grade_B", CHEAPEST), GOOD
+        ("CR", CR_BOUNDS, NO_FAULT, "CR_E", "CR_B", "Grade", "Grade_E", "Grade_B", CHEAPEST), GOOD
     ),
     **dict.fromkeys((WEIGHTED, OVER_REFUSAL, TRUNCATED, "ExtUse", "undecided"), BAD),
     **dict.fromkeys(("delta", "Grade delta"), Meaning("higher", (-1.0, 1.0))),
@@ -89,7 +92,9 @@ def rate(values: Vector, cases: Vector | None) -> Estimate:
 def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype.
 
-    CR is over cases without a prediction too, where the run counts them.
+    CR is over cases without a prediction too, where the run counts them. Rows that a judge gave no
+    verdict on are seldom a random part of all: where there are any, the bounds of CR say what it is
+    from all of them incorrect to all of them correct.
     """
     counted = rows[~np.isnan(c.outcome[rows])]
     scored = rows[c.scored[rows] == 1]
@@ -99,6 +104,9 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
         return rate(values, None if alone else c.case[of])
 
     figures = {"CR": over(c.outcome[counted], counted)}
+    if len(counted) < len(rows):
+        ends = (over(np.nan_to_num(c.outcome[rows], nan=as_if), rows) for as_if in (0.0, 1.0))
+        figures[CR_BOUNDS] = either_way(*ends)
     graded = scored[~np.isnan(c.grade[scored])]
     flagged = scored[c.known[scored] > 0]
     if len(graded):

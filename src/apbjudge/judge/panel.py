@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..errors import OptionError
 from ..records import Override, Unscored, Verdict
 from ..rubrics import Rubric
-from .consistency import ParsedVerdict
+from .consistency import ParsedVerdict, is_enforced, overrides_of, own_verdict
 from .uncertainty import (
     combine,
     combine_agreeing,
@@ -22,7 +22,7 @@ from .uncertainty import (
     joint_fingerprint,
     uncertainty_of,
 )
-from .worker import Judgement
+from .worker import UNASKED, Judgement
 
 _Decision = tuple[ParsedVerdict, tuple[Override, ...]]
 MIN_JUDGES = 3
@@ -48,6 +48,48 @@ def panel_judgement(
 
     fingerprint = joint_fingerprint(rule, (j.fingerprint for j in judgements))
     return _joint(judgements, rubric, fingerprint, decide)
+
+
+def judgement_of_codes(judgements: Sequence[Judgement], rubric: Rubric) -> Judgement:
+    """The judgement of a judge that was asked about the codes of a rubric apart.
+
+    Each of ``judgements`` has some of the codes, all together have every one. A prediction is
+    correct where none is set. The grade is the lowest that was given; where it may not stand
+    beside the flags, the nearest that may. Without a verdict on each part there is none: a code
+    that nobody decided is not one that is not set. ``doubt`` and ``reply_fields`` stay with the
+    parts.
+    """
+    first = judgements[0]
+    if isinstance(first, Unscored) and first.reason in UNASKED:
+        return first.model_copy(update={"rubric": first.rubric and rubric.ref})
+    verdicts = [each for each in judgements if isinstance(each, Verdict)]
+
+    def decide(parts: list[ParsedVerdict]) -> _Decision:
+        now, own = (_united(each, rubric) for each in (parts, map(own_verdict, verdicts)))
+        because = (o.because for each in verdicts for o in each.overrides if is_enforced(o))
+        return now, overrides_of(own, now, "; ".join(dict.fromkeys(because)))
+
+    fingerprint = joint_fingerprint("codes", (j.fingerprint for j in judgements))
+    joint = _joint(judgements, rubric, fingerprint, decide, needs_all=True)
+    findings = zip(*(j.findings for j in judgements), strict=False)  # coded in one part alone
+    changes: dict[str, Any] = {
+        "judge": first.judge,
+        "rubric": rubric.ref,
+        "findings": tuple(next((f for f in same if f.code), same[0]) for same in findings),
+    }
+    if isinstance(joint, Verdict):
+        reasons = (f"{'+'.join(each.errors or ())}: {each.reasoning}" for each in verdicts)
+        changes |= {"doubt": None, "reasoning": "\n".join(reasons)}
+        changes["inconsistent"] = any(each.inconsistent for each in verdicts)
+    return joint.model_copy(update=changes)
+
+
+def _united(verdicts: Iterable[ParsedVerdict], rubric: Rubric) -> ParsedVerdict:
+    parts = list(verdicts)
+    flags = {code for part in parts for code in part.flags}
+    grades = [part.grade for part in parts if part.grade is not None]
+    grade = rubric.scale.nearest(min(grades), flags) if grades else None
+    return ParsedVerdict(not flags, grade, {code: code in flags for code in rubric.codes})
 
 
 def panel_dawid_skene(
@@ -88,6 +130,8 @@ def _joint(
     rubric: Rubric,
     fingerprint: str,
     decide: Callable[[list[ParsedVerdict]], _Decision],
+    *,
+    needs_all: bool = False,
 ) -> Judgement:
     first = next((j for j in judgements if j.protocol), judgements[0])
     shared = (
@@ -107,9 +151,11 @@ def _joint(
         "fingerprint": fingerprint,
     }
     verdicts = [ParsedVerdict.of(each) for each in judgements if isinstance(each, Verdict)]
-    if not verdicts:
+    if not verdicts or (needs_all and len(verdicts) < len(judgements)):
         reasons = [judgement for judgement in judgements if isinstance(judgement, Unscored)]
-        detail = "; ".join(f"{j.judge}: {j.reason}: {j.detail}" for j in reasons)
+        names = ((j.rubric if needs_all else j.judge) or "the row" for j in reasons)
+        parts = zip(names, reasons, strict=True)
+        detail = "; ".join(f"{name}: {j.reason}: {j.detail}" for name, j in parts)
         return Unscored(reason=reasons[0].reason, detail=detail, **common)
     verdict, overrides = decide(verdicts)
     return Verdict(

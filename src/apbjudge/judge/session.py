@@ -23,6 +23,7 @@ from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
 from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
+from ..rubrics import Rubric
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states, temporary_folder
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
@@ -402,12 +403,19 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
         "inputs": inputs_json(log.inputs),
         **source.described,
         "identity": config.identity,
-        "grades": list(source.rubric.scale.grades) if source.rubric else None,
-        "codes": {c.code: c.name for c in source.rubric.criteria} if source.rubric else None,
-        "weights": source.rubric.weights or None if source.rubric else None,
+        **described_rubric(source.rubric),
         "settings": config.settings or own,
         "transport": transport,
         "note": config.note,
+    }
+
+
+def described_rubric(rubric: Rubric | None) -> dict[str, Any]:
+    """What the manifest says of a user's own rubric."""
+    return {
+        "grades": list(rubric.scale.grades) if rubric else None,
+        "codes": {c.code: c.name for c in rubric.criteria} if rubric else None,
+        "weights": rubric.weights or None if rubric else None,
     }
 
 

@@ -163,11 +163,14 @@ def _listed(value: object) -> Sequence[object]:
 
 
 def _value_place(tokens: Sequence[TokenChoice], field: str) -> tuple[int, int] | None:
-    """The token in which a field's value starts, and how many of its characters come before."""
+    """The token in which a field's value starts, and how many of its characters come before.
+
+    The value of a text starts after its quote.
+    """
     text = "".join(choice.token for choice in tokens)
     start, end = _last_object(text)
     at = -1
-    for match in re.finditer(rf'"{re.escape(field)}"\s*:\s*', text[:end]):
+    for match in re.finditer(rf'"{re.escape(field)}"\s*:\s*"?', text[:end]):
         at = match.end() if match.start() >= start else at
     if at < 0 or at >= end:
         return None

@@ -109,7 +109,7 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> Reading[T]:
     if not verdicts:
         raise ReplyError(complaint or "no JSON object could be read")
     if len({repr(_decisions(each.reply)) for each in verdicts}) > 1:
-        raise ReplyError("there are several verdicts in the reply, expected one")
+        raise ReplyError("it holds several verdicts that differ, expected one")
     if is_alone and (len(verdicts) > 1 or body[last:].strip("` \n\r\t")):
         raise ReplyError("it does not end with the only verdict in it")
     return Reading(verdicts[-1].reply, any(each.is_lenient for each in verdicts))

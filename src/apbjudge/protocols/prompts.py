@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ..records import Finding, Item, Record
 from ..records.tools import pretty
 from ..rubrics import Rubric
+from ..rubrics.reply import example_reply
 from .checks.rules import RULES, fact_line
 from .fence import fence
 from .images import ImagePart, ShownFiles, content_of
@@ -115,8 +116,13 @@ class PromptMaker:
         key = (rubric.ref, rubric.digest, template)
         if key not in self._systems:
             principles = (*(() if self._blind else rubric.reference_principles), *rubric.principles)
+            examples = [(e, example_reply(rubric, e).model_dump_json()) for e in rubric.examples]
             text = _template(template, "system").render(
-                rubric=rubric, principles=principles, evidence=self._evidence
+                rubric=rubric,
+                principles=principles,
+                evidence=self._evidence,
+                examples=examples,
+                fence=fence,
             )
             self._systems[key] = text.strip()
         return self._systems[key]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..judge.metrics import OF_CODES
+from ..judge.metrics import CR_BOUNDS, OF_CODES
 from ..judge.run_figures import AS_FAILURES
 from ..judge.summary import Group, Summary
 from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
-from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
+from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing, reasons
 from .numbers import Unit, money, percent, share
 from .text import render_text
 
@@ -60,6 +60,11 @@ def summary_document(summary: Summary) -> Document:
             foot.append(f"{more} more figures of {protocol}: apbjudge report, or summary.csv")
     if any(_is_rough(estimate) for _, estimate in figures):
         foot.append(f"intervals from fewer than {FEW_CASES} cases are rough")
+    foot += reasons(
+        (group.figures[CR_BOUNDS].note, CR_BOUNDS, f"{_title(group)} {group.tested_model}")
+        for group in summary.groups
+        if CR_BOUNDS in group.figures and not group.by
+    )
     return Document((*parts, Notes((*foot, *missing(parts)))))
 
 

@@ -2,33 +2,71 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    create_model,
+)
 
-from ..records import ErrorCode
-from .rubric import ReplyField, Rubric, Shape
-from .scale import snap
+from .rubric import Category, Example, ReplyField, Rubric
+from .scale import Scale, snap
 
 REASONING_LIMIT = 4000
 """Characters of ``reasoning`` that a judge is asked for at most: small models run on without."""
+
+
+def _tidy(schema: dict[str, Any]) -> None:
+    """Closes the object, and leaves out titles, which only repeat the keys."""
+    schema["additionalProperties"] = False
+    for of in (schema, *schema["properties"].values()):
+        of.pop("title", None)
 
 
 class Reply(BaseModel):
     """Base of all reply models. Key order is reply order: reasons come before the verdict."""
 
     # The schema allows no further keys; one that comes all the same does no harm.
-    model_config = ConfigDict(
-        extra="ignore", allow_inf_nan=False, json_schema_extra={"additionalProperties": False}
-    )
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, json_schema_extra=_tidy)
 
     reasoning: Annotated[str, Field(json_schema_extra={"maxLength": REASONING_LIMIT})]
+
+
+def example_reply(rubric: Rubric, example: Example) -> Reply:
+    """The reply that an example shows, as a judge would give it.
+
+    Raises:
+        ValueError: If it is none that the rubric allows.
+    """
+    model, stated = reply_model(rubric), example.verdict
+    _, *known = model.model_fields
+    if unknown := stated.keys() - {*known}:
+        raise ValueError(f"expected some of {', '.join(known)}, got {min(unknown)}")
+    implied = {"reasoning": example.because, **dict.fromkeys(rubric.codes, False)}
+    reply = model.model_validate({**implied, **stated}, strict=True)
+    if rubric.codes_only:
+        return reply
+    fields = reply.model_dump()
+    flags = [code for code in rubric.codes if fields[code]]
+    right = not flags if rubric.codes else rubric.category_is_correct(fields.get("category"))
+    fits = not rubric.codes or fields["grade"] in rubric.scale.allowed(flags)
+    if rubric.shape != "pass" and not (fits and fields["is_correct"] == right):
+        raise ValueError("expected a grade and is_correct that go with the codes or the category")
+    return reply
 
 
 _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourVerdict"}
 
 
+@lru_cache(maxsize=32)
 def reply_model(rubric: Rubric) -> type[Reply]:
     """The reply model of a rubric, cached.
 
@@ -36,30 +74,30 @@ def reply_model(rubric: Rubric) -> type[Reply]:
     ``codes_only`` without the last two; ``pass``: ``reasoning, is_correct``;
     ``category``: ``reasoning, category, is_correct``; the rubric's own fields come after
     ``reasoning``. Types are strict where JSON has them (a string is no boolean); the grade must be
-    on the rubric's scale.
+    on the rubric's scale. The schema says of each field what the rubric says of it.
     """
-    grades = None if rubric.codes_only else rubric.scale.grades
-    return _model(rubric.shape, rubric.codes, grades, rubric.reply_fields)
+    fields: dict[str, Any] = {
+        field.name: (type_of(field), Field(description=field.definition))
+        for field in rubric.reply_fields
+    }
+    meaning = "whether the prediction passes"
+    if rubric.shape == "flags":
+        for criterion in rubric.criteria:
+            fields[criterion.code] = _boolean(f"{criterion.name}: {criterion.definition}")
+        if rubric.codes_only:
+            return create_model(_NAMES[rubric.shape], __base__=Reply, **fields)
+        fields["grade"] = (_grade_type(rubric.scale), ...)
+        meaning = "true without any code set, else false"
+    elif rubric.shape == "category":
+        fields["category"] = (_category_type(rubric.categories), ...)
+        right = (_word(category) for category in rubric.categories if category.correct)
+        meaning = f"true for {', '.join(right)}, else false"
+    fields["is_correct"] = _boolean(meaning)
+    return create_model(_NAMES[rubric.shape], __base__=Reply, **fields)
 
 
-@lru_cache(maxsize=32)
-def _model(
-    shape: Shape,
-    codes: tuple[ErrorCode, ...],
-    grades: tuple[float, ...] | None,
-    own: tuple[ReplyField, ...],
-) -> type[Reply]:
-    fields: dict[str, Any] = {field.name: (type_of(field), ...) for field in own}
-    if shape == "flags":
-        for code in codes:
-            fields[code] = (Annotated[bool, Field(strict=True)], ...)
-        if grades is not None:
-            fields["grade"] = (_grade_type(grades), ...)
-    elif shape == "category":
-        fields["category"] = (Annotated[int, Field(strict=True, ge=1, le=5)], ...)
-    if shape != "flags" or grades is not None:
-        fields["is_correct"] = (Annotated[bool, Field(strict=True)], ...)
-    return create_model(_NAMES[shape], __base__=Reply, **fields)
+def _boolean(description: str) -> Any:
+    return Annotated[bool, Field(strict=True)], Field(description=description)
 
 
 def type_of(field: ReplyField) -> Any:
@@ -72,14 +110,44 @@ def type_of(field: ReplyField) -> Any:
     return Annotated[type_, Field(strict=True)]
 
 
-def _grade_type(grades: tuple[float, ...]) -> Any:
+def _word(category: Category) -> str:
+    return f"{category.number} {category.name}"
+
+
+def _category_type(categories: tuple[Category, ...]) -> Any:
+    """A number, which a reply may give as such, by its name or as both, as the schema has it."""
+    words = {category.number: _word(category) for category in categories}
+
+    def number_of(value: object) -> object:
+        is_word = isinstance(value, str) and not value.isdigit()
+        said = _words(value) if is_word else set[str]()
+        meant = [number for number, word in words.items() if said and said <= _words(word)]
+        return meant[0] if len(meant) == 1 else value
+
+    return Annotated[
+        int,
+        BeforeValidator(number_of),
+        Field(strict=True, ge=1, le=len(categories)),
+        PlainSerializer(words.__getitem__, when_used="json"),
+        WithJsonSchema({"type": "string", "enum": [*words.values()]}),
+    ]
+
+
+def _words(text: str) -> set[str]:
+    return {*re.findall(r"\w+", text.casefold())}
+
+
+def _grade_type(scale: Scale) -> Any:
+    grades = scale.grades
+
     def on_scale(value: float) -> float:
         legal = snap(value, grades)
         if legal is None:
             raise ValueError(f"grade must be one of {', '.join(map(str, grades))}")
         return legal
 
-    legal: list[Any] = sorted(grades)
+    words = ", ".join(f"{band.grade} {band.label}" for band in scale.bands)
+    described: dict[str, Any] = {"enum": sorted(grades), "description": words}
     return Annotated[
-        float, Field(strict=True, json_schema_extra={"enum": legal}), AfterValidator(on_scale)
+        float, Field(strict=True, json_schema_extra=described), AfterValidator(on_scale)
     ]

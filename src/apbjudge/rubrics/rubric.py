@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -16,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import OptionError, shorten
 from ..records import ErrorCode, Form, Record, UnsolvableType
+from ..records.loose_json import as_list, as_object
 from .scale import Band, Scale
 
 MOST_CODES = 12
@@ -63,6 +65,29 @@ class ReplyField(Record):
     choices: tuple[str, ...] = ()
 
 
+class Example(Record):
+    """A graded example that every judge reads; rows of its case are not judged by the rubric.
+
+    Attributes:
+        query: What was asked.
+        response: The reply that is graded.
+        verdict: The right reply by key, without reasoning; codes that are not named are false.
+        because: The reasons, as a judge should give them.
+        case: Id of the case it was taken from; empty for one of no data set.
+    """
+
+    query: str
+    response: str
+    verdict: dict[str, bool | int | float | str]
+    because: str
+    case: str = ""
+
+    def is_of(self, case_id: str, query: str, response: str) -> bool:
+        """Whether a row is of the case it was taken from, or has the same query and response."""
+        same = (query.split(), response.split()) == (self.query.split(), self.response.split())
+        return same or self.case == case_id != ""
+
+
 class Category(Record):
     """One way of behaving after a tool broke (tool-broken)."""
 
@@ -106,6 +131,8 @@ class Rubric(Record):
             (``unknown-tool``, ``wrong-type``, …) stands for.
         grade_caps: The highest grade, 0 to 1, that a proven fault allows, by the rule that proved
             it. A rule without one allows every grade that may stand beside its code.
+        examples: Graded examples that every judge reads.
+        only: The codes that were chosen of another rubric's; empty for all.
     """
 
     name: str
@@ -127,11 +154,17 @@ class Rubric(Record):
     types: dict[UnsolvableType, PassRule] = {}
     rule_codes: dict[str, ErrorCode] = {}
     grade_caps: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
+    examples: tuple[Example, ...] = ()
+    only: tuple[ErrorCode, ...] = ()
 
     @property
     def ref(self) -> str:
-        """``name@version``."""
-        return f"{self.name}@{self.version}"
+        """``name@version``, or ``name@version#E4+E5`` with some of the codes only."""
+        return f"{self.name}@{self.version}{'#' * bool(self.only)}{'+'.join(self.only)}"
+
+    def __hash__(self) -> int:
+        """Of the content, so that what is made of a rubric can be cached."""
+        return hash(self.digest)
 
     @cached_property
     def codes(self) -> tuple[ErrorCode, ...]:
@@ -173,7 +206,8 @@ def load_rubric(ref: str) -> Rubric:
     """Loads a shipped rubric by ``name@version`` (or by name: its newest version) or a file.
 
     Args:
-        ref: A shipped name, or a path that ends in ``.toml``.
+        ref: A shipped name, or a path that ends in ``.toml``; either with ``#`` and codes such as
+            ``E4`` or ``E4+E5``, for a rubric with these codes only.
 
     Raises:
         OptionError: If there is no such rubric or the file is no valid one.
@@ -186,6 +220,8 @@ def read_rubric(data: bytes, source: str) -> Rubric:
 
     A file may say ``extends = "name@version"`` (or name another file): it then takes over
     everything it does not say itself, and its ``more_principles`` are added to the principles.
+    With other criteria, or ``codes = ["E4"]`` for some of the base's, it takes over bands, rules
+    and examples as far as they are about its codes.
 
     Raises:
         OptionError: Naming the file and every field at fault.
@@ -194,6 +230,8 @@ def read_rubric(data: bytes, source: str) -> Rubric:
 
 
 def _load(ref: str, above: tuple[str, ...]) -> Rubric:
+    if match := _SOME_CODES.fullmatch(ref):
+        return _some_codes(_load(match[1], above), match[2], ref)
     if ref.endswith(".toml"):
         path = Path(ref)
         if not path.is_file():
@@ -205,12 +243,21 @@ def _load(ref: str, above: tuple[str, ...]) -> Rubric:
 @lru_cache(maxsize=64)
 def shipped_rubric(ref: str) -> Rubric:
     """Loads a shipped rubric, never a file: for references that come from judgements."""
+    if match := _SOME_CODES.fullmatch(ref):
+        return _some_codes(shipped_rubric(match[1]), match[2], ref)
     known = rubric_names()
     matching = [name for name in known if name == ref or name.rsplit("@", 1)[0] == ref]
     if not matching:
         raise OptionError(f"rubric: expected one of {', '.join(known)} or a .toml file, got {ref}")
     name = max(matching, key=lambda n: int(n.rsplit("@", 1)[1]))
     return _read(_SHIPPED.joinpath(f"{name}.toml").read_bytes(), name, ())
+
+
+_SOME_CODES = re.compile(r"(.+)#([A-Z]\w*(?:\+[A-Z]\w*)*)", re.ASCII)
+
+
+def _some_codes(base: Rubric, codes: str, source: str) -> Rubric:
+    return _made(_taken_over(base, {"codes": codes.split("+")}, source), source)
 
 
 def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
@@ -220,36 +267,64 @@ def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
         raise OptionError(f"{source}: not a TOML file: {error}") from None
     base, more = values.pop("extends", None), values.pop("more_principles", [])
     if base is not None:
-        values = {**_base(base, source, above).model_dump(), **values}
+        values = {**_taken_over(_base(base, source, above), values, source), **values}
+        values.pop("codes", None)
     own = values.get("principles", [])
     for name, listed in (("principles", own), ("more_principles", more)):
         if not isinstance(listed, list | tuple):
             raise OptionError(
                 f"{source}: {name}: expected a list of strings, got {shorten(listed)}"
             )
-    _count_all_codes(values)
+    return _made({**values, "principles": [*own, *more]}, source)
+
+
+def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """What a rubric has of its base, as far as it is about the codes that it has itself."""
+    values: dict[str, Any] = {name: getattr(base, name) for name in Rubric.model_fields}
+    if (chosen := own.get("codes")) is not None:
+        if "criteria" in own or not {*map(str, as_list(chosen) or [""])} <= {*base.codes}:
+            raise OptionError(
+                f"{source}: codes: expected some of {', '.join(base.codes) or 'none'} and no "
+                f"criteria, got {shorten(chosen)}"
+            )
+        values["criteria"] = [c for c in base.criteria if c.code in chosen]
+        values["only"] = [c.code for c in values["criteria"]]
+    codes = {c.code for c in values["criteria"]}
+    if "criteria" in own:
+        listed = as_list(own["criteria"]) or []
+        codes = {str((as_object(criterion) or {}).get("code")) for criterion in listed}
+    lost = {*base.codes} - codes
+    rules = [tuple(filter(None, (r.among(codes) for r in band.flags))) for band in base.bands]
+    values["bands"] = [
+        band.model_copy(update={"flags": own})
+        for band, own in zip(base.bands, rules, strict=True)
+        if own
+    ]
+    if base.form_code not in codes:
+        del values["form_code"]
+    values["rule_codes"] = {r: code for r, code in base.rule_codes.items() if code in codes}
+    values["examples"] = [
+        e.model_copy(update={"verdict": {k: v for k, v in e.verdict.items() if k not in lost}})
+        for e in base.examples
+        if not any(e.verdict.get(code) for code in lost)
+    ]
+    return values
+
+
+def _made(values: dict[str, Any], source: str) -> Rubric:
     try:
-        rubric = Rubric.model_validate({**values, "principles": [*own, *more]})
+        rubric = Rubric.model_validate(values)
     except ValidationError as error:
-        faults = (
-            f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].lower()}, got {e['input']!r:.60}"
-            for e in error.errors()
-        )
-        raise OptionError(f"{source}: {'; '.join(faults)}") from None
+        raise OptionError(f"{source}: {_faults(error)}") from None
     _check(rubric, source)
     return rubric
 
 
-def _count_all_codes(values: Mapping[str, Any]) -> None:
-    """Lets the rules of the bands that name no codes count all of the rubric's."""
-    try:
-        codes = [criterion["code"] for criterion in values.get("criteria", ())]
-        rules = [rule for band in values.get("bands", ()) for rule in band["flags"]]
-        for rule in rules if codes else ():
-            rule.setdefault("of", codes)
-            rule.setdefault("max", len(codes))
-    except (TypeError, KeyError, AttributeError):
-        return  # validation says what is wrong
+def _faults(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].lower()}, got {e['input']!r:.60}"
+        for e in error.errors()
+    )
 
 
 def _base(ref: object, source: str, above: tuple[str, ...]) -> Rubric:
@@ -284,6 +359,14 @@ def _check(rubric: Rubric, source: str) -> None:
             raise OptionError(f"{source}: types: expected at least one unsolvable type")
     else:
         _check_flags(rubric, source)
+    from .reply import example_reply  # which is made of rubrics
+
+    for i, example in enumerate(rubric.examples):
+        try:
+            example_reply(rubric, example)
+        except ValueError as error:
+            why = _faults(error) if isinstance(error, ValidationError) else error
+            raise OptionError(f"{source}: examples.{i}.verdict: {why}") from None
 
 
 _TAKEN = ("reasoning", "grade", "category", "is_correct")
@@ -303,7 +386,8 @@ def _check_flags(rubric: Rubric, source: str) -> None:
     named = [("form_code", rubric.form_code)] if "form_code" in rubric.model_fields_set else []
     named += [(f"rule_codes.{rule}", code) for rule, code in rubric.rule_codes.items()]
     for i, band in enumerate(rubric.bands):
-        named += [(f"bands.{i}.flags", c) for rule in band.flags for c in (*rule.of, *rule.without)]
+        stated = (code for rule in band.flags for code in (*(rule.of or ()), *rule.without))
+        named += [(f"bands.{i}.flags", code) for code in stated]
     for field, code in named:
         if code not in codes:
             raise OptionError(

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pydantic import Field
 
-from ..records import ERROR_CODES, ErrorCode, Record
+from ..records import ErrorCode, Record
 
 
 def snap(value: float, grades: Iterable[float]) -> float | None:
@@ -19,21 +19,30 @@ class FlagRule(Record):
     """A set of flag combinations, by counting.
 
     Attributes:
-        of: The codes that are counted; in a rubric's file by default all of its codes.
+        of: The codes that are counted; None for all of the rubric's.
         min: Fewest flags among ``of``.
-        max: Most flags among ``of``.
+        max: Most flags among ``of``; None for any number.
         without: Codes that must not be flagged at all.
     """
 
-    of: tuple[ErrorCode, ...] = ERROR_CODES
+    of: tuple[ErrorCode, ...] | None = None
     min: int = 0
-    max: int = len(ERROR_CODES)
+    max: int | None = None
     without: tuple[ErrorCode, ...] = ()
 
     def allows(self, flags: Collection[ErrorCode]) -> bool:
         """Whether a combination of flags is in the set."""
-        counted = sum(code in flags for code in self.of)
-        return self.min <= counted <= self.max and not any(c in flags for c in self.without)
+        counted = len(flags) if self.of is None else sum(code in flags for code in self.of)
+        most = counted if self.max is None else self.max
+        return self.min <= counted <= most and not any(c in flags for c in self.without)
+
+    def among(self, codes: Collection[ErrorCode]) -> FlagRule | None:
+        """The rule where these are all codes there are; None where no flags can meet it then."""
+        of = None if self.of is None else tuple(code for code in self.of if code in codes)
+        if self.min > len(codes if of is None else of):
+            return None
+        without = tuple(code for code in self.without if code in codes)
+        return self.model_copy(update={"of": of, "without": without})
 
 
 class Band(Record):

@@ -1,4 +1,4 @@
-"""Runs of shards: whether folders are the parts of one run, and all their records together."""
+"""Runs of parts: whether folders are the parts of one run, and all their records together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError, OptionError, OtherRunError, RowError, visible
 from ..records.keys import KeySet
@@ -23,28 +23,32 @@ from .rows import Shard, parse_shard
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A finished run of one shard."""
+    """A finished run of one shard, or by one of several rubrics: ``by`` is where parts differ."""
 
     folder: Path
     shard: Shard
     manifest: dict[str, Any]
+    by: Literal["shard", "rubric"]
 
     @property
     def identity(self) -> dict[str, Any]:
         """What must be equal for two parts to be of one run."""
-        return {name: v for name, v in self.manifest["identity"].items() if name != "shard"}
+        return {name: v for name, v in self.manifest["identity"].items() if name != self.by}
 
 
-def read_parts(folders: Sequence[Path], kind: RecordKind[Any]) -> list[Part]:
-    """The parts of one run, in the order of their shards.
+def read_parts(
+    folders: Sequence[Path], kind: RecordKind[Any], by: Literal["shard", "rubric"] = "shard"
+) -> list[Part]:
+    """The parts of one run, in the order of their shards, or runs of one input by several rubrics.
 
     Raises:
-        OptionError: If a folder holds no finished run of a shard, the runs are of different
-            settings or inputs, or the shards are not all there exactly once.
+        OptionError: If a folder holds no finished run, or none of a shard, the runs are of
+            different settings or inputs, or the shards are not all there exactly once.
     """
-    parts = sorted((_part(folder, kind) for folder in folders), key=lambda part: part.shard.index)
+    parts = [_part(folder, kind, by) for folder in folders]
+    parts.sort(key=lambda part: part.shard.index)
     if not parts:
-        raise OptionError("expected at least one folder of a shard, got none")
+        raise OptionError(f"expected at least one folder of a {by}, got none")
     first = parts[0]
     for part in parts[1:]:
         both = f"{visible(str(first.folder))} and {visible(str(part.folder))}"
@@ -52,6 +56,8 @@ def read_parts(folders: Sequence[Path], kind: RecordKind[Any]) -> list[Part]:
             raise OptionError(f"{both} have different settings ({visible(', '.join(changed))})")
         if _content(first) != _content(part):
             raise OptionError(f"{both} are runs of different inputs")
+    if by == "rubric":
+        return parts
     for one, other in pairwise(parts):
         if one.shard.count != other.shard.count:
             raise OptionError(
@@ -70,17 +76,18 @@ def read_parts(folders: Sequence[Path], kind: RecordKind[Any]) -> list[Part]:
     return parts
 
 
-def _part(folder: Path, kind: RecordKind[Any]) -> Part:
+def _part(folder: Path, kind: RecordKind[Any], by: Literal["shard", "rubric"]) -> Part:
     name = visible(str(folder))
     manifest = read_manifest(folder, kind)
     if manifest is None:
         raise OptionError(f"{name} holds no run")
     shard = manifest["identity"].get("shard")
-    if not isinstance(shard, str):
-        raise OptionError(f"{name} holds no run of a shard (--shard I/N)")
+    if by == "shard" and not isinstance(shard, str):
+        raise OptionError(f"{name} holds no run of a shard (--shard I/N), and there is no --rubric")
     if manifest.get("state") != "done":
-        raise OptionError(f"{name} is not finished: run its shard {shard} to the end first")
-    return Part(folder, parse_shard(shard), manifest)
+        part = f"its shard {shard}" if shard else "it"
+        raise OptionError(f"{name} is not finished: run {part} to the end first")
+    return Part(folder, parse_shard(shard or "1/1"), manifest, by)
 
 
 def _content(part: Part) -> tuple[object, object]:
@@ -115,7 +122,7 @@ def merged_rows(parts: Sequence[Part], kind: RecordKind[Any]) -> Iterator[dict[s
         path = part.folder / kind.file
         for line in record_lines(path, kind):
             if isinstance(line.row, RowError):
-                raise InputError(f"{path}:{line.number}: {line.row}; run shard {part.shard} again")
+                raise InputError(f"{path}:{line.number}: {line.row}; run this part again")
             if not seen.add(record_key(line.row)):
                 raise OptionError(f"{path}:{line.number}: there is another record of this row")
             yield line.row

@@ -448,7 +448,7 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
 
     def between(name: str, of: Callable[[Calibration], Mapping[str, Estimate]]) -> Estimate:
         low, high = _EXTREMES.get(name, ("worst", "best"))
-        return _union(of(ends[low])[name], of(ends[high])[name])
+        return either_way(of(ends[low])[name], of(ends[high])[name])
 
     worst = ends["worst"]
     return replace(
@@ -462,8 +462,13 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
     )
 
 
-def _union(low: Estimate, high: Estimate) -> Estimate:
-    """From the low end of the one to the high end of the other."""
+def either_way(low: Estimate, high: Estimate) -> Estimate:
+    """What holds whatever unscored items are: from the low end of the one to the high of the other.
+
+    Args:
+        low: The figure if all of them were wrong.
+        high: The figure if all of them were right.
+    """
     if low.value is None or high.value is None:
         without = low if low.value is None else high
         return replace(without, value=None, low=None, high=None, method="none")
