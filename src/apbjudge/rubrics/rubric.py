@@ -180,13 +180,7 @@ class Rubric(Record):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the whole content, in hex."""
-        values = self.model_dump(mode="json")
-        for name in ("rule_codes", "grade_caps", "reply_fields", "examples", "only"):
-            if not values[name]:  # rubrics without it keep the digest they had before it existed
-                del values[name]
-        for criterion in values["criteria"] if not self.weights else ():
-            del criterion["weight"]
-        text = orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
+        text = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()
 
 
@@ -293,9 +287,9 @@ def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, 
     lost = {*base.codes} - codes
     rules = [tuple(filter(None, (r.among(codes) for r in band.flags))) for band in base.bands]
     values["bands"] = [
-        band.model_copy(update={"flags": own})
-        for band, own in zip(base.bands, rules, strict=True)
-        if own
+        band.model_copy(update={"flags": of_band})
+        for band, of_band in zip(base.bands, rules, strict=True)
+        if of_band
     ]
     if base.form_code not in codes:
         del values["form_code"]
