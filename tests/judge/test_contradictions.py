@@ -48,7 +48,7 @@ NO_CODE = (
             verdict("E1", "E5", grade=1.0),
             (
                 "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
-                "Decide first whether each of the codes really holds."
+                "Decide first whether the code really holds."
             ),
         ),
         (

@@ -26,7 +26,7 @@ def list_rubrics() -> None:
 def show_rubric(name: str) -> None:
     """Shows a rubric as a judge gets it.
 
-    NAME is name@version, a name alone, or a TOML file.
+    NAME is name@version, a name alone, or a TOML file; with #E4 that code alone.
     """
     from ..protocols.prompts import PromptMaker
     from ..rubrics import load_rubric

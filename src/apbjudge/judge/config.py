@@ -113,8 +113,8 @@ class InputConfig(Config):
     )
     rubric: str | None = Field(
         default=None,
-        description="name@version of a shipped rubric, or a TOML file; without it each protocol "
-        "has its own.",
+        description="name@version of a shipped rubric, or a TOML file; with #E4 that code alone. "
+        "Without it each protocol has its own.",
     )
     data_root: Path | None = Field(
         default=None,

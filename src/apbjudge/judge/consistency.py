@@ -85,7 +85,7 @@ def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
     else:
         return None
     flags = ", ".join(sorted(verdict.flags)) or "no code"
-    first = f"Decide first whether {_ASKED[min(2, len(verdict.flags))]}."
+    first = f"Decide first whether {'the code really' if verdict.flags else 'a code'} holds."
     return f"{stated} does not go with {flags} flagged{fitting}. {first}"
 
 
@@ -93,8 +93,6 @@ NO_CODE = (
     "You called it not correct but set no code. Either set the code that fits best, or call it "
     "correct."
 )
-_ASKED = ("a code holds", "the code really holds", "each of the codes really holds")
-"""What has to be decided where none, one or several are set: the grade follows from it."""
 
 
 def resolve(verdict: ParsedVerdict, rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:

@@ -119,8 +119,7 @@ def _category_type(categories: tuple[Category, ...]) -> Any:
     words = {category.number: _word(category) for category in categories}
 
     def number_of(value: object) -> object:
-        is_word = isinstance(value, str) and not value.isdigit()
-        said = _words(value) if is_word else set[str]()
+        said = _words(value) if isinstance(value, str) and not value.isdigit() else set[str]()
         meant = [number for number, word in words.items() if said and said <= _words(word)]
         return meant[0] if len(meant) == 1 else value
 

@@ -296,9 +296,9 @@ def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, 
     lost = {*base.codes} - codes
     rules = [tuple(filter(None, (r.among(codes) for r in band.flags))) for band in base.bands]
     values["bands"] = [
-        band.model_copy(update={"flags": own})
-        for band, own in zip(base.bands, rules, strict=True)
-        if own
+        band.model_copy(update={"flags": of_band})
+        for band, of_band in zip(base.bands, rules, strict=True)
+        if of_band
     ]
     if base.form_code not in codes:
         del values["form_code"]
