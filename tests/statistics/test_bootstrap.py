@@ -176,11 +176,13 @@ def test_a_difference_that_is_zero_in_every_case_shows_no_spread() -> None:
 @pytest.mark.parametrize(
     "cases", [np.arange(6), np.repeat(np.arange(3), 2), np.array([0, 1, 1, 2, 2, 2])]
 )
-def test_equal_grades_get_a_wilson_interval_over_cases(grade: float, cases: Array) -> None:
+def test_equal_grades_are_off_by_the_cases_that_may_be_unseen(grade: float, cases: Array) -> None:
     estimate = bounded_mean(np.full(6, grade), cases)
     n_cases = len(np.unique(cases))
     assert estimate.value == pytest.approx(grade)
-    assert ends(estimate) == pytest.approx(wilson(grade * n_cases, n_cases), abs=1e-9)
+    unseen = wilson(0, n_cases)[1]
+    expected = grade * (1 - unseen), grade * (1 - unseen) + unseen
+    assert ends(estimate) == pytest.approx(expected, abs=1e-9)
     is_rate = grade in {0.0, 1.0} and n_cases == 6
     assert (estimate.method, estimate.n_clusters) == (
         "wilson" if is_rate else "wilson-clusters",

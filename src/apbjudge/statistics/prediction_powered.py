@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import OptionError
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing
-from .proportions import Bounds, bounded, score_interval, share, widest_interval
+from .proportions import Bounds, bounded, flat_interval, score_interval, share
 from .sample import Sample, effective_df, ratio_moments
 
 Design = Literal["random", "stratified", "weighted", "other-population", "hand-picked"]
@@ -216,7 +216,7 @@ def _alone(rows: Rows, own: Corrected, clusters: Sample, bounds: Bounds, level: 
         # as if each label had the weight of the heaviest, where another may hide
         weights = rows.weights[labelled]
         n = rows.n_units * float(weights.mean() / weights.max())
-        low, high = widest_interval(estimate.value or 0.0, n, level=level, bounds=bounds)
+        low, high = flat_interval(estimate.value or 0.0, n, level=level, bounds=bounds)
         return replace(estimate, low=low, high=high, method="wilson-effective")
     estimate = replace(estimate, value=own.value, low=None, high=None, method="none")
     if own.df < 1:

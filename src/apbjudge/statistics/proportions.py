@@ -99,6 +99,16 @@ def score_interval(
     return least + width * low, least + width * high
 
 
+def flat_interval(value: float, n: float, *, level: float, bounds: Bounds) -> Bounds:
+    """Interval of a mean where each of n independent rows has this very value.
+
+    Rows of other values are unseen, so they are at most the share where Wilson's interval of 0 in
+    n ends; the mean is farthest off where all of these lie on one of the bounds.
+    """
+    unseen = wilson(0, n, level=level)[1]
+    return value - unseen * (value - bounds[0]), value + unseen * (bounds[1] - value)
+
+
 def widest_interval(value: float, n: float, *, level: float, bounds: Bounds) -> Bounds:
     """Wilson's interval as if all n rows were on the two bounds, where they spread most."""
     least, width = bounds[0], bounds[1] - bounds[0]
@@ -120,8 +130,9 @@ def share(
 
     Returns:
         The estimate: method ``wilson`` for independent rows of 0 and 1, ``wilson-effective`` for
-        clusters, weights, strata and parts of rows; where rows show no spread (all 0, all 1),
-        Wilson over the units (``wilson-clusters``). One unit has no interval.
+        clusters, weights, strata and parts of rows; where rows show no spread, what Wilson over
+        the units leaves to values that none of them has (``wilson-clusters``). One unit has no
+        interval.
 
     When not to use it: for hand-picked rows, whose rate is that of these rows and no other's.
     """
@@ -197,14 +208,16 @@ def counted_ratio(
     value = float((counts * above).sum()) / total
     residuals = (above - value * below) / total
     squares, fourths = float((counts * residuals**2).sum()), float((counts * residuals**4).sum())
+    is_flat = squares * n * n <= 1e-18
     moments = Moments(
         value=value,
-        variance=squares * n / max(1, n - 1) if squares * n * n > 1e-18 else 0.0,
+        variance=0.0 if is_flat else squares * n / max(1, n - 1),
         n_items=n,
         n_clusters=n,
         df=n - 1,
         effective_df=effective_df([n], [squares], [fourths]),
         n_effective=n,
+        is_flat=is_flat,
     )
     return _with_interval(moments, bounds, level)
 
@@ -245,7 +258,8 @@ def _with_interval(moments: Moments | None, bounds: Bounds, level: float) -> Est
     if moments.n_clusters == 1:
         return replace(estimate, note="one cluster shows no spread")
     if moments.variance == 0 or moments.df == 0:
-        low, high = widest_interval(value, moments.n_effective, level=level, bounds=bounds)
+        interval = flat_interval if moments.is_flat else widest_interval
+        low, high = interval(value, moments.n_effective, level=level, bounds=bounds)
         return replace(estimate, low=low, high=high, method="wilson-clusters")
     variance, df = moments.variance, moments.effective_df
     low, high = score_interval(value, variance, df, level=level, bounds=bounds)

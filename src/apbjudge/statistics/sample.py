@@ -285,11 +285,13 @@ class Moments(Spread):
         value: Sum of numerators over sum of denominators.
         n_items: Rows whose denominator is above 0.
         n_effective: Units; with unequal weights, as many of the heaviest as would be worth as much.
+        is_flat: Whether every row's own ratio is the value.
     """
 
     value: float
     n_items: int
     n_effective: float
+    is_flat: bool
 
 
 def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Moments | None:
@@ -320,6 +322,7 @@ def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Mom
         df=by_rows.df,
         effective_df=by_rows.effective_df,
         n_effective=by_rows.n_clusters * sample.evenness,
+        is_flat=float(np.abs(contributions).max()) < 1e-12,
     )
 
 
