@@ -272,8 +272,6 @@ def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
         values: Any = orjson.loads(data)
-        least: Any = [None, (), None, 0, 0.0, ""]  # entries of older versions end early
-        values += least[max(len(values) - 3, 0) :]
         text, reason, logprobs, served, calls, refusal, tokens, usd, reasoning = values
         return Completion(
             text=text,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import ReplyError
 from ..records.loose_json import (
     THINKING_TAG,
+    TRUTHS,
     Block,
     after_thinking,
     as_list,
@@ -154,7 +155,8 @@ def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) ->
 
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+_TRUTHS = {word: truth for word, truth in TRUTHS.items() if word[0] not in "yn"}
+"""Those that are JSON; yes and no are words, which may belong to a sentence."""
 
 
 def _as(kind: Any, value: object) -> object:

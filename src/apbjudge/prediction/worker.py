@@ -65,7 +65,7 @@ def asking_records(
             raise RowError("fingerprint", "a string", row.get("fingerprint"))
         if type(row.get("line")) is not int:
             raise RowError("line", "a whole number", row.get("line"))
-        counts = {"unreported": 0, **mapping(row.get("usage"))}  # rows of older runs lack it
+        counts = mapping(row.get("usage"))
         if any(type(counts.get(each)) is not int for each in Usage.model_fields):
             raise RowError("usage", "counts of calls and tokens", row.get("usage"))
         if row.get("reason") is None:
