@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
 
 import apbjudge
 from apbjudge import jsonl
+from apbjudge.audits.perturbations.parts import sentences
+from apbjudge.errors import RowError
+from apbjudge.llm.rate_limit_headers import retry_after
+from apbjudge.protocols.checks.values import numbered_lines
+from apbjudge.records.foreign import Scale
+from apbjudge.records.labels import label_of
+from apbjudge.records.native import react_entries
 from tests.support.commands import CommandResult, in_process
 from tests.support.rows import FIND_OK, SEAT_OK, plan, plan_row, published, step, step_row
 
@@ -272,6 +281,35 @@ def test_a_file_without_rows_ends_the_command_with_code_2(
     assert done.err.startswith("apbjudge: p.jsonl: ")
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+LONG_RUNS: dict[str, Callable[[int], object]] = {
+    "blank lines": lambda n: numbered_lines("\n" * n + "x"),
+    "spaces between words": lambda n: sentences("a" + " " * n + "b"),
+    "underscores after a name": lambda n: react_entries(
+        f"Action: f{'_' * n}!\nAction Input: 1", None
+    ),
+    "blanks in arguments": lambda n: react_entries(f"Action: f\nAction Input: 1{' ' * n}1", None),
+    "digits of a grade": lambda n: label_of({"item_id": "a", "grade": "1" * n + "!"}),
+    "digits of a score": lambda n: Scale.parse("0..1").read("1" * n + "!", "score"),
+    "digits of a header": lambda n: retry_after({"retry-after": "1" * n + "!"}),
+}
+
+
+@pytest.mark.parametrize("read", LONG_RUNS.values(), ids=LONG_RUNS)
+def test_long_runs_of_a_character_take_no_more_than_their_share(
+    read: Callable[[int], object],
+) -> None:
+    """Eight times as many take about eight times as long; 64 times if the search begins at each."""
+
+    def cost(n: int) -> float:
+        start = process_time()
+        with suppress(RowError):
+            read(n)
+        return process_time() - start
+
+    few, many = (min(cost(n) for _ in range(5)) for n in (2500, 20_000))
+    assert many < 24 * few
 
 
 HOSTILE = (

@@ -9,7 +9,7 @@ from typing import Any
 
 LONGEST_S = 3600.0
 _PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "llm_provider-x-ratelimit-")
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SPAN = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

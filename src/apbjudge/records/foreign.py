@@ -35,7 +35,7 @@ _TRUTHS: Mapping[str, bool] = {
     **dict.fromkeys("fail failed incorrect".split(), False),
 }
 _YES_NO = "yes or no (or true/false, pass/fail, correct/incorrect, 1/0)"
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)"
+_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
 _NUMERIC = re.compile(rf"{_NUMBER}(?:[eE][+-]?\d{{1,3}})?", re.ASCII)
 SCALES = "yes/no, a range (1..5, 0..1), levels in order (bad<ok<good) or classes (a,b,c)"

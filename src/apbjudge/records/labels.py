@@ -185,7 +185,7 @@ def _truth(value: object, field: str) -> bool:
     return truth
 
 
-_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 
 
 def _number(value: object) -> float | None:

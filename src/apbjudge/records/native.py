@@ -221,9 +221,9 @@ _LABEL = re.compile(
     r"(?:_+(?=\s|$))?[ \t*]*(.*)$",  # other underscores begin what follows, such as the name _find
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[`\"']?([A-Za-z_][\w.\-/:]*)[`\"']?[ \t*_.]*")
+_NAME = re.compile(r"[`\"']?([A-Za-z_][\w.\-/:]*+)[`\"']?[ \t*_.]*")
 _APPLIED = re.compile(r"`?([A-Za-z_][\w.\-/:]*)[ ]?([(\[])(.*)([)\]])`?[ \t*_.]*", re.DOTALL)
-_FENCE = re.compile(r"\A```\w*\s*|\s*```\s*\Z")
+_FENCE = re.compile(r"\A```\w*\s*|(?<!\s)\s*```\s*\Z")
 
 
 def react_entries(text: str, horizon: int | None) -> list[Entry] | None:

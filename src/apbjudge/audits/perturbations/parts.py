@@ -275,7 +275,7 @@ def retold(calls: Sequence[Call], tools: Toolset | None) -> str:
     return "\n".join(lines)
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?=[^\W\d_a-z])|\s*\n\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?=[^\W\d_a-z])|(?<!\s)\s*\n\s*")
 _NO_END = re.compile(
     r"(?:(?:Dr|Mr|Ms|Mrs|St|Prof|No|e\.g|i\.e|vs)\.|(?:^|\s)\(?(?:[A-Z]|\d{1,3})\.\s*)\Z"
 )

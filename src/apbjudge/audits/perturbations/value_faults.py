@@ -269,7 +269,7 @@ def unmade_result(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
             yield with_value(base, one, source, f"{source!r}, which does not exist")
 
 
-_RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z]+[-_]?[\w-]*|\d{4,})")
+_RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z][\w-]*|\d{4,})")
 
 
 def invented_id(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:

@@ -146,7 +146,7 @@ def _descriptions(
             yield tool.description, *(text for text in strings(tool.parameters) if " " in text)
 
 
-_SCREEN = re.compile(r"(?:screen|shot|step|obs|state)\D*(?<!\d)(\d{1,3})\D*$", re.IGNORECASE)
+_SCREEN = re.compile(r"(?:screen|shot|step|obs|state)\D*(\d{1,3})\D*$", re.IGNORECASE)
 """The number in the name of a file that shows a state; longer ones are dates or ids."""
 
 
@@ -174,7 +174,7 @@ def files_past_cut(case: CheckedCase) -> Iterator[CaseFinding]:
         if whole.search(later) and not whole.search(known):
             message = f"{shorten(name)} is first named in the result of a later step"
             yield case.finding("file-past-cut", field, message)
-        elif (match := _SCREEN.search(Path(file.path).stem)) and int(match[1]) > n_steps + 1:
+        elif (match := _SCREEN.search(Path(file.path).stem[-255:])) and int(match[1]) > n_steps + 1:
             message = f"{shorten(name)} after {n_steps} steps"
             yield case.finding("frame-past-cut", field, message)
 

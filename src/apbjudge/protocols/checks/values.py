@@ -34,7 +34,8 @@ _STEP_RESULT = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"^[\s*_#(-]*(?:step\s+)?(\d{1,3})\*{0,2}[.):]\*{0,2}\s(.*)$", re.IGNORECASE | re.MULTILINE
+    r"^(?:[^\S\n]|[*_#(-])*(?:step[^\S\n]+)?(\d{1,3})\*{0,2}[.):]\*{0,2}\s(.*)$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _PLACEHOLDER = re.compile(
     r"^\W*(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\W*$|^<.*>$|^\{.*\}$|^\[.*\]$|^\$|previous|result|output"
