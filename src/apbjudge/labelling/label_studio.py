@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree as ET
@@ -71,33 +72,62 @@ def read_annotations(
 
     Cancelled and empty annotations are no labels. The rater is the one that was exported, else
     the e-mail address of the account, else ``label-studio-`` and the number of the account.
+    Controls that the rubric's configuration does not have are not read.
 
     Args:
         path: The file.
         queue: The items that the tasks are about.
-        problem: Called with the complaint about each task or annotation that can't be used.
+        problem: Called at the end with each complaint about what can't be used, and its number.
 
     Raises:
-        InputError: If the file is no such export.
+        InputError: If the file is no such export, or holds annotations but no label.
     """
+    faults: dict[str, list[int]] = defaultdict(list)
+    n_read = 0
+    for label in _labels(_tasks(path), queue, faults):
+        n_read += 1
+        yield label
+    lines = [
+        f"task {tasks[0]}: {text}" + (f" (and {len(tasks) - 1} more)" if len(tasks) > 1 else "")
+        for text, tasks in faults.items()
+    ]
+    if lines and not n_read:
+        raise InputError(f"{path}: no label could be read: {'; '.join(lines[:_SHOWN_FAULTS])}")
+    for line in lines:
+        problem(f"{path}: {line}")
+
+
+_SHOWN_FAULTS = 3
+
+
+def _labels(
+    tasks: Sequence[Any], queue: Sequence[QueuedItem], faults: Mapping[str, list[int]]
+) -> Iterator[HumanLabel]:
+    """The labels of tasks; ``faults`` takes the number of the task under each complaint."""
     places = {_key(place.key): place for place in queue}
-    for number, task in enumerate(_tasks(path), start=1):
+    for number, task in enumerate(tasks, start=1):
         try:
             key, annotations = str(task["data"]["item"]), list(task["annotations"])
         except (KeyError, TypeError):
-            problem(f"{path}: task {number}: expected data.item and annotations, got others")
+            faults["expected data.item and annotations, got others"].append(number)
             continue
         if key not in places:
-            problem(f"{path}: task {number}: field data.item: expected an item of the predictions")
+            faults["field data.item: expected an item of the predictions"].append(number)
             continue
         for annotation in annotations:
+            texts: list[str] = []
             try:
                 if annotation["result"] and not annotation.get("was_cancelled"):
-                    yield _label(annotation, places[key])
-            except RowError as error:
-                problem(f"{path}: task {number}: {error}")
-            except (KeyError, TypeError, AttributeError):
-                problem(f"{path}: task {number}: expected annotations as Label Studio writes them")
+                    label = _label(annotation, places[key], texts)
+                    if is_silent(label):
+                        texts.append("expected an answer that counts, got a note or doubt at most")
+                    if label.note or not is_silent(label):
+                        yield label
+            except (RowError, KeyError, TypeError, AttributeError) as error:
+                named = "expected annotations as Label Studio writes them"
+                texts.append(str(error) if isinstance(error, RowError) else named)
+            for text in texts:
+                faults[text].append(number)
 
 
 def _tasks(path: Path) -> list[Any]:
@@ -247,26 +277,39 @@ def _annotation(label: HumanLabel, rubric: Rubric) -> Json:
     return {"result": results, **({} if label.seconds is None else {"lead_time": label.seconds})}
 
 
-def _label(annotation: Mapping[str, Any], place: QueuedItem) -> HumanLabel:
+def _label(annotation: Mapping[str, Any], place: QueuedItem, unknown: list[str]) -> HumanLabel:
     """The label of an annotation.
+
+    ``unknown`` takes a line about each control that is none of the rubric's.
 
     Raises:
         RowError: If a value is none of the rubric's.
     """
+    controls = {name: options for name, _, _, options in _controls(place.rubric)}
+    known: Mapping[str, list[str]] = {**controls, "faulty_steps": [], "note": [], "rater": []}
     chosen: dict[str, list[str]] = {}
     for result in annotation["result"]:
         name, value = str(result["from_name"]), result["value"]
-        listed: list[str] = [str(words).partition(" ")[0] for words in value.get("choices", ())]
+        if name not in known:
+            near = "".join(f" (did you mean {of}?)" for of in get_close_matches(name, known, 1))
+            unknown.append(f"expected controls {', '.join(known)}, got {name!r}{near}")
+            continue
+        if not {"choices", "text"} & value.keys():
+            raise RowError(name, "choices or a text", value)
         text = value.get("text", ())
-        chosen.setdefault(name, []).extend(listed or ([text] if isinstance(text, str) else text))
+        words = value.get("choices") or ([text] if isinstance(text, str) else text)
+        if name in controls:
+            values = [option.partition(" ")[0] for option in controls[name]]
+            words = [str(of).partition(" ")[0] for of in words]
+            if others := [of for of in words if of not in values]:
+                raise RowError(name, f"one of {', '.join(controls[name])}", others[0])
+        chosen.setdefault(name, []).extend(map(str, words))
     one = {name: values[0] for name, values in chosen.items() if values}
     account = annotation.get("completed_by")
     if isinstance(account, Mapping):
         account = cast("Json", account).get("email") or cast("Json", account).get("id")
     name = account if isinstance(account, str) else f"label-studio-{account}"
     codes, category = chosen.get("errors", []), one.get("category", "")
-    if unknown := [code for code in codes if code not in place.rubric.codes]:
-        raise RowError("errors", f"codes of rubric {place.rubric.ref}", unknown[0])
     is_correct = {"Correct": True, "Incorrect": False}.get(one.get("is_correct", ""))
     if category.isdecimal():
         is_correct = place.rubric.category_is_correct(int(category))
