@@ -29,6 +29,11 @@ class Requests(Config):
     """Where the requests go."""
 
     out: Path = Field(description="File for the requests.")
+    model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
+        default=(),
+        description="The tested model whose requests for predictions are written, MODEL or "
+        "MODEL@ADDRESS; without it those of --judge.",
+    )
 
 
 class Answers(Config):
@@ -50,7 +55,15 @@ _OF_RUNS = (
 )
 
 
-@command(Rows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split())
+@command(
+    Rows,
+    JudgeSpec,
+    GradeOptions,
+    PredictConfig,
+    Requests,
+    omit=["by", "allow_unfinished"],
+    hide=_OF_RUNS.split(),
+)
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
     from ..judge.batching import export_requests

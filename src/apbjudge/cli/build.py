@@ -17,8 +17,8 @@ from .stopping import Stopping, stoppable
 
 @command(
     BuildConfig,
-    WriteConfig,
     PlannerSpec,
+    WriteConfig,
     Stopping,
     omit=["vision", "max_images", "max_image_bytes", "max_text_bytes"],
 )

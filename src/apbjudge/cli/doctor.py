@@ -45,7 +45,14 @@ _OF_RUNS = (
 )
 
 
-@command(Rows, JudgeSpec, GradeOptions, Asked, omit=["by", "out"], hide=_OF_RUNS.split())
+@command(
+    Rows,
+    JudgeSpec,
+    GradeOptions,
+    Asked,
+    omit=["by", "out", "allow_unfinished"],
+    hide=_OF_RUNS.split(),
+)
 def doctor(values: Values) -> int:
     """Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.
 
