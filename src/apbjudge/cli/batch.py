@@ -51,19 +51,11 @@ def batch() -> None:
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
-    "fail_under gate junit ci_summary full grace"
+    "fail_under gate junit ci_summary full grace allow_unfinished"
 )
 
 
-@command(
-    Rows,
-    JudgeSpec,
-    GradeOptions,
-    PredictConfig,
-    Requests,
-    omit=["by", "allow_unfinished"],
-    hide=_OF_RUNS.split(),
-)
+@command(Rows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split())
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
     from ..judge.batching import export_requests

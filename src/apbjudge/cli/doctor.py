@@ -41,18 +41,11 @@ class Asked(CasesConfig):
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds overwrite batch max_unscored "
-    "dry_run fail_under gate junit ci_summary grace"
+    "dry_run fail_under gate junit ci_summary grace allow_unfinished"
 )
 
 
-@command(
-    Rows,
-    JudgeSpec,
-    GradeOptions,
-    Asked,
-    omit=["by", "out", "allow_unfinished"],
-    hide=_OF_RUNS.split(),
-)
+@command(Rows, JudgeSpec, GradeOptions, Asked, omit=["by", "out"], hide=_OF_RUNS.split())
 def doctor(values: Values) -> int:
     """Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.
 
