@@ -60,9 +60,10 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     first = command(*arguments, "--config", "retries=0")
     assert first.code == 1
     head, line, *_ = [row.split() for row in first.out.splitlines() if row.strip("─- ")]
-    assert head[:4] == ["tested", "model", "predicted", "truncated"]
-    assert line[:7] == [MODEL, "2", "1", "(50.0%)", "0", "0", "1"]
-    assert f"failed, {MODEL}: transport 1" in first.out
+    assert head[:5] == ["tested", "model", "predicted", "unreadable", "truncated"]
+    assert line[:8] == [MODEL, "2", "1", "1", "(50.0%)", "0", "0", "1"]
+    assert f"failed, {MODEL}: transport 1 (last: HTTP 500: scripted failure scripted)" in first.out
+    assert json.loads((out / "manifest.json").read_bytes())["counts"][MODEL]["unreadable"] == 1
     assert f"{out}/: predictions.jsonl failures.jsonl manifest.json" in first.out
     assert first.err.splitlines()[-1] == (
         f"apbjudge: 1 without a prediction, see {out}/failures.jsonl; "
@@ -75,6 +76,46 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     graded = command("grade", out / "predictions.jsonl", "--cases", cases, "--out", tmp_path / "g")
     assert graded.code == 0
     assert "3 rows" in graded.out
+
+
+AGAIN = "the same command tries them again"
+REMOVED = "the same command helps once the cause is removed"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "cause", "advice"),
+    [
+        (Status(503, "overloaded"), 1, "transport 2 (last: HTTP 503: overloaded", AGAIN),
+        (Status(400, "no such field: top_q"), 1, "transport 2 (last: HTTP 400: no such", REMOVED),
+        (Status(400, "prompt is too long"), 1, "truncated 2 (last: HTTP 400: prompt is", REMOVED),
+        (Status(400, "API key not valid"), 2, "HTTP 400: API key not valid", "--model"),
+        (Status(400, "unknown model 'planer'"), 2, "HTTP 400: unknown model", "--model"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["predict", "execute"])
+def test_the_cause_is_said_once_and_trying_again_only_where_it_helps(
+    serve: Any,
+    command: Any,
+    tmp_path: Path,
+    name: str,
+    answer: Status,
+    code: int,
+    cause: str,
+    advice: str,
+) -> None:
+    what: list[object] = [write_rows(tmp_path / "cases.jsonl", [case("a"), case("b")])]
+    if name == "execute":
+        tasks = ("--tasks", "empty-a", "--tasks", "lamps-to-b")
+        what = [EXAMPLES / "suites" / "storeroom.py", *tasks]
+    server = serve([answer])
+    arguments = [name, *what, "--model", f"{MODEL}@{server.address}", "--out", tmp_path / "out"]
+    done = command(*arguments, "--config", "retries=0")
+    said = " ".join((done.out + done.err).split())
+    assert done.code == code
+    assert said.count(cause) == 1
+    assert advice in said
+    assert (AGAIN in said) == (advice == AGAIN)
 
 
 def test_several_models_with_addresses_of_their_own(

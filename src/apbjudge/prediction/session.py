@@ -17,13 +17,12 @@ import orjson
 from ..errors import AccessError, OptionError
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
-from ..records import Record
 from ..records.run_folder import MANIFEST, PREDICTIONS
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
-from ..runs.results import ModelRun
+from ..runs.results import FailureCounts, Failures, ModelRun
 from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
 from .prompts import PromptMaker
@@ -33,17 +32,18 @@ from .worker import PREDICTION_RECORDS, REFUSED, Planner, PredictWorker, Row
 Log = RecordLog[Row]
 
 
-class PredictionCounts(Record):
+class PredictionCounts(FailureCounts):
     """What became of what one tested model was asked.
 
     Attributes:
         predicted: Predictions, those below included.
+        unreadable: Predictions in which no plan, steps or rejection can be read, empty ones
+            included.
         truncated: Predictions cut off at the limit of tokens.
         refused: Predictions in which the model or a filter of its provider declined to answer.
         empty: Predictions without any text.
         only_thinking: Those of them whose model's thinking came, and no reply.
         unchanged: Refined predictions that say what their draft says.
-        failed: Tasks that never reached the model, or whose answer never came, by reason.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
         reused: Replies taken from the reply cache, whose tokens and costs are not counted.
@@ -52,12 +52,12 @@ class PredictionCounts(Record):
     """
 
     predicted: int = 0
+    unreadable: int = 0
     truncated: int = 0
     refused: int = 0
     empty: int = 0
     only_thinking: int = 0
     unchanged: int = 0
-    failed: dict[str, int] = {}
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reused: int = 0
@@ -300,16 +300,17 @@ def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[s
 def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
     """What became of the tasks of each tested model, in the order of their first record."""
     counts: dict[str, Counter[str]] = {}
-    failed: dict[str, Counter[str]] = {}
+    failures = Failures()
     served: dict[str, Counter[str]] = {}
     costs: dict[str, float | None] = {}
     for row in rows:
         name = row["tested_model"] or ""
         count = counts.setdefault(name, Counter())
         if row.get("reason") is not None:
-            failed.setdefault(name, Counter())[row["reason"]] += 1
+            failures.add(name, row)
             continue
         count["predicted"] += 1
+        count["unreadable"] += row.get("is_readable") is False
         count["truncated"] += row.get("finish_reason") == "length"
         count["refused"] += row.get("finish_reason") in REFUSED or bool(row.get("refusal"))
         count["unchanged"] += row.get("is_unchanged") is True
@@ -325,7 +326,7 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
     return {
         name: PredictionCounts(
             **count,
-            failed=dict(failed.get(name, {})),
+            **failures.of(name),
             cost_usd=costs.get(name, 0.0),
             served_models=dict(served.get(name, {})),
         )
