@@ -83,27 +83,27 @@ REMOVED = "the same command helps once the cause is removed"
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    "expected",
     [
-        (Status(503, "overloaded"), (1, "transport 2 (last: HTTP 503: overloaded", AGAIN)),
-        (Status(400, "no field top_q"), (1, "transport 2 (last: HTTP 400: no field", REMOVED)),
-        (Status(400, "prompt is too long"), (1, "truncated 2 (last: HTTP 400: prompt", REMOVED)),
-        (Status(400, "API key not valid"), (2, "HTTP 400: API key not valid", "--model")),
-        (Status(400, "unknown model 'planer'"), (2, "HTTP 400: unknown model", "--model")),
+        (Status(503, "overloaded"), 1, "transport 2 (last: HTTP 503: overloaded", AGAIN),
+        (Status(400, "no field top_q"), 1, "transport 2 (last: HTTP 400: no field", REMOVED),
+        (Status(400, "prompt is too long"), 1, "truncated 2 (last: HTTP 400: prompt", REMOVED),
+        (Status(400, "API key not valid"), 2, "HTTP 400: API key not valid", "--model"),
+        (Status(400, "unknown model 'planer'"), 2, "HTTP 400: unknown model", "--model"),
     ],
-    ids=str,
+    ids=lambda of: of[0].message,
 )
 @pytest.mark.parametrize("name", ["predict", "execute"])
 def test_the_cause_is_said_once_and_trying_again_only_where_it_helps(
-    serve: Any, command: Any, cases: Path, name: str, answer: Status, expected: tuple[int, str, str]
+    serve: Any, command: Any, cases: Path, name: str, expected: tuple[Status, int, str, str]
 ) -> None:
+    answer, code, cause, advice = expected
     what: list[object] = [write_rows(cases, [case("a"), case("b")])]
     if name == "execute":
         tasks = ("--tasks", "empty-a", "--tasks", "lamps-to-b")
         what = [EXAMPLES / "suites" / "storeroom.py", *tasks]
     model, out = f"{MODEL}@{serve([answer]).address}", cases.parent / "out"
     done = command(name, *what, "--model", model, "--out", out, "--config", "retries=0")
-    code, cause, advice = expected
     said = " ".join((done.out + done.err).split())
     assert done.code == code
     assert said.count(cause) == 1
