@@ -78,6 +78,46 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     assert "3 rows" in graded.out
 
 
+REFUSED = {
+    "no query": (case("a", query=" "), "field query: expected a value in some row, got none in 2"),
+    "another name": (case("a", query=None, question="Go"), "jq -c '.query = .question' FILE"),
+    "misspelled tools": (case("a", tools=None, tools_json=None, toolz=[]), "'.tools = .toolz'"),
+}
+
+
+@pytest.mark.parametrize(("row", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_predict_refuses_as_a_whole_check_refuses_too_and_nothing_is_asked(
+    serve: Any, command: Any, tmp_path: Path, row: dict[str, Any], message: str
+) -> None:
+    server = serve([OK])
+    cases = write_rows(tmp_path / "cases.jsonl", [row, row | {"id": "b"}])
+    model, out = f"{MODEL}@{server.address}", tmp_path / "out"
+    done = [command("predict", cases, "--model", model, "--out", out), command("check", cases)]
+    assert [of.code for of in done] == [2, 2]
+    assert done[0].err == done[1].err
+    assert message in done[0].err
+    assert not server.requests
+    assert not out.exists()
+
+
+def test_check_names_the_cases_that_predict_does_not_ask_about_and_both_the_near_name(
+    serve: Any, command: Any, tmp_path: Path
+) -> None:
+    rows = [case("a"), case("b", query=None, querry="Go"), case("c", tools=7)]
+    cases = write_rows(tmp_path / "cases.jsonl", [*rows, case("d", tools=None, tools_json=None)])
+    arguments = ["--model", f"{MODEL}@{serve([OK]).address}", "--out", tmp_path / "out"]
+    predicted = command("predict", cases, *arguments)
+    checked = command("check", cases, "--findings", tmp_path / "findings.jsonl")
+    assert (predicted.code, checked.code) == (1, 3)
+    assert REMOVED in predicted.err
+    failed = {row["line"] for row in read_lines(tmp_path / "out" / "failures.jsonl")}
+    proven = [f for f in read_lines(tmp_path / "findings.jsonl") if f["certainty"] == "proven"]
+    assert {of["line"] for of in proven} == failed == {2, 3}
+    for said in (predicted.err, checked.out):
+        assert "fields that nobody reads, in 3 rows: querry (1, did you mean query?)" in said
+        assert "1 of 3 rows have no tools" in said
+
+
 AGAIN = "the same command tries them again"
 REMOVED = "the same command helps once the cause is removed"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -191,7 +190,7 @@ def open_log(session: Session) -> Log:
 
 def claim(session: Session) -> None:
     """Refuses a folder that holds another run, and marks a new one as this run's."""
-    with closing(open_log(session)) as log:
+    with open_log(session) as log:
         if not (session.folder / MANIFEST).exists():
             log.write_manifest(_manifest(session, log) | {"state": "running"})
 
@@ -208,14 +207,17 @@ def carry_out(
     session: Session, worker: Worker[Any, Row], clients: Sequence[Closable]
 ) -> PredictionRun:
     """Carries out a session, and closes the clients that its worker asks."""
-    with closing(open_log(session)) as log:
+    with open_log(session) as log:
         manifest = _manifest(session, log)
         with manifest_states([(log, manifest)]):
             progress = block_on(_ask(session, worker, clients, log))
             if progress.pending and session.waits:
                 raise PendingRowsError(progress)
-            counts = counts_of(log.current())
+            counts, gaps = counts_of(log.current()), session.source.gaps
+            for line in gaps.lines():
+                session.events.note(f"{session.source.name}: {line}")
             manifest |= {
+                **({"input_gaps": gaps.to_json()} if gaps.to_json() else {}),
                 "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                 "input_sha256": session.source.digest.hexdigest(),
                 "counts": {name: each.model_dump() for name, each in counts.items()},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -174,7 +173,7 @@ def write_texts(
         events=events,
         overwrite=overwrite,
     )
-    with closing(session.open()) as log:  # before anything is written there
+    with session.open() as log:  # before anything is written there
         if not (folder / MANIFEST).exists():
             log.write_manifest(session.manifest({}) | {"state": "running"})
     run, asked = None, TaskCounts()
@@ -208,7 +207,7 @@ def _carry_out(
         "not_asked": dict(sorted(tasks.not_asked.items())),
         "waiting": tasks.waiting,
     }
-    with closing(session.open()) as log:
+    with session.open() as log:
         manifest = session.manifest(stated)
         progress = Progress()
         with manifest_states([(log, manifest)]):
