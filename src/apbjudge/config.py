@@ -187,8 +187,10 @@ def kinds(field: FieldInfo) -> tuple[Any, ...]:
 def expected(field: FieldInfo) -> str:
     """What a field takes, in words: ``a whole number of at least 1``."""
     kind = kinds(field)[0]
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, get_args(kind)))}"
+    part = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    if get_origin(part) is Literal:
+        number = "one" if part is kind else "some"
+        return f"{number} of {', '.join(map(str, get_args(part)))}"
     names = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = {
         name: value
@@ -202,8 +204,9 @@ def expected(field: FieldInfo) -> str:
     elif bounds and bounds[0].startswith("at "):
         bounds[0] = f"of {bounds[0]}"
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    more = {dict: "a TOML table such as {top_p = 0.9}", tuple: "a list"}
-    word = words.get(kind) or more.get(get_origin(kind) or kind, "a path")
+    several = "whole numbers" if part is int else "at least one value"
+    more = {dict: "a TOML table such as {top_p = 0.9}", tuple: several, Path: "a path"}
+    word = words.get(kind) or more.get(get_origin(kind) or kind, "a model")
     return f"{word} {' and '.join(bounds)}".strip()
 
 
@@ -221,9 +224,7 @@ def _complaint(config: type[Config], error: ValidationError) -> str:
         return f"{option}: {first['msg'].removeprefix('Value error, ')}"
     if first["type"] == "missing":
         return f"{option}: expected {expected(field)}, got nothing"
-    got = (
-        ""
-        if len(first["loc"]) > 1 or name in ("params", "api_base")
-        else f", got {shorten(first['input'])}"
-    )
+    is_plain = len(first["loc"]) == 1 or first["type"] in ("literal_error", "int_parsing")
+    is_shown = is_plain and name not in ("params", "api_base")  # others may hold a key
+    got = f", got {shorten(first['input'])}" if is_shown else ""
     return f"{option}: expected {expected(field)}{got}"

@@ -75,6 +75,23 @@ def test_groups_and_options_are_of_fields_that_there_are(name: str) -> None:
     assert all(field.description for field in command.fields.values())
 
 
+@pytest.mark.parametrize("name", config_commands())
+def test_a_command_ends_without_an_option_that_its_help_calls_required(
+    apbjudge: Command, name: str
+) -> None:
+    params = config_commands()[name].params
+    arguments = ["x"] * sum(isinstance(param, click.Argument) for param in params)
+    options = {
+        param.opts[0]: {"--split": "all"}.get(param.opts[0], (param.metavar or "x").split("|")[0])
+        for param in params
+        if isinstance(param, click.Option) and (param.help or "").endswith("[required]")
+    }
+    for left_out in options:
+        rest = (word for item in options.items() if item[0] != left_out for word in item)
+        done = apbjudge(*name.split(), *arguments, *rest)
+        assert (done.code, done.err.partition(" expected ")[0]) == (2, f"apbjudge: {left_out}:")
+
+
 def test_the_page_of_settings_is_made_from_them() -> None:
     """UPDATE_GOLDEN=1 writes the page anew; read the difference before it is committed."""
     path = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -203,6 +220,23 @@ def test_an_unusable_setting_ends_with_code_2_and_one_line(apbjudge: Command, li
     assert REFUSED[line] in done.err
     assert "SECRET" not in done.err
     assert len(done.err) < 1200
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("execute bfcl --mode sideways", "--mode: expected some of direct, plan-first, refine, "),
+        ("execute bfcl --mode gold --mode sideways", "steps, gold, null, got 'sideways'"),
+        ("build x --out y --split all --levels z", "--levels: expected whole numbers, got 'z'"),
+        ("build x --out y", "--split: expected at least one value, got nothing"),
+    ],
+)
+def test_a_list_of_choices_or_numbers_says_what_it_takes(
+    apbjudge: Command, line: str, complaint: str
+) -> None:
+    done = apbjudge(*line.split())
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert complaint in done.err
 
 
 def test_the_python_api_refuses_with_the_same_words() -> None:

@@ -210,6 +210,7 @@ def last(change: One) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [*rows[:-1], change(rows[-1])]
 
 
+ASKING = ("case_id", "query", "system_prompt", "files", "files_json")
 PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
     ("unreadable", "plan", last(lambda r: r | {"split": "sideways"})),
     ("duplicate-id", "plan", lambda rows: [rows[0], rows[0] | {"query": "Something else."}]),
@@ -236,6 +237,7 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         ),
     ),
     ("undefined-tool", "plan", last(lambda r: part(r, "tool_names_json", lambda n: [*n, "ghost"]))),
+    ("no-task", "plan", lambda rows: [*rows, rows[0] | dict.fromkeys(ASKING) | {"id": "x"}]),
     (
         "missing-condition",
         "broken",

@@ -12,9 +12,10 @@ import pytest
 import apbjudge
 from apbjudge import InputError, JudgeSpec
 from apbjudge.judge.dry_run import forecast, forecast_text
-from apbjudge.judge.source import LOOKED_AT, Source
+from apbjudge.judge.source import Source
 from apbjudge.llm import ScriptedClient
 from apbjudge.protocols import get_protocol
+from apbjudge.records.gaps import LOOKED_AT
 from apbjudge.records.wire import FIELDS, Row
 from tests.support.judging import verdict
 from tests.support.rows import FIND_OK, plan, plan_row, proven, step, step_row, suspected

@@ -137,6 +137,12 @@ MESSAGES = [
     ("this model does not support tool calls", FormatUnsupportedError),
     ("filtered by our content management policy", RefusalError),
     ("a field is unknown", JudgeError),
+    ("API key not valid. Please pass a valid API key.", AccessError),
+    ("Incorrect API key provided", AccessError),
+    ("The model `planer-7b` does not exist.", AccessError),
+    ("planer is not a valid model ID", AccessError),
+    ("model: planer:7b not found", AccessError),
+    ("a tool's model was built, its schema is not found", JudgeError),
 ]
 
 

@@ -60,9 +60,10 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     first = command(*arguments, "--config", "retries=0")
     assert first.code == 1
     head, line, *_ = [row.split() for row in first.out.splitlines() if row.strip("─- ")]
-    assert head[:4] == ["tested", "model", "predicted", "truncated"]
-    assert line[:7] == [MODEL, "2", "1", "(50.0%)", "0", "0", "1"]
-    assert f"failed, {MODEL}: transport 1" in first.out
+    assert head[:5] == ["tested", "model", "predicted", "unreadable", "truncated"]
+    assert line[:8] == [MODEL, "2", "1", "1", "(50.0%)", "0", "0", "1"]
+    assert f"failed, {MODEL}: transport 1 (last: HTTP 500: scripted failure scripted)" in first.out
+    assert json.loads((out / "manifest.json").read_bytes())["counts"][MODEL]["unreadable"] == 1
     assert f"{out}/: predictions.jsonl failures.jsonl manifest.json" in first.out
     assert first.err.splitlines()[-1] == (
         f"apbjudge: 1 without a prediction, see {out}/failures.jsonl; "
@@ -75,6 +76,79 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     graded = command("grade", out / "predictions.jsonl", "--cases", cases, "--out", tmp_path / "g")
     assert graded.code == 0
     assert "3 rows" in graded.out
+
+
+REFUSED = {
+    "no query": (case("a", query=" "), "field query: expected a value in some row, got none in 2"),
+    "another name": (case("a", query=None, question="Go"), "jq -c '.query = .question' FILE"),
+    "misspelled tools": (case("a", tools=None, tools_json=None, toolz=[]), "'.tools = .toolz'"),
+}
+
+
+@pytest.mark.parametrize(("row", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_predict_refuses_as_a_whole_check_refuses_too_and_nothing_is_asked(
+    serve: Any, command: Any, tmp_path: Path, row: dict[str, Any], message: str
+) -> None:
+    server = serve([OK])
+    cases = write_rows(tmp_path / "cases.jsonl", [row, row | {"id": "b"}])
+    model, out = f"{MODEL}@{server.address}", tmp_path / "out"
+    done = [command("predict", cases, "--model", model, "--out", out), command("check", cases)]
+    assert [of.code for of in done] == [2, 2]
+    assert done[0].err == done[1].err
+    assert message in done[0].err
+    assert not server.requests
+    assert not out.exists()
+
+
+def test_check_names_the_cases_that_predict_does_not_ask_about_and_both_the_near_name(
+    serve: Any, command: Any, tmp_path: Path
+) -> None:
+    rows = [case("a"), case("b", query=None, querry="Go"), case("c", tools=7)]
+    cases = write_rows(tmp_path / "cases.jsonl", [*rows, case("d", tools=None, tools_json=None)])
+    arguments = ["--model", f"{MODEL}@{serve([OK]).address}", "--out", tmp_path / "out"]
+    predicted = command("predict", cases, *arguments)
+    checked = command("check", cases, "--findings", tmp_path / "findings.jsonl")
+    assert (predicted.code, checked.code) == (1, 3)
+    assert REMOVED in predicted.err
+    failed = {row["line"] for row in read_lines(tmp_path / "out" / "failures.jsonl")}
+    proven = [f for f in read_lines(tmp_path / "findings.jsonl") if f["certainty"] == "proven"]
+    assert {of["line"] for of in proven} == failed == {2, 3}
+    for said in (predicted.err, checked.out):
+        assert "fields that nobody reads, in 3 rows: querry (1, did you mean query?)" in said
+        assert "1 of 3 rows have no tools" in said
+
+
+AGAIN = "the same command tries them again"
+REMOVED = "the same command helps once the cause is removed"
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        (Status(503, "overloaded"), 1, "transport 2 (last: HTTP 503: overloaded", AGAIN),
+        (Status(400, "no field top_q"), 1, "transport 2 (last: HTTP 400: no field", REMOVED),
+        (Status(400, "prompt is too long"), 1, "truncated 2 (last: HTTP 400: prompt", REMOVED),
+        (Status(400, "API key not valid"), 2, "HTTP 400: API key not valid", "--model"),
+        (Status(400, "unknown model 'planer'"), 2, "HTTP 400: unknown model", "--model"),
+    ],
+    ids=lambda of: of[0].message,
+)
+@pytest.mark.parametrize("name", ["predict", "execute"])
+def test_the_cause_is_said_once_and_trying_again_only_where_it_helps(
+    serve: Any, command: Any, cases: Path, name: str, expected: tuple[Status, int, str, str]
+) -> None:
+    answer, code, cause, advice = expected
+    what: list[object] = [write_rows(cases, [case("a"), case("b")])]
+    if name == "execute":
+        tasks = ("--tasks", "empty-a", "--tasks", "lamps-to-b")
+        what = [EXAMPLES / "suites" / "storeroom.py", *tasks]
+    model, out = f"{MODEL}@{serve([answer]).address}", cases.parent / "out"
+    done = command(name, *what, "--model", model, "--out", out, "--config", "retries=0")
+    said = " ".join((done.out + done.err).split())
+    assert done.code == code
+    assert said.count(cause) == 1
+    assert advice in said
+    assert (AGAIN in said) == (advice == AGAIN)
 
 
 def test_several_models_with_addresses_of_their_own(

@@ -245,7 +245,7 @@ def test_an_end_without_interval_leaves_the_values() -> None:
     result = calibrate(judge, human, unscored="bounds", settings=jackknife).measures["kappa"]
     assert values(result)[1] == 1
     assert (result.value, result.low, result.high) == (None, None, None)
-    assert result.note.endswith("; no interval: the items show no spread")
+    assert result.note.endswith("; no interval: it is the same whichever items are left out")
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_strata_that_differ_are_no_spread() -> None:
     sample = Sample(strata=strata)
     apart = jackknife(tabulate(codes, 2, sample), first_share, n_items=30)
     assert (apart.value, apart.low) == (pytest.approx(1 / 3), None)
-    assert apart.note == "the items show no spread"
+    assert apart.note == "it is the same whichever items are left out"
 
 
 def test_a_stratified_mean_has_the_textbook_variance() -> None:
@@ -261,8 +261,8 @@ def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
         assert estimate.low is None
         return estimate.note
 
-    assert noted(8, 0, 0, 8, method="jackknife") == "the items show no spread"
-    assert noted(8, 0, 0, 8, method="percentile") == "resampling shows no spread"
+    assert noted(8, 0, 0, 8, method="jackknife") == "it is the same whichever items are left out"
+    assert noted(8, 0, 0, 8, method="percentile") == "it is the same whichever items are left out"
     assert "of resamples: too few" in noted(20, 0, 0, 1, method="bca")
     assert "leaves it undefined" in noted(20, 3, 1, 0, method="jackknife", measure=square(phi))
     one = CodedItems(codes_of(3, 2), 2, Sample(clusters=np.zeros(5))).measure(

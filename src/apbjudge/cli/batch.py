@@ -29,6 +29,11 @@ class Requests(Config):
     """Where the requests go."""
 
     out: Path = Field(description="File for the requests.")
+    model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
+        default=(),
+        description="The tested model whose requests for predictions are written, MODEL or "
+        "MODEL@ADDRESS; without it those of --judge.",
+    )
 
 
 class Answers(Config):
@@ -46,7 +51,7 @@ def batch() -> None:
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
-    "fail_under gate junit ci_summary full grace"
+    "fail_under gate junit ci_summary full grace allow_unfinished"
 )
 
 

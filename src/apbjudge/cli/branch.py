@@ -13,7 +13,7 @@ from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, shown, take
-from .predict import failed_code, planners_of
+from .predict import FAILURES, failed_code, planners_of
 from .stopping import Stopping, stoppable
 
 FILES = (
@@ -52,4 +52,4 @@ def branch(values: Values) -> int:
     click.echo(f"\n{shown(out)}/: {' '.join(files)}")
     runs = shown(out / "trajectories.jsonl")
     click.echo(f"next: apbjudge grade {runs} --protocol slate --cases {shown(cases)}")
-    return failed_code(run.failed, out, what="a result")
+    return failed_code(run.counts.values(), f"a result, see {shown(out / FAILURES)}")

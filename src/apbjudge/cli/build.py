@@ -12,13 +12,14 @@ from ..construction.writing.config import WriteConfig
 from ..errors import visible
 from ..prediction.config import PlannerSpec
 from .options import Values, command, print_problems, shown, take
+from .predict import failed_code
 from .stopping import Stopping, stoppable
 
 
 @command(
     BuildConfig,
-    WriteConfig,
     PlannerSpec,
+    WriteConfig,
     Stopping,
     omit=["vision", "max_images", "max_image_bytes", "max_text_bytes"],
 )
@@ -32,6 +33,7 @@ def build(values: Values) -> int:
     from ..construction.build import CASES, FILES
     from ..construction.build import build as build_cases
     from ..reports.cases import build_document
+    from ..reports.predictions import failed_lines
     from ..reports.text import render_text
     from .progress import Reporter
 
@@ -49,8 +51,8 @@ def build(values: Values) -> int:
     following = shlex.join(["check", str(result.out / CASES), *root])
     click.echo(visible(f"next: apbjudge {following}"), err=True)
     code = print_problems(result.problems)
-    if result.writing is not None and result.writing.failed:
-        texts = f"apbjudge: {result.writing.failed} texts never came"
-        click.echo(f"{texts}; the same command tries them again", err=True)
-        code = 1
-    return code
+    if result.writing is None:
+        return code
+    for line in failed_lines(result.writing.counts):
+        click.echo(line, err=True)
+    return failed_code(result.writing.counts.values(), "the text asked for") or code

@@ -41,7 +41,7 @@ class Asked(CasesConfig):
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds overwrite batch max_unscored "
-    "dry_run fail_under gate junit ci_summary grace"
+    "dry_run fail_under gate junit ci_summary grace allow_unfinished"
 )
 
 

@@ -12,7 +12,7 @@ from ..config import Config, Option
 from ..environments.execution.config import ExecuteConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, shown, take
-from .predict import planners_of
+from .predict import FAILURES, failed_code, planners_of
 from .stopping import Stopping, stoppable
 
 
@@ -57,11 +57,4 @@ def execute(values: Values) -> int:
         run = execute_in(suite, config, out, resources, reporter.events())
     click.echo(execution_text(run), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
-    if not run.failed:
-        return 0
-    click.echo(
-        f"apbjudge: {run.failed} without an end, see failures.jsonl in the folders of "
-        f"{shown(out)}; the same command goes on with them",
-        err=True,
-    )
-    return 1
+    return failed_code(run.counts, f"an end, see {FAILURES} in the folders of {shown(out)}")

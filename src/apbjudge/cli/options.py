@@ -162,10 +162,10 @@ def _parameter(name: str, field: FieldInfo) -> click.Parameter:
 
 def _metavar(field: FieldInfo) -> str:
     kind = kinds(field)[0]
-    if get_origin(kind) is Literal:
-        return "|".join(map(str, get_args(kind)))
     if get_origin(kind) is tuple:
         kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        return "|".join(map(str, get_args(kind)))
     return _METAVARS.get(get_origin(kind) or kind, "TEXT")
 
 

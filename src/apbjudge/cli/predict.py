@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 from pydantic import Field
@@ -17,7 +17,11 @@ from ..prediction.config import PlannerSpec, PredictConfig
 from .options import Values, command, shown, take
 from .stopping import Stopping, stoppable
 
-FILES = "predictions.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
+if TYPE_CHECKING:
+    from ..runs.results import FailureCounts
+
+FAILURES = "failures.jsonl"
+FILES = f"predictions.jsonl {FAILURES} manifest.json superseded.jsonl damaged.txt".split()
 
 
 class CasesArgument(Config):
@@ -74,18 +78,19 @@ def predict(values: Values) -> int:
         run = predict_in(session, batch=config.batch)
     click.echo(prediction_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    return failed_code(run.failed, out)
+    return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")
 
 
-def failed_code(failed: int, out: Path, *, what: str = "a prediction") -> int:
-    """The exit code, 1 where something has no prediction, or none of what it should have."""
+def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:
+    """The exit code, 1 where something failed; then says what is lacking and what may help."""
+    failed = [each for each in counts if each.failed]
     if not failed:
         return 0
-    where = shown(out / "failures.jsonl")
-    click.echo(
-        f"apbjudge: {failed} without {what}, see {where}; the same command tries them again",
-        err=True,
-    )
+    n = sum(sum(each.failed.values()) for each in failed)
+    helps = "the same command tries them again"
+    if not any(each.may_pass for each in failed):
+        helps = "the same command helps once the cause is removed"
+    click.echo(f"apbjudge: {n} without {lacking}; {helps}", err=True)
     return 1
 
 

@@ -14,7 +14,7 @@ from ..config import Config, Option
 from ..errors import OptionError
 from ..prediction.config import PlannerSpec, RefineConfig
 from .options import Values, command, shown, take
-from .predict import FILES, failed_code, planners_of
+from .predict import FAILURES, FILES, failed_code, planners_of
 from .stopping import Stopping, stoppable
 
 
@@ -61,4 +61,4 @@ def refine(values: Values) -> int:
         run = refine_in(replace(session, folder=out, in_memory=False), config)
     click.echo(prediction_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    return failed_code(run.failed, out)
+    return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")

@@ -13,7 +13,7 @@ from ..config import Config, Option
 from ..environments.config import SimulateConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, shown, take
-from .predict import failed_code, planners_of
+from .predict import FAILURES, failed_code, planners_of
 from .stopping import Stopping, stoppable
 
 FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
@@ -47,4 +47,4 @@ def simulate(values: Values) -> int:
         run = simulate_in(session)
     click.echo(simulation_text(run.counts), nl=False)
     click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    return failed_code(run.failed, out, what="an end")
+    return failed_code(run.counts.values(), f"an end, see {shown(out / FAILURES)}")

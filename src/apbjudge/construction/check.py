@@ -282,9 +282,10 @@ class CaseChecker:
         """Yields what only all cases together show.
 
         Raises:
-            InputError: If no case has a query, or tools, and a field that nobody reads may hold it.
+            InputError: If no case has anything to be asked with, or no case has a query, or tools,
+                and a field that nobody reads may hold it.
         """
-        if why := self._gaps.refusal():
+        if why := self._gaps.refusal(needs_query=True):
             raise InputError(f"{', '.join(map(visible, self._files))}: {why}")
         yield from self.take(
             chain(

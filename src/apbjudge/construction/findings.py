@@ -79,6 +79,7 @@ CaseCheck = Callable[[CheckedCase], Iterator[CaseFinding]]
 _PROVEN: Mapping[str, str] = {
     # form
     "unreadable": "the row can be read as a case",
+    "no-task": "a query, earlier messages, files or a system prompt ask for something",
     "duplicate-id": "an id names one case",
     "duplicate-tool": "a tool is defined once",
     "bad-schema": "parameters are described by a valid JSON Schema",

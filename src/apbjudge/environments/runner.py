@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -176,7 +175,7 @@ def carry_out(
         overwrite=session.overwrite,
         note=events.note,
     )
-    with closing(log):
+    with log:
         manifest: dict[str, Any] = {
             **environment(["pydantic", "orjson", "aiohttp", "litellm"]),
             "input": session.name,

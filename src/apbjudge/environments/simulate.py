@@ -13,11 +13,10 @@ from typing import Any
 from ..errors import OptionError
 from ..llm import Client
 from ..llm.resources import shared_resources
-from ..records import Record
 from ..records.trajectories import trajectory_of
 from ..runs.folder import RecordLog
 from ..runs.loop import QUIET, Events
-from ..runs.results import ModelRun
+from ..runs.results import FailureCounts, Failures, ModelRun
 from .base import World
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
@@ -25,14 +24,13 @@ from .runner import Row, Session, carry_out, default_folder
 from .worlds import open_world
 
 
-class EpisodeCounts(Record):
+class EpisodeCounts(FailureCounts):
     """What became of the episodes of one tested model.
 
     Attributes:
         played: Episodes that ended.
         successes: Those of them that the world calls a success; None where it says of none.
         endings: How they ended, by the world's word.
-        failed: Episodes without an end, by reason.
         turns: Replies in all.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
@@ -42,7 +40,6 @@ class EpisodeCounts(Record):
     played: int = 0
     successes: int | None = None
     endings: dict[str, int] = {}
-    failed: dict[str, int] = {}
     turns: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -146,13 +143,13 @@ def _counts(rows: Iterator[Row]) -> dict[str, EpisodeCounts]:
     """What became of the episodes of each tested model, in the order of their first record."""
     sums: dict[str, Counter[str]] = {}
     endings: dict[str, Counter[str]] = {}
-    failed: dict[str, Counter[str]] = {}
+    failures = Failures()
     costs: dict[str, float | None] = {}
     for row in rows:
         name = row["tested_model"] or ""
         count = sums.setdefault(name, Counter())
         if row.get("reason") is not None:
-            failed.setdefault(name, Counter())[row["reason"]] += 1
+            failures.add(name, row)
             continue
         count["played"] += 1
         count["turns"] += row["turns"]
@@ -168,7 +165,7 @@ def _counts(rows: Iterator[Row]) -> dict[str, EpisodeCounts]:
         name: EpisodeCounts(
             **count,
             endings=dict(endings.get(name, {})),
-            failed=dict(failed.get(name, {})),
+            **failures.of(name),
             cost_usd=costs.get(name, 0.0),
         )
         for name, count in sums.items()

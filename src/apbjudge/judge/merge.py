@@ -67,7 +67,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | 
     if all(is_own(part.manifest) for part in parts):  # else what it names stays unopened
         del manifest[SEAL]
     superseded = (path for part in parts if (path := part.folder / SUPERSEDED).exists())
-    try:
+    with log:
         with manifest_states([(log, manifest)]):
             lines = (line for path in superseded for line in path.read_bytes().splitlines())
             rows = merged_rows(parts, kind) if whole is None else _by_codes(parts, whole)
@@ -83,8 +83,6 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | 
         manifest |= {"missing_predictions": missing.model_dump()} if missing else {}
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)
-    finally:
-        log.close()
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
 
 

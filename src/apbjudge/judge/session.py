@@ -311,8 +311,7 @@ def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list
     with ExitStack() as stack:
         opened: list[tuple[Log, dict[str, Any]]] = []
         for config in configs:
-            log = _open_log(config)
-            stack.callback(log.close)
+            log = stack.enter_context(_open_log(config))
             opened.append((log, _manifest(config, log)))
         with manifest_states(opened):
             logs = [log for log, _ in opened]
@@ -363,12 +362,9 @@ def claim(config: RunConfig) -> None:
 
     For runs that work below the folder before there is anything to be written into it.
     """
-    log = _open_log(config)
-    try:
+    with _open_log(config) as log:
         if not (config.folder / MANIFEST).exists():
             log.write_manifest(_manifest(config, log) | {"state": "running"})
-    finally:
-        log.close()
 
 
 def _open_log(config: RunConfig) -> Log:

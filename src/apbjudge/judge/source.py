@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import InputError, OptionError, RowError
+from ..errors import OptionError, RowError
 from ..protocols import (
     AUTO,
     Protocol,
@@ -102,8 +101,6 @@ def _agreed(fact: Callable[[Item], object], item: Item) -> object:
 
 
 Entry = Task | BadRow
-LOOKED_AT = 256
-"""Rows that are looked at before any of them is judged, where all leave a field empty."""
 
 
 @dataclass(slots=True)
@@ -186,24 +183,14 @@ class Source(JudgedSource):
         """Yields an entry for every row that is not blank, then those of missing predictions.
 
         Raises:
-            InputError: If the file can't be read or holds no row; or, before the first entry, if
-                what the first rows have can't be meant, see ``Gaps.refusal``: looked at are as many
-                as leave that open, at most ``LOOKED_AT``.
+            InputError: If the file can't be read or holds no row; or as ``Gaps.checked`` does.
         """
-        self.gaps, head = Gaps(), list[Entry]()
-        entries = self._entries_of_rows()
+        self.gaps, entries = Gaps(), self._entries_of_rows()
         if self.asks is None or self.only is not None:
-            yield from entries
-            return
-        why, own = "", self.own_protocol
-        for entry in entries:
-            head.append(entry)
-            why = self.gaps.refusal(needs_query=self.asks and (own is None or own.needs_query))
-            if len(head) == LOOKED_AT or (self.gaps.n_rows and not why):
-                break
-        if why:
-            raise InputError(f"{self.name}: {why}")
-        yield from chain(head, entries)
+            return entries
+        own = self.own_protocol
+        needs_query = self.asks and (own is None or own.needs_query)
+        return self.gaps.checked(entries, self.name, needs_query=needs_query)
 
     def _entries_of_rows(self) -> Iterator[Entry]:
         self._writers.clear()

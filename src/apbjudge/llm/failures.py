@@ -87,6 +87,11 @@ _BY_STATUS: Mapping[int, Meaning] = {
     504: CallTimeoutError,
 }
 _CLIENT_ERRORS = (400, 413, 422)
+_MAY_PASS = frozenset({"transport", "timeout", "budget", "infrastructure", "error"})
+_REJECTED = frozenset(
+    {*(f"HTTP {status}" for status in _CLIENT_ERRORS)}
+    | {name for name, meaning in MEANINGS.items() if meaning is JudgeError}
+)
 _ABOUT_FORMAT = re.compile(
     r"response_format|json_schema|json_object|structured[ _]output|tool_choice|"
     r"tool[ -]call|not support tools|guided[ _](?:json|decoding|grammar|regex)",
@@ -104,7 +109,14 @@ _NO_PICTURES = re.compile(r"image input is not supported", re.IGNORECASE)
 
 _ABOUT_MONEY = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
-_NO_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_ABOUT_ACCESS = re.compile(
+    r"LLM Provider NOT provided|\bAPI[ _-]?key\b[^.]{0,40}\b(?:invalid|not valid|incorrect|expired)"
+    r"|\b(?:invalid|incorrect|expired) API[ _-]?key|invalid model (?:name|id)|not a valid model\b"
+    r"|\b(?:unknown|no such) model\b|model_not_found"
+    r"|\bmodel:? (?:[`'\"]?[\w./:@-]+[`'\"]? )?(?:does not exist|(?:is |was )?not found)",
+    re.IGNORECASE,
+)
+"""A wrong key or model, which some endpoints answer with the status of a bad request."""
 _NO_PACKAGE = re.compile(r"No module named '(\w+)")
 _NO_KEY = re.compile(
     r"missing credentials|missing .{0,40}key|(?:key|credential)[^.]*must be (?:set|provided)",
@@ -176,6 +188,16 @@ def failure_of(status: int, body: str, headers: Any, hint: str = "") -> JudgeErr
     return _error(_unless_money(meaning, text), text, headers)
 
 
+def may_pass(reason: str, detail: str) -> bool:
+    """Whether the same call may succeed later: not where the endpoint rejected the request.
+
+    Args:
+        reason: Why there is no answer.
+        detail: What the failure says, as ``translate`` and ``failure_of`` word it.
+    """
+    return reason in _MAY_PASS and detail.partition(":")[0] not in _REJECTED
+
+
 def path_hint(model: str, address: str | None) -> str:
     """What to try where an address of an OpenAI-compatible server lacks ``/v1``; else nothing."""
     provider = model.partition("/")[0]
@@ -240,7 +262,7 @@ def _of_missing(text: str) -> Meaning:
 
 
 def _of_client_error(text: str, named: Meaning) -> Meaning:
-    if _NO_PROVIDER.search(text):
+    if _ABOUT_ACCESS.search(text):
         return AccessError
     if _ABOUT_LENGTH.search(text):
         return TruncatedError

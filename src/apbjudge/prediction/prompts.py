@@ -159,7 +159,7 @@ class PromptMaker:
             RowError: If the case can't be shown.
             OptionError: If the prompt set can't be used with it.
         """
-        if not (case.query.strip() or case.trajectory or case.files or case.system_prompt.strip()):
+        if not case.has_task:
             raise RowError("query", "a task, in the query or in earlier messages", case.query)
         images, attachments = self._files(case)
         query, trajectory, is_placed = _with_places(case, len(images))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -17,13 +16,12 @@ import orjson
 from ..errors import AccessError, OptionError
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
-from ..records import Record
 from ..records.run_folder import MANIFEST, PREDICTIONS
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
-from ..runs.results import ModelRun
+from ..runs.results import FailureCounts, Failures, ModelRun
 from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
 from .prompts import PromptMaker
@@ -33,17 +31,18 @@ from .worker import PREDICTION_RECORDS, REFUSED, Planner, PredictWorker, Row
 Log = RecordLog[Row]
 
 
-class PredictionCounts(Record):
+class PredictionCounts(FailureCounts):
     """What became of what one tested model was asked.
 
     Attributes:
         predicted: Predictions, those below included.
+        unreadable: Predictions in which no plan, steps or rejection can be read, empty ones
+            included.
         truncated: Predictions cut off at the limit of tokens.
         refused: Predictions in which the model or a filter of its provider declined to answer.
         empty: Predictions without any text.
         only_thinking: Those of them whose model's thinking came, and no reply.
         unchanged: Refined predictions that say what their draft says.
-        failed: Tasks that never reached the model, or whose answer never came, by reason.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
         reused: Replies taken from the reply cache, whose tokens and costs are not counted.
@@ -52,12 +51,12 @@ class PredictionCounts(Record):
     """
 
     predicted: int = 0
+    unreadable: int = 0
     truncated: int = 0
     refused: int = 0
     empty: int = 0
     only_thinking: int = 0
     unchanged: int = 0
-    failed: dict[str, int] = {}
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reused: int = 0
@@ -191,7 +190,7 @@ def open_log(session: Session) -> Log:
 
 def claim(session: Session) -> None:
     """Refuses a folder that holds another run, and marks a new one as this run's."""
-    with closing(open_log(session)) as log:
+    with open_log(session) as log:
         if not (session.folder / MANIFEST).exists():
             log.write_manifest(_manifest(session, log) | {"state": "running"})
 
@@ -208,14 +207,17 @@ def carry_out(
     session: Session, worker: Worker[Any, Row], clients: Sequence[Closable]
 ) -> PredictionRun:
     """Carries out a session, and closes the clients that its worker asks."""
-    with closing(open_log(session)) as log:
+    with open_log(session) as log:
         manifest = _manifest(session, log)
         with manifest_states([(log, manifest)]):
             progress = block_on(_ask(session, worker, clients, log))
             if progress.pending and session.waits:
                 raise PendingRowsError(progress)
-            counts = counts_of(log.current())
+            counts, gaps = counts_of(log.current()), session.source.gaps
+            for line in gaps.lines():
+                session.events.note(f"{session.source.name}: {line}")
             manifest |= {
+                **({"input_gaps": gaps.to_json()} if gaps.to_json() else {}),
                 "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                 "input_sha256": session.source.digest.hexdigest(),
                 "counts": {name: each.model_dump() for name, each in counts.items()},
@@ -300,16 +302,17 @@ def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[s
 def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
     """What became of the tasks of each tested model, in the order of their first record."""
     counts: dict[str, Counter[str]] = {}
-    failed: dict[str, Counter[str]] = {}
+    failures = Failures()
     served: dict[str, Counter[str]] = {}
     costs: dict[str, float | None] = {}
     for row in rows:
         name = row["tested_model"] or ""
         count = counts.setdefault(name, Counter())
         if row.get("reason") is not None:
-            failed.setdefault(name, Counter())[row["reason"]] += 1
+            failures.add(name, row)
             continue
         count["predicted"] += 1
+        count["unreadable"] += row.get("is_readable") is False
         count["truncated"] += row.get("finish_reason") == "length"
         count["refused"] += row.get("finish_reason") in REFUSED or bool(row.get("refusal"))
         count["unchanged"] += row.get("is_unchanged") is True
@@ -325,7 +328,7 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
     return {
         name: PredictionCounts(
             **count,
-            failed=dict(failed.get(name, {})),
+            **failures.of(name),
             cost_usd=costs.get(name, 0.0),
             served_models=dict(served.get(name, {})),
         )

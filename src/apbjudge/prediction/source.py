@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError
 from ..records import Item, Row
+from ..records.gaps import Gaps
 from ..records.keys import KeySet, short_key
 from ..runs.rows import BadRow, RawRow, RowSource, known
 from .config import PlannerSpec
@@ -125,11 +126,13 @@ class CaseSource(RowSource):
         models: Names of the tested models.
         samples: Predictions per case and model.
         data_roots: Folders that files are looked for in, before that of the cases.
+        gaps: What the cases read so far leave empty, and what nobody reads.
     """
 
     models: Sequence[str] = ()
     samples: int = 1
     data_roots: Sequence[Path] = ()
+    gaps: Gaps = field(default_factory=Gaps, init=False)
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -154,12 +157,12 @@ class CaseSource(RowSource):
                     yield PredictTask(entry, at, model, sample)
 
     def read_cases(self) -> Iterator[Case | BadRow]:
-        """Yields every case, or why it can't be used.
+        """Yields every case, or why it can't be used; raises as ``Gaps.checked`` does.
 
         A file of predictions has each case once for every tested model, and as often as it was
         sampled: equal cases are one.
         """
-        seen, contents = KeySet(), KeySet()
+        self.gaps, seen, contents = Gaps(), KeySet(), KeySet()
         parsed = isinstance(self.rows, Path)
 
         def read(row: RawRow) -> Item:
@@ -169,6 +172,7 @@ class CaseSource(RowSource):
             return item
 
         def make(item: Item, row: RawRow) -> Case | None:
+            self.gaps.add(row.values, item, has_response=False)
             content = orjson.dumps(item.model_dump(exclude={"line"}), default=str)
             is_new = contents.add(short_key(content.decode(errors="replace")))
             for sample in range(self.samples):
@@ -180,7 +184,8 @@ class CaseSource(RowSource):
                     return None
             return Case(item, row.values, row.digest, row.offset)
 
-        return (case for case in self.read_each(read, make) if case is not None)
+        cases = self.gaps.checked(self.read_each(read, make), self.name, needs_query=True)
+        return (case for case in cases if case is not None)
 
 
 # Drafts -------------------------------------------------------------------------------------------
@@ -227,9 +232,11 @@ class DraftSource(RowSource):
     Attributes:
         data_roots: Folders that files are looked for in, before that of the cases.
         home: Folder that files of the cases are relative to.
+        gaps: What the drafts read so far leave empty, and what nobody reads.
     """
 
     data_roots: Sequence[Path] = ()
+    gaps: Gaps = field(default_factory=Gaps, init=False)
     home: Path = Path()
 
     @property
@@ -238,8 +245,8 @@ class DraftSource(RowSource):
         return (*self.data_roots, self.home)
 
     def __iter__(self) -> Iterator[RefineTask | BadRow]:
-        """Yields every draft, or why it can't be used."""
-        seen = KeySet()
+        """Yields every draft, or why it can't be used; raises as ``Gaps.checked`` does."""
+        self.gaps, seen = Gaps(), KeySet()
         parsed = isinstance(self.rows, Path)
 
         def read(row: RawRow) -> Item:
@@ -250,6 +257,7 @@ class DraftSource(RowSource):
             return item
 
         def make(item: Item, row: RawRow) -> RefineTask:
+            self.gaps.add(row.values, item)
             case = row.values if self.cases is None else None
             try:
                 orjson.dumps(case)  # it is written with the answer
@@ -259,7 +267,7 @@ class DraftSource(RowSource):
             is_oracle = row.values.get("is_oracle") not in (None, False, "")
             return RefineTask(item, row.digest, row.offset, case, is_oracle)
 
-        return self.read_each(read, make)
+        return self.gaps.checked(self.read_each(read, make), self.name)
 
 
 def data_roots(data_root: Path | None) -> tuple[Path, ...]:

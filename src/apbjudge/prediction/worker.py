@@ -16,6 +16,7 @@ from ..llm.base import Client, Completion, Request
 from ..llm.model_names import is_same_model
 from ..llm.resources import REPLIES
 from ..records import Usage
+from ..records.responses import read_response
 from ..records.run_folder import PREDICTIONS, mapping
 from ..runs.loop import Job
 from ..runs.resume import BAD_INPUT, RecordKind
@@ -226,6 +227,8 @@ class PredictWorker:
             return failure(fields, error.reason, str(error), usage)
         response = response_of(completion)
         thinking = "" if response.strip() else completion.reasoning
+        item = row.case.item
+        horizon = item.condition.horizon
         return {
             **(own_fields(row.case.row) if self._full else {}),
             "id": fields["id"],
@@ -233,6 +236,7 @@ class PredictWorker:
             "tested_model": fields["tested_model"],
             "model_response": response,
             **({"reasoning_content": thinking} if thinking else {}),
+            "is_readable": read_response(response, item.form, horizon).kind != "text",
             **account_of(completion),
             "settings": {"max_tokens": request.max_tokens, **request.settings},
             "prompt_set": self._prompts.prompts.name,

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
-from ..errors import visible
+from ..errors import InputError, visible
 from .items import Item
 from .wire import FIELDS
 
@@ -20,6 +21,10 @@ _OTHER_NAMES: Mapping[str, str] = {
 }
 """The fields that a judge needs, with names that other tools have for them."""
 _SHOWN = 10
+LOOKED_AT = 256
+"""Rows that are read before any of them is used, where all leave a field empty."""
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -30,7 +35,8 @@ class Gaps:
         n_rows: How many.
         empty: Rows by the field that says nothing: ``query``, ``tools``, ``model_response``.
         unread: Rows by the field that nobody reads; those of our own predictions are not counted.
-        n_unasked: Rows in which nothing was asked; see ``Item.is_asked``.
+        n_unasked: Rows in which nothing was asked; see ``Item.is_asked``, and for rows that have
+            no reply ``Item.has_task``.
     """
 
     n_rows: int = 0
@@ -41,12 +47,29 @@ class Gaps:
     def add(self, row: Mapping[str, Any], item: Item, *, has_response: bool = True) -> None:
         """Takes a row in; ``has_response``: whether it should have a tested model's reply."""
         self.n_rows += 1
-        self.n_unasked += not item.is_asked
+        self.n_unasked += not (item.is_asked if has_response else item.has_task)
         if "fingerprint" not in row:
             self.unread.update(name for name in row if name not in FIELDS)
         self.empty["query"] += not item.query.strip()
         self.empty["tools"] += item.tools is None
         self.empty["model_response"] += has_response and item.is_silent
+
+    def checked(self, rows: Iterator[T], name: str, *, needs_query: bool = False) -> Iterator[T]:
+        """Yields what is made of rows, each of which is added here before it is yielded.
+
+        Raises:
+            InputError: Before the first, if what the first rows have can't be meant, see
+                ``refusal``: looked at are as many as leave that open, at most ``LOOKED_AT``.
+        """
+        why, head = "", list[T]()
+        for row in rows:
+            head.append(row)
+            why = self.refusal(needs_query=needs_query)
+            if len(head) == LOOKED_AT or (self.n_rows and not why):
+                break
+        if why:
+            raise InputError(f"{name}: {why}")
+        yield from chain(head, rows)
 
     def refusal(self, *, needs_query: bool = False) -> str:
         """Why the rows can't be meant as they are; empty where they can.
@@ -73,7 +96,11 @@ class Gaps:
 
     @property
     def _unread(self) -> str:
-        names = [f"{visible(name)} ({n})" for name, n in self.unread.most_common(_SHOWN)]
+        names: list[str] = []
+        for name, n in self.unread.most_common(_SHOWN):
+            near = get_close_matches(name.lower(), FIELDS, 1, 0.85)
+            hint = f", did you mean {near[0]}?" if near else ""
+            names.append(f"{visible(name)} ({n}{hint})")
         more = len(self.unread) - len(names)
         return ", ".join(names) + (f", {more} more" if more else "")
 

@@ -154,6 +154,12 @@ class Item(Record):
         return bool(words or self.trajectory)
 
     @property
+    def has_task(self) -> bool:
+        """Whether there is something to ask a tested model with, be it files or a policy alone."""
+        words = self.query.strip() or self.system_prompt.strip()
+        return bool(words or self.trajectory or self.files)
+
+    @property
     def is_silent(self) -> bool:
         """Whether the reply has no character."""
         return not self.response.strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..environments.branching.run import BranchCounts
@@ -10,8 +10,10 @@ from ..environments.execution.execute import ExecutionRun
 from ..environments.execution.step_states import STEP_RESULTS, StepRun
 from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
+from ..runs.results import FailureCounts
 from .document import Cell, Document, Notes, Table
 from .numbers import DASH, count
+from .summary import last_error
 from .text import render_text
 
 
@@ -23,14 +25,13 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
         numbers = (each.refused, each.empty, sum(each.failed.values()))
         tokens = (each.prompt_tokens, each.completion_tokens)
-        cells = [count(each.predicted), f"{count(each.truncated)}{share}", *map(count, numbers)]
+        cells = [count(each.predicted), count(each.unreadable), f"{count(each.truncated)}{share}"]
+        cells += map(count, numbers)
         rows.append([name or "(unreadable rows)", *cells, *map(count, tokens), cost])
-    heads = "tested model,predicted,truncated,refused,empty,failed,tokens sent,received,USD"
-    notes = [
-        f"failed, {name or '(unreadable rows)'}: {reason} {n}"
-        for name, each in counts.items()
-        for reason, n in each.failed.items()
-    ]
+    heads = (
+        "tested model,predicted,unreadable,truncated,refused,empty,failed,tokens sent,received,USD"
+    )
+    notes = [*failed_lines(counts)]
     if thoughts := sum(each.only_thinking for each in counts.values()):
         notes.append(
             f"{thoughts} replies are empty but for the model's thinking, which is kept in "
@@ -42,8 +43,16 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         heads = f"{heads},unchanged"
         for row, each in zip(rows, counts.values(), strict=True):
             row.append(count(each.unchanged))
-    table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
+    table = Table.of(heads.split(","), rows, align="lrrrrrrrrrr")
     return render_text(Document((table, Notes(tuple(notes)))))
+
+
+def failed_lines(counts: Mapping[str, FailureCounts], of: str = "failed, ") -> Iterator[str]:
+    """A line for each reason why something failed, with the cause of the last failure."""
+    for name, each in counts.items():
+        for reason, n in each.failed.items():
+            cause = last_error(each.last_errors, reason)
+            yield f"{of}{name or '(no tested model)'}: {reason} {n}{cause}"
 
 
 def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
@@ -58,11 +67,11 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
         rows.append([name or "(unknown tasks)", *cells])
     heads = "tested model,episodes,success,turns,failed,tokens sent,received,USD"
     notes = [
-        f"{what}, {name or '(unknown tasks)'}: {word} {n}"
+        f"ended, {name or '(unknown tasks)'}: {word} {n}"
         for name, each in counts.items()
-        for what, of in (("ended", each.endings), ("failed", each.failed))
-        for word, n in of.items()
+        for word, n in each.endings.items()
     ]
+    notes += failed_lines(counts)
     table = Table.of(heads.split(","), rows, align="lrrrrrrr")
     return render_text(Document((table, Notes(tuple(notes)))))
 
@@ -81,9 +90,7 @@ def steps_text(run: ExecutionRun, steps: StepRun) -> str:
             if of:
                 numbers = (of.get(result, 0) for result in STEP_RESULTS)
                 rows.append([name, reference, count(sum(of.values())), *map(count, numbers)])
-        notes += (
-            f"failed, {name or '(unreadable rows)'}: {why} {n}" for why, n in each.failed.items()
-        )
+    notes += failed_lines(steps.counts)
     heads = [
         "tested model",
         "reference",
@@ -104,8 +111,11 @@ def execution_text(run: ExecutionRun) -> str:
         ended.setdefault((row["mode"], row["tested_model"]), []).append(row)
     for name, drafts in run.drafts.items():
         for model, plans in drafts.counts.items():
-            notes.append(f"{name}, {model or '(unreadable rows)'}: {count(plans.predicted)} plans")
-            notes += (f"{name}, {model}: {why} {n}" for why, n in plans.failed.items())
+            unread = f", {count(plans.unreadable)} unreadable" if plans.unreadable else ""
+            notes.append(
+                f"{name}, {model or '(unreadable rows)'}: {count(plans.predicted)} plans{unread}"
+            )
+        notes += failed_lines(drafts.counts, f"{name}, ")
     for mode, simulation in run.modes.items():
         for name, each in simulation.counts.items():
             of_both = ended.get((mode, name), [])
@@ -126,10 +136,10 @@ def execution_text(run: ExecutionRun) -> str:
                 ]
             )
             notes += (
-                f"{what}, {mode}, {name or '(unknown tasks)'}: {word or '(unsaid)'} {n}"
-                for what, of in (("ended", each.endings), ("failed", each.failed))
-                for word, n in of.items()
+                f"ended, {mode}, {name or '(unknown tasks)'}: {word or '(unsaid)'} {n}"
+                for word, n in each.endings.items()
             )
+        notes += failed_lines(simulation.counts, f"failed, {mode}, ")
     heads = (
         "mode,tested model,episodes,success,by doing nothing,turns,failed,tokens sent,received,USD"
     )
@@ -150,10 +160,5 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
         "tested model,first pass right,result right,branches,wrong accepted,failed,calls,"
         "tokens sent,received,USD"
     )
-    reasons = [
-        f"failed, {name or '(unknown cases)'}: {reason} {n}"
-        for name, each in counts.items()
-        for reason, n in each.failed.items()
-    ]
     table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
-    return render_text(Document((table, Notes(tuple(reasons)))))
+    return render_text(Document((table, Notes(tuple(failed_lines(counts))))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,7 +77,7 @@ def _is_rough(estimate: Estimate) -> bool:
 def _totals(summary: Summary) -> str:
     totals = summary.totals
     unscored = ", ".join(
-        f"{n} {reason}" + _last_error(totals, reason)
+        f"{n} {reason}{last_error(totals.last_errors, reason)}"
         for reason, n in sorted(totals.unscored.items())
     )
     parts = [f"{totals.rows} rows, {summary.scored} scored"]
@@ -88,9 +88,9 @@ def _totals(summary: Summary) -> str:
     return "; ".join(parts)
 
 
-def _last_error(totals: Totals, reason: str) -> str:
+def last_error(last_errors: Mapping[str, str], reason: str) -> str:
     """What went wrong last; bad input is named row by row."""
-    text = "" if reason == "bad_input" else totals.last_errors.get(reason, "")
+    text = "" if reason == "bad_input" else last_errors.get(reason, "")
     return f" (last: {text})" if text else ""
 
 

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -40,6 +40,9 @@ LOCK = ".lock"
 
 class RecordLog(Generic[T]):
     """Keeps records in a folder; a second start of the same run continues in it.
+
+    As a context it is closed at its end; of a run that was refused before anything was recorded
+    that cost a call, nothing stays that would be in the way of another one.
 
     Args:
         folder: The run's folder, created when missing.
@@ -74,6 +77,7 @@ class RecordLog(Generic[T]):
         self.folder = folder
         self.kind = kind
         self._is_partial = is_partial
+        self._has_cost = False
         self._is_derived = is_derived
         self._note = note
         self._path = folder / kind.file
@@ -179,6 +183,7 @@ class RecordLog(Generic[T]):
     def add(self, record: T) -> dict[str, Any]:
         """Appends a record; returns it as JSON values."""
         row = self.kind.to_json(record)
+        self._has_cost = self._has_cost or self._cost(row)
         if self.kind.failures is None or row.get("reason") is None:
             self._append(row)
         else:
@@ -290,6 +295,16 @@ class RecordLog(Generic[T]):
         """Replaces the manifest, and seals it as this user's."""
         _write_manifest(self.folder, manifest)
 
+    def __enter__(self) -> RecordLog[T]:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if isinstance(error, UsageError) and self.is_fresh and not self._has_cost:
+                discard(self.folder, {self.kind.file, *self.kind.figures})
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Flushes, closes and lets go of the lock."""
         try:
@@ -396,11 +411,13 @@ def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Ge
 def state_of_work_below(folder: Path) -> Generator[None]:
     """Writes the state into the manifest of a run whose work is done in folders below it.
 
-    Not where that work is refused: then another process may be doing it.
+    Not where that work is refused: then another process may be doing it, or nothing is there.
     """
     try:
         yield
     except UsageError:
+        if not any(path.stat().st_size for path in folder.glob("*.jsonl")):
+            discard(folder, set())
         raise
     except BaseException as error:
         with suppress(UsageError, OSError, ValueError):
@@ -509,6 +526,20 @@ def _clear(folder: Path, kind: RecordKind[Any]) -> None:
     temporary = Path(kind.file).with_suffix(".tmp").name
     for name in (*kind.figures, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
         (folder / name).unlink(missing_ok=True)
+
+
+def discard(folder: Path, names: Set[str]) -> None:
+    """Deletes files of a run that was refused, unless there are files of others below its folder.
+
+    Those may be replies or batches that were paid for, or runs.
+    """
+    own = {LOCK, MANIFEST, *names}
+    if any(path.is_file() and path.name not in own for path in folder.glob("*/**/*")):
+        return
+    for name in own:
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _remove(folder: Path, files: re.Pattern[str] | None) -> None:

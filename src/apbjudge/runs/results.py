@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ..jsonl import read_lines
+from ..llm.failures import may_pass
+from ..records import Record
 from .folder import temporary_folder
 from .loop import Progress
 
 Row = dict[str, Any]
 
 
-class HasFailures(Protocol):
-    """Counts of one tested model."""
+class FailureCounts(Record):
+    """What failed of what one tested model was asked.
+
+    Attributes:
+        failed: Rows without a result, by reason.
+        last_errors: What the one of them furthest down the input says, by reason.
+    """
+
+    failed: dict[str, int] = {}
+    last_errors: dict[str, str] = {}
 
     @property
-    def failed(self) -> Mapping[str, int]:
-        """Rows without a result, by reason."""
-        ...
+    def may_pass(self) -> bool:
+        """Whether something failed for a reason that may have passed when it is asked again."""
+        return any(may_pass(reason, self.last_errors.get(reason, "")) for reason in self.failed)
 
 
-C = TypeVar("C", bound=HasFailures)
+class Failures:
+    """Counts of the failures of several tested models, as fields of ``FailureCounts``."""
+
+    def __init__(self) -> None:
+        self._failed: dict[str, Counter[str]] = {}
+        self._last: dict[tuple[str, str], tuple[int, str]] = {}
+
+    def add(self, name: str, row: Mapping[str, Any]) -> None:
+        """Takes in a failure of the model of that name."""
+        reason, last = row["reason"], (row["line"], str(row.get("detail") or ""))
+        self._failed.setdefault(name, Counter())[reason] += 1
+        self._last[name, reason] = max(last, self._last.get((name, reason), last))
+
+    def of(self, name: str) -> dict[str, Any]:
+        """The counts of a model; empty where nothing of it failed."""
+        failed = self._failed.get(name, {})
+        return {
+            "failed": dict(failed),
+            "last_errors": {reason: self._last[name, reason][1] for reason in failed},
+        }
+
+
+C = TypeVar("C", bound=FailureCounts)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -35,6 +35,7 @@ N_RESAMPLES = 10_000
 N_CASE_RESAMPLES = 4000
 UNDEFINED_ALLOWED = 0.05
 UNDEFINED_WITHOUT_ONE = "leaving out one item leaves it undefined"
+UNCHANGED = "it is the same whichever items are left out"
 _CHUNK = 4_000_000
 _IN_CACHE = 100_000
 _CHEAPER = 8  # an index costs about an eighth of a binomial draw
@@ -224,7 +225,7 @@ def jackknife(
     if np.isnan(variance):
         return replace(estimate, note=UNDEFINED_WITHOUT_ONE)
     if variance <= 1e-20 * max(1.0, value * value):
-        return replace(estimate, note="the items show no spread")
+        return replace(estimate, note=UNCHANGED)
     if bounds is None:
         half = t_quantile(0.5 + level / 2, df) * variance**0.5
         low, high = value - half, value + half
@@ -276,7 +277,7 @@ def bootstrap(
 
     Returns:
         The estimate. Without interval, and with the reason in ``note``, when there is one unit,
-        when resampling shows no spread, or when more than 5 % of resamples have no value.
+        when all resamples have the same value, or when more than 5 % of resamples have no value.
 
     When not to use it: for rates and bounded means (``proportions``); with fewer than about 100
     rows, or rare classes, where ``jackknife`` covers better.
@@ -292,7 +293,7 @@ def bootstrap(
         note = f"not defined in {undefined:.0%} of resamples: too few items of one class"
         return replace(estimate, note=note)
     if np.ptp(defined) <= 1e-9 * max(1.0, abs(value)):
-        return replace(estimate, note="resampling shows no spread")
+        return replace(estimate, note=UNCHANGED)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "bca":
         tails = _bca_tails(tails, strata, measure, defined, value)

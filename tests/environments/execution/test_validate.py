@@ -323,6 +323,17 @@ def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) 
     assert lines["r of grade and reward"].endswith(" /9")
 
 
+def test_a_perfect_correlation_is_not_said_to_lack_spread(tmp_path: Path) -> None:
+    """Verdicts and rewards both differ; what does not is r, whichever plan is left out."""
+    rows, verdicts = cells((6, 0, 0, 6))
+    path = write(tmp_path / "executed.jsonl", rows)
+    report = apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts))
+    text = validation_text(report)
+    assert report.groups[0].plans[0].r.value == pytest.approx(1.0)
+    assert "r of correct and reward (plan-first): it is the same whichever" in text
+    assert "no spread" not in text
+
+
 def test_few_plans_of_a_kind_and_few_tasks_make_intervals_rough(tmp_path: Path) -> None:
     rows, verdicts = cells((9, 2, 0, 1))
     path = write(tmp_path / "executed.jsonl", rows)

@@ -135,6 +135,12 @@ def _stated(schema: object) -> object:
 # The row ------------------------------------------------------------------------------------------
 
 
+def task(case: CheckedCase) -> Iterator[CaseFinding]:
+    """Something is asked."""
+    if not case.item.has_task:
+        yield case.finding("no-task", "query", "neither it nor anything else asks for something")
+
+
 def condition(case: CheckedCase) -> Iterator[CaseFinding]:
     """What the split is about is stated, and nothing else is."""
     item = case.item
@@ -308,4 +314,4 @@ def _is_offered_in_words(item: Item, name: str) -> bool:
     return any(whole.search(text) is not None for text in (item.system_prompt, item.query))
 
 
-FORM_CHECKS: tuple[CaseCheck, ...] = (tools, schemas, condition, files, prefix, reference)
+FORM_CHECKS: tuple[CaseCheck, ...] = (tools, schemas, task, condition, files, prefix, reference)

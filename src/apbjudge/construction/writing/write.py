@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +19,11 @@ from ...prediction.prompt_sets import PromptSet
 from ...prediction.session import ask_models, described, planner_of
 from ...prediction.worker import CALLS, Planner
 from ...protocols.images import characters
-from ...records import Record
 from ...records.run_folder import MANIFEST
 from ...runs.event_loops import block_on
 from ...runs.folder import RecordLog, environment, manifest_states
 from ...runs.loop import QUIET, Events, Lane, Progress
+from ...runs.results import FailureCounts, Failures
 from ..seeds import Seed
 from .config import Kind, WriteConfig
 from .prompts import messages_of, write_prompts
@@ -38,7 +37,7 @@ Seeds = Callable[[], Iterable[Seed]]
 """Reads the seeds anew at each call: queries are written before what depends on them."""
 
 
-class TextCounts(Record):
+class TextCounts(FailureCounts):
     """What became of the tasks of one kind.
 
     Attributes:
@@ -46,7 +45,6 @@ class TextCounts(Record):
         repaired: Accepted after complaints.
         partial: Accepted in part, such as some of the tools.
         rejected: Texts that code did not accept at last, by the first complaint.
-        failed: Tasks whose answer never came, by reason.
         calls: Calls made.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
@@ -57,7 +55,6 @@ class TextCounts(Record):
     repaired: int = 0
     partial: int = 0
     rejected: dict[str, int] = {}
-    failed: dict[str, int] = {}
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -176,7 +173,7 @@ def write_texts(
         events=events,
         overwrite=overwrite,
     )
-    with closing(session.open()) as log:  # before anything is written there
+    with session.open() as log:  # before anything is written there
         if not (folder / MANIFEST).exists():
             log.write_manifest(session.manifest({}) | {"state": "running"})
     run, asked = None, TaskCounts()
@@ -210,7 +207,7 @@ def _carry_out(
         "not_asked": dict(sorted(tasks.not_asked.items())),
         "waiting": tasks.waiting,
     }
-    with closing(session.open()) as log:
+    with session.open() as log:
         manifest = session.manifest(stated)
         progress = Progress()
         with manifest_states([(log, manifest)]):
@@ -236,7 +233,7 @@ def _carry_out(
 class _Counting:
     n: Counter[str] = field(default_factory=Counter[str])
     rejected: Counter[str] = field(default_factory=Counter[str])
-    failed: Counter[str] = field(default_factory=Counter[str])
+    failures: Failures = field(default_factory=Failures)
     cost_usd: float | None = 0.0
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -244,7 +241,7 @@ class _Counting:
         for name in ("calls", "prompt_tokens", "completion_tokens"):
             self.n[name] += usage[name]
         if row.get("reason") is not None:
-            self.failed[row["reason"]] += 1
+            self.failures.add("", row)
             return
         cost = row["cost_usd"]
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
@@ -265,7 +262,7 @@ def counts_of(rows: Iterator[Row]) -> dict[str, TextCounts]:
         name: TextCounts(
             **count.n,
             rejected=dict(count.rejected),
-            failed=dict(count.failed),
+            **count.failures.of(""),
             cost_usd=count.cost_usd,
         )
         for name, count in counts.items()

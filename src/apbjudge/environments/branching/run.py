@@ -17,12 +17,12 @@ from ...llm import Client
 from ...llm.base import Completion, Request
 from ...llm.resources import shared_resources
 from ...prediction.worker import Account, Planner, asking_records, failure, unusable
-from ...records import Record, Usage
+from ...records import Usage
 from ...records.loose_json import as_list
 from ...records.trajectories import trajectory_row
 from ...runs.folder import RecordLog
 from ...runs.loop import QUIET, Events, Job
-from ...runs.results import ModelRun
+from ...runs.results import FailureCounts, Failures, ModelRun
 from ...runs.rows import BadRow
 from ...trajectories.slate import SlateCases, load_cases
 from ..plans import PlanLine
@@ -46,7 +46,7 @@ BRANCH_RECORDS = asking_records(
 )
 
 
-class BranchCounts(Record):
+class BranchCounts(FailureCounts):
     """What became of the cases of one tested model.
 
     Attributes:
@@ -55,7 +55,6 @@ class BranchCounts(Record):
         successes: Results that are.
         branches: Branches run.
         accepted_wrong: Results that the verifier accepted though they are wrong.
-        failed: Cases without a result, by reason.
         calls: Calls of the tested model and of the verifier.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
@@ -67,7 +66,6 @@ class BranchCounts(Record):
     successes: int = 0
     branches: int = 0
     accepted_wrong: int = 0
-    failed: dict[str, int] = {}
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -294,28 +292,29 @@ def branch_in(session: Session, *, in_memory: bool = False) -> Branching:
 @dataclass(slots=True)
 class _Sums:
     counts: Counter[str] = field(default_factory=Counter[str])
-    failed: Counter[str] = field(default_factory=Counter[str])
     cost_usd: float | None = 0.0
 
 
 def _counts(rows: Iterator[Row]) -> dict[str, BranchCounts]:
     """What became of the cases of each tested model, in the order of their first record."""
     by_model: dict[str, _Sums] = {}
+    failures = Failures()
     for row in rows:
-        of = by_model.setdefault(row["tested_model"] or "", _Sums())
+        name = row["tested_model"] or ""
+        of = by_model.setdefault(name, _Sums())
         if row.get("reason") is not None:
-            of.failed[row["reason"]] += 1
+            failures.add(name, row)
             continue
         of.counts["cases"] += 1
         of.counts["first_successes"] += row["first_success"]
         of.counts["successes"] += row["success"]
         of.counts["branches"] += row["branches"]
         of.counts["accepted_wrong"] += row["accepted"] is True and not row["success"]
-        for name in ("calls", "prompt_tokens", "completion_tokens"):
-            of.counts[name] += row["usage"][name]
+        for what in ("calls", "prompt_tokens", "completion_tokens"):
+            of.counts[what] += row["usage"][what]
         cost, so_far = row["cost_usd"], of.cost_usd
         of.cost_usd = None if cost is None or so_far is None else so_far + cost
     return {
-        name: BranchCounts(**of.counts, failed=dict(of.failed), cost_usd=of.cost_usd)
+        name: BranchCounts(**of.counts, **failures.of(name), cost_usd=of.cost_usd)
         for name, of in by_model.items()
     }

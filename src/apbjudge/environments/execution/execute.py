@@ -26,6 +26,7 @@ from ...prediction.worker import asking_records
 from ...records.trajectories import trajectory_of
 from ...runs.folder import RecordLog
 from ...runs.loop import QUIET, Events
+from ...runs.results import FailureCounts
 from ..episodes import TRAJECTORIES
 from ..runner import Row, Session
 from ..simulate import Simulation, simulate_in
@@ -71,10 +72,15 @@ class ExecutionRun:
     steps: StepRun | None = None
 
     @property
+    def counts(self) -> list[FailureCounts]:
+        """What became of plans and episodes, of all modes and tested models."""
+        runs = [*self.drafts.values(), *self.modes.values(), self.steps]
+        return [each for run in runs if run is not None for each in run.counts.values()]
+
+    @property
     def failed(self) -> int:
         """Plans and episodes that have no end."""
-        runs = [*self.drafts.values(), *self.modes.values(), self.steps]
-        return sum(run.failed for run in runs if run is not None)
+        return sum(sum(each.failed.values()) for each in self.counts)
 
 
 def execute(

@@ -26,14 +26,14 @@ from ...judge.source import Source, Task
 from ...llm.resources import Resources
 from ...prediction.worker import Account, asking_records, failure, unusable
 from ...protocols.checks.values import strings
-from ...records import Item, Record
+from ...records import Item
 from ...records.loose_json import as_object
 from ...records.predictions import Step
 from ...records.run_folder import cases_of, predictions_of
 from ...records.trajectories import Observation, TrajectoryStep
 from ...runs.folder import RecordLog
 from ...runs.loop import Events, Job
-from ...runs.results import ModelRun
+from ...runs.results import FailureCounts, Failures, ModelRun
 from ...runs.rows import BadRow
 from ...trajectories.formats.conversation import read_messages
 from ..runner import Row, Session, carry_out
@@ -54,20 +54,18 @@ carry it out or can't reach the state that it is about."""
 STEP_RESULTS: tuple[StepResult, ...] = get_args(StepResult)
 
 
-class StepCounts(Record):
+class StepCounts(FailureCounts):
     """What came of the step-wise predictions of one tested model.
 
     Attributes:
         changing: Results of those whose reference changes the state.
         reading: Results of those whose reference leaves it as it is.
         unknown: Results of those of which that is not known.
-        failed: Predictions without a result, by reason.
     """
 
     changing: dict[StepResult, int] = {}
     reading: dict[StepResult, int] = {}
     unknown: dict[StepResult, int] = {}
-    failed: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +158,17 @@ def carry_out_steps(
 def _counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
     """What came of the predictions, by tested model."""
     sums: dict[str, dict[str, Counter[str]]] = {}
+    failures = Failures()
+    changes = {True: "changing", False: "reading", None: "unknown"}
     for row in rows:
-        groups = sums.setdefault(row["tested_model"] or "", {})
-        reason = row.get("reason")
-        changes = {True: "changing", False: "reading", None: "unknown"}
-        name = "failed" if reason is not None else changes[row["reference_changes"]]
-        groups.setdefault(name, Counter())[reason or row["result"]] += 1
+        groups = sums.setdefault(name := row["tested_model"] or "", {})
+        if row.get("reason") is not None:
+            failures.add(name, row)
+        else:
+            group = groups.setdefault(changes[row["reference_changes"]], Counter())
+            group[row["result"]] += 1
     return {
-        model: StepCounts.model_validate({name: dict(each) for name, each in groups.items()})
+        model: StepCounts.model_validate({**groups, **failures.of(model)})
         for model, groups in sums.items()
     }
 
