@@ -126,8 +126,8 @@ FLAG_NOT = "Do not flag a value only because it might come from a file that is n
 COUNTED = (
     "rows with more pictures than --max-images: 1 (some are shown, evenly spaced)",
     (
-        "rows with files that the judge is not shown: video 2, text file 1 (--vision yes shows "
-        "pictures to a model that can see; --require-files refuses such rows)"
+        "rows with files that the judge is not shown: video 2, text file 1 (--require-files names "
+        "and refuses them)"
     ),
 )
 
@@ -159,7 +159,7 @@ def test_of_a_long_list_the_names_are_those_of_the_pictures_sent(
 ) -> None:
     _, (request,) = judge(folder, cases[0])
     text = part_texts(request)
-    assert "The case has 24 pictures. 16 of them, evenly spaced, are shown; 8 left out." in text
+    assert "24 pictures: 16 shown, evenly spaced from the first to the last; 8 left out." in text
     listed = re.findall(r"^video: (\d\d)\.png$", text, re.MULTILINE)
     labels = re.findall(r"^picture (\d+) of 16: (\d\d)\.png \(place (\d+) of 24\)$", text, re.M)
     sent = [base64.b64decode(url.partition(",")[2])[-1] for url in urls(request)]

@@ -269,9 +269,10 @@ def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
     if n := unseen.get(UNSEEN[0]):
         yield f"rows with more pictures than --max-images: {n} (some are shown, evenly spaced)"
     if kinds := ", ".join(f"{name} {unseen[name]}" for name in UNSEEN[1:] if unseen.get(name)):
+        sight = "--vision yes shows pictures to a model that can see; " * ("picture" in kinds)
         yield (
-            f"rows with files that the judge is not shown: {kinds} (--vision yes shows pictures "
-            "to a model that can see; --require-files refuses such rows)"
+            f"rows with files that the judge is not shown: {kinds} ({sight}--require-files names "
+            "and refuses them)"
         )
 
 
