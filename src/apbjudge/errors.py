@@ -28,9 +28,10 @@ ApbJudgeError
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from traceback import walk_tb
+from types import FrameType
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -199,7 +200,7 @@ class ReplyError(JudgeError):
     reason = "unparsable"
 
 
-def fault_text(error: Exception, package: str) -> str:
+def fault_text(error: BaseException, package: str) -> str:
     """An exception with the last place in the code of a package, as ``file:line``, that led to it.
 
     Args:
@@ -207,14 +208,22 @@ def fault_text(error: Exception, package: str) -> str:
         package: Name of the package or module; where none of its code took part, the place is
             the one that raised.
     """
-    places = list(walk_tb(error.__traceback__))
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return f"{text}{code_place(walk_tb(error.__traceback__), package)}"
+
+
+def code_place(frames: Iterable[tuple[FrameType, int]], package: str) -> str:
+    """The last of these places, each a frame and its line, in the code of a package.
+
+    Where none of its code is among them, it is the last of all; empty where there is none.
+    """
+    places = list(frames)
     named = [
         (frame, line)
         for frame, line in places
         if str(frame.f_globals.get("__name__")).partition(".")[0] == package
     ]
-    where = "".join(f" ({f.f_code.co_filename}:{line})" for f, line in (named or places)[-1:])
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}{where}"
+    return "".join(f" ({f.f_code.co_filename}:{line})" for f, line in (named or places)[-1:])
 
 
 def guarded(plugin: str, code: F) -> F:

@@ -14,9 +14,11 @@ from apbjudge.construction.seeds import Seed
 from apbjudge.construction.sources import detect, read_seeds
 from apbjudge.construction.sources import tau2 as reader
 from apbjudge.construction.sources.replaying import Replay, is_installed, replay
+from apbjudge.environments.execution.sandbox import HOSTED
 
 from .sourcing import BAKERY, fates, needs, only, seeds
 
+ADAPTER = HOSTED / "tau2.py"
 FIND = {"name": "find_loaves", "arguments": {"kind": "rye"}}
 ORDER = {"name": "order_loaf", "arguments": {"loaf_id": "R-77", "count": 2}}
 WANT = {
@@ -28,6 +30,10 @@ WANT = {
 }
 
 _PACKAGE = {
+    "../loguru.py": """
+        class logger:
+            disable = print
+    """,
     "__init__.py": "",
     "data_model/__init__.py": "",
     "data_model/message.py": """
@@ -35,10 +41,9 @@ _PACKAGE = {
 
         @dataclass
         class ToolCall:
-            id: str
             name: str
             arguments: dict
-            requestor: str = "assistant"
+            requestor: str
     """,
     "data_model/tasks.py": """
         from types import SimpleNamespace
@@ -54,21 +59,10 @@ _PACKAGE = {
     "domains/__init__.py": "",
     "domains/bakery/__init__.py": "",
     "domains/bakery/environment.py": """
-        import json, os, signal, sys
-        from pathlib import Path
+        import os
         from types import SimpleNamespace
 
         print("baking")
-
-        def describe():
-            facts = {"environ": sorted(os.environ), "folder": os.listdir(), "name": __name__}
-            facts["is_timed"] = signal.getitimer(signal.ITIMER_REAL)[0] > 0
-            facts["modules"] = sorted(name for name in sys.modules if name.startswith("apbjudge"))
-            try:
-                Path("loaf").write_text("rye")
-            except OSError as error:
-                facts["error"] = error.strerror
-            return facts
 
         class World:
             def __init__(self):
@@ -78,32 +72,33 @@ _PACKAGE = {
                 return "Sell bread."
 
             def get_tools(self):
-                names = ("find_loaves", "order_loaf", "describe", "stop", "tell")
+                names = ("find_loaves", "order_loaf", "stop", "tell")
                 return [SimpleNamespace(openai_schema={"name": name}) for name in names]
 
             def set_state(self, data, actions, messages):
-                for action in actions:
+                for action in actions or ():
                     getattr(self, action.func_name)(**action.arguments)
 
             def sell_out(self):
                 self.stock = []
 
-            def get_response(self, call):
+            def make_tool_call(self, name, requestor, **arguments):
                 print("called")
-                name, error = call.name, False
                 if name == "stop":
-                    os.kill(os.getpid(), signal.SIGALRM)
-                elif name == "tell":
-                    content = "x" * call.arguments["n"]
-                elif name == "describe":
-                    content = json.dumps(describe())
-                elif name == "find_loaves":
-                    content = json.dumps(self.stock)
-                elif name == "order_loaf" and self.stock:
-                    content = f"{call.requestor} ordered {self.stock.pop()}"
-                else:
-                    content, error = "Sold out", True
-                return SimpleNamespace(content=content, error=error)
+                    os.abort()
+                if name == "tell":
+                    return "x" * arguments["n"]
+                if name == "find_loaves":
+                    return self.stock
+                if name == "order_loaf" and self.stock:
+                    return f"{requestor} ordered {self.stock.pop()}"
+                raise LookupError("Sold out")
+
+            def sync_tools(self):
+                pass
+
+            def to_json_str(self, value):
+                return value if isinstance(value, str) else f'["{value[0]}"]' if value else "[]"
 
         get_environment = World
     """,
@@ -233,25 +228,13 @@ def test_more_tasks_than_a_child_takes_are_all_replayed(
 
 
 @pytest.mark.usefixtures("package")
-def test_a_child_knows_nothing_of_us() -> None:
-    _, (replayed,) = replay("bakery", [_wanted({"name": "describe", "arguments": {}})])
-    ((text, is_error),) = replayed.results
-    facts = json.loads(text)
-    assert not is_error
-    assert not any("KEY" in name or name == "HOME" for name in facts["environ"])
-    assert facts["folder"] == facts["modules"] == []
-    assert facts["is_timed"] is True
-    assert facts["error"] == "File too large"
-
-
-@pytest.mark.usefixtures("package")
 def test_a_task_that_ends_the_process_costs_no_other() -> None:
     stop = {"name": "stop", "arguments": {}}
     wanted = [_wanted(*actions) for actions in ((FIND,), (FIND, stop), (stop,), (FIND,))]
     world, replays = replay("bakery", wanted)
     assert world is not None
     found = Replay((('["R-77"]', False),))
-    stopped = Replay(fault="it took too long or ended the process")
+    stopped = Replay(fault="the suite's process ended or did not answer in time")
     assert replays == [found, stopped, stopped, found]
 
 
@@ -261,10 +244,10 @@ def test_faults_of_a_replay_are_named(tmp_path: Path) -> None:
     long = {"name": "tell", "arguments": {"n": 300_000}}
     path = tasks(tmp_path, task("a", FIND, initial_state=private), task("b", long))
     entries = list(read_seeds(path))
-    details = [getattr(entry.content, "detail", "") for entry in entries]
+    details = [getattr(entry.content, "detail", "").rstrip("0123456789)") for entry in entries]
     assert details == [
-        "a: ValueError: no action of the world: __init__",
-        "b: ValueError: a result of more than 262144 characters",
+        f"a: begin: ValueError: no action of the environment: __init__ ({ADAPTER}:",
+        "b: a result of more than 65536 characters",
     ]
 
 
@@ -275,7 +258,6 @@ def test_a_domain_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
         path = tasks(tmp_path, task("a", FIND, user_scenario=wanted))
         assert only(seeds(path, tools=BAKERY)).calls[0].result is None
     assert replay("smithy", [_wanted(FIND)]) == (None, [])
-    assert replay("bakery", [_wanted(FIND)], seconds=0) == (None, [])
 
 
 def test_another_package_of_that_name_is_not_the_one(
@@ -290,4 +272,5 @@ def test_another_package_of_that_name_is_not_the_one(
 
 
 def _wanted(*actions: dict[str, Any]) -> dict[str, Any]:
-    return {"initial_state": None, "actions": actions}
+    listed = [{"requestor": "assistant", **action} for action in actions]
+    return {"initial_state": None, "actions": listed}

@@ -1,24 +1,37 @@
-"""Episodes and faults: kills in the middle of one, nonsense for a hundred turns, bad data."""
+"""Episodes and faults: kills in the middle of one, nonsense for a hundred turns, bad data, and
+environments whose own code fails."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import subprocess
+import sys
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import apbjudge
+from apbjudge.environments.base import Score
+from apbjudge.environments.native import ToolDialogue
 from apbjudge.environments.simulate import simulate
-from apbjudge.errors import InputError
+from apbjudge.environments.worlds import open_world
+from apbjudge.errors import InputError, PluginError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Usage
-from apbjudge.records.trajectories import trajectory_of
+from apbjudge.records.trajectories import Observation, trajectory_of
 from tests.support.commands import start
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
+
+from .counting import Counter as CountingEnvironment
+from .counting import Counting
+from .test_simulate import one_by_one
 
 DATA = Path(__file__).parents[2] / "examples" / "runs" / "library" / "data"
 MODEL = "hosted_vllm/agent"
@@ -183,3 +196,211 @@ def test_enforced_exploration_is_said_in_the_setting() -> None:
     run = simulate(DATA, model=MODEL, client=ScriptedClient(guessing), options=("explore=2",))
     assert {row["turns"] for row in run} == {3}
     assert {trajectory_of(row).setting for row in run} == {"default, feedback"}
+
+
+class Faulty(Counting):
+    """A world in whose task 2 a method of the environment is another one."""
+
+    def __init__(self, method: str, code: Callable[..., Any]) -> None:
+        super().__init__("1", "2", "3")
+        self.replaced = {method: code}
+
+    def dialogue(self, task: str) -> ToolDialogue:
+        environment = CountingEnvironment()
+        if task == "2":
+            vars(environment).update(self.replaced)
+        opening = [{"role": "user", "content": f"Reach {task}."}]
+        return ToolDialogue(environment, task, opening, world=self.name)
+
+
+def counted(world: Any, **settings: Any) -> Any:
+    client = ScriptedClient(one_by_one)
+    return simulate(world, model={"model": MODEL, "retries": 0}, client=client, **settings)
+
+
+def failures(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+
+
+REWARD = "RowError: field reward: expected a number from 0 to 1, got"
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "said"),
+    [
+        ("reset", lambda _: int("x"), "ValueError: invalid literal"),
+        ("tools", lambda: None, "<lambda>: field result: expected Sequence, got nothing"),
+        ("call", lambda *_: 1 // 0, "ZeroDivisionError: "),
+        ("call", lambda *_: sys.exit(3), "SystemExit: 3"),
+        ("call", lambda *_: next(iter(())), "StopIteration: "),
+        ("call", lambda *_: open_world(Path("none")), "OptionError: WORLD"),
+        *(
+            (
+                "call",
+                lambda *_, value=value: value,
+                f"field result: expected Observation, got {got}",
+            )
+            for value, got in (
+                ("on", "'on'"),
+                ({"a": 1}, "{'a': 1}"),
+                (None, "nothing"),
+                (b"", "b''"),
+            )
+        ),
+        *(
+            ("call", lambda *_, value=value: Observation(value), f"field content{said}")
+            for value, said in (
+                (b"on", ": expected JSON values: Type is not JSON serializable: bytes"),
+                ({"a": float("nan")}, ".a: expected a number that JSON has, got nan"),
+                ("\ud800", ": expected JSON values: str is not valid UTF-8"),
+            )
+        ),
+        ("score", lambda: {}["reward"], "KeyError: 'reward'"),
+        ("score", lambda: 1.0, "field result: expected Score, got 1.0"),
+        ("score", lambda: Score(1.0, {"x": float("inf")}), "field details.x: expected a number"),
+        ("score", lambda: Score(1.01), f"{REWARD} 1.01"),
+        ("score", lambda: Score(float("nan")), f"{REWARD} nan"),
+        ("score", lambda: Score("high"), f"{REWARD} 'high'"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_a_fault_of_an_environment_is_that_episodes_alone_and_has_its_place(
+    tmp_path: Path, method: str, code: Callable[..., Any], said: str
+) -> None:
+    run = counted(Faulty(method, code), out=tmp_path)
+    assert {row["case_id"] for row in run} == {"1", "3"}
+    assert run.counts[MODEL].failed == {"infrastructure": 1}
+    (failure,) = failures(tmp_path)
+    assert failure["detail"].startswith("environment counting: ")
+    assert said in failure["detail"]
+    assert f" ({__file__}:" in failure["detail"]
+    mended = counted(Counting("1", "2", "3"), out=tmp_path)
+    assert (mended.failed, mended.progress.done, mended.counts[MODEL].successes) == (0, 1, 3)
+
+
+def test_faults_of_a_dialogue_of_ones_own_are_that_episodes_alone(tmp_path: Path) -> None:
+    class Own(ToolDialogue):
+        @property
+        def messages(self) -> Any:
+            return [{"role": "user", "content": b"Reach 2."}]
+
+    class Unscored(ToolDialogue):
+        def trajectory(self) -> Any:
+            return None
+
+    class World(Counting):
+        def dialogue(self, task: str) -> ToolDialogue:
+            kind = {"2": Own, "3": Unscored}.get(task, ToolDialogue)
+            opening = [{"role": "user", "content": f"Reach {task}."}]
+            return kind(CountingEnvironment(), task, opening, world=self.name)
+
+    run = counted(World("1", "2", "3"), out=tmp_path)
+    assert [row["case_id"] for row in run] == ["1"]
+    said = {row["id"]: row["detail"] for row in failures(tmp_path)}
+    assert "Type is not JSON serializable: bytes" in said["2"]
+    assert "trajectory: field result: expected Trajectory, got nothing" in said["3"]
+
+
+def test_a_tool_that_hangs_has_a_limit(tmp_path: Path) -> None:
+    end = threading.Event()
+    run = counted(Faulty("call", lambda *_: end.wait()), out=tmp_path, call_seconds=1)
+    end.set()
+    assert {row["case_id"] for row in run} == {"1", "3"}
+    (failure,) = failures(tmp_path)
+    assert f"did not end within 1 s (--call-seconds) ({__file__}:" in failure["detail"]
+
+
+@pytest.mark.parametrize("method", ["reset", "call"])
+def test_a_tool_that_hangs_does_not_outlive_an_interrupt(tmp_path: Path, method: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import threading\n"
+        "from tests.environments.test_simulate_faults import Faulty, counted\n"
+        "def hang(*_):\n    print('hangs', flush=True)\n    threading.Event().wait()\n"
+        f"counted(Faulty({method!r}, hang), tasks=('2',), call_seconds=3600)\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "hangs\n"
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=PATIENCE_S)[1]
+    assert process.returncode == -signal.SIGINT
+
+
+def test_the_code_of_an_episode_stays_in_one_thread_of_its_own() -> None:
+    threads: list[int] = []
+
+    class Bound(CountingEnvironment):
+        def reset(self, task: str) -> None:
+            threads.append(threading.get_ident())
+            super().reset(task)
+
+        def call(self, name: str, arguments: Any) -> Observation:
+            threads.append(threading.get_ident())
+            return super().call(name, arguments)
+
+        def score(self) -> Score:
+            threads.append(threading.get_ident())
+            return super().score()
+
+    class World(Counting):
+        def dialogue(self, task: str) -> ToolDialogue:
+            opening = [{"role": "user", "content": f"Reach {task}."}]
+            return ToolDialogue(Bound(), task, opening, world=self.name)
+
+    before = threading.active_count()
+    assert counted(World("3")).failed == 0
+    assert len(threads) == 5
+    assert len(set(threads)) == 1
+    assert threading.get_ident() not in threads
+    for thread in threading.enumerate():
+        if thread.ident == threads[0]:
+            thread.join(PATIENCE_S)
+    assert threading.active_count() <= before
+
+
+class Unusable(Counting):
+    """A world that is unusable from the start."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__("1")
+        vars(self).update(fields)
+
+
+class Raising(Counting):
+    @property
+    def tasks(self) -> Any:
+        raise LookupError("no list")
+
+    @tasks.setter
+    def tasks(self, value: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("world", "error", "said"),
+    [
+        (
+            Counting("1", "2", "1"),
+            InputError,
+            "task 3: field id: expected an id of its own, got '1'",
+        ),
+        (Counting("1", ""), InputError, "task 2: field id: expected a non-empty string, got ''"),
+        (Unusable(tasks=["1", 2]), InputError, "task 2: field id: expected a non-empty string"),
+        (Counting(), InputError, "counting: there are no tasks"),
+        (Unusable(tasks="12"), PluginError, "environment Unusable: expected .* a list of tasks"),
+        (Unusable(digest=b"1"), PluginError, "expected name, setting and digest as text"),
+        (Raising(), PluginError, rf"environment Raising: .*LookupError: no list \({__file__}:"),
+    ],
+)
+def test_a_world_without_tasks_of_their_own_is_refused_at_the_start(
+    world: Any, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        counted(world)

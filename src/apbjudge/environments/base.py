@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
+import orjson
+
+from ..errors import InputError, PluginError, RowError
+from ..jsonl import lost_number
 from ..llm.base import Completion
 from ..records.trajectories import Observation, Trajectory
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,17 +23,62 @@ class Score:
     Attributes:
         reward: 0 to 1; 1 is success.
         details: What it is made of, as JSON values.
+
+    Raises:
+        RowError: If the reward is no number from 0 to 1.
     """
 
     reward: float
     details: Mapping[str, Any] = field(default_factory=lambda: cast("Mapping[str, Any]", {}))
+
+    def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.reward), int | float) or not 0 <= self.reward <= 1:
+            raise RowError("reward", "a number from 0 to 1", self.reward)
+
+
+def task_ids(name: str, ids: Iterable[object]) -> list[str]:
+    """The ids of all tasks of a world.
+
+    Raises:
+        InputError: If there is none, or one is no text or that of an earlier task.
+    """
+    known: dict[str, None] = {}
+    for number, each in enumerate(ids, start=1):
+        expected = "" if isinstance(each, str) and each else "a non-empty string"
+        if error := expected or ("an id of its own" if each in known else ""):
+            raise InputError(f"{name}: task {number}: {RowError('id', error, each)}")
+        known[str(each)] = None
+    if not known:
+        raise InputError(f"{name}: there are no tasks")
+    return list(known)
+
+
+def returned(kind: type[T], method: Callable[..., Any], *arguments: Any) -> T:
+    """The result of a method of a world's.
+
+    Raises:
+        PluginError: If it is of another kind, or holds what JSON can't; the method is the place.
+    """
+    value = method(*arguments)
+    held = {name: getattr(value, name) for name in ("content", "details") if hasattr(value, name)}
+    try:
+        fault = None if isinstance(value, kind) else RowError("result", kind.__name__, value)
+        if not (fault := fault or lost_number(held)):
+            orjson.dumps(held, default=str if "details" in held else None)
+            return value
+    except TypeError as error:
+        fault = f"field content: expected JSON values: {error}"
+    code = getattr(method, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    raise PluginError(f"{getattr(method, '__qualname__', method)}: {fault}{place}")
 
 
 class Environment(Protocol):
     """A world in which one episode at a time takes place.
 
     Equal calls after ``reset`` of one task give equal observations: a world draws nothing that its
-    seed and the task do not settle.
+    seed and the task do not settle. What its code raises is a fault of its own: it ends the episode
+    without a result. An episode has a thread of its own, so others take place at the same time.
     """
 
     def reset(self, task: str) -> None:

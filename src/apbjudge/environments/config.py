@@ -7,12 +7,23 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from ..config import Option
+from ..config import Config, Option
 from ..errors import OptionError
 from ..prediction.config import PlannerSpec, TestedConfig, sampling
 
 
-class EpisodesConfig(TestedConfig):
+class CallLimit(Config):
+    """How long a tool may take."""
+
+    call_seconds: int = Field(
+        default=20,
+        ge=1,
+        le=86_400,
+        description="Seconds that a tool's call may take.",
+    )
+
+
+class EpisodesConfig(TestedConfig, CallLimit):
     """Which models act, how often and how long."""
 
     options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
@@ -64,7 +75,7 @@ class SimulateConfig(EpisodesConfig):
     """Which models act in a world, how often and how long."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
+        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "overwrite cache",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -19,7 +19,7 @@ from ..records.trajectories import (
     Trajectory,
     TrajectoryStep,
 )
-from .base import Environment
+from .base import Environment, Score, returned
 
 ANSWERED = "answered"
 TOO_MANY_TURNS = "exceeded_max_steps"
@@ -58,7 +58,7 @@ class ToolDialogue:
         self._ended = ""
         self._turns = self._errors = 0
         self._limits = max_turns, max_errors, max_result_chars
-        self._offered = tuple(environment.tools())
+        self._offered = tuple(self._tools())
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
@@ -70,8 +70,11 @@ class ToolDialogue:
         """The tools of the environment, in the form of the OpenAI protocol."""
         return [
             tool if tool.get("type") == "function" else {"type": "function", "function": tool}
-            for tool in self._environment.tools()
+            for tool in self._tools()
         ]
+
+    def _tools(self) -> Sequence[Mapping[str, Any]]:
+        return returned(cast("type[Sequence[Any]]", Sequence), self._environment.tools)
 
     @property
     def ended(self) -> str:
@@ -123,7 +126,7 @@ class ToolDialogue:
         if (known := as_object(arguments)) is None:
             told = Observation(f"Error: {fault}", call_id=call_id, name=call.name, is_error=True)
             return ToolCall(call.name, call.arguments, call_id, parse_error=fault), told
-        seen = self._environment.call(call.name, known)
+        seen = returned(Observation, self._environment.call, call.name, known)
         observation = Observation(
             seen.content, call_id=call_id, name=call.name, is_error=seen.is_error
         )
@@ -136,7 +139,7 @@ class ToolDialogue:
 
     def trajectory(self) -> Trajectory:
         """The run so far, with the score of the environment."""
-        score = self._environment.score()
+        score = returned(Score, self._environment.score)
         first = next((each for each in self._messages if each["role"] == "user"), None)
         system = next((each for each in self._messages if each["role"] == "system"), None)
         last = self._steps[-1] if self._ended == ANSWERED else None
@@ -150,7 +153,7 @@ class ToolDialogue:
             steps=tuple(self._steps),
             final_answer=last.text if last else None,
             termination=self._ended,
-            outcome=Outcome(reward=score.reward),
+            outcome=Outcome(reward=float(score.reward)),
             place=LogPlace(format=self._world),
             extra={"score": dict(score.details)} if score.details else {},
         )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..errors import OptionError
+from ..errors import OptionError, PluginError, guarded, shorten
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..records.trajectories import trajectory_of
 from ..runs.folder import RecordLog
 from ..runs.loop import QUIET, Events
 from ..runs.results import FailureCounts, Failures, ModelRun
-from .base import World
+from .base import World, task_ids
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
 from .runner import Row, Session, carry_out, default_folder
@@ -75,7 +76,10 @@ def simulate(
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
-        InputError: If the files of the world are missing or contradict each other.
+        InputError: If the files of the world are missing or contradict each other, or its tasks
+            have no ids of their own.
+        PluginError: If the code of the world fails before the first episode. What fails in an
+            episode is that episode's failure (``infrastructure``).
     """
     config = config or SimulateConfig(**settings)
     session = simulation_session(world, config, client=client, events=events)
@@ -93,15 +97,22 @@ def simulation_session(
     events: Events = QUIET,
 ) -> Session:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
-    path = os.fspath(world) if isinstance(world, str | Path) else world.name
+    path = None
     if isinstance(world, str | Path):
-        world = open_world(Path(world), config.kind, config.named_options)
-    place, specs = world, config.planners
-    if unknown := sorted(set(config.tasks) - set(place.tasks)):
+        path, world = os.fspath(world), open_world(Path(world), config.kind, config.named_options)
+    place, specs, plugin = world, config.planners, f"environment {type(world).__name__}"
+    *texts, ids = guarded(plugin, attrgetter("name", "setting", "digest", "tasks"))(place)
+    kinds = str, str, str, Iterable
+    if isinstance(ids, str) or not all(map(isinstance, (*texts, ids), kinds)):
+        expected = "name, setting and digest as text, and a list of tasks"
+        raise PluginError(f"{plugin}: expected {expected}, got {shorten([*texts, ids])}")
+    tasks = task_ids(texts[0], ids)
+    path = path or texts[0]
+    if unknown := sorted(set(config.tasks) - set(tasks)):
         raise OptionError(f"--tasks: expected tasks of the world, got {unknown[0]!r}")
     identity = {
         "command": "simulate",
-        "world": [place.name, place.setting, place.digest],
+        "world": texts,
         "models": {spec.model: spec.asked for spec in specs},
         "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
     }
@@ -109,7 +120,7 @@ def simulation_session(
         folder=config.out or default_folder(Path(path).stem, specs, identity),
         kind=TRAJECTORY_RECORDS,
         name=path,
-        tasks=[task for task in place.tasks if not config.tasks or task in config.tasks],
+        tasks=[task for task in tasks if not config.tasks or task in config.tasks],
         specs=specs,
         resources=shared_resources(
             client=client, limits=config, cache=config.cache, warn=events.note

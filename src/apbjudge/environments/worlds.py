@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from ..errors import OptionError
+from ..errors import OptionError, guarded
 from .base import World
 from .planbench.config import EpisodeConfig
 from .planbench.tasks import PlanBenchTasks, holds_data, open_data
@@ -64,6 +64,7 @@ def open_world(path: Path, name: str | None = None, options: Mapping[str, str] =
     Raises:
         OptionError: If there is no such kind, none fits, or a setting is unknown or unusable.
         InputError: If its files are missing or contradict each other.
+        PluginError: If the code of an installed kind fails.
     """
     known = ", ".join(kind.name for kind in WORLD_KINDS)
     if name is None:
@@ -77,4 +78,4 @@ def open_world(path: Path, name: str | None = None, options: Mapping[str, str] =
     if unknown := sorted(options.keys() - kind.settings.keys()):
         settings = ", ".join(kind.settings) or "no settings"
         raise OptionError(f"--with: expected {settings}, got {unknown[0]!r}")
-    return kind.open(path, options)
+    return guarded(f"environment {kind.name}", kind.open)(path, options)

@@ -165,7 +165,7 @@ class Worker(Protocol[R_contra, T]):
 
     waits: bool
 
-    def job(self, row: R_contra) -> Job[T]:
+    def job(self, row: R_contra) -> Job[T] | Awaitable[Job[T]]:
         """The job of a row; raises RowError where the row can't be used."""
         ...
 
@@ -287,6 +287,8 @@ class _Loop(Generic[R, T]):
             return
         try:
             job = lane.worker.job(entry)
+            if not isinstance(job, Job):
+                job = await job
         except RowError as error:
             self._reject(lane, entry.rejected(error))
             return

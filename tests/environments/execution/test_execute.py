@@ -423,7 +423,7 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
     assert run.modes["direct"].counts["m/scripted"].failed == {"infrastructure": 1}
     for mode in ("direct", "gold"):
         failure = json.loads((tmp_path / mode / "failures.jsonl").read_text())
-        assert failure["detail"].startswith("the score: the suite's process ended")
+        assert failure["detail"].startswith("environment toy: the suite's process ended")
     run, client = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
     assert [row["is_correct"] for row in run.executed] == [True, True]
     assert client.requests == []
@@ -503,3 +503,61 @@ def test_judgements_are_joined_with_the_plans_that_were_carried_out(tmp_path: Pa
         ("refine",),
         ("bound",),
     }
+
+
+CRASHING = """
+TOOLS = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+         for name in ("raise", "abort", "fine")]
+
+class Suite:
+    version = "crashing 1"
+    def tasks(self):
+        return [{"id": id, "query": "Do.", "tools": TOOLS, "reference": [
+            [{"name": name, "arguments": {}, "by": "agent"} for name in names]
+        ]} for id, names in TASKS.items()]
+    def begin(self, task):
+        return Episode(task)
+
+class Episode:
+    def __init__(self, task):
+        self.task = task
+    def call(self, name, arguments, by):
+        if name == "abort":
+            __import__("os").abort()
+        return (1 // 0 if name == "raise" else "fine"), False
+    def say(self, text):
+        return {"next": "end"}
+    def score(self):
+        return {"reward": float(self.task == "solved all the same")}
+    def state(self):
+        return 0
+
+TASKS = {
+    "raises": ["fine", "raise"],
+    "ends its process": ["abort"],
+    "unknown tool": ["none"],
+    "solved all the same": ["raise"],
+    "unsolved": ["fine"],
+}
+suite = lambda options: Suite()
+"""
+
+
+def test_a_solution_that_fails_is_the_suites_fault_and_says_what_broke(tmp_path: Path) -> None:
+    program, out = tmp_path / "crashing.py", tmp_path / "out"
+    program.write_text(CRASHING)
+    run = execute(str(program), mode=("gold", "null"), out=out)
+    assert {
+        (row["case_id"], row["is_correct"]) for row in run.executed if row["mode"] == "gold"
+    } == {
+        ("solved all the same", True),
+        ("unsolved", False),
+    }
+    assert (run.failed, run.modes["null"].failed) == (3, 0)
+    rows = map(json.loads, (out / "gold" / "failures.jsonl").read_text().splitlines())
+    said = {row["id"]: row["detail"].partition(" its own solution fails at ")[2] for row in rows}
+    line = next(n for n, text in enumerate(CRASHING.splitlines(), 1) if "1 // 0" in text)
+    zero = f"call 2, raise: 'Error: integer division or modulo by zero' ({program}:{line})"
+    assert said["raises"] == zero
+    assert said["ends its process"].startswith("call 1, abort: 'Error: abort was stopped")
+    assert said["unknown tool"] == "call 1, none: \"Error: there is no tool 'none'\""

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from apbjudge.environments.execution import host
-from apbjudge.environments.execution.host import HostedEnvironment, StoppedError, WorldError
+from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
 from apbjudge.environments.execution.sandbox import Isolation
 from apbjudge.environments.execution.suites import Suite, SuiteKind, open_suite
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import InputError, OptionError, PluginError
 
 ROOT = Path(__file__).parents[3]
 QUICK = Isolation(call_seconds=1, cpu_seconds=5, memory_mb=1024)
@@ -509,7 +509,7 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any,
 def test_a_fault_of_the_suite_is_no_fault_of_the_agent(toy: Suite) -> None:
     environment = begun(toy)
     environment._task = "unknown"
-    with pytest.raises(WorldError, match="KeyError"):
+    with pytest.raises(PluginError, match="KeyError"):
         environment.score()
     environment.close()
 
@@ -561,7 +561,7 @@ def write_suite(folder: Path, change: str) -> str:
         ("Mine.tasks = lambda self: []", "mine: there are no tasks"),
         (
             "Mine.tasks = lambda self: [task(), task()]",
-            r"mine: task 2 \(a\): field id: expected an id of its own, got 'a'$",
+            r"mine: task 2: field id: expected an id of its own, got 'a'$",
         ),
         *(
             (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}: expected {e}")
@@ -594,7 +594,9 @@ def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("Mine.begin = lambda self, task: None", "TypeError: NoneType has no method call"),
+        ("Mine.begin = lambda self, task: None", "TypeError: NoneType has no method call$"),
+        ("Episode.score = lambda self: 1 // 0", r"^score: ZeroDiv.* \(\S+mine\.py:\d+\)$"),
+        ("Episode.score = lambda self: __import__('json').loads('{')", r" \(\S+mine\.py:\d+\)$"),
         ("del Episode.call", "TypeError: Episode has no method call"),
         ("del Episode.say", "TypeError: Episode has no method say"),
         ("del Episode.score", "TypeError: Episode has no method score"),
@@ -634,7 +636,7 @@ def test_an_episode_with_a_fault_is_no_fault_of_the_agent(
 ) -> None:
     with open_suite(write_suite(tmp_path, change)) as suite:
         environment = begun(suite, "a")
-        with pytest.raises(WorldError, match=said):
+        with pytest.raises(PluginError, match=said):
             played_out(environment)
         environment.close()
 

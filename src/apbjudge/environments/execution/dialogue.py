@@ -24,9 +24,9 @@ from ...records.predictions import Call
 from ...records.responses import read_response
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation, ToolCall, Trajectory, TrajectoryStep
-from .host import HostedEnvironment, NextTurn, StoppedError, WorldError
+from .host import HostedEnvironment, NextTurn
 from .planned import Plan
-from .scoring import AGENT_STOPPED, BROKEN, PROCESS_ENDED, USER_STOPPED, finished
+from .scoring import AGENT_STOPPED, USER_STOPPED, finished
 from .suites import Suite
 
 PROMPTS = "prompts@1"
@@ -65,7 +65,7 @@ class StepDialogue:
             }
         )
         self._steps: list[TrajectoryStep] = []
-        self._ended = self._broken = ""
+        self._ended = ""
         greeting = {"role": "user", "content": _texts()["greeting"]}
         # The conversation as the model that plays the user sees it: its own words are replies.
         self._users_messages: list[dict[str, Any]] = [greeting]
@@ -96,14 +96,10 @@ class StepDialogue:
 
     def answer(self, reply: Completion) -> None:
         """Takes a reply of whoever spoke."""
-        try:
-            if self.speaker == "user":
-                self._of_user(reply)
-            else:
-                self._of_agent(response_of(reply))
-        except (StoppedError, WorldError) as error:
-            self._ended = BROKEN
-            self._broken = str(error) or PROCESS_ENDED
+        if self.speaker == "user":
+            self._of_user(reply)
+        else:
+            self._of_agent(response_of(reply))
 
     def _of_agent(self, raw: str) -> None:
         prediction = read_response(raw, "steps", 1)
@@ -208,7 +204,6 @@ class StepDialogue:
             self._environment,
             self._steps,
             ended=self._ended,
-            broken=self._broken,
             system_prompt=self._case.system_prompt,
             plan=self._plan,
         )

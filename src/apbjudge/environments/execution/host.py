@@ -21,22 +21,23 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 from weakref import finalize
 
 import orjson
 
-from ...errors import InputError, OptionError, RowError, UsageError, shorten
+from ...errors import InputError, OptionError, PluginError, RowError, UsageError, shorten
 from ...protocols.checks.schema import UncheckedError, violations
 from ...records.loose_json import as_object
 from ...records.tools import build_toolset
 from ...records.trajectories import Observation
 from ..base import Score
+from ..episodes import PATIENCE
 from .sandbox import HOSTED, Isolation, sandboxed
 
 _LONGEST_LINE = 1 << 24
 _LOADING_S = 300
-_GRACE_S, _PATIENCE = 5, 6
+_GRACE_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,11 @@ class NextTurn:
     text: str = ""
 
 
-class StoppedError(Exception):
+class StoppedError(PluginError):
     """The process of an episode ended or did not answer in time."""
 
-
-class WorldError(Exception):
-    """The suite's own code failed; the text says how."""
+    def __init__(self) -> None:
+        super().__init__("the suite's process ended or did not answer in time")
 
 
 class Host:
@@ -238,14 +238,14 @@ class _Child:
         return False
 
     def ask(self, *request: Any) -> Any:
-        """The result of an operation; StoppedError or WorldError where there is none."""
-        seconds = self._seconds if request[0] == "call" else _PATIENCE * self._seconds
+        """The result of an operation; PluginError where there is none."""
+        seconds = self._seconds if request[0] == "call" else PATIENCE * self._seconds
         reply = as_object(self._reply(orjson.dumps(request) + b"\n", seconds))
         if reply is None or not reply.keys() & {"fault", "result"}:
             self.close()  # something else was written there
             raise StoppedError
         if "fault" in reply:
-            raise WorldError(reply["fault"])
+            raise PluginError(f"{request[0]}: {reply['fault']}")
         return reply["result"]
 
     def _reply(self, request: bytes, seconds: float) -> Any:
@@ -277,13 +277,6 @@ def _object(value: Any, field: str = "result") -> dict[str, Any]:
     return known
 
 
-def _score(result: Mapping[str, Any]) -> Score:
-    reward = result.get("reward")
-    if not isinstance(reward, int | float) or not 0 <= reward <= 1:
-        raise RowError("reward", "a number from 0 to 1", reward)
-    return Score(float(reward), _object(result.get("details") or {}, "details"))
-
-
 class HostedEnvironment:
     """A suite's tasks as an environment; see ``environments.base.Environment``.
 
@@ -291,9 +284,13 @@ class HostedEnvironment:
 
     Args:
         host: Where the suite is loaded.
+
+    Attributes:
+        raised: Where the tool raised that was called last; empty where it did not.
     """
 
     def __init__(self, host: Host) -> None:
+        self.raised = ""
         self._host = host
         self._known = {str(task["id"]): task for task in host.tasks}
         self._task = ""
@@ -324,6 +321,7 @@ class HostedEnvironment:
 
         What fits no tool or its schema is refused here; the suite's code does not get to see it.
         """
+        self.raised = ""
         tool = (self._toolset if by == "agent" else self._users).get(name)
         if tool is None:
             return Observation(f"Error: there is no tool {shorten(name)}", is_error=True)
@@ -337,8 +335,9 @@ class HostedEnvironment:
         request = ("call", name, dict(arguments), by)
         with suppress(StoppedError):
             match self._ask(*request, keep=False):
-                case [str(text), bool(is_error)]:
+                case [str(text), bool(is_error), str(place)]:
                     self._done.append(request)
+                    self.raised = place
                     return Observation(text, name=name, is_error=is_error)
                 case _:
                     self.close()
@@ -353,7 +352,7 @@ class HostedEnvironment:
             if (tools := result.get("tools")) is not None:
                 self._offer(tools)
         except RowError as error:
-            raise WorldError(f"say: {error}") from None
+            raise PluginError(f"say: {error}") from None
         return turn
 
     def _next_turn(self, result: Any) -> NextTurn:
@@ -370,9 +369,11 @@ class HostedEnvironment:
         """Scores the state as it is."""
         result = self._ask("score", keep=False)
         try:
-            return _score(_object(result))
+            known = _object(result)
+            details = _object(known.get("details") or {}, "details")
+            return Score(cast("float", known.get("reward")), details)
         except RowError as error:
-            raise WorldError(str(error)) from None
+            raise PluginError(f"score: {error}") from None
 
     def state(self) -> Any:
         """What tells one state from another, as JSON values."""
@@ -400,7 +401,7 @@ class HostedEnvironment:
 
         Raises:
             StoppedError: If the process ends over this request.
-            WorldError: If the suite's own code fails.
+            PluginError: If the suite's own code fails.
         """
         if self._child is None or not self._child.is_waiting():
             self.close()  # ended, perhaps by the system, while the agent thought
@@ -408,7 +409,7 @@ class HostedEnvironment:
             try:
                 for earlier in (("begin", self._task), *self._done):
                     self._child.ask(*earlier)
-            except WorldError:
+            except PluginError:
                 self.close()
                 raise
         result = self._child.ask(*request)

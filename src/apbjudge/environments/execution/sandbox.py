@@ -20,8 +20,8 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
-from ...config import Config
 from ...errors import OptionError
+from ..config import CallLimit
 
 HOSTED = Path(__file__).parent / "hosted"
 
@@ -40,7 +40,7 @@ _TOO_MUCH = "/ /dev /etc /home /media /mnt /proc /root /run /sys /tmp /var /var/
 """Folders that are never shown as a whole; nor is the user's home, or a folder above it."""
 
 
-class Isolation(Config):
+class Isolation(CallLimit):
     """What holds a suite's tools, and what an episode may take."""
 
     sandbox: Literal["auto", "required", "none"] = Field(
@@ -50,12 +50,6 @@ class Isolation(Config):
     )
     python: str | None = Field(
         default=None, description="Interpreter that has the suite's package; default this one."
-    )
-    call_seconds: int = Field(
-        default=20,
-        ge=1,
-        le=86_400,
-        description="Seconds of a tool's call, after which it is stopped.",
     )
     cpu_seconds: int = Field(
         default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."

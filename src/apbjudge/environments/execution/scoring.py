@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
-from .host import HostedEnvironment, StoppedError, WorldError
+from .host import HostedEnvironment
 from .planned import Plan
 from .suites import Suite
 
 AGENT_STOPPED, USER_STOPPED = "agent_stop", "user_stop"
-BROKEN = "environment_error"
-PROCESS_ENDED = "the suite's process ended or did not answer in time"
 
 
 def finished(
@@ -22,11 +20,10 @@ def finished(
     steps: Sequence[TrajectoryStep],
     *,
     ended: str,
-    broken: str = "",
     system_prompt: str | None = None,
     plan: Plan | None = None,
 ) -> Trajectory:
-    """The run of an episode; the environment is closed.
+    """The run of an episode; PluginError where it can't be scored.
 
     Args:
         suite: Where the task is.
@@ -34,22 +31,12 @@ def finished(
         environment: In the state that is scored.
         steps: What was done.
         ended: Why it ended; empty where it goes on.
-        broken: What broke in the suite's own code; empty where nothing did.
         system_prompt: What the agent was told; None for the case's own.
         plan: The plan that was carried out; None without.
     """
     case = suite.case(task)
-    reward: float | None = None
-    extra: dict[str, Any] = {}
-    if not broken:
-        try:
-            score = environment.score()
-        except (StoppedError, WorldError) as error:
-            broken = f"the score: {str(error) or PROCESS_ENDED}"
-        else:
-            reward, extra = score.reward, {"score": dict(score.details)}
-    environment.close()
-    extra["null_reward"] = suite.null_reward(task)
+    score = environment.score()
+    extra: dict[str, Any] = {"score": dict(score.details), "null_reward": suite.null_reward(task)}
     if plan is not None:
         extra |= {"plan": plan.id, "plan_sha256": plan.digest}
     last = steps[-1] if steps else None
@@ -62,9 +49,8 @@ def finished(
         tools=tuple(environment.tools()),
         steps=tuple(steps),
         final_answer=last.text if last is not None and ended == AGENT_STOPPED else None,
-        termination=BROKEN if broken else ended,
-        infrastructure_error=broken,
-        outcome=None if broken else Outcome(reward=reward),
+        termination=ended,
+        outcome=Outcome(reward=float(score.reward)),
         place=LogPlace(format=suite.name, version=suite.version),
         extra=extra,
     )

@@ -8,7 +8,6 @@ other ways.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from ...errors import RowError, shorten
 from ...jsonl import write_rows
 from ...judge.source import Source, Task
 from ...llm.resources import Resources
-from ...prediction.worker import Account, asking_records, failure, unusable
+from ...prediction.worker import Account, asking_records, unusable
 from ...protocols.checks.values import strings
 from ...records import Item
 from ...records.loose_json import as_object
@@ -36,14 +35,14 @@ from ...runs.loop import Events, Job
 from ...runs.results import FailureCounts, Failures, ModelRun
 from ...runs.rows import BadRow
 from ...trajectories.formats.conversation import read_messages
+from ..episodes import contained
 from ..runner import Row, Session, carry_out
 from .bound import UnboundError, is_described
 from .config import ExecuteConfig
 from .dialogue import carry_out_call
 from .executions import EXECUTED
-from .host import HostedEnvironment, StoppedError, WorldError
+from .host import HostedEnvironment
 from .planned import text_digest
-from .scoring import PROCESS_ENDED
 from .suites import Suite
 
 STEPS = "steps.jsonl"
@@ -230,7 +229,9 @@ class StepWorker:
             "task": self._task(item),
             "plan_sha256": text_digest(item.response),
         }
-        return Job(fields, lambda: asyncio.to_thread(self._play, item, fields))
+        return Job(
+            fields, lambda: contained(self._suite.name, fields, lambda: self._play(item, fields))
+        )
 
     def reject(self, row: BadRow, detail: str) -> Row:
         """The failure of a row that can't be used."""
@@ -256,8 +257,6 @@ class StepWorker:
                     "reference_changes": None,
                     "calls": [],
                 }
-            except (StoppedError, WorldError) as error:
-                return failure(fields, "infrastructure", str(error) or PROCESS_ENDED)
         return {**fields, **outcome, **Account().to_json()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -13,11 +13,12 @@ from typing import Any
 
 import orjson
 
-from ...errors import InputError, OptionError, RowError
+from ...errors import InputError, OptionError, PluginError, RowError
 from ...records import Item, Row
 from ...records.loose_json import as_list
 from ...records.tools import build_toolset
-from .host import Host, HostedEnvironment, StoppedError, WorldError
+from ..base import task_ids
+from .host import Host, HostedEnvironment
 from .sandbox import HOSTED, Isolation
 
 ENTRY_POINT_GROUP = "apbjudge.suites"
@@ -83,15 +84,6 @@ def _kind(name: str) -> SuiteKind:
     return kind
 
 
-def _id(task: Mapping[str, Any], known: Container[str]) -> str:
-    name = task.get("id")
-    if not isinstance(name, str) or not name:
-        raise RowError("id", "a non-empty string", name)
-    if name in known:
-        raise RowError("id", "an id of its own", name)
-    return name
-
-
 def _check(task: Mapping[str, Any], checked: set[int]) -> None:
     """Raises RowError where a task is not as docs/execution.md says.
 
@@ -148,20 +140,16 @@ class Suite:
         self.name, self.version, self.options = kind.name, host.version, dict(options)
         self.described = {"options": self.options, "package": self.version, "sandbox": host.sandbox}
         self._host = host
-        self._tasks: dict[str, Mapping[str, Any]] = {}
+        self.tasks: Sequence[str] = task_ids(kind.name, (task.get("id") for task in host.tasks))
+        self._tasks = dict(zip(self.tasks, host.tasks, strict=True))
         checked: set[int] = set()
-        for number, task in enumerate(host.tasks, start=1):
+        for number, (name, task) in enumerate(self._tasks.items(), start=1):
             try:
-                self._tasks[_id(task, self._tasks)] = task
                 _check(task, checked)
             except RowError as error:
-                name = task.get("id")
                 raise InputError(f"{kind.name}: task {number} ({name}): {error}") from None
         self._nothing: dict[str, float | None] = {}
         self._lock = Lock()
-        self.tasks: Sequence[str] = tuple(self._tasks)
-        if not self.tasks:
-            raise InputError(f"{kind.name}: there are no tasks")
         hashed = sha256(orjson.dumps([kind.name, host.version, self.options]))
         for task in host.tasks:
             hashed.update(orjson.dumps(task, option=orjson.OPT_SORT_KEYS))
@@ -233,7 +221,7 @@ class Suite:
         environment.reset(task)
         try:
             reward = environment.score().reward
-        except (StoppedError, WorldError):
+        except PluginError:
             reward = None
         finally:
             environment.close()

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
-from typing import TypeVar
 
 import orjson
 
-from ...llm.base import Completion
+from ...errors import PluginError, shorten
 from ...prediction.prompts import PromptMaker
-from ...prediction.worker import Account, Planner, failure, unusable
-from ...records import Usage
-from ...records.trajectories import Observation, ToolCall, TrajectoryStep, trajectory_row
+from ...prediction.worker import Account, Planner, unusable
+from ...records.trajectories import Observation, ToolCall, TrajectoryStep
 from ...runs.loop import Job
 from ...runs.rows import BadRow
 from ..base import Dialogue
-from ..episodes import EpisodeWorker
+from ..episodes import EpisodeWorker, contained, episode_row
 from ..runner import Episode, Row
 from .bound import UnboundError, bound_plan, resolved
 from .config import PLANNED, ExecuteConfig, Mode
 from .dialogue import StepDialogue, prompts_digest
-from .host import HostedEnvironment, StoppedError, WorldError
+from .host import HostedEnvironment
 from .planned import Plan, Plans
-from .scoring import AGENT_STOPPED, PROCESS_ENDED, finished
+from .scoring import AGENT_STOPPED, finished
 from .suites import Suite
 
-T = TypeVar("T")
 NOT_EXECUTABLE = "not_executable"
 """How an episode ends whose plan code can't run, or whose solution the suite does not have."""
 
@@ -84,6 +81,7 @@ class ActingWorker(EpisodeWorker):
         super().__init__(world, planners, config)
         self._suite_world = world
         self._user = user
+        self._seconds = None  # the suite's process bounds its calls
 
     def _dialogue(self, row: Episode) -> Dialogue:
         plan = self._suite_world.plan(row.task, row.tested_model, row.trial)
@@ -95,22 +93,9 @@ class ActingWorker(EpisodeWorker):
             return row.trial
         return row.trial * len(self._suite_world.tasks) + row.line - 1
 
-    async def _play(self, row: Episode, fields: Row, dialogue: Dialogue) -> Row:
-        try:
-            return _unbroken(await super()._play(row, fields, dialogue), fields)
-        finally:
-            if isinstance(dialogue, StepDialogue):
-                dialogue.close()
-
-    async def _do(self, work: Callable[[], T]) -> T:
-        return await asyncio.to_thread(work)
-
-    async def _reply(
-        self, planner: Planner, row: Episode, dialogue: Dialogue, account: Account
-    ) -> Completion:
+    def _asked(self, row: Episode, dialogue: Dialogue) -> Planner:
         speaks = isinstance(dialogue, StepDialogue) and dialogue.speaker == "user"
-        asked = self._user if speaks and self._user is not None else planner
-        return await super()._reply(asked, row, dialogue, account)
+        return self._user if speaks and self._user is not None else super()._asked(row, dialogue)
 
 
 class UnaskedWorker:
@@ -131,51 +116,34 @@ class UnaskedWorker:
             "line": row.line,
             "fingerprint": sha256(orjson.dumps(content)).hexdigest()[:32],
         }
-        return Job(fields, lambda: asyncio.to_thread(self._play, row, fields, plan))
+        return Job(
+            fields,
+            lambda: contained(self._world.name, fields, lambda: self._play(row, fields, plan)),
+        )
 
     def reject(self, row: BadRow, detail: str) -> Row:
         """The failure of a task that can't be played."""
         return unusable(row, detail)
 
     def _play(self, row: Episode, fields: Row, plan: Plan | None) -> Row:
-        suite = self._world.suite
-        environment = suite.environment()
-        environment.reset(row.task)
-        steps: list[TrajectoryStep] = []
-        ended, broken = AGENT_STOPPED, ""
-        try:
-            self._carry_out(environment, row.task, plan, steps)
-        except UnboundError as error:
-            ended = NOT_EXECUTABLE
-            steps.append(TrajectoryStep("environment", text=str(error)))
-        except (StoppedError, WorldError) as error:
-            broken = str(error) or PROCESS_ENDED
-        run = finished(
-            suite,
-            row.task,
-            environment,
-            steps,
-            ended=ended,
-            broken=broken,
-            plan=plan,
-        )
+        suite, steps = self._world.suite, list[TrajectoryStep]()
+        ended = AGENT_STOPPED
+        with closing(suite.environment()) as environment:
+            environment.reset(row.task)
+            try:
+                broken = self._carry_out(environment, row.task, plan, steps)
+            except UnboundError as error:
+                ended, broken = NOT_EXECUTABLE, ""
+                steps.append(TrajectoryStep("environment", text=str(error)))
+            run = finished(suite, row.task, environment, steps, ended=ended, plan=plan)
         run = replace(
             run,
-            trajectory_id=row.id,
-            tested_model=row.tested_model,
-            trial=row.trial,
             setting=self._world.setting,
             outcome=None if ended == NOT_EXECUTABLE else run.outcome,
         )
-        account = Account()
-        record = {
-            **trajectory_row(run),
-            **fields,
-            **account.to_json(),
-            "cost_usd": account.cost_usd,
-            "turns": 0,
-        }
-        return _unbroken(record, fields)
+        if broken and run.outcome is not None and not run.outcome.is_success:
+            raise PluginError(f"its own solution fails at {broken}")
+        return episode_row(run, row, fields, Account())
 
     def _carry_out(
         self,
@@ -183,8 +151,13 @@ class UnaskedWorker:
         task: str,
         plan: Plan | None,
         steps: list[TrajectoryStep],
-    ) -> None:
-        """Adds a step for each that was carried out, also where a later one breaks."""
+    ) -> str:
+        """Adds a step for each that was carried out.
+
+        Returns:
+            The first call of the suite's own solution that is an error; empty without.
+        """
+        broken = ""
         if plan is not None:
             results: list[str] = []
             for call in bound_plan(plan.text):
@@ -209,16 +182,13 @@ class UnaskedWorker:
                     step = _step(call["name"], call["arguments"], seen, number)
                     steps.append(replace(step, source=source))
                     number += 1
+                    if seen.is_error and not broken:
+                        said = shorten(str(seen.content), 200)
+                        broken = f"call {number}, {call['name']}: {said}{environment.raised}"
                 text = self._world.suite.to_communicate(task)
                 environment.say(text)
                 steps.append(TrajectoryStep("agent", text=text))
-
-
-def _unbroken(record: Row, fields: Row) -> Row:
-    """The record of an episode; a failure, which is tried again, where the suite itself broke."""
-    if not (broken := record.get("infrastructure_error")):
-        return record
-    return failure(fields, "infrastructure", broken, Usage(**record["usage"]))
+        return broken
 
 
 def _step(name: str, arguments: dict[str, object], seen: Observation, n: int) -> TrajectoryStep:

@@ -27,6 +27,7 @@ import resource
 import select
 import signal
 import socket
+import traceback
 from contextlib import suppress
 from importlib import metadata
 from typing import Any
@@ -34,6 +35,7 @@ from urllib.parse import unquote, urlsplit
 
 LONGEST = 1 << 16
 """Characters of an observation."""
+_ADAPTER = "apbjudge_adapter"
 _NOBODY = 65534
 _NEW_SPACES = 0x10000000 | 0x20000000 | 0x40000000 | 0x08000000
 """Of users, process ids, networks and shared memory."""
@@ -116,7 +118,8 @@ def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
                 result = getattr(episode, operation)(*arguments)
             reply = _json({"result": result})
         except BaseException as error:  # noqa: BLE001
-            reply = _json({"fault": f"{type(error).__name__}: {error}"[:500]})
+            text = f"{type(error).__name__}: {error}"[:500]
+            reply = _json({"fault": text + _place(error)})
         answer(reply)
 
 
@@ -134,15 +137,26 @@ def _json(values: Any) -> bytes:
     return text.encode(errors="replace") + b"\n"
 
 
-def _call(episode: Any, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool]:
+def _place(error: BaseException) -> str:
+    """The last line of the adapter that led to an exception, else of another program than this."""
+    frames = traceback.walk_tb(error.__traceback__)
+    places = [(f, line) for f, line in frames if f.f_code.co_filename != __file__]
+    own = [(f, line) for f, line in places if f.f_globals.get("__name__") == _ADAPTER]
+    return "".join(f" ({f.f_code.co_filename}:{line})" for f, line in (own or places)[-1:])
+
+
+def _call(episode: Any, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool, str]:
+    place = ""
     try:
         result = episode.call(name, arguments, by)
     except BaseException as error:  # noqa: BLE001
         result = f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", True
+        place = _place(error)
     match result:
         case (str(text), bool(is_error)):
             more = len(text) - LONGEST
-            return (text if more <= 0 else f"{text[:LONGEST]}… ({more} more characters)"), is_error
+            text = text if more <= 0 else f"{text[:LONGEST]}… ({more} more characters)"
+            return text, is_error, place
         case _:
             got = repr(result)[:200]
             raise TypeError(f"call of {name}: expected text and whether it is an error, got {got}")
@@ -172,7 +186,7 @@ def _serve(control: socket.socket, suite: Any, request: dict[str, Any]) -> None:
 
 
 def _adapter(path: str) -> Any:
-    spec = importlib.util.spec_from_file_location("apbjudge_adapter", path)
+    spec = importlib.util.spec_from_file_location(_ADAPTER, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} can't be loaded")
     module = importlib.util.module_from_spec(spec)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from copy import deepcopy
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 DOMAINS = ("airline", "retail", "telecom", "mock")
@@ -36,7 +37,7 @@ OPTIONS = {
 }
 
 
-def suite(options: dict[str, str]) -> Suite:
+def suite(options: dict[str, str]) -> Suite | Replays:
     """Builds the environments and reads the tasks.
 
     Args:
@@ -49,6 +50,8 @@ def suite(options: dict[str, str]) -> Suite:
         ImportError: If the package is missing.
         ValueError: If an option is not as expected.
     """
+    if "replay" in options:
+        return Replays(options["replay"])
     for name in options:
         if name not in OPTIONS:
             raise ValueError(f"{name}: expected one of {', '.join(OPTIONS)}, got this name")
@@ -176,6 +179,31 @@ class Suite:
         for environment in (self._environment, self._gold):
             _prepare(environment, task)
         return Episode(task, self._environment, self._gold, has_user=self._user == "model")
+
+
+class Replays:
+    """A domain in which calls are carried out from a state that is given, and nothing is scored.
+
+    Attributes:
+        version: Of nothing: who replays says what of.
+    """
+
+    version = ""
+
+    def __init__(self, domain: str) -> None:
+        self._environment = _import(domain).get_environment()
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """What the domain offers an agent, as a single task without an id."""
+        tools = _definitions(self._environment.get_tools())
+        return [{"system_prompt": self._environment.get_policy(), "tools": tools}]
+
+    def begin(self, start: dict[str, Any] | None) -> Episode:
+        """Brings the environment into a state, as the ``initial_state`` of a task has it."""
+        states = importlib.import_module("tau2.data_model.tasks")
+        state = None if start is None else states.InitialState.model_validate(start)
+        _prepare(self._environment, SimpleNamespace(initial_state=state))
+        return Episode(None, self._environment, None, has_user=False)
 
 
 def _facts(task: Any) -> list[str]:
