@@ -68,6 +68,31 @@ def test_a_run_that_is_not_finished_fails_gates_and_is_said_so_everywhere(
     assert said in apbjudge("plan-labels", "run", "--n", "10").out.replace("\n", " ")
 
 
+READS_RUNS = (
+    "grade run; grade run/predictions.jsonl; refine run --mode static",
+    "predict run/predictions.jsonl --model m/m; check run/predictions.jsonl",
+    "label run/predictions.jsonl --out l.jsonl; validate above",
+    "entropy run/trajectories.jsonl; audit static --rows run/predictions.jsonl; cascade run run",
+    "execute bfcl --mode bound --plans run; convert run/trajectories.jsonl out.jsonl --to atif",
+    "build run/trajectories.jsonl --split all --out built; prompt run/predictions.jsonl --id a",
+)
+
+
+@pytest.mark.parametrize("line", "; ".join(READS_RUNS).split("; "))
+def test_every_other_command_says_of_a_run_that_it_is_not_finished(
+    line: str, apbjudge: Command
+) -> None:
+    for folder, state in (("run", "paused"), ("other", "running"), ("above/direct", "running")):
+        Path(folder).mkdir(parents=True)
+        for name in ("predictions", "judgements", "trajectories", "executed"):
+            Path(folder, f"{name}.jsonl").touch()
+        Path(folder, "manifest.json").write_text(json.dumps({"state": state}))
+    warned = [of for of in apbjudge(*line.split()).err.splitlines() if of.startswith("warning: ")]
+    name = "direct" if "above" in line else "run"
+    assert f"warning: run {name} is not finished: its rows so far count" in warned
+    assert not any("other" in of for of in warned)
+
+
 # grade --------------------------------------------------------------------------------------------
 
 

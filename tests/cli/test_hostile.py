@@ -149,6 +149,61 @@ def test_a_foreign_manifest_is_refused(manifest: bytes, apbjudge: Command) -> No
     assert Path("run/manifest.json").read_bytes() == manifest
 
 
+NOBODY = "http://127.0.0.1:1/v1"
+"""Where no server listens."""
+REFUSED = {
+    "grade, no server": "grade {cases} --judge {model} --no-images --out O",
+    "grade, no query": "grade {rows} --judge {model} --out O",
+    "grade, a batch": "grade {rows} --judge openai/m --seed {n} --api-base {address} --batch "
+    "--out O",
+    "grade, static": "grade {rows} --protocol {protocol} --out O",
+    "grade, a panel": "grade {cases} --judge {model} --judge {other} --no-images --out O",
+    "grade, a cascade": "grade {cases} --judge {model} --samples 3 --escalate {other} --out O",
+    "predict, no server": "predict {cases} --model {model} --out O",
+    "predict, no query": "predict {rows} --model {model} --out O",
+    "predict, a batch": "predict {rows} --model openai/m --seed {n} --api-base {address} --batch "
+    "--out O",
+    "predict, no cache": "predict {cases} --model {model} --no-cache --out O",
+    "refine": "refine {drafts} --mode self --model {model} --out O",
+    "simulate": "simulate {examples}/runs/library/data --model {model} --out O",
+    "branch": "branch {examples}/runs/slate_cases.jsonl --model {model} --no-cache --out O",
+    "execute": "execute {suite} --mode direct --mode plan-first --model {model} --out O",
+    "execute, drafts": "execute {suite} --mode plan-first --no-cache --model {model} --out O",
+    "build": "build {rows} --split all --seed-of-draw {n} --out O",
+    "build, a model": "build {cases} --from queries --split all --model {model} --out O",
+    "check": "check {cases} --ask {model} --run O",
+    "audit": "audit {model} --out O",
+    "convert": "convert {rows} O --to cases --steps {n}",
+    "batch export": "batch export {rows} --model {model} --out O",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
+def test_what_was_refused_is_not_in_the_way_of_the_next_run(line: str, apbjudge: Command) -> None:
+    """The second call differs in its model or in another setting, and ends as the first did."""
+    rows = write(line_of({**GOOD, "query": "", "question": "Go"}))
+    said: list[str] = []
+    for n, protocol in ((1, "holistic"), (2, "auto")):
+        draft = {**GOOD, "tested_model": f"hosted_vllm/m{n}"}
+        Path("drafts.jsonl").write_bytes(line_of(draft))
+        command = line.format(
+            cases=EXAMPLES / "holistic.jsonl",
+            rows=rows,
+            drafts="drafts.jsonl",
+            model=f"hosted_vllm/m{n}@{NOBODY}",
+            other=f"hosted_vllm/s@{NOBODY}",
+            address=NOBODY,
+            examples=EXAMPLES,
+            suite=EXAMPLES / "suites" / "storeroom.py",
+            n=n,
+            protocol=protocol,
+        )
+        done = apbjudge(*command.split())
+        assert done.code == 2
+        said.append(done.err.splitlines()[-1].replace(f"/m{n}", "/m"))
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("out", ["file", "file/below"])
 def test_a_folder_that_can_not_be_made_is_a_usage_error(out: str, apbjudge: Command) -> None:
     Path("file").touch()

@@ -397,7 +397,7 @@ def test_a_bad_key_ends_the_run(serve: Any, tmp_path: Path) -> None:
     server = serve(lambda seen: Status(401))
     with pytest.raises(OptionError, match=f"^--model {MODEL}: "):
         write(tmp_path, ferries(3), address=server.address)
-    assert json.loads((tmp_path / "manifest.json").read_bytes())["state"] == "interrupted"
+    assert not (tmp_path / "manifest.json").exists()  # it would refuse the call with another model
 
 
 def in_a_process(folder: Path, address: str, n: int) -> subprocess.Popen[bytes]:

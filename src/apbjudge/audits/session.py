@@ -350,7 +350,7 @@ def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
                 "wrote; choose another folder"
             )
     elif before != fingerprint:
-        if not overwrite:
+        if not overwrite and any((folder / "runs").glob(f"*/{MANIFEST}")):
             raise OtherRunError(
                 f"--out: {folder} holds another audit; "
                 "choose another folder, or --overwrite to replace that audit"

@@ -78,6 +78,8 @@ class ConfigCommand(click.Command):
             if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
                 values[name] = _typed(value, self.fields[name])
         check_files(self.fields, values)
+        for note in _unfinished(values):
+            click.echo(f"warning: {note}", err=True)
         ctx.exit(self.run(values))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -121,6 +123,19 @@ def take(config: type[C], values: Values, **more: Any) -> C:
         OptionError: If one of them is unusable.
     """
     return config(**{n: v for n, v in values.items() if n in config.model_fields} | more)
+
+
+_READ = "predictions drafts cases plans rows run executed cheap strong source".split()
+"""Settings that may be runs, of which nothing else says that they are not finished."""
+
+
+def _unfinished(values: Values) -> Iterator[str]:
+    """Says of each run that is read, and not continued, that it is not finished."""
+    names = [name for name in _READ if name in values and not (name == "run" and "ask" in values)]
+    for value in (values[name] for name in names):
+        from ..records.run_folder import unfinished_in
+
+        yield from filter(None, map(unfinished_in, value if isinstance(value, list) else [value]))
 
 
 def _with_dashes(token: str) -> str:

@@ -17,7 +17,7 @@ from ..llm.resources import shared_resources
 from ..records.trajectories import trajectory_of
 from ..runs.folder import RecordLog
 from ..runs.loop import QUIET, Events
-from ..runs.results import FailureCounts, Failures, ModelRun
+from ..runs.results import CallCounts, ModelRun, Tally
 from .base import World, task_ids
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
@@ -25,7 +25,7 @@ from .runner import Row, Session, carry_out, default_folder
 from .worlds import open_world
 
 
-class EpisodeCounts(FailureCounts):
+class EpisodeCounts(CallCounts):
     """What became of the episodes of one tested model.
 
     Attributes:
@@ -33,18 +33,12 @@ class EpisodeCounts(FailureCounts):
         successes: Those of them that the world calls a success; None where it says of none.
         endings: How they ended, by the world's word.
         turns: Replies in all.
-        prompt_tokens: Tokens sent.
-        completion_tokens: Tokens received.
-        cost_usd: Known costs; None where a price is not known.
     """
 
     played: int = 0
     successes: int | None = None
     endings: dict[str, int] = {}
     turns: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +146,13 @@ def simulate_in(session: Session, *, in_memory: bool = False) -> Simulation:
 
 def _counts(rows: Iterator[Row]) -> dict[str, EpisodeCounts]:
     """What became of the episodes of each tested model, in the order of their first record."""
-    sums: dict[str, Counter[str]] = {}
+    tallies: dict[str, Tally] = {}
     endings: dict[str, Counter[str]] = {}
-    failures = Failures()
-    costs: dict[str, float | None] = {}
     for row in rows:
-        name = row["tested_model"] or ""
-        count = sums.setdefault(name, Counter())
-        if row.get("reason") is not None:
-            failures.add(name, row)
+        tally = tallies.setdefault(name := row["tested_model"] or "", Tally())
+        if not tally.take(row):
             continue
+        count = tally.n
         count["played"] += 1
         count["turns"] += row["turns"]
         success = trajectory_of(row).outcome
@@ -170,14 +161,7 @@ def _counts(rows: Iterator[Row]) -> dict[str, EpisodeCounts]:
         endings.setdefault(name, Counter())[row.get("termination", "")] += 1
         count["prompt_tokens"] += row["usage"]["prompt_tokens"]
         count["completion_tokens"] += row["usage"]["completion_tokens"]
-        cost, so_far = row["cost_usd"], costs.get(name, 0.0)
-        costs[name] = None if cost is None or so_far is None else so_far + cost
     return {
-        name: EpisodeCounts(
-            **count,
-            endings=dict(endings.get(name, {})),
-            **failures.of(name),
-            cost_usd=costs.get(name, 0.0),
-        )
-        for name, count in sums.items()
+        name: EpisodeCounts(**tally.fields, endings=dict(endings.get(name, {})))
+        for name, tally in tallies.items()
     }

@@ -21,7 +21,7 @@ from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
-from ..runs.results import FailureCounts, Failures, ModelRun
+from ..runs.results import CallCounts, ModelRun, Tally
 from ..runs.resume import inputs_json
 from .config import PlannerSpec, PredictConfig
 from .prompts import PromptMaker
@@ -31,7 +31,7 @@ from .worker import PREDICTION_RECORDS, REFUSED, Planner, PredictWorker, Row
 Log = RecordLog[Row]
 
 
-class PredictionCounts(FailureCounts):
+class PredictionCounts(CallCounts):
     """What became of what one tested model was asked.
 
     Attributes:
@@ -43,10 +43,7 @@ class PredictionCounts(FailureCounts):
         empty: Predictions without any text.
         only_thinking: Those of them whose model's thinking came, and no reply.
         unchanged: Refined predictions that say what their draft says.
-        prompt_tokens: Tokens sent.
-        completion_tokens: Tokens received.
         reused: Replies taken from the reply cache, whose tokens and costs are not counted.
-        cost_usd: Known costs; None where the price of a prediction is not known.
         served_models: How often each name was reported by the endpoint.
     """
 
@@ -57,10 +54,7 @@ class PredictionCounts(FailureCounts):
     empty: int = 0
     only_thinking: int = 0
     unchanged: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     reused: int = 0
-    cost_usd: float | None = 0.0
     served_models: dict[str, int] = {}
 
 
@@ -301,16 +295,13 @@ def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[s
 
 def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
     """What became of the tasks of each tested model, in the order of their first record."""
-    counts: dict[str, Counter[str]] = {}
-    failures = Failures()
+    tallies: dict[str, Tally] = {}
     served: dict[str, Counter[str]] = {}
-    costs: dict[str, float | None] = {}
     for row in rows:
-        name = row["tested_model"] or ""
-        count = counts.setdefault(name, Counter())
-        if row.get("reason") is not None:
-            failures.add(name, row)
+        tally = tallies.setdefault(name := row["tested_model"] or "", Tally())
+        if not tally.take(row):
             continue
+        count = tally.n
         count["predicted"] += 1
         count["unreadable"] += row.get("is_readable") is False
         count["truncated"] += row.get("finish_reason") == "length"
@@ -321,16 +312,9 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
         count["prompt_tokens"] += row["usage"]["prompt_tokens"]
         count["completion_tokens"] += row["usage"]["completion_tokens"]
         count["reused"] += row["usage"]["reused"]
-        cost, sum_ = row["cost_usd"], costs.get(name, 0.0)
-        costs[name] = None if cost is None or sum_ is None else sum_ + cost
         if row.get("served_model"):
             served.setdefault(name, Counter())[row["served_model"]] += 1
     return {
-        name: PredictionCounts(
-            **count,
-            **failures.of(name),
-            cost_usd=costs.get(name, 0.0),
-            served_models=dict(served.get(name, {})),
-        )
-        for name, count in counts.items()
+        name: PredictionCounts(**tally.fields, served_models=dict(served.get(name, {})))
+        for name, tally in tallies.items()
     }

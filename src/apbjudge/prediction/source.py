@@ -257,7 +257,7 @@ class DraftSource(RowSource):
             return item
 
         def make(item: Item, row: RawRow) -> RefineTask:
-            self.gaps.add(row.values, item)
+            self.gaps.add(row.values, item, has_response=False)  # an empty draft is refined too
             case = row.values if self.cases is None else None
             try:
                 orjson.dumps(case)  # it is written with the answer

@@ -169,6 +169,16 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
         return {}
 
 
+def unfinished_in(path: Path) -> str:
+    """Says that runs are not finished, by their folder, one above them or one of their files."""
+    own = path if path.is_dir() else path.parent
+    folders = [own]
+    if own == path and not (own / MANIFEST).exists():
+        folders = [manifest.parent for manifest in path.glob(f"*/{MANIFEST}")]
+    names = sorted(f.name for f in folders if read_manifest(f).get("state") in _UNFINISHED)
+    return f"run {visible(', '.join(names))} is not finished: its rows so far count" * bool(names)
+
+
 def read_judgements(path: Path) -> Iterator[Verdict | Unscored]:
     """Yields the judgements of a run, one at a time and in the order of the file.
 

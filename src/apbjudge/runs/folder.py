@@ -529,14 +529,13 @@ def _clear(folder: Path, kind: RecordKind[Any]) -> None:
 
 
 def discard(folder: Path, names: Set[str]) -> None:
-    """Deletes files of a run that was refused, unless there are files of others below its folder.
+    """Deletes files of a run that was refused, unless batches or runs are below its folder.
 
-    Those may be replies or batches that were paid for, or runs.
+    Cached replies stay for whoever asks for the same.
     """
-    own = {LOCK, MANIFEST, *names}
-    if any(path.is_file() and path.name not in own for path in folder.glob("*/**/*")):
+    if any(path.name in (MANIFEST, "batches.json") for path in folder.glob("*/**/*.json")):
         return
-    for name in own:
+    for name in (LOCK, MANIFEST, *names):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()

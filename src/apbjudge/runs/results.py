@@ -35,26 +35,54 @@ class FailureCounts(Record):
         return any(may_pass(reason, self.last_errors.get(reason, "")) for reason in self.failed)
 
 
-class Failures:
-    """Counts of the failures of several tested models, as fields of ``FailureCounts``."""
+class CallCounts(FailureCounts):
+    """What the calls of one tested model took besides.
+
+    Attributes:
+        prompt_tokens: Tokens sent.
+        completion_tokens: Tokens received.
+        cost_usd: Known costs; None where the price of a result is not known.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+
+class Tally:
+    """Sums over the records of one tested model.
+
+    Attributes:
+        n: What is counted besides, by the name of its field.
+    """
 
     def __init__(self) -> None:
-        self._failed: dict[str, Counter[str]] = {}
-        self._last: dict[tuple[str, str], tuple[int, str]] = {}
+        self.n: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._last: dict[str, tuple[int, str]] = {}
+        self._cost_usd: float | None = 0.0
 
-    def add(self, name: str, row: Mapping[str, Any]) -> None:
-        """Takes in a failure of the model of that name."""
-        reason, last = row["reason"], (row["line"], str(row.get("detail") or ""))
-        self._failed.setdefault(name, Counter())[reason] += 1
-        self._last[name, reason] = max(last, self._last.get((name, reason), last))
+    def take(self, row: Mapping[str, Any]) -> bool:
+        """Takes in a failure, or what a result cost; returns whether it is a result."""
+        if (reason := row.get("reason")) is None:
+            cost, so_far = row["cost_usd"], self._cost_usd
+            self._cost_usd = None if cost is None or so_far is None else so_far + cost
+            return True
+        last = (row["line"], str(row.get("detail") or ""))
+        self._failed[reason] += 1
+        self._last[reason] = max(last, self._last.get(reason, last))
+        return False
 
-    def of(self, name: str) -> dict[str, Any]:
-        """The counts of a model; empty where nothing of it failed."""
-        failed = self._failed.get(name, {})
-        return {
-            "failed": dict(failed),
-            "last_errors": {reason: self._last[name, reason][1] for reason in failed},
-        }
+    @property
+    def failures(self) -> dict[str, dict[str, Any]]:
+        """The fields of ``FailureCounts``."""
+        last = {reason: text for reason, (_, text) in self._last.items()}
+        return {"failed": dict(self._failed), "last_errors": last}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those of ``CallCounts``, and what is counted besides."""
+        return {**self.n, **self.failures, "cost_usd": self._cost_usd}
 
 
 C = TypeVar("C", bound=FailureCounts)

@@ -323,6 +323,16 @@ def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) 
     assert lines["r of grade and reward"].endswith(" /9")
 
 
+def test_a_judges_run_that_is_not_finished_is_said_so(tmp_path: Path) -> None:
+    rows, verdicts = cells((2, 1, 1, 2))
+    path, run = write(tmp_path / "executed.jsonl", rows), judge_plans(tmp_path, verdicts)
+    manifest = json.loads((run / "manifest.json").read_bytes())
+    del manifest["seal"]
+    (run / "manifest.json").write_text(json.dumps(sealed(manifest | {"state": "running"})))
+    text = " ".join(validation_text(apbjudge.validate(path, judged=run)).split())
+    assert f"Run {run.name} is not finished: figures are of the 6 rows judged so far." in text
+
+
 def test_a_perfect_correlation_is_not_said_to_lack_spread(tmp_path: Path) -> None:
     """Verdicts and rewards both differ; what does not is r, whichever plan is left out."""
     rows, verdicts = cells((6, 0, 0, 6))

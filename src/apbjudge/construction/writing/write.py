@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from ...prediction.worker import CALLS, Planner
 from ...protocols.images import characters
 from ...records.run_folder import MANIFEST
 from ...runs.event_loops import block_on
-from ...runs.folder import RecordLog, environment, manifest_states
+from ...runs.folder import RecordLog, discard, environment, manifest_states
 from ...runs.loop import QUIET, Events, Lane, Progress
-from ...runs.results import FailureCounts, Failures
+from ...runs.results import CallCounts, Tally
 from ..seeds import Seed
 from .config import Kind, WriteConfig
 from .prompts import messages_of, write_prompts
@@ -37,7 +37,7 @@ Seeds = Callable[[], Iterable[Seed]]
 """Reads the seeds anew at each call: queries are written before what depends on them."""
 
 
-class TextCounts(FailureCounts):
+class TextCounts(CallCounts):
     """What became of the tasks of one kind.
 
     Attributes:
@@ -46,9 +46,6 @@ class TextCounts(FailureCounts):
         partial: Accepted in part, such as some of the tools.
         rejected: Texts that code did not accept at last, by the first complaint.
         calls: Calls made.
-        prompt_tokens: Tokens sent.
-        completion_tokens: Tokens received.
-        cost_usd: Known costs; None where the price of a task is not known.
     """
 
     accepted: int = 0
@@ -56,9 +53,6 @@ class TextCounts(FailureCounts):
     partial: int = 0
     rejected: dict[str, int] = {}
     calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +179,8 @@ def write_texts(
         more = _carry_out(session, kinds, tasks, writings)
         run, asked = more if run is None else _joined(run, more), tasks
         if not tasks.waiting:
+            if not run.counts:  # nothing was asked, so nothing shall be in another run's way
+                discard(folder, {TASKS, WRITING_RECORDS.file})
             return run
 
 
@@ -229,43 +225,25 @@ def _carry_out(
     return WritingRun(session.folder, counts, tasks.not_asked, tasks.waiting, manifest, progress)
 
 
-@dataclass(slots=True)
-class _Counting:
-    n: Counter[str] = field(default_factory=Counter[str])
-    rejected: Counter[str] = field(default_factory=Counter[str])
-    failures: Failures = field(default_factory=Failures)
-    cost_usd: float | None = 0.0
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        usage = row["usage"]
-        for name in ("calls", "prompt_tokens", "completion_tokens"):
-            self.n[name] += usage[name]
-        if row.get("reason") is not None:
-            self.failures.add("", row)
-            return
-        cost = row["cost_usd"]
-        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-        if row["rejected"]:
-            self.rejected[row["rejected"]] += 1
-            return
-        self.n["accepted"] += 1
-        self.n["repaired"] += len(row["attempts"]) > 1
-        self.n["partial"] += bool(row["complaints"])
-
-
 def counts_of(rows: Iterator[Row]) -> dict[str, TextCounts]:
     """What became of the tasks of each kind, in the order of their first record."""
-    counts: dict[str, _Counting] = {}
+    tallies: dict[str, Tally] = {}
+    rejected: dict[str, Counter[str]] = {}
     for row in rows:
-        counts.setdefault(row.get("kind") or "", _Counting()).add(row)
+        tally = tallies.setdefault(kind := row.get("kind") or "", Tally())
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            tally.n[name] += row["usage"][name]
+        if not tally.take(row):
+            continue
+        if row["rejected"]:
+            rejected.setdefault(kind, Counter())[row["rejected"]] += 1
+            continue
+        tally.n["accepted"] += 1
+        tally.n["repaired"] += len(row["attempts"]) > 1
+        tally.n["partial"] += bool(row["complaints"])
     return {
-        name: TextCounts(
-            **count.n,
-            rejected=dict(count.rejected),
-            **count.failures.of(""),
-            cost_usd=count.cost_usd,
-        )
-        for name, count in counts.items()
+        kind: TextCounts(**tally.fields, rejected=dict(rejected.get(kind, {})))
+        for kind, tally in tallies.items()
     }
 
 

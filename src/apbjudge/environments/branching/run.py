@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from ...records.loose_json import as_list
 from ...records.trajectories import trajectory_row
 from ...runs.folder import RecordLog
 from ...runs.loop import QUIET, Events, Job
-from ...runs.results import FailureCounts, Failures, ModelRun
+from ...runs.results import CallCounts, ModelRun, Tally
 from ...runs.rows import BadRow
 from ...trajectories.slate import SlateCases, load_cases
 from ..plans import PlanLine
@@ -46,7 +45,7 @@ BRANCH_RECORDS = asking_records(
 )
 
 
-class BranchCounts(FailureCounts):
+class BranchCounts(CallCounts):
     """What became of the cases of one tested model.
 
     Attributes:
@@ -56,9 +55,6 @@ class BranchCounts(FailureCounts):
         branches: Branches run.
         accepted_wrong: Results that the verifier accepted though they are wrong.
         calls: Calls of the tested model and of the verifier.
-        prompt_tokens: Tokens sent.
-        completion_tokens: Tokens received.
-        cost_usd: Known costs; None where a price is not known.
     """
 
     cases: int = 0
@@ -67,9 +63,6 @@ class BranchCounts(FailureCounts):
     branches: int = 0
     accepted_wrong: int = 0
     calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,32 +282,19 @@ def branch_in(session: Session, *, in_memory: bool = False) -> Branching:
     return Branching(folder, counts, manifest, progress, tuple(rows))
 
 
-@dataclass(slots=True)
-class _Sums:
-    counts: Counter[str] = field(default_factory=Counter[str])
-    cost_usd: float | None = 0.0
-
-
 def _counts(rows: Iterator[Row]) -> dict[str, BranchCounts]:
     """What became of the cases of each tested model, in the order of their first record."""
-    by_model: dict[str, _Sums] = {}
-    failures = Failures()
+    tallies: dict[str, Tally] = {}
     for row in rows:
-        name = row["tested_model"] or ""
-        of = by_model.setdefault(name, _Sums())
-        if row.get("reason") is not None:
-            failures.add(name, row)
+        tally = tallies.setdefault(row["tested_model"] or "", Tally())
+        if not tally.take(row):
             continue
-        of.counts["cases"] += 1
-        of.counts["first_successes"] += row["first_success"]
-        of.counts["successes"] += row["success"]
-        of.counts["branches"] += row["branches"]
-        of.counts["accepted_wrong"] += row["accepted"] is True and not row["success"]
-        for what in ("calls", "prompt_tokens", "completion_tokens"):
-            of.counts[what] += row["usage"][what]
-        cost, so_far = row["cost_usd"], of.cost_usd
-        of.cost_usd = None if cost is None or so_far is None else so_far + cost
-    return {
-        name: BranchCounts(**of.counts, **failures.of(name), cost_usd=of.cost_usd)
-        for name, of in by_model.items()
-    }
+        count = tally.n
+        count["cases"] += 1
+        count["first_successes"] += row["first_success"]
+        count["successes"] += row["success"]
+        count["branches"] += row["branches"]
+        count["accepted_wrong"] += row["accepted"] is True and not row["success"]
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            count[name] += row["usage"][name]
+    return {name: BranchCounts(**tally.fields) for name, tally in tallies.items()}

@@ -175,6 +175,8 @@ class JudgedPlans:
 
     def _notes(self, executions: Sequence[Execution]) -> Iterator[str]:
         """What ties the judge to the plans, as far as the files of both runs show it."""
+        if self.run.unfinished:
+            yield self.run.unfinished
         if several := self._environments_of_one_plan(executions):
             yield (
                 f"plans of {' and '.join(several)} have the same ids, and nothing tells them "

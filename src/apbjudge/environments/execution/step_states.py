@@ -32,7 +32,7 @@ from ...records.run_folder import cases_of, predictions_of
 from ...records.trajectories import Observation, TrajectoryStep
 from ...runs.folder import RecordLog
 from ...runs.loop import Events, Job
-from ...runs.results import FailureCounts, Failures, ModelRun
+from ...runs.results import FailureCounts, ModelRun, Tally
 from ...runs.rows import BadRow
 from ...trajectories.formats.conversation import read_messages
 from ..episodes import contained
@@ -156,19 +156,16 @@ def carry_out_steps(
 
 def _counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
     """What came of the predictions, by tested model."""
-    sums: dict[str, dict[str, Counter[str]]] = {}
-    failures = Failures()
+    sums: dict[str, tuple[Tally, dict[str, Counter[str]]]] = {}
     changes = {True: "changing", False: "reading", None: "unknown"}
     for row in rows:
-        groups = sums.setdefault(name := row["tested_model"] or "", {})
-        if row.get("reason") is not None:
-            failures.add(name, row)
-        else:
+        tally, groups = sums.setdefault(row["tested_model"] or "", (Tally(), {}))
+        if tally.take(row):
             group = groups.setdefault(changes[row["reference_changes"]], Counter())
             group[row["result"]] += 1
     return {
-        model: StepCounts.model_validate({**groups, **failures.of(model)})
-        for model, groups in sums.items()
+        model: StepCounts.model_validate({**groups, **tally.failures})
+        for model, (tally, groups) in sums.items()
     }
 
 
