@@ -102,7 +102,9 @@ def test_unscored_is_never_wrong_and_never_counted_as_scored() -> None:
 def test_a_group_without_any_verdict_is_listed_without_a_rate() -> None:
     whole = group(summary_of([unscored("a"), unscored("b", "budget")]))
     assert (whole.n, whole.scored) == (2, 0)
-    assert points(whole.figures) == {"CR": (None, 0)}
+    assert points(whole.figures) == {"CR": (None, 0), "CR bounds": (None, 2)}
+    bounds = whole.figures["CR bounds"]
+    assert (bounds.low, bounds.high) == (0.0, 1.0)
     assert (whole.figures["CR"].low, whole.figures["CR"].high) == (None, None)
 
 
@@ -296,6 +298,7 @@ def test_each_behaviour_s_share_is_over_the_scored_rows() -> None:
     rows += [unscored("x", protocol="tool-broken", groups={"horizon": 1}) for _ in range(2)]
     assert figures_of(rows) == {
         "CR": (0.5, 8),
+        "CR bounds": (None, 10),
         "1 replacement": (0.375, 8),
         "2 alternative": (0.125, 8),
         "3 retry": (0.25, 8),
@@ -332,6 +335,7 @@ def test_refusals_are_counted_per_type_over_its_scored_rows() -> None:
     rows += [unscored("late", protocol="unsolvable", groups=late)]
     assert figures_of(rows) == {
         "CR": (0.5, 10),
+        "CR bounds": (None, 11),
         "refusal contradictory_constraints": (1.0, 2),
         "refusal information_missing": (0.25, 4),
         "refusal tool_removal": (0.0, 1),

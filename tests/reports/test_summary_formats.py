@@ -265,8 +265,8 @@ def test_totals_of_a_paid_judge_say_what_it_cost(price: float | None, said: str)
 def test_a_rate_without_any_verdict_is_a_dash_beside_the_count() -> None:
     lines = text_of(unscored("a"), unscored("b")).split("\n")
     row = lines.index("holistic") + 2
-    assert lines[row - 1].split() == ["tested", "model", "scored", "CR"]
-    assert lines[row].split() == ["m", "0/2", "–"]
+    assert lines[row - 1].split() == ["tested", "model", "scored", "CR", "CR", "bounds"]
+    assert lines[row].split() == ["m", "0/2", "–", "[0.0,", "100.0]"]
 
 
 def test_the_best_tested_model_comes_first() -> None:

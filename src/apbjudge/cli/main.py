@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "simulate": "Lets tested models act in a world and writes their runs, as grade takes them.",
     "branch": "Lets tested models carry out given plans, and branches where they doubt.",
     "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
-    "merge": "Puts the runs of all shards together into one run.",
+    "merge": "Puts the runs of all shards, or of all codes of a rubric, together into one run.",
     "prompt": "Prints what a judge would get for an item, or a tested model for a case.",
     "doctor": "Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.",
     "cascade": "Prints cost and agreement for every threshold of a cascade, as CSV.",
