@@ -135,7 +135,7 @@ def _unfinished(values: Values) -> Iterator[str]:
     for value in (values[name] for name in names):
         from ..records.run_folder import unfinished_in
 
-        each: list[Any] = value if isinstance(value, list) else [value]
+        each = cast("list[Any]", value) if isinstance(value, list) else [value]
         yield from filter(None, map(unfinished_in, each))
 
 
