@@ -77,7 +77,7 @@ def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) 
     with pytest.raises(OptionError, match="no such key"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) <= 4
-    assert read_rows(rows.parent / "out") == []
+    assert not (rows.parent / "out").exists()
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def outputs(
         server = serve(complain)
         done = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
         assert secret in server.requests[0].header("authorization")
-        files = [path.read_text(encoding="utf-8") for path in (rows.parent / "out").iterdir()]
+        files = [path.read_text(encoding="utf-8") for path in rows.parent.glob("out/*")]
         return "".join([done.out, done.err, *files])
 
     return run

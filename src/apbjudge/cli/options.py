@@ -135,8 +135,8 @@ def _unfinished(values: Values) -> Iterator[str]:
     for value in (values[name] for name in names):
         from ..records.run_folder import unfinished_in
 
-        each = cast("list[Any]", value) if isinstance(value, list) else [value]
-        yield from filter(None, map(unfinished_in, each))
+        paths = cast("list[str | Path]", value if isinstance(value, list) else [value])
+        yield from filter(None, (unfinished_in(Path(path)) for path in paths))
 
 
 def _with_dashes(token: str) -> str:
