@@ -11,11 +11,11 @@ import orjson
 
 from ...errors import InputError, RowError
 from ...records import FileRef, Row
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
 from ...records.parameters import parsed
 from ...records.tools import Toolset
 from ...records.trajectories import LogPlace, Observation, ToolCall, Trajectory, TrajectoryStep
-from ...trajectories.formats.fields import MAX_DEPTH, id_field, is_shallow, text_field
+from ...trajectories.formats.fields import id_field, text_field
 from ...trajectories.json_stream import layout_of, read_array, read_values, read_whole
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject

@@ -14,14 +14,13 @@ from typing import Any, Literal, cast
 import orjson
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import MAX_DEPTH, as_list, as_object, check_depth, is_shallow, rest_of
 from ...records.trajectories import (
     Observation,
     StepSource,
     ToolCall,
     TrajectoryStep,
 )
-from .fields import MAX_DEPTH, check_depth, is_shallow, rest_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,15 @@ from typing import Any
 import orjson
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, check_depth, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
 from .conversation import is_message, read_messages
 from .fields import (
-    check_depth,
     first_of,
     id_field,
     number_field,
     numbers_in,
-    rest_of,
     success_of,
     text_field,
     whole_field,

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list
+from ...records.loose_json import as_list, check_depth, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .conversation import read_messages
 from .fields import (
-    check_depth,
     id_field,
     list_field,
     number_field,
     numbers_in,
     object_in,
-    rest_of,
     text_field,
     whole_field,
 )
