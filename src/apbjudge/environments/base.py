@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from ..llm.base import Completion
-from ..records.trajectories import Observation, Trajectory
+from ..records.trajectories import ToolResult, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Environment(Protocol):
         """Definitions of the tools that can be called now."""
         ...
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Carries out a call; what the agent did wrong is an observation, never an exception."""
         ...
 

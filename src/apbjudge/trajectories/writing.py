@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import orjson
 
 from ..errors import RowError
-from ..records.trajectories import Observation, Trajectory, TrajectoryStep, trajectory_row
+from ..records.trajectories import ToolResult, Trajectory, TrajectoryStep, trajectory_row
 from .formats.atif import OURS, UNKNOWN
 from .formats.derived import final_answer_of, query_of
 
@@ -312,7 +312,7 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
     return dict(+counts)
 
 
-def _not_in_atif(step: TrajectoryStep, results: tuple[Observation, ...]) -> dict[str, int]:
+def _not_in_atif(step: TrajectoryStep, results: tuple[ToolResult, ...]) -> dict[str, int]:
     is_agent = step.source == "agent"
     ids = {call.call_id for call in step.calls} if is_agent else set[str]()
     return {

@@ -14,7 +14,7 @@ from ...llm.base import Completion
 from ...prediction.prompts import PromptMaker
 from ...prediction.worker import Account, Planner, failure, unusable
 from ...records import Usage
-from ...records.trajectories import Observation, ToolCall, TrajectoryStep, trajectory_row
+from ...records.trajectories import ToolCall, ToolResult, TrajectoryStep, trajectory_row
 from ...runs.loop import Job
 from ...runs.rows import BadRow
 from ..base import Dialogue
@@ -191,7 +191,7 @@ class UnaskedWorker:
                 try:
                     arguments = resolved(call.arguments, results)
                 except UnboundError as error:
-                    seen = Observation(f"Error: {error}", is_error=True)
+                    seen = ToolResult(f"Error: {error}", is_error=True)
                     step = _step(call.name, dict(call.arguments), seen, len(results))
                 else:
                     seen = environment.call(call.name, arguments)
@@ -221,7 +221,7 @@ def _unbroken(record: Row, fields: Row) -> Row:
     return failure(fields, "infrastructure", broken, Usage(**record["usage"]))
 
 
-def _step(name: str, arguments: dict[str, object], seen: Observation, n: int) -> TrajectoryStep:
+def _step(name: str, arguments: dict[str, object], seen: ToolResult, n: int) -> TrajectoryStep:
     call_id = f"call_{n}"
     observation = replace(seen, call_id=call_id, name=name)
     return TrajectoryStep(

@@ -10,9 +10,10 @@ import orjson
 
 from ...errors import RowError
 from ...records.loose_json import as_list, as_object, check_depth, rest_of
+from ...records.messages import is_message, read_messages
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
-from .conversation import is_message, read_messages
+from .derived import steps_of
 from .fields import (
     first_of,
     id_field,
@@ -82,7 +83,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         query=conversation.query,
         system_prompt="\n\n".join(filter(None, (_system(entry), conversation.system_prompt))),
         tools=tools,
-        steps=conversation.steps,
+        steps=steps_of(conversation.messages),
         final_answer=text_field(entry, "final_answer") or conversation.final_answer,
         termination=text_field(entry, "termination", "stop_reason"),
         outcome=outcome,

@@ -7,9 +7,10 @@ from typing import Any
 
 from ...errors import RowError
 from ...records.loose_json import as_list, check_depth, rest_of
+from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .conversation import read_messages
+from .derived import steps_of
 from .fields import (
     id_field,
     list_field,
@@ -55,7 +56,7 @@ def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, A
         trial=trial,
         query=conversation.query,
         system_prompt=conversation.system_prompt,
-        steps=conversation.steps,
+        steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
         infrastructure_error=broke,
         outcome=outcome_of(entry),
@@ -130,7 +131,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         query=conversation.query,
         system_prompt=next(filter(None, prompts), ""),
         tools=tuple(tools.values()) or None,
-        steps=conversation.steps,
+        steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
         termination=reason,
         infrastructure_error=reason if is_broken else "",

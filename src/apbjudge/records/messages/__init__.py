@@ -1,0 +1,22 @@
+"""The one reader of chat messages, in every dialect, and the writer back to OpenAI's.
+
+What a message is shows in its shape (``shapes``); ``read_messages`` makes a ``Message`` of each,
+joins results to their calls (``pairing``), and counts what it could not read.
+"""
+
+from .dialects import Dialect, is_message, recognised
+from .model import Message, Messages, Role, ToolCall, ToolResult
+from .reader import UnreadError, read_messages
+
+__all__ = [
+    "Dialect",
+    "Message",
+    "Messages",
+    "Role",
+    "ToolCall",
+    "ToolResult",
+    "UnreadError",
+    "is_message",
+    "read_messages",
+    "recognised",
+]
