@@ -193,6 +193,7 @@ REMARKS: Mapping[str, str] = {
     "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
     "unread content": "messages of which something was not read: kept in extra",
     "cut content": "text that the log itself cut or left out",
+    "other candidates": "answers beside the first to one request: left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",
 }

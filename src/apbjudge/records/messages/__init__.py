@@ -5,10 +5,12 @@ joins results to their calls (``pairing``), and counts what it could not read.
 """
 
 from .dialects import Dialect, is_message, recognised
+from .envelope import Chat, chat_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
 from .reader import UnreadError, read_messages
 
 __all__ = [
+    "Chat",
     "Dialect",
     "Message",
     "Messages",
@@ -16,6 +18,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "UnreadError",
+    "chat_of",
     "is_message",
     "read_messages",
     "recognised",
