@@ -68,8 +68,8 @@ def _name_of(message: Mapping[str, Any]) -> str:
     blocks = [of for of in map(as_object, parts_of(message) or ()) if of is not None]
     types = [str(of.get("type", "")) for of in blocks]
     if isinstance(message.get("parts"), list):
-        is_ui = any(kind.startswith(("tool-", "dynamic-tool", "step-")) for kind in types)
-        return "vercel-ui" if is_ui else "otel" if any(types) else "gemini"
+        is_ui = any("text" in of or "toolCallId" in of or "state" in of for of in blocks)
+        return "gemini" if not any(types) else "vercel-ui" if is_ui else "otel"
     if blocks and not any(types):
         return "bedrock"
     calls = filter(None, map(as_object, as_list(message.get("tool_calls")) or ()))

@@ -148,15 +148,15 @@ class _Reader:
         self._turn: Draft | None = None  # of the agent, as long as nothing else came
         self._has_user = False
         self._instructions: set[str] = set()
-        self._readers: Mapping[Role, Callable[[dict[str, Any]], None]] = {
+
+    def read(self, messages: list[Any]) -> None:
+        """Takes in messages in order."""
+        readers: Mapping[Role, Callable[[dict[str, Any]], None]] = {
             "assistant": self._agent,
             "user": self._user,
             "system": self._system,
             "tool": self._tool,
         }
-
-    def read(self, messages: list[Any]) -> None:
-        """Takes in messages in order."""
         for self._at, message in enumerate(messages):
             if type(message) is not dict:
                 raise self._error("", "a message", message)
@@ -164,7 +164,7 @@ class _Reader:
             role: Any = raw.get("role")
             known = ROLES.get(role) if type(role) is str else None
             if known is not None:
-                self._readers[known](raw)
+                readers[known](raw)
                 if raw.keys() - _READ and (field := _unread_field(raw)):
                     self.unread[self._at] = field
                 self._note_model(raw)
@@ -172,7 +172,7 @@ class _Reader:
                 self._item(kind, raw)
             elif (plain := plain_messages(raw)) is not None:
                 for inner in plain:
-                    self._readers[inner["role"]](inner)
+                    readers[inner["role"]](inner)
                     self._note_model(inner)
             elif raw.get("type") in ("item_reference", "compaction"):
                 self.remarks["cut content"] += 1
@@ -484,7 +484,7 @@ class _Reader:
             for value in several:
                 if (inner := as_object(value)) is None:
                     raise self._error(".tool_messages", "a message", value)
-                self._result(inner, inner.get("content"), ".tool_messages")
+                self._result(inner, inner.get("content"), ".tool_messages", is_value=True)
             return
         blocks = filter(None, map(as_object, parts_of(message) or ()))
         if "parts" in message or any(kind_of(block) in ("result", "both") for block in blocks):
@@ -496,7 +496,7 @@ class _Reader:
         """A result that is a part of a message."""
         body = result_body(part)
         content = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
-        is_value = body is part  # of a kind whose content may be any JSON
+        is_value = body is not part or "part_kind" in part or part.get("type") in _ANY_VALUE
         if "codeExecutionResult" in part or "code_execution_result" in part:
             body = {**body, "name": CODE}
         elif "functionResponse" in part or "function_response" in part:
@@ -509,7 +509,7 @@ class _Reader:
             for inner in as_list(result_body(part).get("parts")) or ():
                 self.remarks["attachments"] += bool(inner)
         elif "toolResult" in part:
-            content = _of_bedrock(content)
+            content, is_value = _of_bedrock(content)
         elif part.get("type") == "tool-result" and (output := as_object(part.get("output"))):
             kind = str(output.get("type"))
             if kind in _FORMS_OF_OUTPUT:
@@ -517,7 +517,6 @@ class _Reader:
                 body, content = {**part, "is_error": is_bad}, output.get("value")
                 content = output.get("reason") if content is None else content
                 is_value = kind != "content"
-        is_value = is_value and part.get("type") in _ANY_VALUE | {None}
         self._result(body, content, place, is_value=is_value)
 
     def _result_of_call(self, part: dict[str, Any], draft: Draft) -> int:
@@ -609,20 +608,18 @@ _ANY_VALUE = frozenset(("tool_call_response", "server_tool_call_response", "tool
 """Kinds of results whose content is the value that the tool returned."""
 
 
-def _of_bedrock(content: object) -> object:
-    """The value in a list of blocks without types; of several texts these together."""
-    values: list[Any] = []
-    for part in as_list(content) or []:
-        block = as_object(part) or {}
-        if "json" in block:
-            values.append(block["json"])
-        elif isinstance(text := block.get("text"), str):
-            values.append(text)
-        else:
-            return [{"type": next(iter(block), ""), **block} for block in (as_list(content) or [])]
+def _of_bedrock(content: object) -> tuple[object, bool]:
+    """The value in a list of blocks without types, of several texts these together.
+
+    Where there are files among them, the blocks with their types instead, and false.
+    """
+    blocks = [as_object(part) or {} for part in as_list(content) or []]
+    if any("json" not in block and not isinstance(block.get("text"), str) for block in blocks):
+        return [{"type": next(iter(block), ""), **block} for block in blocks], False
+    values = [block["json"] if "json" in block else block["text"] for block in blocks]
     if all(isinstance(value, str) for value in values):
-        return "\n".join(values)
-    return values[0] if len(values) == 1 else values
+        return "\n".join(values), True
+    return values[0] if len(values) == 1 else values, True
 
 
 def _copy_among(calls: list[ToolCall], name: str, call_id: str, arguments: Any) -> ToolCall | None:
