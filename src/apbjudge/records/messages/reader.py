@@ -85,6 +85,7 @@ _NO_CONTENT = frozenset(
 )
 _READ = _KNOWN | _KNOWN_OF_RESULTS | _NO_CONTENT
 """Fields that are read, and those that never are content."""
+_USUAL = frozenset("role content tool_calls tool_call_id name".split())
 _KNOWN_OF_CALLS = frozenset(
     "id call_id tool_call_id toolCallId toolUseId type part_kind kind name tool_name toolName "
     "index requestor parse_error error output result errorText state".split()
@@ -165,15 +166,14 @@ class _Reader:
             known = ROLES.get(role) if type(role) is str else None
             if known is not None:
                 readers[known](raw)
-                if raw.keys() - _READ and (field := _unread_field(raw)):
-                    self.unread[self._at] = field
-                self._note_model(raw)
+                if not raw.keys() <= _USUAL:
+                    self._look_beside(raw)
             elif role is None and is_item(kind := raw.get("type")):
                 self._item(kind, raw)
             elif (plain := plain_messages(raw)) is not None:
                 for inner in plain:
                     readers[inner["role"]](inner)
-                    self._note_model(inner)
+                    self._look_beside(inner)
             elif raw.get("type") in ("item_reference", "compaction"):
                 self.remarks["cut content"] += 1
             else:
@@ -181,8 +181,11 @@ class _Reader:
                 self.remarks["unknown steps"] += 1
                 self.unknown.append(raw)
 
-    def _note_model(self, message: Mapping[str, Any]) -> None:
-        if self.model or len(message) < 3:
+    def _look_beside(self, message: Mapping[str, Any]) -> None:
+        """Notes the model, and content in fields that are not read."""
+        if message.keys() - _READ and (field := _unread_field(message)):
+            self.unread[self._at] = field
+        if self.model:
             return
         about = as_object(message.get("response_metadata") or message.get("metadata")) or {}
         names = (of.get(key) for of in (message, about) for key in ("model_name", "model"))
@@ -213,8 +216,13 @@ class _Reader:
         """A message that is not the agent's; results may stand in a user's."""
         self._turn = None
         draft = Draft(role, extra=rest_of(message, _KNOWN), entries=[self._at])
-        n_results = self._contents(message, draft)
-        self._calls(message.get("tool_calls"), draft)
+        n_results = 0
+        content = message.get("content")
+        if type(content) is str and len(message) == 2:
+            draft.text = content
+        else:
+            n_results = self._contents(message, draft)
+            self._calls(message.get("tool_calls"), draft)
         if n_results and not (draft.text or draft.calls or draft.attachments):
             self._keep_of_result(draft.extra)
             return

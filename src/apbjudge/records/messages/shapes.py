@@ -144,7 +144,7 @@ def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
 def is_item(kind: object) -> bool:
     """Whether a type is that of an item of the Responses API that is no message."""
     return isinstance(kind, str) and (
-        kind == "reasoning" or kind.endswith(("_call", "_call_output"))
+        kind == "reasoning" or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
     )
 
 
@@ -202,7 +202,11 @@ _PYDANTIC: Mapping[str, Role] = {"request": "user", "response": "assistant"}
 
 def _role_of_class(name: object) -> Role | None:
     """The role that a class of LangChain stands for, such as ``ai`` or ``AIMessageChunk``."""
-    return ROLES.get(str(name).lower().removesuffix("chunk").removesuffix("message"))
+    word = str(name).lower().removesuffix("chunk").removesuffix("message")
+    return ROLES[word] if word in _CLASSES else None
+
+
+_CLASSES = frozenset("human user ai assistant system developer tool function".split())
 
 
 def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:
