@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from ..records import Call, Item, Step, message_calls
 from ..records.loose_json import as_list, as_object
-from ..records.native import ARGUMENT_KEYS, native_entries
+from ..records.messages.shapes import ARGUMENTS
+from ..records.native import native_entries
 from ..records.responses import read_steps
 
 Message = dict[str, Any]
@@ -54,7 +55,7 @@ def is_agents(message: Mapping[str, Any]) -> bool:
         return party in _AGENT
     if str(message.get("type")).endswith(("_output", "_result")):
         return False
-    says = _OWN.isdisjoint(message) and not any(key in message for key in ARGUMENT_KEYS)
+    says = _OWN.isdisjoint(message) and not any(key in message for key in ARGUMENTS)
     holds = ("content" in message and "name" in message) or any(map(_RESULT.search, message))
     return not (says and holds)
 
@@ -67,7 +68,7 @@ def turns_of(message: Message) -> list[Turn]:
     if message.get("tool_calls") is None and not is_own and _party(message):
         # a name beside a role is the speaker's, unless arguments say that it is a tool's
         dropped = {"tool_calls"}
-        if not any(key in message for key in ARGUMENT_KEYS):
+        if not any(key in message for key in ARGUMENTS):
             dropped.add("name")
         message = {key: value for key, value in message.items() if key not in dropped}
     entries = [message] if is_own else native_entries(message, None)

@@ -101,7 +101,7 @@ def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
         flat = [of for each in listed for of in (as_list(each) or [each])]
         if flat:
             specs = [as_object(each) or {} for each in flat]
-            return field, [of.get(inner, each) for of, each in zip(specs, flat, strict=True)]
+            return field, [as_object(s.get(inner)) or e for s, e in zip(specs, flat, strict=True)]
     output = response.get("output")
     if (listed := as_list(output)) is not None:
         return "output", listed

@@ -293,6 +293,8 @@ _OF_PYDANTIC = frozenset("kind parts instructions timestamp run_id".split())
 
 def is_call(spec: Mapping[str, Any]) -> bool:
     """Whether an object is a call by itself: a name, and arguments or a type that says so."""
+    if "part_kind" in spec:
+        return kind_of(spec) == "call"
     if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:
         return False
     inner = call_body(spec)
