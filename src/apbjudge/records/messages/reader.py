@@ -168,8 +168,8 @@ class _Reader:
                 readers[known](raw)
                 if not raw.keys() <= _USUAL:
                     self._look_beside(raw)
-            elif role is None and is_item(kind := raw.get("type")):
-                self._item(kind, raw)
+            elif role is None and is_item(raw.get("type")):
+                self._item(str(raw["type"]), raw)
             elif (plain := plain_messages(raw)) is not None:
                 for inner in plain:
                     readers[inner["role"]](inner)
@@ -562,8 +562,8 @@ class _Reader:
             raise self._error(f"{place}.{field}", "true or false", holder[field]) from None
         if isinstance(extra.get("error"), bool):
             del extra["error"]
-        if content is None and isinstance(said := extra.get("error"), str | dict):
-            content = said
+        if content is None and not isinstance(extra.get("error"), bool | None):
+            content = extra["error"]
         if type(content) is not str:
             content = content if is_value else self._result_content(content, extra)
             content = "" if content is None else content

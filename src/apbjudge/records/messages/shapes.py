@@ -97,9 +97,8 @@ def kind_of(part: Mapping[str, Any]) -> Kind:
     """What a part of a message, or an item that stands for one, is."""
     name = part.get("type") or part.get("part_kind") or part.get("kind")
     if type(name) is not str:
-        if part.get("thought") is True:  # of Gemini
-            return "reasoning"
-        return next((_KINDS[key] for key in part if key in _KINDS), "unread")
+        is_thought = part.get("thought") is True  # of Gemini
+        return "reasoning" if is_thought else _kind_by_key(part)
     if (kind := _KINDS.get(name)) is not None and not _is_ui(name, part):
         is_users = name == "retry-prompt" and not part.get("tool_name")
         return "text" if is_users else kind
@@ -108,6 +107,13 @@ def kind_of(part: Mapping[str, Any]) -> Kind:
     if name.endswith(("tool_result", "_call_output")):
         return "result"
     return "both" if _is_ui(name, part) else "unread"
+
+
+def _kind_by_key(part: Mapping[str, Any]) -> Kind:
+    for key in part:
+        if (kind := _KINDS.get(key)) is not None:
+            return kind
+    return "unread"
 
 
 def _is_ui(name: object, part: Mapping[str, Any]) -> bool:
@@ -277,8 +283,8 @@ def _of_pydantic(role: Role, message: Mapping[str, Any]) -> list[dict[str, Any]]
         if part is not raw and not raw.get("tool_name") and not isinstance(content, str):
             part["content"] = orjson.dumps(content).decode()
         of: Role = "system" if kind in ("system-prompt", "instruction") else "user"
-        if kind == "user-prompt" and isinstance(content, list):
-            plain.append({"role": of, "parts": list(content)})
+        if kind == "user-prompt" and (listed := as_list(content)):
+            plain.append({"role": of, "parts": list(listed)})
         elif plain and plain[-1]["role"] == of and "parts" in plain[-1] and kind_of(part) != "text":
             plain[-1]["parts"].append(part)
         else:
