@@ -41,8 +41,12 @@ def _speaker(message: Mapping[str, Any]) -> Role | Literal["unknown"] | None:
         return ROLES.get(role.lower(), "unknown")
     if message.get("type") == "function":  # a type of calls
         return None
-    named = (ROLES.get(str(message.get(key)).lower()) for key in ("from", "source", "type"))
-    return role_of(message) or next((of for of in named if of is not None), None)
+    if (known := role_of(message)) is not None:
+        return known
+    for key in ("from", "source", "type"):
+        if (named := ROLES.get(str(message.get(key)).lower())) is not None:
+            return named
+    return None
 
 
 def is_agents(message: Mapping[str, Any]) -> bool:
