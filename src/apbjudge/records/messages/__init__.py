@@ -8,6 +8,7 @@ from .dialects import Dialect, is_message, recognised
 from .envelope import Chat, chat_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
 from .reader import UnreadError, read_messages
+from .writer import openai_messages
 
 __all__ = [
     "Chat",
@@ -20,6 +21,7 @@ __all__ = [
     "UnreadError",
     "chat_of",
     "is_message",
+    "openai_messages",
     "read_messages",
     "recognised",
 ]

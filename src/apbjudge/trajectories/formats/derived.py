@@ -32,6 +32,12 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
     )
 
 
+def message_of(step: TrajectoryStep) -> Message:
+    """The chat message that a step is."""
+    role = next(role for role, source in _SOURCES.items() if source == step.source)
+    return Message(role, step.text, step.thought, step.calls, step.observations)
+
+
 def query_of(steps: Sequence[TrajectoryStep]) -> str:
     """The first thing that the user says; empty where nothing."""
     return next((step.text for step in steps if step.source == "user" and step.text), "")
