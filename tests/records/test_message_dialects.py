@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from apbjudge.records.messages import Message, is_message, read_messages, recognised
+from apbjudge.records.messages import Message, chat_of, is_message, read_messages, recognised
 
 QUESTION, SYSTEM = "Is it due on Friday?", "Be brief."
 
@@ -577,3 +577,112 @@ def test_a_run_is_the_same_in_every_dialect(
     has_calls = any(turn.calls for turn in run)
     if has_calls or dialect.name not in ("anthropic", "vercel", "vercel-ui", "inspect"):
         assert recognised(messages).name == dialect.name
+
+
+def part(*parts: Any, role: str = "assistant") -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+def old_call(arguments: str) -> dict[str, Any]:
+    function = {"name": "f", "arguments": arguments}
+    return {"tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+CODE = {"executableCode": {"language": "PYTHON", "code": "1/0"}}
+ANSWERED = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "x"}}
+REFUSED = {"approved": False, "reason": "no"}
+UI = {"toolCallId": "1", "input": {}}
+AGENT_SAYS = {"role": "assistant", "content": None}
+
+
+@pytest.mark.parametrize(
+    ("message", "calls", "results", "remarks"),
+    [
+        (part(CODE, ANSWERED), [("code_execution", CODE["executableCode"])], [("x", True)], {}),
+        (
+            part(UI | {"type": "tool-f", "state": "output-denied", "approval": REFUSED}),
+            *([("f", {})], [("no", True)], {}),
+        ),
+        (
+            part(
+                UI | {"type": "tool-call", "state": "output-available", "output": {"type": "text"}}
+            ),
+            *([("call", {})], [({"type": "text"}, False)], {}),
+        ),
+        (
+            part(UI | {"type": "tool-f", "state": "input-streaming"}),
+            *([("f", {})], [], {"calls without results": 1}),
+        ),
+        (
+            {"type": "ai", "content": "", "additional_kwargs": old_call("{}")},
+            *([("f", {})], [], {"calls without results": 1}),
+        ),
+        (
+            {
+                "type": "ai",
+                "content": "",
+                "invalid_tool_calls": [{"name": "f", "args": "{", "id": "1", "error": "cut"}],
+                "additional_kwargs": old_call("{"),
+            },
+            *([("f", "{")], [], {"calls without results": 1, "unreadable arguments": 1}),
+        ),
+        (
+            {
+                "type": "ai",
+                "content": "",
+                "tool_calls": [{"name": "f", "args": {"a": 1}, "id": "1"}],
+                "additional_kwargs": old_call('{"a": 2}'),
+            },
+            *([("f", {"a": 1})], [], {"calls without results": 1, "unread content": 1}),
+        ),
+        (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {"unread content": 1}),
+        (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
+        ({"type": "item_reference", "id": "x"}, None, [], {"cut content": 1}),
+        (
+            {"type": "file_search_call", "id": "d", "queries": ["x"], "results": [{"text": "y"}]},
+            *([("file_search", {"queries": ["x"]})], [([{"text": "y"}], None)], {}),
+        ),
+    ],
+)
+def test_odd_messages_lose_nothing_in_silence(
+    message: dict[str, Any], calls: Any, results: Any, remarks: Any
+) -> None:
+    read = read_messages([message])
+    assert read.remarks == remarks
+    for one in read.messages:
+        assert [(of.name, of.arguments) for of in one.calls] == calls
+        assert [(of.content, of.is_error) for of in one.results] == results
+    assert bool(read.messages) == (calls is not None)
+
+
+def test_what_stands_around_messages_is_found_in_every_form() -> None:
+    user, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
+    tools = [{"name": "f"}]
+    for entry in (
+        {"messages": [user, said], "system": "S", "tools": tools, "model": "m"},
+        {
+            "request": {"messages": [user], "system": "S", "tools": tools, "model": "m"},
+            "response": {"status_code": 200, "body": {"choices": [{"message": said}]}},
+        },
+        {
+            "contents": [user],
+            "systemInstruction": {"parts": [{"text": "S"}]},
+            "tools": [{"functionDeclarations": tools}],
+            "modelVersion": "m",
+            "candidates": [{"content": said}],
+        },
+        {
+            "messages": [user],
+            "system": [{"text": "S"}],
+            "toolConfig": {"tools": tools},
+            "modelId": "m",
+            "output": {"message": said},
+        },
+        {"input": "Hi", "instructions": "S", "tools": tools, "model": "m", "output": [said]},
+    ):
+        chat = chat_of(entry)
+        assert (chat.messages, chat.system, chat.tools) == ([user, said], "S", tuple(tools))
+        assert (chat.model, chat.n_others) == ("m", 0)
+        assert entry.keys() <= chat.read
+    several = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
+    assert (several.messages, several.n_others) == ([user, said], 1)

@@ -70,7 +70,7 @@ class UnreadError(RowError):
 _KNOWN = frozenset(
     "role type content parts tool_calls invalid_tool_calls toolInvocations copied_calls "
     "function_call reasoning_content reasoning thinking refusal tool_messages is_repeated "
-    "step_start".split()
+    "audio".split()
 )
 _KNOWN_OF_RESULTS = frozenset(
     "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId id "
@@ -276,6 +276,10 @@ class _Reader:
                     break
                 draft.extra[name] = thought
         _add_text(draft, self._text(message, "", "refusal"))
+        if (audio := as_object(message.get("audio"))) is not None:
+            _add_text(draft, self._text(audio, ".audio", "transcript"))
+            draft.attachments.append("audio")
+            self.remarks["attachments"] += 1
         for name in ("invalid_tool_calls", "toolInvocations"):
             self._calls(message.get(name), draft)
         self._calls(message.get("copied_calls"), draft)
@@ -366,8 +370,9 @@ class _Reader:
             self._result_part(part, place)
             return 1
         if kind == "reasoning":
-            _add_thought(draft, self._words(part, place))
-            self.remarks["cut content"] += bool(part.get("redacted"))
+            shown = {"summary": part.get("summary")} if part.get("redacted") else part
+            _add_thought(draft, self._words(shown, place))
+            self.remarks["cut content"] += shown is not part
         elif kind == "attachment":
             draft.attachments.append(_name_of(part))
             self.remarks["attachments"] += 1

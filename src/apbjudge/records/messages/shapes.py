@@ -73,10 +73,11 @@ RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId
 NAMES = ("name", "tool_name", "toolName", "tool", "api_name", "api", "function_name")
 """Names under which a call names its tool."""
 ARGUMENTS = tuple(
-    "arguments parameter_description parameters args input kwargs param rawInput".split()
+    "arguments parameter_description parameters args input kwargs param rawInput "
+    "server_tool_call".split()
 )
 """Names under which a call's arguments stand; the first that is there counts."""
-CONTENTS = ("content", "output", "response", "result", "errorText")
+CONTENTS = tuple("content output response result errorText server_tool_call_response".split())
 """Names under which a result's content stands."""
 TEXTS = ("text", "content", "refusal", "thinking", "reasoning", "summary", "reasoningText")
 """Names under which the words of a part stand."""
