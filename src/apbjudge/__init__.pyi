@@ -66,9 +66,9 @@ from .records import Row as Row
 from .records import Unscored as Unscored
 from .records import Verdict as Verdict
 from .records import read_judgement as read_judgement
-from .records.trajectories import Observation as Observation
 from .records.trajectories import Outcome as Outcome
 from .records.trajectories import ToolCall as ToolCall
+from .records.trajectories import ToolResult as ToolResult
 from .records.trajectories import Trajectory as Trajectory
 from .records.trajectories import TrajectoryStep as TrajectoryStep
 from .records.trajectories import trajectory_of as trajectory_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.records.trajectories import Observation, ToolCall, TrajectoryStep
+from apbjudge.records.trajectories import ToolCall, ToolResult, TrajectoryStep
 from apbjudge.reports.page.entries import Entry
 from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.runs import run_view, task_view
@@ -36,7 +36,7 @@ def entries() -> Iterator[Entry]:
     yield judged(replace(run, trajectory_id="unmeasured"), None)
     yield judged(None, {"measures": {"turns": 5.0}, "classes": {"failure": "Stalled"}})
     calls = (ToolCall("first", '{"cut', "1", "ends early"), ToolCall("second", {}, "2"))
-    seen = (Observation("two", "2"), Observation("of nobody", "9", "third", is_error=True))
+    seen = (ToolResult("two", "2"), ToolResult("of nobody", "9", "third", is_error=True))
     step = TrajectoryStep("agent", "call", calls=calls, observations=seen, extra={"own": "field"})
     yield judged(trajectory(step, trajectory_id="parallel", infrastructure_error="disk full"), None)
 
@@ -270,7 +270,7 @@ def test_a_long_answer_is_clipped_until_a_button_shows_all_of_it(run: Any):
 
 def test_a_clipped_text_never_ends_inside_a_character(page: Any, tmp_path: Path):
     texts = ["\N{PILE OF POO}" * 2000, "x" + "\N{PILE OF POO}" * 2000]
-    steps = [replace(BLOCKED, observations=(Observation(text),)) for text in texts]
+    steps = [replace(BLOCKED, observations=(ToolResult(text),)) for text in texts]
     write_report(report([judged(trajectory(*steps), None)]), tmp_path / "r.html")
     run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
     for number, text in enumerate(texts, 2):

@@ -11,9 +11,9 @@ import pytest
 
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_row,
@@ -32,7 +32,7 @@ def log(apbjudge: Command) -> Path:
         "call",
         thought="Look.",
         calls=(ToolCall("find", {"n": 7}, "c1"), ToolCall("find", {"n": "8"}, "c2")),
-        observations=(Observation("here", "c1"), Observation("there", "c2")),
+        observations=(ToolResult("here", "c1"), ToolResult("there", "c2")),
     )
     for number in range(2):
         run = Trajectory(

@@ -32,7 +32,7 @@ from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.records import Item
 from apbjudge.records import Row as RowReader
 from apbjudge.records.tools import read_tool
-from apbjudge.records.trajectories import Observation, ToolCall, TrajectoryStep
+from apbjudge.records.trajectories import ToolCall, ToolResult, TrajectoryStep
 
 from .worlds import CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
 
@@ -177,7 +177,7 @@ def with_steps(seed: Seed, *added: tuple[int, TrajectoryStep]) -> Seed:
 def attempt(name: str, *results: str, thought: str = "", **arguments: Any) -> TrajectoryStep:
     """A step with a call for each result."""
     calls = [ToolCall(name, arguments, f"{name}-{i}") for i in range(len(results))]
-    answers = [Observation(text, c.call_id) for text, c in zip(results, calls, strict=True)]
+    answers = [ToolResult(text, c.call_id) for text, c in zip(results, calls, strict=True)]
     return TrajectoryStep(
         source="agent",
         kind="call",

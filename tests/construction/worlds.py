@@ -12,8 +12,8 @@ from apbjudge.construction.seeds import Seed, SeedCall
 from apbjudge.records import FileRef
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -69,7 +69,7 @@ def seed_of(
     listed: list[SeedCall] = []
     for at, (tool_name, arguments, result) in enumerate(calls):
         text = None if result is None else json.dumps(result)
-        observed = () if text is None else (Observation(content=text, call_id=f"call_{at}"),)
+        observed = () if text is None else (ToolResult(content=text, call_id=f"call_{at}"),)
         steps.append(
             TrajectoryStep(
                 source="agent",

@@ -8,7 +8,7 @@ from typing import Any
 from apbjudge.environments.base import Score
 from apbjudge.environments.native import ToolDialogue
 from apbjudge.errors import RowError
-from apbjudge.records.trajectories import Observation
+from apbjudge.records.trajectories import ToolResult
 
 ADD: dict[str, Any] = {
     "name": "add",
@@ -35,11 +35,11 @@ class Counter:
     def tools(self) -> Sequence[Mapping[str, Any]]:
         return [ADD]
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         if name != "add" or not isinstance(arguments.get("amount"), int):
-            return Observation("Error: only whole numbers can be added", is_error=True)
+            return ToolResult("Error: only whole numbers can be added", is_error=True)
         self.total += arguments["amount"]
-        return Observation({"sum": self.total}, is_error=False)
+        return ToolResult({"sum": self.total}, is_error=False)
 
     def score(self) -> Score:
         return Score(float(self.total == self.goal), {"sum": self.total})

@@ -25,7 +25,7 @@ from apbjudge.environments.worlds import open_world
 from apbjudge.errors import InputError, PluginError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Usage
-from apbjudge.records.trajectories import Observation, trajectory_of
+from apbjudge.records.trajectories import ToolResult, trajectory_of
 from tests.support.commands import start
 from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
 
@@ -238,7 +238,7 @@ REWARD = "RowError: field reward: expected a number from 0 to 1, got"
             (
                 "call",
                 lambda *_, value=value: value,
-                f"field result: expected Observation, got {got}",
+                f"field result: expected ToolResult, got {got}",
             )
             for value, got in (
                 ("on", "'on'"),
@@ -248,7 +248,7 @@ REWARD = "RowError: field reward: expected a number from 0 to 1, got"
             )
         ),
         *(
-            ("call", lambda *_, value=value: Observation(value), f"field content{said}")
+            ("call", lambda *_, value=value: ToolResult(value), f"field content{said}")
             for value, said in (
                 (b"on", ": expected JSON values: Type is not JSON serializable: bytes"),
                 ({"a": float("nan")}, ".a: expected a number that JSON has, got nan"),
@@ -341,7 +341,7 @@ def test_the_code_of_an_episode_stays_in_one_thread_of_its_own() -> None:
             threads.append(threading.get_ident())
             super().reset(task)
 
-        def call(self, name: str, arguments: Any) -> Observation:
+        def call(self, name: str, arguments: Any) -> ToolResult:
             threads.append(threading.get_ident())
             return super().call(name, arguments)
 

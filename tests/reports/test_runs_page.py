@@ -16,10 +16,10 @@ from apbjudge.records.trajectories import (
     Execution,
     FoundTool,
     LogPlace,
-    Observation,
     Outcome,
     Retrieval,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -146,11 +146,11 @@ def test_what_became_of_a_call() -> None:
 
 def test_answers_go_to_the_call_that_they_name_or_the_only_one() -> None:
     calls = (ToolCall("a", {}, "1"), ToolCall("b", {}, "2"))
-    seen = tuple(Observation(text, id_) for text, id_ in (("x", "2"), ("y", ""), ("z", "9")))
+    seen = tuple(ToolResult(text, id_) for text, id_ in (("x", "2"), ("y", ""), ("z", "9")))
     step = TrajectoryStep("agent", "call", calls=calls, observations=seen)
     views = run_view(trajectory(step), None)["steps"][1]["observations"]
     assert [view.get("call") for view in views] == [1, None, None]
-    alone = replace(step, calls=calls[:1], observations=(Observation("y"), Observation("z", "9")))
+    alone = replace(step, calls=calls[:1], observations=(ToolResult("y"), ToolResult("z", "9")))
     views = run_view(trajectory(alone), None)["steps"][1]["observations"]
     assert [view.get("call") for view in views] == [0, None]
 
@@ -212,7 +212,7 @@ def test_the_end_of_a_very_long_text_is_left_out_and_counted(
         "call",
         text="short",
         calls=(ToolCall("look", {"a": "b" * 20}),),
-        observations=(Observation("0123456789" * 200),),
+        observations=(ToolResult("0123456789" * 200),),
     )
     view = run_view(trajectory(step), None)["steps"][1]
     assert view["text"] == "short"
@@ -292,8 +292,8 @@ def run_of(text: str) -> tuple[Trajectory, Diagnosis]:
         thought=text,
         calls=(ToolCall(text, {text: {text: [text]}}, text), ToolCall(text, text, text, text)),
         observations=(
-            Observation(text, text, text, is_error=True),
-            Observation({text: text}, "?", text),
+            ToolResult(text, text, text, is_error=True),
+            ToolResult({text: text}, "?", text),
         ),
         retrieval=Retrieval(
             inputs=(text,), outputs=(text,), tools=(FoundTool(text, (text,), text, text),)
@@ -354,7 +354,7 @@ VALUES = st.recursive(
 @given(VALUES, VALUES)
 def test_whatever_a_call_is_given_and_gets_reaches_the_page(given_: Any, got: Any) -> None:
     step = TrajectoryStep(
-        "agent", "call", calls=(ToolCall("look", given_),), observations=(Observation(got),)
+        "agent", "call", calls=(ToolCall("look", given_),), observations=(ToolResult(got),)
     )
     view = orjson.loads(orjson.dumps(run_view(trajectory(step), None)))["steps"][1]
     (call,), (seen,) = view["calls"], view["observations"]
@@ -375,7 +375,7 @@ def test_values_nested_too_deeply_are_text() -> None:
     for _ in range(300):
         deep = {"in": [deep]}
     step = TrajectoryStep(
-        "agent", "call", calls=(ToolCall("look", deep),), observations=(Observation(deep),)
+        "agent", "call", calls=(ToolCall("look", deep),), observations=(ToolResult(deep),)
     )
     view = run_view(trajectory(step), None)["steps"][1]
     assert orjson.dumps(view)

@@ -9,9 +9,9 @@ import orjson
 
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_row,
@@ -24,7 +24,7 @@ def call_step(name: str = "find", *, result: Any = "found", is_error: bool | Non
         "agent",
         "call",
         calls=(ToolCall(name, {"a": 1}, "c1"),),
-        observations=(Observation(result, "c1", is_error=is_error),),
+        observations=(ToolResult(result, "c1", is_error=is_error),),
     )
 
 

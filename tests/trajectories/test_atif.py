@@ -10,9 +10,9 @@ from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
     REMARKS,
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -96,7 +96,7 @@ def test_a_whole_run() -> None:
         "Both at once.",
         "Let me think.",
         (ToolCall("add", {"x": 1}, "c1"), ToolCall("log", {"x": 1}, "c2")),
-        (Observation("done", "c2"), Observation("a notice"), Observation("3", "c1")),
+        (ToolResult("done", "c2"), ToolResult("a notice"), ToolResult("3", "c1")),
         extra={
             "timestamp": "2026-01-02T03:04:05Z",
             "tool_calls": {"1": {"extra": {"timeout": 5}}},
@@ -137,7 +137,7 @@ def test_a_system_step_with_a_result_is_no_prompt() -> None:
     trajectory = read(
         {"source": "system", "message": "", "observation": results({"content": "started"})}, user()
     )
-    assert trajectory.steps[0].observations == (Observation("started"),)
+    assert trajectory.steps[0].observations == (ToolResult("started"),)
 
 
 def test_copied_steps_are_left_out() -> None:
@@ -164,7 +164,7 @@ def test_parts_are_joined_and_pictures_counted() -> None:
     asked, called = trajectory.steps
     assert asked.text == "See\nthis"
     assert asked.extra == {"message": parts}
-    assert called.observations == (Observation("See\nthis", "c1"),)
+    assert called.observations == (ToolResult("See\nthis", "c1"),)
     assert called.extra == {"results": {"0": {"content": parts}}}
     assert trajectory.remarks == {"attachments": 2}
 
@@ -203,7 +203,7 @@ def test_sub_agents_are_named_and_not_followed() -> None:
     )
     assert trajectory.remarks == {"sub-agents": 2}
     assert len(trajectory.steps) == 2
-    assert trajectory.steps[1].observations == (Observation(None, "c1"),)
+    assert trajectory.steps[1].observations == (ToolResult(None, "c1"),)
     assert trajectory.steps[1].extra["results"]["0"] == {"subagent_trajectory_ref": refs}
     assert [sub["trajectory_id"] for sub in trajectory.extra["subagent_trajectories"]] == ["a", "b"]
 
@@ -223,8 +223,8 @@ def test_results_without_calls_stay_where_they_are() -> None:
     )
     first, second = trajectory.steps
     assert (first.kind, first.calls) == ("message", ())
-    assert first.observations == (Observation("a.txt"), Observation(None))
-    assert second.observations == (Observation("late", "gone"),)
+    assert first.observations == (ToolResult("a.txt"), ToolResult(None))
+    assert second.observations == (ToolResult("late", "gone"),)
     assert trajectory.remarks == {"results without calls": 1}
 
 
@@ -277,7 +277,7 @@ def test_text_that_looks_like_instructions_stays_text() -> None:
     )
     assert trajectory.steps[0] == TrajectoryStep("user", text=text)
     assert trajectory.steps[1].text == text
-    assert trajectory.steps[1].observations == (Observation(text),)
+    assert trajectory.steps[1].observations == (ToolResult(text),)
     assert trajectory.system_prompt == ""
     assert trajectory.outcome is None
 

@@ -15,9 +15,9 @@ import apbjudge
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_of,
@@ -41,7 +41,7 @@ RUN = Trajectory(
             "call",
             thought="Look.",
             calls=(ToolCall("find", {"order": 7}, "c1"),),
-            observations=(Observation("here", "c1", is_error=False),),
+            observations=(ToolResult("here", "c1", is_error=False),),
         ),
         TrajectoryStep("user", "call", calls=(ToolCall("toggle", {}, "u1"),)),
         TrajectoryStep("agent", text="It is here."),

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -114,8 +114,8 @@ def test_a_whole_sample() -> None:
                 ToolCall("add", {"x": 1}, "c2", "bad"),
             ),
             observations=(
-                Observation("took too long", "c2", "add", True),
-                Observation("3", "c1", "add", False),
+                ToolResult("took too long", "c2", "add", True),
+                ToolResult("3", "c1", "add", False),
             ),
             extra={
                 "model": "openai/m-1",
@@ -191,7 +191,7 @@ def test_parts_of_messages() -> None:
         ToolCall("add", {"x": 1}, "c1"),
         ToolCall("web_search", {"q": "sum"}, "w1"),
     )
-    assert called.observations == (Observation("offline", "w1", is_error=True),)
+    assert called.observations == (ToolResult("offline", "w1", is_error=True),)
     assert trajectory.remarks == {
         "attachments": 1,
         "cut content": 1,
@@ -227,9 +227,9 @@ def test_results_without_calls_are_steps_of_the_environment() -> None:
     )
     early, called, apart = trajectory.steps
     assert early == TrajectoryStep(
-        "environment", observations=(Observation("early", "c1", "add", False),)
+        "environment", observations=(ToolResult("early", "c1", "add", False),)
     )
-    assert called.observations == (Observation("3", "c1", "add", False),)
+    assert called.observations == (ToolResult("3", "c1", "add", False),)
     assert (apart.source, apart.observations[0].content) == ("environment", "x")
     assert trajectory.remarks["results without calls"] == 1
 

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge import RowError
+from apbjudge.records.messages import UnreadError
 from apbjudge.records.trajectories import (
     REMARKS,
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_of,
     trajectory_row,
 )
-from apbjudge.trajectories.formats.conversation import UnreadError
 from apbjudge.trajectories.formats.messages import MESSAGES
 from apbjudge.trajectories.outcome import OutcomeEvaluator
 from apbjudge.trajectories.writing import to_messages
@@ -107,7 +107,7 @@ def test_a_run_of_chat_messages() -> None:
                 "call",
                 "One moment.",
                 calls=(ToolCall("find", {"id": 7}, "c1"),),
-                observations=(Observation("found", "c1", "find"),),
+                observations=(ToolResult("found", "c1", "find"),),
             ),
             TrajectoryStep("agent", text="It is in Trieste."),
             TrajectoryStep("user", text="Thanks"),
@@ -234,7 +234,7 @@ def test_blocks_of_anthropic() -> None:
         ("user", "And?", [], []),
     ]
     assert run.steps[1].thought == "Search."
-    assert run.steps[1].observations[0] == Observation("no", "t2", is_error=True)
+    assert run.steps[1].observations[0] == ToolResult("no", "t2", is_error=True)
     assert run.system_prompt == "Be brief."
     assert run.remarks == {"parallel calls": 1, "cut content": 1}
 
@@ -333,7 +333,7 @@ def test_calls_with_ids_are_found_by_name_too() -> None:
 
 def test_a_message_id_is_no_call_id() -> None:
     run = read([agent(None, call("a")), {"role": "tool", "id": "msg_1", "content": "7"}])
-    assert run.steps[0].observations == (Observation("7", "a"),)
+    assert run.steps[0].observations == (ToolResult("7", "a"),)
 
 
 def test_a_result_without_an_id_gets_that_of_the_call_it_answers() -> None:
@@ -349,7 +349,7 @@ def test_a_result_without_an_id_gets_that_of_the_call_it_answers() -> None:
     written = to_messages(run)["messages"]
     assert [m.get("tool_call_id") for m in written if m["role"] == "tool"] == ["a", "b", "c", None]
     # of another format, whose results are in the step of their call
-    steps = (TrajectoryStep("agent", "call", "", "", (ToolCall("f", {}, "x"),), (Observation(1),)),)
+    steps = (TrajectoryStep("agent", "call", "", "", (ToolCall("f", {}, "x"),), (ToolResult(1),)),)
     assert OutcomeEvaluator().evaluate(replace(run, steps=steps)).measures["unanswered calls"] == 0
 
 
@@ -425,14 +425,14 @@ def test_attachments_are_counted_and_kept() -> None:
     assert run.remarks == {"attachments": 2}
 
 
-PARTS = [{"type": "tool-f", "input": {}}]
+PARTS = [{"type": "data-weather", "data": {}}]
 
 
 @pytest.mark.parametrize(
     ("message", "n_unread"),
     [
-        ({"role": "assistant", "content": [{"text": "without a type"}]}, 1),
-        ({"role": "assistant", "content": [{"type": "tool_call", "name": "f"}]}, 1),
+        ({"role": "assistant", "content": [{"words": "without a type"}]}, 1),
+        ({"role": "assistant", "content": [{"type": "hunch", "name": "f"}]}, 1),
         ({"role": "assistant", "content": [*PARTS, *PARTS], "toolCalls": [call()]}, 1),
         ({"role": "assistant", "content": None, "toolCalls": [call()]}, 1),
         ({"role": "assistant", "content": "Hm.", "toolCalls": [call()]}, 1),

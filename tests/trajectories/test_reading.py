@@ -224,9 +224,9 @@ def test_a_bad_file_of_a_folder_costs_no_other(tmp_path: Path) -> None:
 def test_a_log_of_which_nothing_is_read_is_refused_and_one_such_run_costs_no_other(
     tmp_path: Path,
 ) -> None:
-    unread = {"messages": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    unread = {"messages": [{"role": "user", "pieces": [{"text": "hi"}]}]}
     with pytest.raises(
-        InputError, match=r"x\.jsonl:1: field messages: expected text.*'only parts'"
+        InputError, match=r"x\.jsonl:1: field messages: expected text.*'only pieces'"
     ):
         ids(lines(tmp_path / "x.jsonl", *([unread] * 3)))
     assert ids(lines(tmp_path / "y.jsonl", unread, unread, chat("a"), unread)) == [

@@ -15,8 +15,8 @@ import apbjudge
 from apbjudge.errors import OptionError, RowError
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_of,
@@ -55,7 +55,7 @@ def does(
     """A step of the agent with a call and its output."""
     extra = {"substep": substep} | ({"output": tag} if tag else {})
     called = ToolCall(tool, arguments, f"c{substep}", **call)
-    answers = () if output is None else (Observation(output, f"c{substep}"),)
+    answers = () if output is None else (ToolResult(output, f"c{substep}"),)
     return TrajectoryStep("agent", "call", calls=(called,), observations=answers, extra=extra)
 
 
@@ -166,7 +166,7 @@ def test_references_are_resolved_from_the_agent_s_own_outputs_never_from_the_ref
 def test_an_error_is_no_output_even_with_the_right_content() -> None:
     for error in (
         replace(BOOK, extra={"substep": "2.1", "output": "error"}),
-        replace(BOOK, observations=(Observation({"fee": 58}, "c2.1", is_error=True),)),
+        replace(BOOK, observations=(ToolResult({"fee": 58}, "c2.1", is_error=True),)),
     ):
         found = evaluate(FIND, THINK, error, WARN)
         assert (found.is_correct, found.measures["arguments matched"]) == (False, 3)
@@ -181,12 +181,12 @@ def test_no_arguments_may_be_left_out_of_the_log() -> None:
 
 
 def test_outputs_written_as_json_text_are_read() -> None:
-    text = replace(FIND, observations=(Observation('{"id": "B4"}'),))
+    text = replace(FIND, observations=(ToolResult('{"id": "B4"}'),))
     assert counts(evaluate(text, THINK, BOOK, WARN)) == (4, 3, 3, 3, 1)
     number = CASE | {"outputs": CASE["outputs"] | {"2.2": "35"}}
-    as_text = replace(WARN, observations=(Observation("35", "c2.2"),))
+    as_text = replace(WARN, observations=(ToolResult("35", "c2.2"),))
     assert evaluate(FIND, THINK, BOOK, as_text, case=number).is_correct
-    unquoted = replace(WARN, observations=(Observation(35, "c2.2"),))
+    unquoted = replace(WARN, observations=(ToolResult(35, "c2.2"),))
     assert not evaluate(FIND, THINK, BOOK, unquoted, case=number).is_correct
 
 

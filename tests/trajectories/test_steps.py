@@ -13,9 +13,9 @@ from apbjudge.errors import OptionError, RowError
 from apbjudge.records.responses import message_calls
 from apbjudge.records.trajectories import (
     LogPlace,
-    Observation,
     StepSource,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -48,12 +48,12 @@ def run_of(*steps: TrajectoryStep, **fields: Any) -> Trajectory:
 
 SHOP = run_of(
     user("Where is it?"),
-    agent("", ToolCall("find", {"order": 7}, "c1"), answers=[Observation({"state": 1}, "c1")]),
+    agent("", ToolCall("find", {"order": 7}, "c1"), answers=[ToolResult({"state": 1}, "c1")]),
     agent(
         "Two more.",
         ToolCall("find", "not JSON", "c2", "no JSON"),
         ToolCall("stock"),
-        answers=[Observation("broken", "c2", "find", is_error=True), Observation("12")],
+        answers=[ToolResult("broken", "c2", "find", is_error=True), ToolResult("12")],
         thought="Hm.",
     ),
     agent("It is here."),
@@ -126,9 +126,9 @@ def test_what_users_do_themselves_is_not_shown() -> None:
     run = run_of(
         user("Nothing works."),
         agent("Toggle it."),
-        user("", calls=own, observations=(Observation("MODE", "u1"),)),
-        TrajectoryStep("environment", observations=(Observation("LATER", "u1"),)),
-        TrajectoryStep("environment", text="Ping.", observations=(Observation("LOST", "x"),)),
+        user("", calls=own, observations=(ToolResult("MODE", "u1"),)),
+        TrajectoryStep("environment", observations=(ToolResult("LATER", "u1"),)),
+        TrajectoryStep("environment", text="Ping.", observations=(ToolResult("LOST", "x"),)),
         TrajectoryStep("system", text="Two turns left."),
         user("Done.", calls=own),
         user(""),
@@ -147,7 +147,7 @@ def test_what_users_do_themselves_is_not_shown() -> None:
 
 def test_a_result_is_shown_where_user_and_agent_use_the_same_id() -> None:
     call = (ToolCall("find", {}, "1"),)
-    late = TrajectoryStep("environment", observations=(Observation("MINE", "1"),))
+    late = TrajectoryStep("environment", observations=(ToolResult("MINE", "1"),))
     run = run_of(user("Hi.", calls=call), agent("", *call), late, agent("End."))
     assert prefix(list(step_rows(run))[1])[-1]["content"] == "MINE"
 
@@ -209,7 +209,7 @@ def test_what_is_nested_too_deeply_is_a_fault_of_the_run() -> None:
         deep = [deep]
     for result, message in (
         (agent("", ToolCall("find", deep)), r"field steps\[0\]: expected values that can be"),
-        (agent("", answers=[Observation(deep)]), "field observations: expected"),
+        (agent("", answers=[ToolResult(deep)]), "field observations: expected"),
     ):
         with pytest.raises(RowError, match=message):
             list(step_rows(run_of(result, agent("End."))))
@@ -248,7 +248,7 @@ def runs(draw: st.DrawFn) -> Trajectory:
         calls = tuple(
             ToolCall(f"tool{place}", draw(ARGUMENTS), f"{place}.{i}" if i else "") for i in range(n)
         )
-        answers = tuple(Observation(f"RESULT{place};", call.call_id) for call in calls)
+        answers = tuple(ToolResult(f"RESULT{place};", call.call_id) for call in calls)
         text = f"TEXT{place};{draw(TEXTS)}"
         steps.append(TrajectoryStep(source, "message", text, "", calls, answers))
     return run_of(*steps)

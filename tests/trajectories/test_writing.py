@@ -14,10 +14,10 @@ from apbjudge.records.trajectories import (
     Execution,
     FoundTool,
     LogPlace,
-    Observation,
     Outcome,
     Retrieval,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -44,7 +44,7 @@ step_extras = objects | st.fixed_dictionaries(
     },
 )
 calls = st.builds(ToolCall, texts, values, ids | st.just(""), texts)
-results = st.builds(Observation, values, ids | st.just(""), texts, st.none() | st.booleans())
+results = st.builds(ToolResult, values, ids | st.just(""), texts, st.none() | st.booleans())
 retrievals = st.builds(
     Retrieval,
     st.booleans(),
@@ -111,7 +111,7 @@ def example(**changes: Any) -> Trajectory:
                 "Both at once.",
                 "Let me think.",
                 (ToolCall("add", {"x": 1}, "c1"), ToolCall("add", "{x", "c2", "no JSON object")),
-                (Observation({"sum": 3}, "c2", "add", True), Observation("3", "c1")),
+                (ToolResult({"sum": 3}, "c2", "add", True), ToolResult("3", "c1")),
             ),
             TrajectoryStep("agent", text="3"),
         ),
@@ -201,11 +201,11 @@ def test_messages_are_those_of_openai() -> None:
 
 def test_messages_of_the_environment_and_of_users() -> None:
     ring = TrajectoryStep(
-        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(Observation(None, "u1"),)
+        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(ToolResult(None, "u1"),)
     )
     odd = (ToolCall("tick"), ToolCall("tock"))
     notice = TrajectoryStep(
-        "environment", text="Closed.", calls=odd, observations=(Observation([1]),)
+        "environment", text="Closed.", calls=odd, observations=(ToolResult([1]),)
     )
     run = example(system_prompt="", steps=(ring, notice, TrajectoryStep("system", text="Stop.")))
     asked, rung, closed, told, stop = to_messages(run)["messages"]
@@ -274,7 +274,7 @@ def test_what_is_nested_too_deeply_is_refused(write: Any) -> None:
 
 def test_what_a_format_cannot_hold_is_counted() -> None:
     user = TrajectoryStep(
-        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(Observation("", "u1"),)
+        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(ToolResult("", "u1"),)
     )
     search = TrajectoryStep(
         "agent", "retrieve", retrieval=Retrieval(), execution=Execution(), extra={"turn": 2}

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..records import Call, Item, Step, message_calls
 from ..records.loose_json import as_list, as_object
-from ..records.native import ARGUMENT_KEYS, native_entries
+from ..records.messages import Role
+from ..records.messages.shapes import ARGUMENTS, ROLES, call_body, kind_of, parts_of, role_of
+from ..records.native import native_entries
 from ..records.responses import read_steps
 
 Message = dict[str, Any]
 
-_AGENT = frozenset("assistant model ai agent gpt bot chatbot function_call".split())
-_OTHERS = frozenset(
-    "tool function user human customer system developer observation environment ipython "
-    "tool_response tool_result tool_results function_response toolmessage humanmessage".split()
-)
 _RESULT = re.compile(r"observ|result|output|respon|return|error|exception", re.IGNORECASE)
 """Names of fields that hold what a call has yielded."""
 _OWN = frozenset({"thought", "action", "tool_calls"})
@@ -38,23 +35,27 @@ class Turn(NamedTuple):
     is_item: bool
 
 
-def _party(message: Mapping[str, Any]) -> str:
-    """Who a message is from, in small letters; empty where it does not say."""
-    role = message.get("role")
-    if isinstance(role, str) and role:
-        return role.lower()
-    named = (str(message.get(key) or "").lower() for key in ("from", "source", "type"))
-    known = (name for name in named if name in _AGENT or name in _OTHERS)
-    return next((name for name in known if name != "function"), "")  # a type of calls
+def _speaker(message: Mapping[str, Any]) -> Role | Literal["unknown"] | None:
+    """Who a message is from; None where it does not say."""
+    if isinstance(role := message.get("role"), str) and role:
+        return ROLES.get(role.lower(), "unknown")
+    if message.get("type") == "function":  # a type of calls
+        return None
+    if (known := role_of(message)) is not None:
+        return known
+    for key in ("from", "source", "type"):
+        if (named := ROLES.get(str(message.get(key)).lower())) is not None:
+            return named
+    return None
 
 
 def is_agents(message: Mapping[str, Any]) -> bool:
     """Whether a message is the agent's own, and not a result, a user's or a rule."""
-    if party := _party(message):
-        return party in _AGENT
-    if str(message.get("type")).endswith(("_output", "_result")):
+    if speaker := _speaker(message):
+        return speaker == "assistant"
+    if "type" in message and kind_of(message) == "result":
         return False
-    says = _OWN.isdisjoint(message) and not any(key in message for key in ARGUMENT_KEYS)
+    says = _OWN.isdisjoint(message) and not any(key in message for key in ARGUMENTS)
     holds = ("content" in message and "name" in message) or any(map(_RESULT.search, message))
     return not (says and holds)
 
@@ -64,10 +65,10 @@ def turns_of(message: Message) -> list[Turn]:
     if not is_agents(message):
         return []
     is_own = not {"action", "tool", "tool_name"}.isdisjoint(message)
-    if message.get("tool_calls") is None and not is_own and _party(message):
+    if message.get("tool_calls") is None and not is_own and _speaker(message):
         # a name beside a role is the speaker's, unless arguments say that it is a tool's
         dropped = {"tool_calls"}
-        if not any(key in message for key in ARGUMENT_KEYS):
+        if not any(key in message for key in ARGUMENTS):
             dropped.add("name")
         message = {key: value for key, value in message.items() if key not in dropped}
     entries = [message] if is_own else native_entries(message, None)
@@ -98,32 +99,28 @@ def steps_of(item: Item) -> tuple[tuple[Step, ...], list[int]]:
 
 def holds_result(message: Mapping[str, Any]) -> bool:
     """Whether a message with calls has a result beside them."""
-    parts: list[Mapping[str, Any]] = [message]
-    for key in ("tool_calls", "content", "parts"):
-        for entry in as_list(message.get(key)) or ():
-            spec = as_object(entry) or {}
-            parts += [spec, as_object(spec.get("function")) or {}]
-    if any(str(part.get("type")).endswith(("_result", "_output")) for part in parts[1:]):
+    parts: list[Mapping[str, Any]] = list(filter(None, map(as_object, parts_of(message) or ())))
+    if any(kind_of(part) == "result" for part in parts):
         return True
+    for call in filter(None, map(as_object, as_list(message.get("tool_calls")) or ())):
+        parts += [call, call_body(call) or {}]
     return any(
         _RESULT.search(key) is not None and value is not None
-        for part in parts
+        for part in (message, *parts)
         for key, value in part.items()
     )
 
 
 def _answers(message: Mapping[str, Any]) -> int:
     """How many results a message of somebody else may hold."""
-    blocks = [as_object(block) or {} for block in as_list(message.get("content")) or ()]
-    results = sum(str(block.get("type")) in ("tool_result", "toolResult") for block in blocks)
-    parts = [as_object(part) or {} for part in as_list(message.get("parts")) or ()]
-    return max(1, results, sum("functionResponse" in part for part in parts))
+    blocks = filter(None, map(as_object, parts_of(message) or ()))
+    return max(1, sum(kind_of(block) == "result" for block in blocks))
 
 
 def is_known(message: Message) -> bool:
     """Whether it is clear whose a message is, and in what form."""
-    party = _party(message)
-    return party in _AGENT or party in _OTHERS or not (party or _FORMS.isdisjoint(message))
+    speaker = _speaker(message)
+    return speaker != "unknown" and not (speaker is None and _FORMS.isdisjoint(message))
 
 
 _FORMS = frozenset(

@@ -11,7 +11,7 @@ import orjson
 from ..errors import InputError, PluginError, RowError
 from ..jsonl import lost_number
 from ..llm.base import Completion
-from ..records.trajectories import Observation, Trajectory
+from ..records.trajectories import ToolResult, Trajectory
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class Environment(Protocol):
         """Definitions of the tools that can be called now."""
         ...
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Carries out a call; what the agent did wrong is an observation, never an exception."""
         ...
 

@@ -13,9 +13,9 @@ from ..llm.base import ToolCall as ModelCall
 from ..records.loose_json import as_object
 from ..records.trajectories import (
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -115,7 +115,7 @@ class ToolDialogue:
         elif self._turns >= max_turns:
             self._ended = TOO_MANY_TURNS
 
-    def _carry_out(self, call: ModelCall, call_id: str) -> tuple[ToolCall, Observation]:
+    def _carry_out(self, call: ModelCall, call_id: str) -> tuple[ToolCall, ToolResult]:
         try:
             arguments = orjson.loads(call.arguments or "{}")
         except orjson.JSONDecodeError as error:
@@ -124,15 +124,15 @@ class ToolDialogue:
         else:
             fault = f"the arguments are no JSON object but {shorten(arguments)}"
         if (known := as_object(arguments)) is None:
-            told = Observation(f"Error: {fault}", call_id=call_id, name=call.name, is_error=True)
+            told = ToolResult(f"Error: {fault}", call_id=call_id, name=call.name, is_error=True)
             return ToolCall(call.name, call.arguments, call_id, parse_error=fault), told
-        seen = returned(Observation, self._environment.call, call.name, known)
-        observation = Observation(
+        seen = returned(ToolResult, self._environment.call, call.name, known)
+        observation = ToolResult(
             seen.content, call_id=call_id, name=call.name, is_error=seen.is_error
         )
         return ToolCall(call.name, known, call_id), observation
 
-    def _shown(self, observation: Observation) -> str:
+    def _shown(self, observation: ToolResult) -> str:
         content, most = observation.content, self._limits[2]
         text = content if isinstance(content, str) else orjson.dumps(content).decode()
         return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"

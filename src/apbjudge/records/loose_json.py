@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, cast
 
 import orjson
+
+from ..errors import RowError
 
 
 def as_object(value: object) -> dict[str, Any] | None:
@@ -273,3 +276,34 @@ def lenient(text: str) -> tuple[object, bool]:
         return _shallow(value), True
     except ValueError:
         return None, True
+
+
+# What a record keeps of it -----------------------------------------------------------------------
+
+MAX_DEPTH = 200
+_DEPTH_OF_WRITER = 254  # of orjson
+
+
+def is_shallow(value: object) -> bool:
+    """Whether a JSON value is nested at most ``MAX_DEPTH`` deep, as what is written has to be."""
+    for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True
+
+
+def check_depth(field: str, value: object) -> None:
+    """Raises RowError if a value that a run keeps as JSON is too deep to be written with it."""
+    if not is_shallow(value):
+        raise RowError(field, f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
+
+
+def rest_of(entry: Mapping[str, Any], known: AbstractSet[str]) -> dict[str, Any]:
+    """The fields that have no place of their own; those that say nothing are left out."""
+    if entry.keys() <= known:
+        return {}
+    nothing: tuple[Any, ...] = (None, [], {}, "")
+    return {name: entry[name] for name in entry if name not in known and entry[name] not in nothing}

@@ -12,28 +12,31 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from .loose_json import as_list, as_object, json_values
+from .loose_json import as_list, as_object
+from .messages.envelope import CANDIDATES, answers_of
+from .messages.shapes import (
+    ROLES,
+    call_body,
+    is_call,
+    kind_of,
+    name_in_type,
+    parts_of,
+    plain_messages,
+    role_of,
+    tagged_calls,
+)
 
 Entry = dict[str, Any]
 
-NAME_KEYS = ("name", "tool_name", "tool", "api_name", "api")
-"""Names under which a call names its tool."""
-ARGUMENT_KEYS = tuple("arguments parameter_description parameters args input kwargs param".split())
-"""Names under which a call's arguments stand; the first that is there counts."""
-_CALL_TYPES = ("function", "function_call", "tool_call", "tool_use", "toolUse")
-_TEXT_TYPES = ("text", "output_text", "input_text", "summary_text", "message")
-_ASSISTANT = ("assistant", "model", "ai")
-_OTHERS = ("tool", "function", "user", "human", "system", "developer")
-_OWN_FORM = frozenset({"thought", "action", "predicted_steps", "tool", "tool_name"})
-_WRAPPERS = ("choices", "candidates", "output", "messages", "generations")
+_OTHERS = ("tool", "user", "system")
 
 
 def native_entries(value: object, horizon: int | None) -> list[object] | None:
     """The steps of a JSON value, as ``{"thought" or "content", "tool_calls"}``.
 
-    Read are the benchmark's own steps; messages of OpenAI (also its older ``function_call`` and
-    the items of its Responses), Anthropic, Gemini, Bedrock and LangChain, alone, in a list or in
-    the response as a server sends it; bare calls. Messages of tools and users are left out.
+    Read are the benchmark's own steps; messages and parts in every dialect of ``messages``, alone,
+    in a list or in the response as a server sends it; bare calls. Messages of tools and users are
+    left out.
 
     Args:
         value: A JSON value.
@@ -48,22 +51,14 @@ def native_entries(value: object, horizon: int | None) -> list[object] | None:
     spec = as_object(value)
     if spec is None:
         return None
-    for wrapper in _WRAPPERS:
-        inner = as_list(spec.get(wrapper))
-        if inner and "role" not in spec:
-            parts = [_unwrapped(part) for part in inner]
-            chosen = parts[:1] if wrapper in ("choices", "candidates", "generations") else parts
-            return native_entries(chosen if len(chosen) > 1 else chosen[0], horizon)
+    if "role" not in spec and "response" not in spec:
+        field, answers = answers_of(spec)
+        sent = answers[:1] if field in CANDIDATES else answers or as_list(spec.get("messages"))
+        if sent:
+            return native_entries(sent if len(sent) > 1 else sent[0], horizon)
     if is_call(spec):
         return [{"tool_calls": [_call_of(spec)]}]
-    return [_step_of(spec)] if _is_step(spec) else None
-
-
-def _unwrapped(part: object) -> object:
-    """The message in an entry of ``choices``, ``candidates`` or ``generations``."""
-    spec = as_object(part) or {}
-    inner = (as_object(spec.get(name)) for name in ("message", "content"))
-    return next((value for value in inner if value is not None), part)
+    return list(_steps_of(spec)) if _is_step(spec) else None
 
 
 def _entries_of_list(values: list[object], horizon: int | None) -> list[object] | None:
@@ -71,23 +66,27 @@ def _entries_of_list(values: list[object], horizon: int | None) -> list[object] 
     if specs and len(specs) == len(values):
         if all(map(is_call, specs)):
             return _steps_of_calls(specs, horizon)
-        # Content blocks of one message, or the items of a response: texts and calls.
-        is_block = all(
-            isinstance(s.get("type"), str) and s.get("role") not in _OTHERS for s in specs
-        )
+        # Parts of one message, or the items of a response: texts and calls.
         calls = [spec for spec in specs if is_call(spec)]
-        if is_block and (calls or any(spec["type"] in _TEXT_TYPES for spec in specs)):
+        is_block = all(
+            (isinstance(s.get("type"), str) or (calls and kind_of(s) != "unread"))
+            and role_of(s) not in _OTHERS
+            for s in specs
+        )
+        if is_block and (calls or any(kind_of(spec) == "text" for spec in specs)):
             if horizon is not None and horizon > 1 and len(calls) == horizon:
                 return _steps_of_calls(calls, horizon)
             text = "\n".join(filter(None, map(_text_of, specs)))
             return [{"content": text, "tool_calls": list(map(_call_of, calls))}]
     if not any(map(_is_step, specs)):
         return None
-    return [
-        value if (spec := as_object(value)) is None else _step_of(spec)
-        for value in values
-        if not _is_foreign(as_object(value) or {})
-    ]
+    steps: list[object] = []
+    for value in values:
+        if (spec := as_object(value)) is None:
+            steps.append(value)
+        elif not _is_foreign(spec):
+            steps.extend(_steps_of(spec))
+    return steps
 
 
 def _steps_of_calls(calls: Sequence[Entry], horizon: int | None) -> list[object]:
@@ -97,6 +96,8 @@ def _steps_of_calls(calls: Sequence[Entry], horizon: int | None) -> list[object]
 
 
 def _text_of(block: Mapping[str, Any]) -> str:
+    if kind_of(block) not in ("text", "unread"):
+        return ""
     text: Any = block.get("text")
     if isinstance(text, str):
         return text
@@ -107,50 +108,49 @@ def _text_of(block: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def call_body(
-    spec: Entry, keys: Sequence[str] = ("function", "toolUse", "functionCall", "function_call")
-) -> Entry:
-    """The part of a call that has its name and arguments: under one of ``keys``, or the whole."""
-    return next((inner for key in keys if (inner := as_object(spec.get(key)))), spec)
-
-
-def is_call(spec: Entry) -> bool:
-    """Whether an object is a call by itself: a name, and arguments or a type that says so."""
-    if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:
-        return False
-    body = call_body(spec)
-    names = (body.get(key) for key in (*NAME_KEYS, "function_name"))
-    named = any(isinstance(name, str) and name.strip() for name in names)
-    return named and (
-        any(key in body for key in ARGUMENT_KEYS)
-        or spec.get("type") in _CALL_TYPES
-        or body is not spec
-    )
-
-
 def _call_of(spec: Entry) -> Entry:
     body = call_body(spec)
-    return dict(spec) if body is spec else {"function": dict(body)}
+    if body is None and (name := name_in_type(spec)):
+        return {**spec, "name": name}
+    return dict(spec) if body is None else {"function": dict(body)}
 
 
 def _is_foreign(spec: Mapping[str, Any]) -> bool:
     """Whether a message is a tool's or a user's; one with calls has only a wrong role."""
-    return spec.get("role") in _OTHERS and not spec.get("tool_calls")
+    return role_of(spec) in _OTHERS and not spec.get("tool_calls")
 
 
 def _is_step(spec: Mapping[str, Any]) -> bool:
     if _is_foreign(spec):
         return False
     own = {"tool_calls", "function_call", "thought", "action", "tool", "tool_name"}
-    if not own.isdisjoint(spec) or spec.get("role") is not None:
+    if not own.isdisjoint(spec) or spec.get("role") is not None or role_of(spec) is not None:
         return True
-    return spec.get("type") in ("message", "ai") or isinstance(spec.get("parts"), list)
+    return spec.get("type") == "message" or isinstance(spec.get("parts"), list)
 
 
-def _step_of(spec: Entry) -> Entry:
-    """A step whose calls, if any, are in ``tool_calls`` and whose text is in ``content``."""
-    step, blocks = dict(spec), _blocks(spec)
+def _steps_of(spec: Entry) -> Iterator[Entry]:
+    """Steps whose calls, if any, are in ``tool_calls`` and whose text is in ``content``."""
+    if spec.get("role") is None and role_of(spec) == "assistant":
+        (spec,) = plain_messages(spec) or [spec]
+    groups: list[list[Entry]] | None = None
+    if (parts := parts_of(spec)) is not None:
+        groups = [[]]
+        for part in parts:
+            block = {"text": part} if (block := as_object(part)) is None else block
+            if kind_of(block) == "step" and groups[-1]:
+                groups.append([])
+            groups[-1].append(block)
+    for group in [None] if groups is None else groups:
+        yield _step_of(spec, group)
+
+
+def _step_of(spec: Entry, blocks: list[Entry] | None) -> Entry:
+    step = dict(spec)
     calls = [_call_of(block) for block in blocks or () if is_call(block)]
+    listed = (as_list(spec.get(name)) or () for name in ("invalid_tool_calls", "toolInvocations"))
+    calls += [_call_of(call) for calls in listed for call in map(as_object, calls) if call]
+    calls = calls or list(as_list(spec.get("copied_calls")) or ())
     if (older := as_object(spec.get("function_call"))) is not None:
         calls.append(older)
     if blocks is not None:
@@ -161,59 +161,22 @@ def _step_of(spec: Entry) -> Entry:
         calls = [call for entry in tagged_entries(content) or () for call in entry["tool_calls"]]
     if calls and not step.get("tool_calls"):
         step["tool_calls"] = calls
-    if step.get("role") in _ASSISTANT:
+    if ROLES.get(str(step.get("role"))) == "assistant":
         step["role"] = "assistant"
     return step
 
 
-def _blocks(spec: Mapping[str, Any]) -> list[Entry] | None:
-    """The parts of a message's content; None where it is no list."""
-    content: Any = spec.get("content")
-    inner = as_object(content)
-    blocks = as_list(content)
-    if blocks is None:
-        blocks = as_list((spec if inner is None else inner).get("parts"))
-    if blocks is None:
-        return None
-    return [{"text": b} if (block := as_object(b)) is None else block for b in blocks]
-
-
 # Text ---------------------------------------------------------------------------------------------
 
-_TOOL_CALL = re.compile(r"<tool_?calls?>(.*?)(?:</tool_?calls?>|\Z)", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_INVOKE = re.compile(r"<invoke name=[\"']([^\"'>]+)[\"']>(.*?)(?:</invoke>|\Z)", re.DOTALL)
-_MISTRAL = re.compile(r"\[TOOL_CALLS\]\s*")
+_TAGS = re.compile(r"<(?:tool_?calls?|function=|function_calls|invoke )|\[TOOL_CALLS\]")
 
 
 def tagged_entries(text: str) -> list[Entry] | None:
-    """One step of the calls that a text holds between tags; None where it holds none.
-
-    Read are ``<tool_call>`` (Hermes, Qwen), ``<function=NAME>`` (Llama), ``<invoke name=NAME>``
-    (Anthropic) and ``[TOOL_CALLS]`` (Mistral). Parameters between tags of their own have no types,
-    so they are left unread.
-    """
-    calls = [{"function": call} for call in _tagged_calls(text)]
+    """One step of the calls that a text holds between tags; None where it holds none."""
+    calls = [{"function": call} for call in tagged_calls(text)]
     if not calls:
         return None
-    before = re.split(r"<(?:tool_?calls?|function=|function_calls|invoke )|\[TOOL_CALLS\]", text)[0]
-    return [{"content": before.strip(), "tool_calls": calls}]
-
-
-def _tagged_calls(text: str) -> Iterator[Entry]:
-    if "<function=" in text or "<invoke " in text:
-        for pattern in (_FUNCTION, _INVOKE):
-            for name, body in pattern.findall(text):
-                yield {"name": name, **({"arguments": body.strip()} if body.strip() else {})}
-        return
-    bodies = _TOOL_CALL.findall(text) if "<tool" in text else []
-    if mistral := _MISTRAL.search(text):
-        bodies.append(text[mistral.end() :])
-    for body in bodies:
-        for value in json_values(body):
-            for entry in [value] if (listed := as_list(value)) is None else listed:
-                if (spec := as_object(entry)) is not None and is_call(spec):
-                    yield dict(call_body(spec))
+    return [{"content": _TAGS.split(text)[0].strip(), "tool_calls": calls}]
 
 
 _LABEL = re.compile(

@@ -16,15 +16,8 @@ from typing import Any
 import orjson
 
 from .loose_json import after_thinking, as_list, as_object, json_values, lenient
-from .native import (
-    ARGUMENT_KEYS,
-    NAME_KEYS,
-    call_body,
-    is_call,
-    native_entries,
-    react_entries,
-    tagged_entries,
-)
+from .messages.shapes import ARGUMENTS, NAMES, is_call
+from .native import native_entries, react_entries, tagged_entries
 from .predictions import Call, Form, FormProblem, Prediction, Step
 
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
@@ -146,7 +139,7 @@ def _rejection(spec: Mapping[str, Any]) -> Prediction:
 
 def _plan(value: object) -> Prediction | None:
     if (chain := as_list(value)) is not None:
-        if not chain or not all(_first(as_object(c) or {}, NAME_KEYS) for c in chain):
+        if not chain or not all(_first(as_object(c) or {}, NAMES) for c in chain):
             return None
         value = {"plan": "", "tool_chain": chain}
     spec = as_object(value)
@@ -171,8 +164,8 @@ def _calls_in(planned: object) -> list[dict[str, Any]]:
     listed = as_list((as_object(planned) or {}).get("steps", planned)) or []
     calls: list[dict[str, Any]] = []
     for spec in (spec for entry in listed if (spec := as_object(entry)) is not None):
-        tool = _first(spec, (*NAME_KEYS[1:], "function"))
-        has_arguments = any(as_object(spec.get(key)) is not None for key in ARGUMENT_KEYS)
+        tool = _first(spec, (*NAMES[1:], "function"))
+        has_arguments = any(as_object(spec.get(key)) is not None for key in ARGUMENTS)
         call = {**spec, "name": tool} if tool else spec
         is_call = tool or has_arguments or as_object(spec.get("function")) is not None
         if is_call and call_name(call).strip().lower() not in _NO_TOOL:
@@ -280,14 +273,14 @@ def _is_alternative(spec: Mapping[str, Any]) -> bool:
 def _has_speaker(spec: Mapping[str, Any]) -> bool:
     """Whether a name is that of who speaks: a message with a role, and without arguments."""
     is_message = "role" in spec and ("tool_calls" in spec or "content" in spec)
-    return is_message and not any(key in spec for key in ARGUMENT_KEYS)
+    return is_message and not any(key in spec for key in ARGUMENTS)
 
 
 def _step_calls(spec: dict[str, Any], where: str, problems: list[FormProblem]) -> tuple[Call, ...]:
     if spec.get("tool_calls") is None:
         if _has_speaker(spec):
             spec = {key: value for key, value in spec.items() if key != "name"}
-        is_call_itself = _first(spec, NAME_KEYS).strip().lower() not in _NO_TOOL
+        is_call_itself = _first(spec, NAMES).strip().lower() not in _NO_TOOL
         return (_call(spec, where, problems),) if is_call_itself else ()
     listed = as_list(spec["tool_calls"])
     if listed is None:
@@ -301,11 +294,11 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
     if spec is None:
         problems.append(FormProblem(where=where, message="a call is not an object"))
         return Call(name="", where=where)
-    body = call_body(spec, ("function",))
+    body = as_object(spec.get("function")) or spec
     name = call_name(spec)
     if not name:
         problems.append(FormProblem(where=where, message="a call without a tool name"))
-    key = next((key for key in ARGUMENT_KEYS if key in body), "")
+    key = next((key for key in ARGUMENTS if key in body), "")
     raw: Any = body[key] if key else None
     arguments = as_object(raw)
     if isinstance(raw, str):
@@ -326,7 +319,7 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
 
 def call_name(spec: dict[str, Any]) -> str:
     """The name of the tool that a call names, in any spelling; empty when it names none."""
-    name = _first(call_body(spec, ("function",)), NAME_KEYS)
+    name = _first(as_object(spec.get("function")) or spec, NAMES)
     if name:
         return name
     inner: Any = spec.get("function")

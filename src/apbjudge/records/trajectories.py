@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from .base import row_error
+from .messages.model import ToolCall, ToolResult
 
 FORMAT = "apbjudge-trajectory@1"
 """The ``format`` of a row in our own format."""
@@ -23,40 +24,6 @@ StepKind = Literal["message", "call", "retrieve", "answer", "invalid"]
 Provenance = Literal["trusted", "untrusted", "none"]
 
 Id = Annotated[str, StringConstraints(pattern=r"\S")]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call of a tool, attempted or executed.
-
-    Attributes:
-        name: As written; empty where the call names none.
-        arguments: An object where it could be read; else what came (text, a list, None).
-        call_id: Id that its result names; empty without.
-        parse_error: Why the arguments could not be read; empty where they could.
-    """
-
-    name: str
-    arguments: Any = None
-    call_id: str = ""
-    parse_error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What the environment answered.
-
-    Attributes:
-        content: Text, or JSON values where the log has them.
-        call_id: Id of the call that it answers; empty where it names none.
-        name: Tool that answers, where the log says so.
-        is_error: Whether the log marks it as an error; None where it says nothing.
-    """
-
-    content: Any
-    call_id: str = ""
-    name: str = ""
-    is_error: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +101,7 @@ class TrajectoryStep:
     text: str = ""
     thought: str = ""
     calls: tuple[ToolCall, ...] = ()
-    observations: tuple[Observation, ...] = ()
+    observations: tuple[ToolResult, ...] = ()
     retrieval: Retrieval | None = None
     execution: Execution | None = None
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -226,6 +193,7 @@ REMARKS: Mapping[str, str] = {
     "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
     "unread content": "messages of which something was not read: kept in extra",
     "cut content": "text that the log itself cut or left out",
+    "other candidates": "answers beside the first to one request: left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",
 }

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from ..errors import InputError, OptionError, RowError, shorten
 from ..records.keys import KeySet, short_key
 from ..records.loose_json import as_list, as_object
+from ..records.messages import UnreadError, is_message
 from ..records.trajectories import LogPlace, Trajectory
 from .base import LogEntry
 from .formats import LogFormat
 from .formats.atif import ATIF
-from .formats.conversation import UnreadError, is_message
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
 from .formats.own import OWN

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any, Literal
 
 import orjson
 
 from ..errors import OptionError, RowError
+from ..records.messages import openai_messages
 from ..records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from .formats.derived import message_of
 
 Places = Literal["all", "quartiles"]
 
@@ -158,33 +161,9 @@ def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict
         if step.text or not step.calls:
             yield {"role": "user", "content": step.text}
         return
-    if step.source == "environment":
-        if step.text:
-            yield {"role": "tool", "content": step.text}
-    else:
-        message: dict[str, Any] = {
-            "role": "assistant" if step.source == "agent" else "system",
-            "content": step.text,
-        }
-        if step.thought:
-            message["thought"] = step.thought
-        if step.calls:
-            message["content"] = step.text or None
-            message["tool_calls"] = [
-                {**({"id": call.call_id} if call.call_id else {}), **_call(call)}
-                for call in step.calls
-            ]
-        yield message
-    for result in step.observations:
-        if result.call_id in hidden:
-            continue
-        content = result.content
-        facts = {"tool_call_id": result.call_id, "name": result.name, "is_error": result.is_error}
-        yield {
-            "role": "tool",
-            **{name: value for name, value in facts.items() if value},
-            "content": content if isinstance(content, str) else _json(content, "observations"),
-        }
+    seen = tuple(result for result in step.observations if result.call_id not in hidden)
+    said = message_of(replace(step, observations=seen))
+    yield from openai_messages(said, "observations", is_extended=True)
 
 
 def _json(value: object, field: str) -> str:

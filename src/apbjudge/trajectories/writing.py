@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, cast
 
 import orjson
 
 from ..errors import RowError
-from ..records.trajectories import Observation, Trajectory, TrajectoryStep, trajectory_row
+from ..records.messages import openai_messages
+from ..records.trajectories import ToolResult, Trajectory, TrajectoryStep, trajectory_row
 from .formats.atif import OURS, UNKNOWN
-from .formats.derived import final_answer_of, query_of
+from .formats.derived import final_answer_of, message_of, query_of
 
 _METRICS: Mapping[str, type | tuple[type, ...]] = {
     "prompt_tokens": int,
@@ -50,7 +51,7 @@ def to_messages(trajectory: Trajectory) -> dict[str, Any]:
     if trajectory.system_prompt:
         messages.append({"role": "system", "content": trajectory.system_prompt})
     for step in trajectory.steps:
-        messages.extend(_messages(step))
+        messages.extend(openai_messages(message_of(step), "steps"))
     outcome = trajectory.outcome
     facts = {
         "trial": trajectory.trial,
@@ -69,30 +70,6 @@ def to_messages(trajectory: Trajectory) -> dict[str, Any]:
         **{name: value for name, value in facts.items() if value is not None and value != ""},
         "messages": messages,
     }
-
-
-def _messages(step: TrajectoryStep) -> Iterator[dict[str, Any]]:
-    if step.source != "environment":
-        role = "assistant" if step.source == "agent" else step.source
-        message: dict[str, Any] = {"role": role, "content": step.text}
-        if step.calls:
-            message["content"] = step.text or None
-            message["tool_calls"] = [
-                {
-                    "id": call.call_id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": _text(call.arguments)},
-                }
-                for call in step.calls
-            ]
-        yield message
-    elif step.text:
-        yield {"role": "tool", "content": step.text}
-    for result in step.observations:
-        ids = {"tool_call_id": result.call_id, "name": result.name}
-        named = {name: value for name, value in ids.items() if value}
-        content = "" if result.content is None else _text(result.content)
-        yield {"role": "tool", **named, "content": content}
 
 
 def _text(value: Any) -> str:
@@ -312,7 +289,7 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
     return dict(+counts)
 
 
-def _not_in_atif(step: TrajectoryStep, results: tuple[Observation, ...]) -> dict[str, int]:
+def _not_in_atif(step: TrajectoryStep, results: tuple[ToolResult, ...]) -> dict[str, int]:
     is_agent = step.source == "agent"
     ids = {call.call_id for call in step.calls} if is_agent else set[str]()
     return {

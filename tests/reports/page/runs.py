@@ -10,10 +10,10 @@ from apbjudge.records.trajectories import (
     Execution,
     FoundTool,
     LogPlace,
-    Observation,
     Outcome,
     Retrieval,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -27,7 +27,7 @@ SEARCH = TrajectoryStep(
     "retrieve",
     thought="Which tool knows shipments?",
     calls=(ToolCall("by_inputs", {"input_information": ["order id"]}),),
-    observations=(Observation("track_order, track_order_old"),),
+    observations=(ToolResult("track_order, track_order_old"),),
     retrieval=Retrieval(
         by_inputs=True,
         inputs=("order_id",),
@@ -43,7 +43,7 @@ EXECUTED = TrajectoryStep(
     "agent",
     "call",
     calls=(ToolCall("track_order", {"order_id": "O-7"}, "c1"),),
-    observations=(Observation({"shipment_id": "S-9"}, "c1"),),
+    observations=(ToolResult({"shipment_id": "S-9"}, "c1"),),
     execution=Execution(
         was_executed=True,
         success=True,
@@ -57,14 +57,14 @@ REJECTED = TrajectoryStep(
     "agent",
     "call",
     calls=(ToolCall("track_parcel", {"order_id": "O-8"}),),
-    observations=(Observation("not accepted", is_error=True),),
+    observations=(ToolResult("not accepted", is_error=True),),
     execution=Execution(rejection="untrusted_input_rejected"),
 )
 BLOCKED = TrajectoryStep(
     "agent",
     "call",
     calls=(ToolCall("track_parcel", {"order_id": "O-7"}),),
-    observations=(Observation(LONG_ANSWER),),
+    observations=(ToolResult(LONG_ANSWER),),
     execution=Execution(
         was_executed=True,
         success=False,

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 
 from ...records import Tool
-from ...records.loose_json import as_list, as_object
-from ...trajectories.formats.fields import is_shallow
+from ...records.loose_json import as_list, as_object, is_shallow
 from ..likeness import properties
 
 CONVERTED = "arguments converted to the schema's types"

@@ -11,11 +11,11 @@ import orjson
 
 from ...errors import InputError, RowError
 from ...records import FileRef, Row
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
 from ...records.parameters import parsed
 from ...records.tools import Toolset
-from ...records.trajectories import LogPlace, Observation, ToolCall, Trajectory, TrajectoryStep
-from ...trajectories.formats.fields import MAX_DEPTH, id_field, is_shallow, text_field
+from ...records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory, TrajectoryStep
+from ...trajectories.formats.fields import id_field, text_field
 from ...trajectories.json_stream import layout_of, read_array, read_values, read_whole
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
@@ -187,7 +187,7 @@ def step_of(
     is_users: bool = False,
 ) -> TrajectoryStep:
     """A step that makes one call; the agent's, or the user's own."""
-    observations = () if result is None else (Observation(result, call_id, name, is_error),)
+    observations = () if result is None else (ToolResult(result, call_id, name, is_error),)
     return TrajectoryStep(
         "user" if is_users else "agent",
         "call",

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
 from ...records.parameters import parsed
-from ...trajectories.formats.fields import MAX_DEPTH, is_shallow
 from ..seeds import leaves
 
 _COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

@@ -12,7 +12,7 @@ import orjson
 from ...errors import RowError
 from ...records import Tool
 from ...records.loose_json import as_object
-from ...records.trajectories import Observation, Trajectory, TrajectoryStep
+from ...records.trajectories import ToolResult, Trajectory, TrajectoryStep
 from ..likeness import properties
 from ..seeds import SeedCall
 from .evidence import Results, allowed_values, holds, normal, telling
@@ -60,10 +60,10 @@ def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
             yield Made(call.name, readable, at, result, is_failed)
 
 
-def _answers(step: TrajectoryStep) -> list[Observation | None]:
+def _answers(step: TrajectoryStep) -> list[ToolResult | None]:
     """What answers each call of a step: by id, else in order."""
     waiting = list(step.observations)
-    answers: list[Observation | None] = [None] * len(step.calls)
+    answers: list[ToolResult | None] = [None] * len(step.calls)
     for by_id in (True, False):
         for at, call in enumerate(step.calls):
             if answers[at] is not None:

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from ...records import Tool
-from ...records.trajectories import Observation
+from ...records.trajectories import ToolResult
 from ...trajectories.steps import call_ids, messages_of
 from ..cases import Context, Reject, Row, case_row
 from ..likeness import does_work, name_words, properties, stems, synonyms
@@ -282,5 +282,5 @@ def _until_failure(seed: Seed, call: SeedCall, failure: str) -> list[dict[str, A
     worked = zip(step.calls, calls_made([step]), strict=True)
     made = next(c for c, of in worked if c.name == call.name and not of.is_failed)
     answers = [answer for answer in step.observations if answer.call_id == made.call_id]
-    failed = replace((answers or [Observation("")])[0], content=failure, is_error=None)
+    failed = replace((answers or [ToolResult("")])[0], content=failure, is_error=None)
     return [*before, *messages_of(replace(step, calls=(made,), observations=(failed,)), hidden)]

@@ -23,7 +23,7 @@ from ...records.loose_json import as_object
 from ...records.predictions import Call
 from ...records.responses import read_response
 from ...records.tools import build_toolset
-from ...records.trajectories import Observation, ToolCall, Trajectory, TrajectoryStep
+from ...records.trajectories import ToolCall, ToolResult, Trajectory, TrajectoryStep
 from .host import HostedEnvironment, NextTurn
 from .planned import Plan
 from .scoring import AGENT_STOPPED, USER_STOPPED, finished
@@ -127,11 +127,11 @@ class StepDialogue:
             ),
         )
 
-    def _carry_out(self, call: Call, call_id: str) -> tuple[ToolCall, Observation]:
+    def _carry_out(self, call: Call, call_id: str) -> tuple[ToolCall, ToolResult]:
         number = int(call_id.rpartition("_")[2])
         seen, fault = carry_out_call(self._environment, call, number)
         arguments = dict(call.arguments or {})
-        observation = Observation(seen.content, call_id, call.name, seen.is_error)
+        observation = ToolResult(seen.content, call_id, call.name, seen.is_error)
         return ToolCall(call.name, arguments, call_id, parse_error=fault), observation
 
     def _say(self, message: dict[str, Any]) -> None:
@@ -158,16 +158,16 @@ class StepDialogue:
         if reply.tool_calls:
             self._users_messages.append(_message_of(reply))
             calls: list[ToolCall] = []
-            seen: list[Observation] = []
+            seen: list[ToolResult] = []
             for call in reply.tool_calls:
                 arguments = _arguments(call.arguments)
                 made = ToolCall(call.name, arguments or call.arguments, call.id)
                 if arguments is None:
-                    found = Observation("Error: the arguments are no JSON object", is_error=True)
+                    found = ToolResult("Error: the arguments are no JSON object", is_error=True)
                 else:
                     found = self._environment.call(call.name, arguments, by="user")
                 calls.append(made)
-                seen.append(Observation(found.content, call.id, call.name, found.is_error))
+                seen.append(ToolResult(found.content, call.id, call.name, found.is_error))
                 self._users_messages.append(
                     {"role": "tool", "tool_call_id": call.id, "content": found.content}
                 )
@@ -211,7 +211,7 @@ class StepDialogue:
 
 def carry_out_call(
     environment: HostedEnvironment, call: Call, number: int
-) -> tuple[Observation, str]:
+) -> tuple[ToolResult, str]:
     """Carries out a predicted call.
 
     Args:
@@ -228,7 +228,7 @@ def carry_out_call(
     elif number >= MOST_CALLS:
         fault = f"of one step {MOST_CALLS} calls are carried out at most"
     if fault:
-        return Observation(f"Error: {fault}", is_error=True), fault
+        return ToolResult(f"Error: {fault}", is_error=True), fault
     return environment.call(call.name, dict(call.arguments or {})), ""
 
 

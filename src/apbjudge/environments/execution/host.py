@@ -30,7 +30,7 @@ from ...errors import InputError, OptionError, PluginError, RowError, UsageError
 from ...protocols.checks.schema import UncheckedError, violations
 from ...records.loose_json import as_object
 from ...records.tools import build_toolset
-from ...records.trajectories import Observation
+from ...records.trajectories import ToolResult
 from ..base import Score
 from ..episodes import PATIENCE
 from .sandbox import HOSTED, Isolation, sandboxed
@@ -316,7 +316,7 @@ class HostedEnvironment:
         """Definitions of the agent's tools."""
         return self._tools
 
-    def call(self, name: str, arguments: Mapping[str, Any], by: str = "agent") -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any], by: str = "agent") -> ToolResult:
         """Carries out a call of the agent's or of the user's (``by``).
 
         What fits no tool or its schema is refused here; the suite's code does not get to see it.
@@ -324,25 +324,25 @@ class HostedEnvironment:
         self.raised = ""
         tool = (self._toolset if by == "agent" else self._users).get(name)
         if tool is None:
-            return Observation(f"Error: there is no tool {shorten(name)}", is_error=True)
+            return ToolResult(f"Error: there is no tool {shorten(name)}", is_error=True)
         try:
             breaches = violations(tool.parameters or {}, arguments)
         except UncheckedError as error:
-            return Observation(f"Error: {error}", is_error=True)
+            return ToolResult(f"Error: {error}", is_error=True)
         if breaches:
             faults = "; ".join(f"{e.path.lstrip('.')}: {e.message}".lstrip(": ") for e in breaches)
-            return Observation(f"Error: the arguments do not fit: {faults}", is_error=True)
+            return ToolResult(f"Error: the arguments do not fit: {faults}", is_error=True)
         request = ("call", name, dict(arguments), by)
         with suppress(StoppedError):
             match self._ask(*request, keep=False):
                 case [str(text), bool(is_error), str(place)]:
                     self._done.append(request)
                     self.raised = place
-                    return Observation(text, name=name, is_error=is_error)
+                    return ToolResult(text, name=name, is_error=is_error)
                 case _:
                     self.close()
         text = f"Error: {name} was stopped: it took too long, more than it may have, or crashed"
-        return Observation(text, name=name, is_error=True)
+        return ToolResult(text, name=name, is_error=True)
 
     def say(self, text: str) -> NextTurn:
         """Tells the user something; what follows may bring new tools."""

@@ -27,14 +27,13 @@ from ...prediction.worker import Account, asking_records, unusable
 from ...protocols.checks.values import strings
 from ...records import Item
 from ...records.loose_json import as_object
+from ...records.messages import Message, ToolResult, read_messages
 from ...records.predictions import Step
 from ...records.run_folder import cases_of, predictions_of
-from ...records.trajectories import Observation, TrajectoryStep
 from ...runs.folder import RecordLog
 from ...runs.loop import Events, Job
 from ...runs.results import FailureCounts, ModelRun, Tally
 from ...runs.rows import BadRow
-from ...trajectories.formats.conversation import read_messages
 from ..episodes import contained
 from ..runner import Row, Session, carry_out
 from .bound import UnboundError, is_described
@@ -307,15 +306,15 @@ def _lead_there(environment: HostedEnvironment, messages: Sequence[Mapping[str, 
         UnboundError: If a result is not the one that the messages have.
     """
     try:
-        steps = read_messages([dict(each) for each in messages], "trajectory_prefix").steps
+        steps = read_messages([dict(each) for each in messages], "trajectory_prefix").messages
     except RowError as error:
         raise UnboundError(f"the messages so far can't be read: {error}") from None
     for step in steps:
-        if step.source != "agent":
+        if step.role != "assistant":
             continue
         if not step.calls and step.text:
             environment.say(step.text)
-        seen = {each.call_id: each for each in step.observations}
+        seen = {each.call_id: each for each in step.results}
         for place, call in enumerate(step.calls):
             if (arguments := as_object(call.arguments)) is None:
                 raise UnboundError(f"the arguments of {call.name}, called before, are no object")
@@ -329,8 +328,8 @@ def _lead_there(environment: HostedEnvironment, messages: Sequence[Mapping[str, 
                 )
 
 
-def _at(step: TrajectoryStep, place: int) -> Observation | None:
-    return step.observations[place] if place < len(step.observations) else None
+def _at(step: Message, place: int) -> ToolResult | None:
+    return step.results[place] if place < len(step.results) else None
 
 
 def _value(content: Any) -> Any:

@@ -12,7 +12,7 @@ import orjson
 from ...errors import PluginError, shorten
 from ...prediction.prompts import PromptMaker
 from ...prediction.worker import Account, Planner, unusable
-from ...records.trajectories import Observation, ToolCall, TrajectoryStep
+from ...records.trajectories import ToolCall, ToolResult, TrajectoryStep
 from ...runs.loop import Job
 from ...runs.rows import BadRow
 from ..base import Dialogue
@@ -164,7 +164,7 @@ class UnaskedWorker:
                 try:
                     arguments = resolved(call.arguments, results)
                 except UnboundError as error:
-                    seen = Observation(f"Error: {error}", is_error=True)
+                    seen = ToolResult(f"Error: {error}", is_error=True)
                     step = _step(call.name, dict(call.arguments), seen, len(results))
                 else:
                     seen = environment.call(call.name, arguments)
@@ -191,7 +191,7 @@ class UnaskedWorker:
         return broken
 
 
-def _step(name: str, arguments: dict[str, object], seen: Observation, n: int) -> TrajectoryStep:
+def _step(name: str, arguments: dict[str, object], seen: ToolResult, n: int) -> TrajectoryStep:
     call_id = f"call_{n}"
     observation = replace(seen, call_id=call_id, name=name)
     return TrajectoryStep(

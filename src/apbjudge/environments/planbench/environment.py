@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ...errors import RowError
-from ...records.trajectories import Observation, Trajectory
+from ...records.trajectories import ToolResult, Trajectory
 from ..base import Score
 from .episode import FOLLOWED, Episode, PlanBenchRules
 
@@ -68,11 +68,11 @@ class PlanBenchEnvironment:
         found = (self._rules.world.definitions[name] for name in self._episode.discovered)
         return (*_ALWAYS, *found)
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Carries out a call; each is a turn, and after the end each is an error."""
         episode = self._episode
         if episode.ended:
-            return Observation(f"the task has ended: {episode.ended}", name=name, is_error=True)
+            return ToolResult(f"the task has ended: {episode.ended}", name=name, is_error=True)
         made = {"name": name, "arguments": {**arguments}}
         reply = orjson.dumps(made, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
         if name == RETRIEVE:
@@ -107,15 +107,15 @@ class PlanBenchEnvironment:
             raise RowError("task", "reset before anything else", None)
         return self._current
 
-    def _observation(self, name: str) -> Observation:
+    def _observation(self, name: str) -> ToolResult:
         """What the last turn brought; a search's tools with their definitions."""
         turn = self._episode.turns[-1]
         found, done = turn.step.retrieval, turn.step.execution
         if found is not None and found.tools is not None:
             tools = [self._rules.world.definitions[tool.name] for tool in found.tools]
-            return Observation({"tools": tools, "note": turn.notice}, name=name, is_error=False)
+            return ToolResult({"tools": tools, "note": turn.notice}, name=name, is_error=False)
         if done is not None and done.was_executed:
             content = {"output_value": done.output_value, "note": turn.notice}
-            return Observation(content, name=name, is_error=not done.success)
+            return ToolResult(content, name=name, is_error=not done.success)
         is_error = turn.step.kind != "answer" or bool(turn.notice)
-        return Observation(turn.notice or self._episode.ended, name=name, is_error=is_error)
+        return ToolResult(turn.notice or self._episode.ended, name=name, is_error=is_error)

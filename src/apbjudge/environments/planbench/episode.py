@@ -11,10 +11,10 @@ from ...errors import RowError
 from ...records.trajectories import (
     Execution,
     LogPlace,
-    Observation,
     Outcome,
     Retrieval,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -285,10 +285,10 @@ def _told(turn: Turn) -> TrajectoryStep:
     if found is not None and found.tools is not None:
         content: Any = {"tools": [tool.name for tool in found.tools]}
         content |= {"note": turn.notice} if turn.notice else {}
-        notes = (Observation(content),)
+        notes = (ToolResult(content),)
     elif done is not None and done.was_executed:
-        notes = (Observation(done.output_value, name=name, is_error=not done.success),)
+        notes = (ToolResult(done.output_value, name=name, is_error=not done.success),)
     else:
         is_error = True if done is not None else None
-        notes = (Observation(turn.notice, name=name, is_error=is_error),) if turn.notice else ()
+        notes = (ToolResult(turn.notice, name=name, is_error=is_error),) if turn.notice else ()
     return replace(step, observations=notes)

@@ -16,9 +16,9 @@ from typing import Any
 from ...errors import RowError
 from ...records.trajectories import (
     LogPlace,
-    Observation,
     Outcome,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -102,10 +102,10 @@ class SlateEnvironment:
             tools=self._tools,
         )
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Calls a tool for the substep at hand."""
         if self._state.position == len(self.case.substeps):
-            return Observation("the plan is at its end", name=name, is_error=True)
+            return ToolResult("the plan is at its end", name=name, is_error=True)
         self.act(Action(ToolCall(name, dict(arguments))))
         return self._state.steps[-1].observations[0]
 
@@ -135,7 +135,7 @@ class SlateEnvironment:
             if not is_error:
                 outputs = (*outputs, (substep, lookup.output))
             content = deepcopy(lookup.output)
-            observation = Observation(content, call.call_id, call.name, is_error)
+            observation = ToolResult(content, call.call_id, call.name, is_error)
             step = replace(step, kind="call", calls=(call,), observations=(observation,))
             origin = {"output": lookup.tag, "layer": lookup.layer, "source": lookup.source}
         self._state = _State(

@@ -20,9 +20,9 @@ from ...records.trajectories import (
     REMARKS,
     Execution,
     LogPlace,
-    Observation,
     Retrieval,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -158,7 +158,7 @@ def _call(call: ToolCall) -> View:
     return {**view, **present(raw=_text(given))}
 
 
-def _observation(seen: Observation, calls: tuple[ToolCall, ...]) -> View:
+def _observation(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
     """An answer; the only call of a step is the one that an answer without an id is to."""
     ids = [call.call_id for call in calls]
     call = ids.index(seen.call_id) if seen.call_id and seen.call_id in ids else None

@@ -3,9 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...records.trajectories import TrajectoryStep
+from ...records.messages import Message, Role
+from ...records.trajectories import StepSource, TrajectoryStep
+
+_SOURCES: Mapping[Role, StepSource] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "agent",
+    "tool": "environment",
+}
+
+
+def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
+    """A step for each message."""
+    return tuple(
+        TrajectoryStep(
+            _SOURCES[of.role],
+            "call" if of.calls else "message",
+            of.text,
+            of.reasoning,
+            of.calls,
+            of.results,
+            extra=of.extra,
+        )
+        for of in messages
+    )
+
+
+def message_of(step: TrajectoryStep) -> Message:
+    """The chat message that a step is."""
+    role = next(role for role, source in _SOURCES.items() if source == step.source)
+    return Message(role, step.text, step.thought, step.calls, step.observations)
 
 
 def query_of(steps: Sequence[TrajectoryStep]) -> str:

@@ -6,35 +6,13 @@ Of functions that take ``where``, it is put before the field's name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from math import isfinite
 from typing import Any, cast
-
-import orjson
 
 from ...errors import RowError
 from ...records.loose_json import as_list, as_object, truth_of
 
-MAX_DEPTH = 200
-_DEPTH_OF_WRITER = 254  # of orjson
 _NUMBERS = (int, float)
-
-
-def is_shallow(value: object) -> bool:
-    """Whether a JSON value is nested at most ``MAX_DEPTH`` deep, as what is written has to be."""
-    for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
-        value = [value]
-    try:
-        orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        return False
-    return True
-
-
-def check_depth(field: str, value: object) -> None:
-    """Raises RowError if a value that a run keeps as JSON is too deep to be written with it."""
-    if not is_shallow(value):
-        raise RowError(field, f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
 
 
 def first_of(entry: Mapping[str, Any], *names: str) -> tuple[str, Any]:
@@ -136,14 +114,6 @@ def numbers_in(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
         elif (inner := as_object(value)) is not None:
             numbers |= numbers_in(inner, f"{prefix}{name}.")
     return numbers
-
-
-def rest_of(entry: Mapping[str, Any], known: AbstractSet[str]) -> dict[str, Any]:
-    """The fields that have no place of their own; those that say nothing are left out."""
-    if entry.keys() <= known:
-        return {}
-    nothing: tuple[Any, ...] = (None, [], {}, "")
-    return {name: entry[name] for name in entry if name not in known and entry[name] not in nothing}
 
 
 def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:

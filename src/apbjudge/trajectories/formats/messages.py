@@ -1,36 +1,33 @@
-"""Runs as chat messages: OpenAI chat and Responses, Anthropic, also mixed."""
+"""Runs as chat messages, in every dialect of ``records.messages``, also mixed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, check_depth, rest_of
+from ...records.messages import chat_of, is_message, read_messages
+from ...records.messages.envelope import LISTS
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
-from .conversation import is_message, read_messages
+from .derived import steps_of
 from .fields import (
-    check_depth,
     first_of,
     id_field,
     number_field,
     numbers_in,
-    rest_of,
     success_of,
     text_field,
     whole_field,
 )
 
-_LISTS = ("messages", "input", "items", "traj", "conversation", "trajectory")
-_SYSTEMS = ("system", "system_prompt", "instructions")
 _GROUPS = (
-    *(_LISTS, _SYSTEMS, ("trajectory_id", "id"), ("case_id", "task_id"), ("tested_model", "model")),
-    *(("tools", "functions"), ("termination", "stop_reason"), ("trial",), ("setting",)),
-    *(("final_answer",), ("reward",), ("success",), ("outcome",), ("usage",)),
+    *(("trajectory_id", "id"), ("case_id", "task_id"), ("termination", "stop_reason")),
+    *(("trial",), ("setting",), ("final_answer",), ("reward",), ("success",), ("outcome",)),
+    ("usage",),
 )
 """Names of a field, of which the first that holds something is read."""
 
@@ -48,91 +45,56 @@ def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
     return f"{base}-{place.line}" if place.line else base
 
 
-def _messages_of(entry: Mapping[str, Any]) -> tuple[str, Any]:
-    """The field with the messages, and these; Responses logs have input and output apart."""
-    name, value = first_of(entry, *_LISTS)
-    output = as_list(entry.get("output")) if name == "input" else None
-    if name == "input" and isinstance(value, str):
-        value = [{"role": "user", "content": value}]
-    return name, value if output is None or not isinstance(value, list) else [*value, *output]
-
-
 def _is_messages(entry: Mapping[str, Any]) -> bool:
-    messages = as_list(_messages_of(entry)[1])
+    try:
+        messages = as_list(chat_of(entry).messages)
+    except RowError:
+        messages = as_list(first_of(entry, *LISTS)[1])
     return bool(messages) and is_message(messages[0])
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    name, value = _messages_of(entry)
-    messages = as_list(value)
+    chat = chat_of(entry)
+    messages = as_list(chat.messages)
     if not messages:
-        raise RowError(name, "a list of messages", value)
-    conversation = read_messages(messages, name)
+        raise RowError(chat.field, "a list of messages", chat.messages)
+    conversation = read_messages(messages, chat.field)
     case_id, trial = id_field(entry, "case_id", "task_id"), whole_field(entry, "trial")
     trajectory_id = id_field(entry, "trajectory_id", "id") or derived_id(case_id, trial, place)
-    extra = _extra(entry, name)
+    extra = _extra(entry, chat.read)
     if conversation.unknown:
         extra["unknown_steps"] = conversation.unknown
-    outcome, tools = _outcome(entry, extra), _tools(entry)
-    check_depth("entry", (tools, extra))
+    others = {"other candidates": chat.n_others} if chat.n_others else {}
+    outcome = _outcome(entry, extra)
+    check_depth("entry", (chat.tools, extra))
     return Trajectory(
         trajectory_id=trajectory_id,
         case_id=case_id or trajectory_id,
-        tested_model=text_field(entry, "tested_model", "model"),
+        tested_model=chat.model or conversation.model,
         trial=trial,
         setting=text_field(entry, "setting"),
         query=conversation.query,
-        system_prompt="\n\n".join(filter(None, (_system(entry), conversation.system_prompt))),
-        tools=tools,
-        steps=conversation.steps,
+        system_prompt="\n\n".join(filter(None, (chat.system, conversation.system_prompt))),
+        tools=chat.tools,
+        steps=steps_of(conversation.messages),
         final_answer=text_field(entry, "final_answer") or conversation.final_answer,
         termination=text_field(entry, "termination", "stop_reason"),
         outcome=outcome,
         usage=numbers_in(as_object(entry.get("usage")) or {}),
         place=place,
-        remarks=conversation.remarks,
+        remarks=conversation.remarks | others,
         extra=extra,
     )
 
 
-def _extra(entry: Mapping[str, Any], messages: str) -> dict[str, Any]:
-    """The fields that are not read; ``messages`` is the name of the list that is."""
+def _extra(entry: Mapping[str, Any], read: AbstractSet[str]) -> dict[str, Any]:
+    """The fields that are not read; ``read`` are those of the messages and around them."""
     if entry.keys() <= _USUAL:
         return {}
-    known = {first_of(entry, *names)[0] for names in _GROUPS}
-    if messages == "input" and as_list(entry.get("output")) is not None:
-        known.add("output")
+    known = {first_of(entry, *names)[0] for names in _GROUPS} | read
     if as_object(entry.get("usage")) is None:
         known.discard("usage")
     return rest_of(entry, known)
-
-
-def _system(entry: Mapping[str, Any]) -> str:
-    """Instructions beside the messages, as text or as Anthropic's list of text blocks."""
-    name, value = first_of(entry, *_SYSTEMS)
-    blocks = as_list(value)
-    if blocks is None:
-        return text_field(entry, name)
-    texts = [(as_object(block) or {}).get("text") for block in blocks]
-    if not all(isinstance(text, str) for text in texts):
-        raise RowError(name, "text or a list of texts", value)
-    return "\n".join(map(str, texts))
-
-
-def _tools(entry: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Definitions of the tools, which tables hold as JSON text."""
-    name, value = first_of(entry, "tools", "functions")
-    tools: object = value
-    if isinstance(value, str):
-        try:
-            tools = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            tools = None
-    if value is None:
-        return None
-    if (listed := as_list(tools)) is None:
-        raise RowError(name, "a list of tools", value)
-    return tuple(listed)
 
 
 def _outcome(entry: Mapping[str, Any], extra: dict[str, Any]) -> Outcome | None:

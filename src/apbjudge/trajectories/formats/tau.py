@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list
+from ...records.loose_json import as_list, check_depth, rest_of
+from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .conversation import read_messages
+from .derived import steps_of
 from .fields import (
-    check_depth,
     id_field,
     list_field,
     number_field,
     numbers_in,
     object_in,
-    rest_of,
     text_field,
     whole_field,
 )
@@ -57,7 +56,7 @@ def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, A
         trial=trial,
         query=conversation.query,
         system_prompt=conversation.system_prompt,
-        steps=conversation.steps,
+        steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
         infrastructure_error=broke,
         outcome=outcome_of(entry),
@@ -132,7 +131,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         query=conversation.query,
         system_prompt=next(filter(None, prompts), ""),
         tools=tuple(tools.values()) or None,
-        steps=conversation.steps,
+        steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
         termination=reason,
         infrastructure_error=reason if is_broken else "",

@@ -20,12 +20,12 @@ from ...records.trajectories import (
     Execution,
     FoundTool,
     LogPlace,
-    Observation,
     Outcome,
     Provenance,
     Retrieval,
     StepKind,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
 )
@@ -324,7 +324,7 @@ def _trajectory(
 def _step(entry: _Entry, turn: _Turn, callable_names: set[str]) -> TrajectoryStep:
     text = turn.llm_raw_response or entry.raw_output
     feedback = turn.feedback_to_model
-    notes = (Observation(feedback),) if feedback else ()
+    notes = (ToolResult(feedback),) if feedback else ()
     kind = _KINDS[entry.action]
     if kind == "retrieve":
         asked = {"request": entry.request} if entry.request else {}
@@ -333,9 +333,9 @@ def _step(entry: _Entry, turn: _Turn, callable_names: set[str]) -> TrajectorySte
         call, execution = _call(entry, callable_names)
         if entry.tool_result is not None:
             failed = None if execution.success is None else not execution.success
-            notes = (Observation(execution.output_value, name=call.name, is_error=failed),)
+            notes = (ToolResult(execution.output_value, name=call.name, is_error=failed),)
         elif notes:
-            notes = (Observation(feedback, name=call.name, is_error=True),)
+            notes = (ToolResult(feedback, name=call.name, is_error=True),)
         return TrajectoryStep(
             "agent", kind, text, calls=(call,), observations=notes, execution=execution
         )

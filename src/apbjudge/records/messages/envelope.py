@@ -1,0 +1,150 @@
+"""What stands around messages: the request that holds them, and the response to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ...errors import RowError
+from ..loose_json import as_list, as_object
+from .dialects import is_message
+
+LISTS = tuple("messages contents input items traj conversation conversations trajectory".split())
+"""Names under which a list of messages stands; the first that holds something is read."""
+SYSTEMS = tuple("system system_prompt instructions systemInstruction system_instruction".split())
+"""Names of instructions beside the messages."""
+MODELS = tuple("tested_model model modelId modelVersion".split())
+_TOOLS = ("tools", "functions")
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
+_HOLDERS = ("request", "response", "toolConfig")
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Messages with what stands beside them.
+
+    Attributes:
+        field: Name of the list of messages.
+        messages: Raw, the response's last; whatever stands there where it is no list.
+        system: Instructions beside the messages; empty without.
+        tools: Definitions of the tools; None where nothing is said of them.
+        model: As stated; empty without.
+        n_others: Answers beside the first, which are left out.
+        read: Names of the fields that were read.
+    """
+
+    field: str
+    messages: Any
+    system: str
+    tools: tuple[Any, ...] | None
+    model: str
+    n_others: int
+    read: frozenset[str]
+
+
+def chat_of(entry: Mapping[str, Any]) -> Chat:
+    """Finds the messages in a request, in its response, or in an entry of a log that has both.
+
+    Raises:
+        RowError: If the instructions, the model or the tools are of an unknown form.
+    """
+    request = as_object(entry.get("request")) or entry
+    field, value = _first(request, LISTS)
+    if field == "input" and isinstance(value, str):
+        value = [{"role": "user", "content": value}]
+    key, answers = answers_of(entry)
+    before = [] if value is None else as_list(value)
+    if before is not None and answers and is_message(answers[0]):
+        chosen = answers[:1] if key in CANDIDATES else answers
+        value = before if before[-1:] == answers[:1] else [*before, *chosen]
+    else:
+        key = field
+    read = {field, key, *(name for name in _HOLDERS if as_object(entry.get(name)))}
+    system = tools = model = ("", None)
+    for of in {id(of): of for of in (entry, request)}.values():
+        system = _first(of, SYSTEMS) if system[1] is None else system
+        tools = _first(of, _TOOLS) if tools[1] is None else tools
+        model = _first(of, MODELS) if model[1] is None else model
+    config = as_object(request.get("toolConfig")) or {}
+    if tools[1] is None and "tools" in config:
+        tools = "toolConfig", config["tools"]
+    read |= {system[0], tools[0], model[0]}
+    if not isinstance(model[1], str | None):
+        raise RowError(model[0], "text", model[1])
+    return Chat(
+        field,
+        value,
+        _words(*system),
+        _definitions(*tools),
+        model[1] or "",
+        max(0, len(answers) - 1) if key in CANDIDATES else 0,
+        frozenset(read),
+    )
+
+
+CANDIDATES = {"choices": "message", "candidates": "content", "generations": "message"}
+"""Fields that list several answers to one request, and where in each the message is."""
+
+
+def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """The messages or items in a response as its server sends it, and the field that has them.
+
+    Of candidates all are returned; only one of them was the answer.
+    """
+    outer = as_object(spec.get("response"))
+    response = as_object((outer or {}).get("body")) or outer or spec
+    for field, inner in CANDIDATES.items():
+        listed = as_list(response.get(field)) or []
+        flat = [of for each in listed for of in (as_list(each) or [each])]
+        if flat:
+            specs = [as_object(each) or {} for each in flat]
+            return field, [as_object(s.get(inner)) or e for s, e in zip(specs, flat, strict=True)]
+    output = response.get("output")
+    if (listed := as_list(output)) is not None:
+        return "output", listed
+    if (message := (as_object(output) or {}).get("message")) is not None:
+        return "output", [message]
+    if outer is not None and "content" in response:
+        return "content", [{"role": "assistant", **response}]
+    return "", []
+
+
+def _first(holder: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
+    for name in names:
+        if (value := holder.get(name)) is not None:
+            return name, value
+    return names[0], None
+
+
+def _words(field: str, value: object) -> str:
+    """Instructions as text, as a list of blocks, or as Gemini's parts."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    spec = as_object(value) or {}
+    blocks = as_list(spec.get("parts")) or as_list(value) or [value]
+    texts = [of if isinstance(of, str) else (as_object(of) or {}).get("text") for of in blocks]
+    if not all(isinstance(text, str) for text in texts):
+        raise RowError(field, "text or a list of texts", value)
+    return "\n".join(map(str, texts))
+
+
+def _definitions(field: str, value: object) -> tuple[Any, ...] | None:
+    """Definitions of the tools, which tables hold as JSON text; Gemini's stand one level deeper."""
+    if value is None:
+        return None
+    tools: object = value
+    if isinstance(value, str):
+        try:
+            tools = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            tools = None
+    if (listed := as_list(tools)) is None:
+        raise RowError(field, "a list of tools", value)
+    found: list[Any] = []
+    for tool in listed:
+        spec = as_object(tool) or {}
+        found += next((of for key in _DECLARATIONS if (of := as_list(spec.get(key)))), [tool])
+    return tuple(found)

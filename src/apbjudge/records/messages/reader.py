@@ -1,0 +1,674 @@
+"""Makes messages of raw ones: texts, calls and results found, joined and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from ...errors import RowError
+from ..loose_json import MAX_DEPTH, as_list, as_object, check_depth, is_shallow, rest_of
+from .model import Message, Messages, Role, ToolCall, ToolResult
+from .pairing import Draft, Matching
+from .shapes import (
+    ARGUMENTS,
+    CALL_IDS,
+    CODE,
+    CONTENTS,
+    NAMES,
+    RESULT_IDS,
+    ROLES,
+    TEXTS,
+    Kind,
+    call_body,
+    failed,
+    is_item,
+    kind_of,
+    name_in_type,
+    parts_of,
+    plain_messages,
+    result_body,
+)
+
+
+def read_messages(messages: list[Any], where: str = "messages") -> Messages:
+    """Reads messages of any dialect, also mixed, in one pass.
+
+    Results join the message with the call that they answer: by id; without one, the oldest open
+    call of that name; without a name, the oldest open call. Items of a response are one message as
+    long as neither a result nor another speaker stands between.
+
+    Args:
+        messages: Chat messages or items, as JSON values.
+        where: Name of the list, for errors.
+
+    Raises:
+        UnreadError: If nothing at all was read of messages that have content.
+        RowError: If a message, a part or a call is not even an object, or a text no text, or what
+            is kept as JSON is nested too deeply to be written.
+    """
+    reader = _Reader(where)
+    reader.read(messages)
+    drafts = reader.drafts
+    if reader.unread and not (any(reader.system) or any(map(_says_something, drafts))):
+        fields = ", ".join(sorted(set(reader.unread.values())))
+        raise UnreadError(where, "text, calls or results that can be read", f"only {fields}")
+    check_depth(where, [reader.unknown, *(of.extra for of in drafts if of.extra)])
+    read = tuple(_frozen(drafts, reader.remarks))
+    reader.remarks["calls without results"] = reader.matching.n_waiting
+    reader.remarks["unread content"] = len(reader.unread)
+    system = "\n\n".join(reader.system)
+    return Messages(read, system, reader.model, dict(+reader.remarks), reader.unknown)
+
+
+class UnreadError(RowError):
+    """Of a run that has content, nothing at all was read."""
+
+
+_KNOWN = frozenset(
+    "role type content parts tool_calls invalid_tool_calls toolInvocations copied_calls "
+    "function_call reasoning_content reasoning thinking refusal tool_messages is_repeated "
+    "audio".split()
+)
+_KNOWN_OF_RESULTS = frozenset(
+    "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId id "
+    "name tool_name toolName is_error isError output response result errorText requestor "
+    "outcome".split()
+)
+_CONTENT = _KNOWN - {"role", "type"} | {"output"}
+_NO_CONTENT = frozenset(
+    "uuid timestamp created created_at createdAt date time index model usage cost metadata status "
+    "state finish_reason stop_reason stop_sequence logprobs annotations tool_call_ids "
+    "response_metadata usage_metadata model_name provider_details".split()
+)
+_READ = _KNOWN | _KNOWN_OF_RESULTS | _NO_CONTENT
+"""Fields that are read, and those that never are content."""
+_USUAL = frozenset("role content tool_calls tool_call_id name".split())
+_KNOWN_OF_CALLS = frozenset(
+    "id call_id tool_call_id toolCallId toolUseId type part_kind kind name tool_name toolName "
+    "index requestor parse_error error output result errorText state".split()
+) | frozenset(ARGUMENTS)
+_KNOWN_OF_REASONING = frozenset("type summary content".split())
+_OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
+_FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
+"""How Vercel's SDK says in what form a result is."""
+_NO_RESULT_YET = frozenset(
+    "input-streaming input-available approval-requested approval-responded partial-call "
+    "call".split()
+)
+
+
+def _unread_field(message: Mapping[str, Any]) -> str:
+    """The first field whose content has no place in a message; empty without.
+
+    Beside content that is read, that is one with a list of objects, such as calls; in a message
+    that says nothing else, any field.
+    """
+    says_more = any(message.get(name) for name in _CONTENT)
+    for name in message:
+        value = message[name]
+        listed = as_list(value)
+        is_content = any(map(as_object, listed or ())) or (value and not says_more)
+        if name not in _READ and is_content and isinstance(value, str | list | dict):
+            return name
+    return ""
+
+
+def _says_something(draft: Draft) -> bool:
+    results = (result.content for result in draft.results)
+    return bool(draft.text or draft.reasoning or draft.calls or any(results))
+
+
+def _frozen(drafts: list[Draft], remarks: Counter[str]) -> Iterator[Message]:
+    for of in drafts:
+        calls = tuple(of.calls)
+        if len(calls) > 1:
+            remarks["parallel calls"] += 1
+        if of.role == "user":
+            remarks["user-side calls"] += len(calls)
+        texts = (of.text, of.reasoning)
+        attachments, entries = tuple(of.attachments), tuple(of.entries)
+        yield Message(of.role, *texts, calls, tuple(of.results), attachments, of.extra, entries)
+
+
+class _Reader:
+    """Makes messages of raw ones; see ``read_messages``."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._at = 0
+        self.drafts: list[Draft] = []
+        self.system: list[str] = []
+        self.model = ""
+        self.remarks: Counter[str] = Counter()
+        self.unread: dict[int, str] = {}  # what was not read of a message, by its number
+        self.unknown: list[Any] = []
+        self.matching = Matching()
+        self._turn: Draft | None = None  # of the agent, as long as nothing else came
+        self._has_user = False
+        self._instructions: set[str] = set()
+
+    def read(self, messages: list[Any]) -> None:
+        """Takes in messages in order."""
+        readers: Mapping[Role, Callable[[dict[str, Any]], None]] = {
+            "assistant": self._agent,
+            "user": self._user,
+            "system": self._system,
+            "tool": self._tool,
+        }
+        for self._at, message in enumerate(messages):
+            if type(message) is not dict:
+                raise self._error("", "a message", message)
+            raw = cast("dict[str, Any]", message)
+            role: Any = raw.get("role")
+            known = ROLES.get(role) if type(role) is str else None
+            if known is not None:
+                readers[known](raw)
+                if not raw.keys() <= _USUAL:
+                    self._look_beside(raw)
+            elif role is None and is_item(raw.get("type")):
+                self._item(str(raw["type"]), raw)
+            elif (plain := plain_messages(raw)) is not None:
+                for inner in plain:
+                    readers[inner["role"]](inner)
+                    self._look_beside(inner)
+            elif raw.get("type") in ("item_reference", "compaction"):
+                self.remarks["cut content"] += 1
+            else:
+                self._turn = None
+                self.remarks["unknown steps"] += 1
+                self.unknown.append(raw)
+
+    def _look_beside(self, message: Mapping[str, Any]) -> None:
+        """Notes the model, and content in fields that are not read."""
+        if message.keys() - _READ and (field := _unread_field(message)):
+            self.unread[self._at] = field
+        if self.model:
+            return
+        about = as_object(message.get("response_metadata") or message.get("metadata")) or {}
+        names = (of.get(key) for of in (message, about) for key in ("model_name", "model"))
+        self.model = next((name for name in names if isinstance(name, str)), "")
+
+    def _error(self, place: str, expected: str, got: object) -> RowError:
+        return RowError(f"{self._where}.{self._at}{place}", expected, got)
+
+    def _text(self, of: Mapping[str, Any], place: str, *names: str) -> str:
+        """A text, or a whole number as text, under any of the names; empty where there is none."""
+        for name in names:
+            value = of.get(name)
+            if value is None:
+                continue
+            if type(value) is str or type(value) is int:
+                return str(value)
+            raise self._error(f"{place}.{name}", "text", value)
+        return ""
+
+    def _new(self, role: Role) -> Draft:
+        draft = Draft(role, entries=[self._at])
+        self.drafts.append(draft)
+        return draft
+
+    # Messages
+
+    def _user(self, message: dict[str, Any], role: Role = "user") -> None:
+        """A message that is not the agent's; results may stand in a user's."""
+        self._turn = None
+        draft = Draft(role, extra=rest_of(message, _KNOWN), entries=[self._at])
+        n_results = 0
+        content = message.get("content")
+        if type(content) is str and len(message) == 2:
+            draft.text = content
+        else:
+            n_results = self._contents(message, draft)
+            self._calls(message.get("tool_calls"), draft)
+        if n_results and not (draft.text or draft.calls or draft.attachments):
+            self._keep_of_result(draft.extra)
+            return
+        self._has_user |= role == "user"
+        self.drafts.append(draft)
+
+    def _system(self, message: dict[str, Any]) -> None:
+        self._user(message, "system")
+        if not self._has_user:
+            text = self.drafts.pop().text
+            if "is_repeated" not in message or text not in self.system:
+                self.system.append(text)
+        elif "is_repeated" in message and self.drafts[-1].text in self.system:
+            self.drafts.pop()
+
+    def _agent(self, message: dict[str, Any]) -> None:
+        draft = self._turn
+        is_begun = draft is not None and (draft.reasoning or draft.extra) and not draft.text
+        is_new = draft is None or not (
+            message.get("type") == "message" or (is_begun and not draft.calls)
+        )
+        if draft is None or is_new:
+            draft = self._turn = self._new("assistant")
+        elif draft.entries[-1] != self._at:
+            draft.entries.append(self._at)
+        listed = message.get("tool_calls")
+        n_results = 0
+        content = message.get("content")
+        if type(content) is str and not draft.text and "parts" not in message:
+            draft.text = content
+        elif content is not None or "parts" in message:
+            n_results = self._contents(message, draft)
+            draft = self._turn or draft
+        if listed:
+            self._calls(listed, draft)
+        if len(message) > 1 + ("content" in message) + ("tool_calls" in message):
+            self._more_of_agent(message, draft)
+        is_empty = not (_says_something(draft) or draft.attachments)
+        if is_new and n_results and is_empty and draft is self.drafts[-1]:
+            self.drafts.pop()
+            self._turn = None
+            return
+        self._turn = draft
+
+    def _more_of_agent(self, message: dict[str, Any], draft: Draft) -> None:
+        """What an agent's message has beside content and calls."""
+        for name in ("reasoning_content", "reasoning", "thinking"):
+            if (thought := message.get(name)) is not None:
+                if isinstance(thought, str):
+                    _add_thought(draft, thought)
+                    break
+                draft.extra[name] = thought
+        _add_text(draft, self._text(message, "", "refusal"))
+        if (audio := as_object(message.get("audio"))) is not None:
+            _add_text(draft, self._text(audio, ".audio", "transcript"))
+            draft.attachments.append("audio")
+            self.remarks["attachments"] += 1
+        for name in ("invalid_tool_calls", "toolInvocations"):
+            self._calls(message.get(name), draft)
+        self._calls(message.get("copied_calls"), draft)
+        if (call := message.get("function_call")) is not None and not message.get("tool_calls"):
+            self._call(call, draft, ".function_call")
+        draft.extra |= rest_of(message, _KNOWN)
+
+    def _item(self, kind: str, item: dict[str, Any]) -> None:
+        """An item of the Responses API that is no message."""
+        if kind.endswith("_output"):
+            self._result(item, item.get("output"))
+            return
+        draft = self._turn
+        if draft is None:
+            draft = self._turn = self._new("assistant")
+        elif draft.entries[-1] != self._at:
+            draft.entries.append(self._at)
+        if kind == "reasoning":
+            inner = Draft("user")
+            self._contents({"content": item.get("content") or item.get("summary")}, inner)
+            _add_thought(draft, inner.text)
+            if rest := rest_of(item, _KNOWN_OF_REASONING):
+                draft.extra.setdefault("reasoning", []).append(rest)
+            return
+        if kind in ("function_call", "custom_tool_call"):
+            self._call(item, draft, "", is_free_text=kind == "custom_tool_call")
+            return
+        # Tools that the API itself runs: one item is both the call and, where kept, its result.
+        call = {name: item[name] for name in item.keys() - _OF_HOSTED_RESULTS}
+        call.setdefault("name", kind.removesuffix("_call"))
+        given = {name: call.pop(name) for name in call.keys() - _KNOWN_OF_CALLS}
+        call.setdefault("arguments", given.pop("action", None) or given)
+        self._call(call, draft, "")
+        for name in ("output", "outputs", "results", "result", "error"):
+            if (output := item.get(name)) is not None:
+                call_id = self._text(item, "", "call_id", "id")
+                self._result({"call_id": call_id, "error": item.get("error")}, output)
+                self._turn = draft
+                break
+
+    # Content
+
+    def _contents(self, message: Mapping[str, Any], draft: Draft) -> int:
+        """Adds text and parts of a message to a draft; returns how many of them are results."""
+        text = message.get("content")
+        parts = parts_of(message)
+        if parts is None and text is not None and not isinstance(text, str):
+            raise self._error(".content", "text or a list of parts", text)
+        n_results = self._parts(parts or (), draft)
+        if isinstance(text, str) and (parts is None or text not in draft.text):
+            _add_text(self._turn or draft, text)  # Vercel's older UI has the text of parts again
+        return n_results
+
+    def _parts(self, parts: Sequence[Any], draft: Draft) -> int:
+        n_results = 0
+        is_kept = False
+        texts: list[str] = []
+        for i, part in enumerate(parts):
+            if isinstance(part, str):
+                texts.append(part)
+                continue
+            block, place = as_object(part), f".content.{i}"
+            if block is None:
+                raise self._error(place, "a part of a message", part)
+            kind = kind_of(block)
+            if kind == "text":
+                texts.append(self._words(block, place))
+            elif kind != "step":
+                n_results += self._part(kind, block, draft, place)
+                is_kept |= kind in ("attachment", "unread")
+            elif texts or _says_something(draft):
+                _add_text(draft, "\n".join(filter(None, texts)))
+                texts.clear()
+                draft = self._new(draft.role)
+        _add_text(draft, "\n".join(filter(None, texts)))
+        if is_kept:
+            draft.extra["content"] = parts
+        if draft.role == "assistant":
+            self._turn = draft
+        return n_results
+
+    def _part(self, kind: Kind, part: dict[str, Any], draft: Draft, place: str) -> int:
+        """Adds a part that is no text; returns how many results it has."""
+        if kind in ("call", "both"):
+            self._call(part, draft, place)
+            return self._result_of_call(part, draft) if kind == "both" or "result" in part else 0
+        if kind == "result":
+            self._result_part(part, place)
+            return 1
+        if kind == "reasoning":
+            shown = {"summary": part.get("summary")} if part.get("redacted") else part
+            _add_thought(draft, self._words(shown, place))
+            self.remarks["cut content"] += shown is not part
+        elif kind == "attachment":
+            draft.attachments.append(_name_of(part))
+            self.remarks["attachments"] += 1
+        elif kind == "cut":
+            self.remarks["cut content"] += 1
+        elif kind == "unread":
+            name = part.get("type") or part.get("part_kind")
+            self.unread[self._at] = "content " + (f"of type {name}" if name else "without a type")
+        return 0
+
+    def _words(self, part: Mapping[str, Any], place: str) -> str:
+        """The text in a part, of whatever depth."""
+        for name in (*TEXTS, "reasoningContent", "guardContent", "citationsContent"):
+            value = part.get(name)
+            if value is None or (value == [] and name == "content"):
+                continue
+            if isinstance(value, str):
+                return value
+            if (inner := as_object(value)) is not None:
+                return self._words(inner, f"{place}.{name}")
+            if (listed := as_list(value)) is not None and all(map(as_object, listed)):
+                return "\n".join(self._words(of, f"{place}.{name}") for of in listed)
+            raise self._error(f"{place}.{name}", "text", value)
+        return ""
+
+    # Calls
+
+    def _calls(self, calls: list[dict[str, Any]] | None, draft: Draft) -> None:
+        """The calls that a message lists beside its content."""
+        if calls is None:
+            return
+        if type(calls) is not list:
+            raise self._error(".tool_calls", "a list of calls", calls)
+        copies = list(draft.calls)
+        for call in calls:
+            if not copies and type(call) is dict and len(call) == 3:
+                function: Any = call.get("function")
+                if type(function) is dict:
+                    function = cast("dict[str, Any]", function)
+                    call_id: Any = call.get("id")
+                    name: Any = function.get("name")
+                    arguments = function.get("arguments")
+                    if type(call_id) is type(name) is type(arguments) is str and "type" in call:
+                        self._add_call(draft, name, arguments, call_id)
+                        continue
+            self._call(call, draft, ".tool_calls", copies=copies)
+            if "toolCallId" in call:
+                self._result_of_call(call, draft)
+
+    def _call(
+        self,
+        call: dict[str, Any],
+        draft: Draft,
+        place: str,
+        *,
+        is_free_text: bool = False,
+        copies: list[ToolCall] | None = None,
+    ) -> None:
+        """A call in any form, unless it is one of the copies that the message has already."""
+        if type(call) is not dict:
+            raise self._error(place, "a call", call)
+        inner = call_body(call)
+        holder = call if inner is None else inner
+        is_free_text |= "custom" in call
+        call_id = self._text(call, place, *CALL_IDS) or self._text(holder, place, *CALL_IDS)
+        name = self._text(holder, place, *NAMES, "function") or name_in_type(call)
+        arguments = next((of for key in ARGUMENTS if (of := holder.get(key)) is not None), None)
+        if not name and "language" in holder:
+            name, arguments = CODE, holder
+        problem = call.get("parse_error") or call.get("error")
+        if copies and (copy := _copy_among(copies, name, call_id, arguments)) is not None:
+            copies.remove(copy)
+            if _value(arguments) != _value(copy.arguments) and arguments not in (None, "", {}):
+                self.unread[self._at] = "tool_calls that differ"
+            return
+        self._add_call(draft, name, arguments, call_id, is_free_text=is_free_text, problem=problem)
+        rest = rest_of(call, _KNOWN_OF_CALLS | {"function", "custom"})
+        rest = {key: value for key, value in rest.items() if value is not inner}
+        if rest:
+            draft.extra.setdefault("calls", []).append({"call_id": call_id, **rest})
+
+    def _add_call(
+        self,
+        draft: Draft,
+        name: str,
+        arguments: Any,
+        call_id: str,
+        *,
+        is_free_text: bool = False,
+        problem: object = None,
+    ) -> None:
+        error = problem if isinstance(problem, str) else ""
+        value = arguments
+        if type(arguments) is str and not is_free_text:
+            try:
+                value = orjson.loads(arguments)
+            except orjson.JSONDecodeError as fault:
+                error = error or str(fault)
+            else:
+                if len(arguments) > 2 * MAX_DEPTH and not is_shallow(value):
+                    error = f"expected JSON nested at most {MAX_DEPTH} deep"
+        elif arguments is not None:
+            check_depth(f"{self._where}.{self._at}", arguments)
+        if type(value) is not dict and value is not None and not (error or is_free_text):
+            error = f"expected a JSON object, got {type(value).__name__}"
+        if error:
+            self.remarks["unreadable arguments"] += 1
+        draft.calls.append(ToolCall(name, arguments if error else value, call_id, error))
+        self.matching.add(call_id, draft)
+
+    # Results
+
+    def _tool(self, message: dict[str, Any]) -> None:
+        """A message with the result of a tool, or with several."""
+        content, name = message.get("content"), message.get("name", "")
+        call_id: Any = message.get("tool_call_id")
+        is_plain = len(message) == 3 + ("name" in message)
+        if is_plain and type(content) is type(call_id) is type(name) is str:
+            self._add_result(ToolResult(content, call_id, name))
+            return
+        if (several := as_list(message.get("tool_messages"))) is not None:
+            for value in several:
+                if (inner := as_object(value)) is None:
+                    raise self._error(".tool_messages", "a message", value)
+                self._result(inner, inner.get("content"), ".tool_messages", is_value=True)
+            return
+        blocks = filter(None, map(as_object, parts_of(message) or ()))
+        if "parts" in message or any(kind_of(block) in ("result", "both") for block in blocks):
+            self._user(message, "tool")
+        else:
+            self._result(message, content)
+
+    def _result_part(self, part: dict[str, Any], place: str) -> None:
+        """A result that is a part of a message."""
+        body = result_body(part)
+        content = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
+        is_value = body is not part or "part_kind" in part or part.get("type") in _ANY_VALUE
+        if "codeExecutionResult" in part or "code_execution_result" in part:
+            body = {**body, "name": CODE}
+        elif "functionResponse" in part or "function_response" in part:
+            answer = as_object(content) or {}
+            if answer.get("error") is not None:
+                body = {**body, "error": True}
+            if len(answer) == 1 and isinstance(text := next(iter(answer.values())), str):
+                content = text if answer.keys() & _WRAPPED else content
+            body = {**body, "parts": None}
+            for inner in as_list(result_body(part).get("parts")) or ():
+                self.remarks["attachments"] += bool(inner)
+        elif "toolResult" in part:
+            content, is_value = _of_bedrock(content)
+        elif part.get("type") == "tool-result" and (output := as_object(part.get("output"))):
+            kind = str(output.get("type"))
+            if kind in _FORMS_OF_OUTPUT:
+                is_bad = kind.startswith("error") or kind == "execution-denied"
+                body, content = {**part, "is_error": is_bad}, output.get("value")
+                content = output.get("reason") if content is None else content
+                is_value = kind != "content"
+        self._result(body, content, place, is_value=is_value)
+
+    def _result_of_call(self, part: dict[str, Any], draft: Draft) -> int:
+        """The result that stands in the part of its call; returns how many there are."""
+        if part.get("state") in _NO_RESULT_YET:
+            return 0
+        content = next((of for key in CONTENTS[1:] if (of := part.get(key)) is not None), None)
+        if content is None and part.get("state") == "output-denied":
+            content = (as_object(part.get("approval")) or {}).get("reason")
+        elif content is None:
+            content = part.get("error")
+        call = draft.calls[-1]
+        mark = {"is_error": failed({k: part[k] for k in ("error", "state") if k in part})}
+        holder = {"call_id": call.call_id, "name": "" if call.call_id else call.name, **mark}
+        self._result(holder, content, is_value=True)
+        self._turn = draft
+        return 1
+
+    def _result(
+        self, holder: dict[str, Any], content: Any, place: str = "", *, is_value: bool = False
+    ) -> None:
+        call_id = self._text(holder, place, *RESULT_IDS)
+        if not call_id:
+            # An ``id`` may be the message's own.
+            call_id = self._text(holder, place, "id")
+            call_id = call_id if self.matching.knows(call_id) else ""
+        name = self._text(holder, place, "name", "tool_name", "toolName", "function")
+        extra = rest_of(holder, _KNOWN_OF_RESULTS)
+        if name and extra.get("function") == name:
+            del extra["function"]
+        try:
+            is_error = failed(holder)
+        except ValueError as error:
+            field = str(error)
+            raise self._error(f"{place}.{field}", "true or false", holder[field]) from None
+        if isinstance(extra.get("error"), bool):
+            del extra["error"]
+        if content is None and not isinstance(extra.get("error"), bool | None):
+            content = extra["error"]
+        if type(content) is not str:
+            content = content if is_value else self._result_content(content, extra)
+            content = "" if content is None else content
+            check_depth(f"{self._where}.{self._at}.content", content)
+        self._add_result(ToolResult(content, call_id, name, is_error))
+        self._keep_of_result(extra)
+
+    def _keep_of_result(self, extra: dict[str, Any]) -> None:
+        """Keeps what the log says of the last result beside its content."""
+        if extra:
+            draft = self._answered
+            call_id = draft.results[-1].call_id
+            draft.extra.setdefault("results", []).append({"call_id": call_id, **extra})
+
+    def _add_result(self, result: ToolResult) -> None:
+        self._turn = None
+        draft, result = self.matching.answered(result, self.drafts)
+        if draft is None:
+            self.remarks["results without calls"] += 1
+            draft = self._new("tool")
+        elif draft.entries[-1] != self._at:
+            draft.entries.append(self._at)
+        draft.results.append(result)
+        self._answered = draft
+
+    def _result_content(self, content: object, extra: dict[str, Any]) -> object:
+        """Texts of a list of parts; other JSON values as they are."""
+        listed = as_list(content) or []
+        parts = [as_object(part) or {} for part in listed]
+        kinds = [kind_of(part) if "type" in part else "unread" for part in parts]
+        is_parts = all(kind in ("text", "attachment") for kind in kinds)
+        if content is None or not is_parts:
+            return "" if content is None else content
+        texts = [
+            part.get("text", part.get("content"))
+            for part, kind in zip(parts, kinds, strict=True)
+            if kind == "text"
+        ]
+        if not all(isinstance(text, str) for text in texts):
+            return content
+        if len(texts) < len(parts):
+            self.remarks["attachments"] += len(parts) - len(texts)
+            extra["content"] = content
+        return "\n".join(cast("list[str]", texts)) if parts else content
+
+
+_WRAPPED = frozenset(("result", "output", "error"))
+"""Keys under which Gemini's SDKs put what a function returns that is no object."""
+_ANY_VALUE = frozenset(("tool_call_response", "server_tool_call_response", "tool-result"))
+"""Kinds of results whose content is the value that the tool returned."""
+
+
+def _of_bedrock(content: object) -> tuple[object, bool]:
+    """The value in a list of blocks without types, of several texts these together.
+
+    Where there are files among them, the blocks with their types instead, and false.
+    """
+    blocks = [as_object(part) or {} for part in as_list(content) or []]
+    if any("json" not in block and not isinstance(block.get("text"), str) for block in blocks):
+        return [{"type": next(iter(block), ""), **block} for block in blocks], False
+    values = [block["json"] if "json" in block else block["text"] for block in blocks]
+    if all(isinstance(value, str) for value in values):
+        return "\n".join(values), True
+    return values[0] if len(values) == 1 else values, True
+
+
+def _copy_among(calls: list[ToolCall], name: str, call_id: str, arguments: Any) -> ToolCall | None:
+    """The call that another field of the same message has already; None without."""
+    for call in calls:
+        if call.name != name or (call_id and call.call_id and call_id != call.call_id):
+            continue
+        if call_id == call.call_id != "" or _value(arguments) == _value(call.arguments):
+            return call
+    return None
+
+
+def _value(arguments: Any) -> Any:
+    """Arguments as JSON values where a text holds them."""
+    if isinstance(arguments, str):
+        try:
+            return orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            pass
+    return arguments
+
+
+def _name_of(attachment: Mapping[str, Any]) -> str:
+    """The name, address or kind of a file; never what is in it."""
+    kind = str(attachment.get("type") or next(iter(attachment), "file"))
+    for of in (attachment, *filter(None, map(as_object, attachment.values()))):
+        for key in ("filename", "name", "title", "url", "uri", "fileUri", "file_id"):
+            if isinstance(value := of.get(key), str) and value and not value.startswith("data:"):
+                return value
+    return kind
+
+
+def _add_text(draft: Draft, text: str) -> None:
+    draft.text = f"{draft.text}\n{text}" if draft.text and text else draft.text or text
+
+
+def _add_thought(draft: Draft, text: str) -> None:
+    have = draft.reasoning
+    draft.reasoning = f"{have}\n{text}" if have and text else have or text

@@ -1,0 +1,353 @@
+"""The pieces of chat messages, by their shape: what each is, and where its facts stand.
+
+No provider has to be named: the shapes differ in their keys, so that messages which mix them, as
+gateways write, are read too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import orjson
+
+from ..loose_json import as_list, as_object, json_values
+from .model import Role
+
+Kind = Literal[
+    "text", "reasoning", "call", "result", "both", "attachment", "step", "nothing", "cut", "unread"
+]
+"""What a part of a message is. ``both``: a call with its result; ``step``: the mark at which a new
+step begins; ``cut``: content that the log keeps back; ``unread``: of no known kind."""
+
+ROLES: Mapping[str, Role] = {
+    **dict.fromkeys("assistant model ai agent gpt bot chatbot function_call".split(), "assistant"),
+    **dict.fromkeys("user human customer".split(), "user"),
+    **dict.fromkeys("system developer".split(), "system"),
+    **dict.fromkeys(
+        "tool function observation environment ipython tool_response tool_result tool_results "
+        "function_response".split(),
+        "tool",
+    ),
+}
+"""Who speaks, by the words for it in small letters."""
+
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(
+        "text input_text output_text summary_text reasoning_text refusal message user-prompt "
+        "system-prompt instruction retry-feedback guardContent citationsContent".split(),
+        "text",
+    ),
+    **dict.fromkeys("thinking reasoning reasoningContent".split(), "reasoning"),
+    **dict.fromkeys(
+        "tool_use toolUse toolCall tool_call tool-call server_tool_call builtin-tool-call "
+        "function function_call functionCall custom_tool_call executableCode "
+        "executable_code".split(),
+        "call",
+    ),
+    **dict.fromkeys(
+        "tool_result toolResult toolResponse tool_call_response server_tool_call_response "
+        "server_tool_result tool-result tool-return builtin-tool-return retry-prompt "
+        "functionResponse function_response codeExecutionResult code_execution_result".split(),
+        "result",
+    ),
+    "dynamic-tool": "both",
+    **dict.fromkeys(
+        "image image_url input_image output_image image-url audio input_audio output_audio "
+        "audio-url video video_url video-url file input_file fileData file_data inlineData "
+        "inline_data reasoning-file document document-url container_upload blob uri binary media "
+        "source-url source-document".split(),
+        "attachment",
+    ),
+    "step-start": "step",
+    **dict.fromkeys("cachePoint cache-point cache_point".split(), "nothing"),
+    **dict.fromkeys("redacted_thinking compaction item_reference".split(), "cut"),
+}
+"""Kinds by type, and of parts without a type by the key that holds all."""
+
+CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "id")
+RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId")
+"""Ids that name a call in its result; an ``id`` may be the message's own."""
+
+NAMES = ("name", "tool_name", "toolName", "tool", "api_name", "api", "function_name")
+"""Names under which a call names its tool."""
+ARGUMENTS = tuple(
+    "arguments parameter_description parameters args input kwargs param rawInput "
+    "server_tool_call".split()
+)
+"""Names under which a call's arguments stand; the first that is there counts."""
+CONTENTS = tuple("content output response result errorText server_tool_call_response".split())
+"""Names under which a result's content stands."""
+TEXTS = ("text", "content", "refusal", "thinking", "reasoning", "summary", "reasoningText")
+"""Names under which the words of a part stand."""
+
+_HOLDERS = tuple(
+    "function custom toolUse functionCall function_call toolCall executableCode "
+    "executable_code".split()
+)
+_ANSWERS = tuple(
+    "toolResult functionResponse function_response toolResponse codeExecutionResult "
+    "code_execution_result".split()
+)
+CODE = "code_execution"
+"""Name of the tool that runs code which the model wrote, where its provider gives none."""
+
+
+def kind_of(part: Mapping[str, Any]) -> Kind:
+    """What a part of a message, or an item that stands for one, is."""
+    name = part.get("type") or part.get("part_kind") or part.get("kind")
+    if type(name) is not str:
+        is_thought = part.get("thought") is True  # of Gemini
+        return "reasoning" if is_thought else _kind_by_key(part)
+    if (kind := _KINDS.get(name)) is not None and not _is_ui(name, part):
+        is_users = name == "retry-prompt" and not part.get("tool_name")
+        return "text" if is_users else kind
+    if name.endswith("tool_use"):
+        return "call"
+    if name.endswith(("tool_result", "_call_output")):
+        return "result"
+    return "both" if _is_ui(name, part) else "unread"
+
+
+def _kind_by_key(part: Mapping[str, Any]) -> Kind:
+    for key in part:
+        if (kind := _KINDS.get(key)) is not None:
+            return kind
+    return "unread"
+
+
+def _is_ui(name: object, part: Mapping[str, Any]) -> bool:
+    """Whether a part is a call of Vercel's UI, whose type has the name of the tool."""
+    is_tool = isinstance(name, str) and name.startswith("tool-")
+    return is_tool and "toolCallId" in part and "toolName" not in part
+
+
+def name_in_type(part: Mapping[str, Any]) -> str:
+    """The name of a tool that stands in the type of a part; empty without."""
+    name = part.get("type")
+    return str(name).removeprefix("tool-") if _is_ui(name, part) else ""
+
+
+def call_body(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The object in a call that has its name and arguments; None where that is the call itself."""
+    return next((inner for key in _HOLDERS if (inner := as_object(spec.get(key)))), None)
+
+
+def result_body(spec: dict[str, Any]) -> dict[str, Any]:
+    """The object in a result that has its id and content, or the result itself."""
+    return next((inner for key in _ANSWERS if (inner := as_object(spec.get(key)))), spec)
+
+
+def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
+    """The parts of a message's content; None where it is no list."""
+    content: Any = message.get("content")
+    parts = as_list(message.get("parts"))
+    if parts is None:
+        parts = as_list((as_object(content) or {}).get("parts"))
+    return as_list(content) if parts is None else parts
+
+
+def is_item(kind: object) -> bool:
+    """Whether a type is that of an item of the Responses API that is no message."""
+    return isinstance(kind, str) and (
+        kind == "reasoning" or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
+    )
+
+
+def failed(result: Mapping[str, Any]) -> bool | None:
+    """Whether a result is marked as failed; None where nothing is said of it.
+
+    Raises:
+        ValueError: If its mark ``is_error`` is neither true nor false.
+    """
+    for name in ("is_error", "isError"):
+        if (mark := result.get(name)) is not None:
+            if type(mark) is not bool:
+                raise ValueError(name)
+            return mark
+    if (error := result.get("error")) is not None:
+        return error if isinstance(error, bool) else True
+    stated = (result.get(name) for name in ("status", "state", "outcome"))
+    words = (value.lower().rpartition("outcome_")[2] for value in stated if isinstance(value, str))
+    return next((_FAILED[word] for word in words if word in _FAILED), None)
+
+
+_FAILED: Mapping[str, bool] = {
+    **dict.fromkeys("success ok output-available".split(), False),
+    **dict.fromkeys(
+        "error failed deadline_exceeded output-error output-denied retried denied".split(), True
+    ),
+}
+"""Words that mark a result; those that say only that it is there, as ``completed``, do not."""
+
+
+# Whole messages ----------------------------------------------------------------------------------
+
+
+def role_of(message: Mapping[str, Any]) -> Role | None:
+    """Who speaks in a message, in any dialect; None where it does not say.
+
+    Items of the Responses API say it by their type.
+    """
+    role = message.get("role")
+    if isinstance(role, str) and role:
+        return ROLES.get(role) or ROLES.get(role.lower())
+    if message.get("lc") and (path := as_list(message.get("id"))):
+        return _role_of_class(path[-1])
+    if "value" in message and isinstance(speaker := message.get("from"), str):
+        return ROLES.get(speaker.lower())
+    if "kind" in message and isinstance(message.get("parts"), list):
+        return _PYDANTIC.get(str(message["kind"]))
+    if "content" in message or as_object(message.get("data")) is not None:
+        return _role_of_class(message.get("type"))
+    return None
+
+
+_PYDANTIC: Mapping[str, Role] = {"request": "user", "response": "assistant"}
+
+
+def _role_of_class(name: object) -> Role | None:
+    """The role that a class of LangChain stands for, such as ``ai`` or ``AIMessageChunk``."""
+    word = str(name).lower().removesuffix("chunk").removesuffix("message")
+    return ROLES[word] if word in _CLASSES else None
+
+
+_CLASSES = frozenset("human user ai assistant system developer tool function".split())
+
+
+def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """A message that has a wrapping of its own as messages with a role, parts and calls.
+
+    These are LangChain's in three forms, pydantic-ai's, whose requests hold what several say, and
+    ShareGPT's, whose calls and results stand between tags; None for a message of no known role.
+    """
+    if (role := role_of(message)) is None:
+        return None
+    if "value" in message and "from" in message:
+        return [_of_sharegpt(role, message)]
+    if "kind" in message and "role" not in message:
+        return _of_pydantic(role, message)
+    wrapped = as_object(message.get("kwargs" if "lc" in message else "data"))
+    inner = message if wrapped is None else wrapped
+    more = as_object(inner.get("additional_kwargs")) or {}
+    said = {name: inner[name] for name in inner if name not in ("type", "additional_kwargs")}
+    copies = {"copied_calls": more["tool_calls"]} if "tool_calls" in more else {}
+    return [{**{k: more[k] for k in more if k != "tool_calls"}, **said, **copies, "role": role}]
+
+
+def _of_sharegpt(role: Role, message: Mapping[str, Any]) -> dict[str, Any]:
+    text = message["value"]
+    plain = {name: message[name] for name in message if name not in ("from", "value")}
+    plain |= {"role": role, "content": text}
+    if role == "assistant" and isinstance(text, str):
+        calls = list(tagged_calls(text))
+        if not calls and message["from"] == "function_call":
+            calls = [spec for value in json_values(text) for spec in _objects(value)]
+            text = "" if calls else text
+        if calls:
+            plain |= {"content": without_tags(text), "tool_calls": calls}
+    elif role == "tool" and isinstance(text, str) and (found := _TOOL_RESPONSE.findall(text)):
+        plain |= {"content": None, "tool_messages": list(map(_tagged_result, found))}
+    return plain
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    values = as_list(value)
+    return [of for each in ([value] if values is None else values) if (of := as_object(each))]
+
+
+_TOOL_RESPONSE = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
+_OF_TAGGED_RESULTS = frozenset("name content tool_call_id".split())
+
+
+def _tagged_result(body: str) -> dict[str, Any]:
+    try:
+        value = as_object(orjson.loads(body))
+    except orjson.JSONDecodeError:
+        value = None
+    if value is not None and "content" in value and value.keys() <= _OF_TAGGED_RESULTS:
+        return value
+    return {"content": body.strip()}
+
+
+def _of_pydantic(role: Role, message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    about = {name: message[name] for name in message if name not in _OF_PYDANTIC}
+    if role == "assistant":
+        return [{**about, "role": role, "parts": message["parts"]}]
+    plain: list[dict[str, Any]] = []
+    if instructions := message.get("instructions"):
+        plain.append({"role": "system", "content": instructions, "is_repeated": True})
+    for raw in _objects(message["parts"]):
+        kind, content = str(raw.get("part_kind")), raw.get("content")
+        part = {**raw, "outcome": "retried"} if kind == "retry-prompt" else raw
+        if part is not raw and not raw.get("tool_name") and not isinstance(content, str):
+            part["content"] = orjson.dumps(content).decode()
+        of: Role = "system" if kind in ("system-prompt", "instruction") else "user"
+        if kind == "user-prompt" and (listed := as_list(content)):
+            plain.append({"role": of, "parts": list(listed)})
+        elif plain and plain[-1]["role"] == of and "parts" in plain[-1] and kind_of(part) != "text":
+            plain[-1]["parts"].append(part)
+        else:
+            plain.append({"role": of, "parts": [part]})
+    if plain:
+        plain[-1] |= about
+    return plain
+
+
+_OF_PYDANTIC = frozenset("kind parts instructions timestamp run_id".split())
+
+
+def is_call(spec: Mapping[str, Any]) -> bool:
+    """Whether an object is a call by itself: a name, and arguments or a type that says so."""
+    if "part_kind" in spec:
+        return kind_of(spec) == "call"
+    if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:
+        return False
+    inner = call_body(spec)
+    body = spec if inner is None else inner
+    named = any(isinstance(name := body.get(key), str) and name.strip() for key in NAMES)
+    named = named or bool(name_in_type(spec))
+    is_called = inner is not None or ("type" in spec and kind_of(spec) in ("call", "both"))
+    return named and (is_called or any(key in body for key in ARGUMENTS))
+
+
+_OWN_FORM = frozenset({"thought", "action", "predicted_steps", "tool", "tool_name"})
+"""Fields of the benchmark's own steps, which are no bare calls."""
+
+
+# Calls between tags -------------------------------------------------------------------------------
+
+_TOOL_CALL = re.compile(r"<tool_?calls?>(.*?)(?:</tool_?calls?>|\Z)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
+_INVOKE = re.compile(r"<invoke name=[\"']([^\"'>]+)[\"']>(.*?)(?:</invoke>|\Z)", re.DOTALL)
+_MISTRAL = re.compile(r"\[TOOL_CALLS\]\s*")
+
+
+def without_tags(text: str) -> str:
+    """A text without what stands between the tags of ``tagged_calls``."""
+    for pattern in (_TOOL_CALL, _FUNCTION, _INVOKE):
+        text = pattern.sub("", text)
+    return _MISTRAL.split(text)[0].strip()
+
+
+def tagged_calls(text: str) -> Iterator[dict[str, Any]]:
+    """The calls that a text holds between tags, each with its name and arguments.
+
+    Read are ``<tool_call>`` (Hermes, Qwen), ``<function=NAME>`` (Llama), ``<invoke name=NAME>``
+    (Anthropic) and ``[TOOL_CALLS]`` (Mistral). Parameters between tags of their own have no types,
+    so they are left unread.
+    """
+    if "<function=" in text or "<invoke " in text:
+        for pattern in (_FUNCTION, _INVOKE):
+            for name, body in pattern.findall(text):
+                yield {"name": name, **({"arguments": body.strip()} if body.strip() else {})}
+        return
+    bodies = _TOOL_CALL.findall(text) if "<tool" in text else []
+    if mistral := _MISTRAL.search(text):
+        bodies.append(text[mistral.end() :])
+    for body in bodies:
+        for value in json_values(body):
+            for spec in _objects(value):
+                if is_call(spec):
+                    yield dict(call_body(spec) or spec)

@@ -1,0 +1,64 @@
+"""Messages written back in the form of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ...errors import RowError
+from .model import Message
+
+
+def openai_messages(
+    message: Message, field: str, *, is_extended: bool = False
+) -> Iterator[dict[str, Any]]:
+    """A message, and the results of its calls, as OpenAI has them.
+
+    Calls that a user makes stand in ``tool_calls`` of the user's message, as τ² has them; what an
+    environment says without being asked is a message of a tool without ``tool_call_id``. Results
+    that are values are written as JSON.
+
+    Args:
+        message: The message.
+        field: Name of the field that an error names.
+        is_extended: Whether arguments stay values, reasoning stands in ``thought`` and failed
+            results have ``is_error``, as our own rows have them.
+
+    Raises:
+        RowError: If a value is nested too deeply (about 250 levels) for JSON to be written.
+    """
+
+    def text(value: Any) -> str:
+        try:
+            return value if isinstance(value, str) else orjson.dumps(value).decode()
+        except orjson.JSONEncodeError as error:
+            raise RowError(field, "values that can be written as JSON", str(error)) from None
+
+    if message.role != "tool":
+        said: dict[str, Any] = {"role": message.role, "content": message.text}
+        if is_extended and message.reasoning:
+            said["thought"] = message.reasoning
+        if message.calls:
+            said["content"] = message.text or None
+            said["tool_calls"] = [
+                {
+                    **({"id": of.call_id} if of.call_id or not is_extended else {}),
+                    "type": "function",
+                    "function": {
+                        "name": of.name,
+                        "arguments": of.arguments if is_extended else text(of.arguments),
+                    },
+                }
+                for of in message.calls
+            ]
+        yield said
+    elif message.text:
+        yield {"role": "tool", "content": message.text}
+    for of in message.results:
+        facts = {"tool_call_id": of.call_id, "name": of.name}
+        facts |= {"is_error": of.is_error} if is_extended else {}
+        stated = {name: value for name, value in facts.items() if value}
+        is_nothing = of.content is None and not is_extended
+        yield {"role": "tool", **stated, "content": "" if is_nothing else text(of.content)}

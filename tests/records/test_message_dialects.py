@@ -1,0 +1,688 @@
+"""One run, written in every dialect of chat messages, is read as the same run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from apbjudge.records.messages import Message, chat_of, is_message, read_messages, recognised
+
+QUESTION, SYSTEM = "Is it due on Friday?", "Be brief."
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with its result; ``failed`` is None where nothing is said of it."""
+
+    name: str
+    arguments: dict[str, Any]
+    call_id: str
+    result: Any
+    failed: bool | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the agent says and calls; its results come in the order of ``answered``."""
+
+    text: str
+    reasoning: str
+    calls: tuple[Call, ...]
+    answered: tuple[int, ...]
+
+    @property
+    def answers(self) -> list[Call]:
+        """The calls in the order of their results."""
+        return [self.calls[at] for at in self.answered]
+
+
+Run = list[Turn]
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def ids(call: Call, key: str) -> dict[str, Any]:
+    return {key: call.call_id} if call.call_id else {}
+
+
+# Writers -----------------------------------------------------------------------------------------
+
+
+def openai(run: Run) -> list[Any]:
+    messages: list[Any] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": QUESTION},
+    ]
+    for turn in run:
+        calls = [
+            {
+                **ids(of, "id"),
+                "type": "function",
+                "function": {"name": of.name, "arguments": json.dumps(of.arguments)},
+            }
+            for of in turn.calls
+        ]
+        message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+        message |= {"tool_calls": calls} if calls else {}
+        message |= {"reasoning_content": turn.reasoning} if turn.reasoning else {}
+        messages.append(message)
+        messages += [
+            {
+                "role": "tool",
+                **ids(of, "tool_call_id"),
+                "name": of.name,
+                "content": text_of(of.result),
+            }
+            for of in turn.answers
+        ]
+    return messages
+
+
+def responses(run: Run) -> list[Any]:
+    items: list[Any] = [
+        {"role": "developer", "content": SYSTEM},
+        {"role": "user", "content": [{"type": "input_text", "text": QUESTION}]},
+    ]
+    for turn in run:
+        if turn.reasoning:
+            summary = [{"type": "summary_text", "text": turn.reasoning}]
+            items.append({"type": "reasoning", "summary": summary})
+        if turn.text:
+            content = [{"type": "output_text", "text": turn.text}]
+            items.append({"type": "message", "role": "assistant", "content": content})
+        items += [
+            {
+                "type": "function_call",
+                "id": f"fc_{at}",
+                "call_id": of.call_id,
+                "name": of.name,
+                "arguments": json.dumps(of.arguments),
+            }
+            for at, of in enumerate(turn.calls)
+        ]
+        items += [
+            {"type": "function_call_output", "call_id": of.call_id, "output": text_of(of.result)}
+            for of in turn.answers
+        ]
+    return items
+
+
+def anthropic(run: Run) -> list[Any]:
+    messages: list[Any] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": QUESTION},
+    ]
+    for turn in run:
+        blocks: list[Any] = []
+        if turn.reasoning:
+            blocks.append({"type": "thinking", "thinking": turn.reasoning, "signature": "s"})
+        if turn.text:
+            blocks.append({"type": "text", "text": turn.text})
+        blocks += [
+            {"type": "tool_use", "id": of.call_id, "name": of.name, "input": of.arguments}
+            for of in turn.calls
+        ]
+        messages.append({"role": "assistant", "content": blocks})
+        results = [
+            {
+                "type": "tool_result",
+                "tool_use_id": of.call_id,
+                "content": [{"type": "text", "text": text_of(of.result)}],
+                **({} if of.failed is None else {"is_error": of.failed}),
+            }
+            for of in turn.answers
+        ]
+        if results:
+            messages.append({"role": "user", "content": results})
+    return messages
+
+
+def bedrock(run: Run) -> list[Any]:
+    messages: list[Any] = [
+        {"role": "system", "content": [{"text": SYSTEM}]},
+        {"role": "user", "content": [{"text": QUESTION}]},
+    ]
+    for turn in run:
+        blocks: list[Any] = []
+        if turn.reasoning:
+            blocks.append({"reasoningContent": {"reasoningText": {"text": turn.reasoning}}})
+        if turn.text:
+            blocks.append({"text": turn.text})
+        blocks += [
+            {"toolUse": {"toolUseId": of.call_id, "name": of.name, "input": of.arguments}}
+            for of in turn.calls
+        ]
+        messages.append({"role": "assistant", "content": blocks})
+        status = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
+        results = [
+            {
+                "toolResult": {
+                    "toolUseId": of.call_id,
+                    "content": [
+                        {"text": of.result} if isinstance(of.result, str) else {"json": of.result}
+                    ],
+                    **status[of.failed],
+                }
+            }
+            for of in turn.answers
+        ]
+        if results:
+            messages.append({"role": "user", "content": results})
+    return messages
+
+
+def gemini(run: Run) -> list[Any]:
+    contents: list[Any] = [
+        {"role": "system", "parts": [{"text": SYSTEM}]},
+        {"role": "user", "parts": [{"text": QUESTION}]},
+    ]
+    for turn in run:
+        parts: list[Any] = []
+        if turn.reasoning:
+            parts.append({"text": turn.reasoning, "thought": True})
+        if turn.text:
+            parts.append({"text": turn.text})
+        parts += [{"functionCall": {"name": of.name, "args": of.arguments}} for of in turn.calls]
+        contents.append({"role": "model", "parts": parts})
+        results = [
+            {"functionResponse": {"name": of.name, "response": wrapped(of)}} for of in turn.answers
+        ]
+        if results:
+            contents.append({"role": "user", "parts": results})
+    return contents
+
+
+def wrapped(call: Call) -> dict[str, Any]:
+    if call.failed:
+        return {"error": call.result}
+    return call.result if isinstance(call.result, dict) else {"result": call.result}
+
+
+def otel(run: Run) -> list[Any]:
+    messages: list[Any] = [
+        {"role": "system", "parts": [{"type": "text", "content": SYSTEM}]},
+        {"role": "user", "parts": [{"type": "text", "content": QUESTION}]},
+    ]
+    for turn in run:
+        parts: list[Any] = []
+        if turn.reasoning:
+            parts.append({"type": "reasoning", "content": turn.reasoning})
+        if turn.text:
+            parts.append({"type": "text", "content": turn.text})
+        parts += [
+            {"type": "tool_call", **ids(of, "id"), "name": of.name, "arguments": of.arguments}
+            for of in turn.calls
+        ]
+        messages.append({"role": "assistant", "parts": parts, "finish_reason": "stop"})
+        results = [
+            {
+                "type": "tool_call_response",
+                **(ids(of, "id") or {"name": of.name}),
+                "response" if at % 2 else "result": of.result,
+            }
+            for at, of in enumerate(turn.answers)
+        ]
+        if results:
+            messages.append({"role": "tool", "parts": results})
+    return messages
+
+
+def vercel(run: Run) -> list[Any]:
+    messages: list[Any] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": [{"type": "text", "text": QUESTION}]},
+    ]
+    for turn in run:
+        parts: list[Any] = []
+        if turn.reasoning:
+            parts.append({"type": "reasoning", "text": turn.reasoning})
+        if turn.text:
+            parts.append({"type": "text", "text": turn.text})
+        named = [(of, {"toolCallId": of.call_id, "toolName": of.name}) for of in turn.calls]
+        parts += [{"type": "tool-call", **name, "input": of.arguments} for of, name in named]
+        messages.append({"role": "assistant", "content": parts})
+        results = [
+            {
+                "type": "tool-result",
+                **named[at][1],
+                "output": {
+                    "type": ("error-" if of.failed else "")
+                    + ("text" if isinstance(of.result, str) else "json"),
+                    "value": of.result,
+                },
+            }
+            for at, of in zip(turn.answered, turn.answers, strict=True)
+        ]
+        if results:
+            messages.append({"role": "tool", "content": results})
+    return messages
+
+
+def vercel_ui(run: Run) -> list[Any]:
+    parts: list[Any] = []
+    for turn in run:
+        parts.append({"type": "step-start"})
+        if turn.reasoning:
+            parts.append({"type": "reasoning", "text": turn.reasoning, "state": "done"})
+        if turn.text:
+            parts.append({"type": "text", "text": turn.text, "state": "done"})
+        for at, of in enumerate(turn.calls):
+            name: dict[str, Any] = {"type": f"tool-{of.name}"}
+            if at % 2:
+                name = {"type": "dynamic-tool", "toolName": of.name}
+            part = {**name, "toolCallId": of.call_id, "input": of.arguments}
+            if at not in turn.answered:
+                part |= {"state": "input-available"}
+            elif of.failed:
+                part |= {"state": "output-error", "errorText": of.result}
+            else:
+                part |= {"state": "output-available", "output": of.result}
+            parts.append(part)
+    return [
+        {"id": "m0", "role": "system", "parts": [{"type": "text", "text": SYSTEM}]},
+        {"id": "m1", "role": "user", "parts": [{"type": "text", "text": QUESTION}]},
+        {"id": "m2", "role": "assistant", "parts": parts},
+    ]
+
+
+def pydantic_ai(run: Run) -> list[Any]:
+    def request(*parts: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": "request", "parts": list(parts), "instructions": SYSTEM}
+
+    messages: list[Any] = [request({"part_kind": "user-prompt", "content": [QUESTION]})]
+    for turn in run:
+        parts: list[Any] = []
+        if turn.reasoning:
+            parts.append({"part_kind": "thinking", "content": turn.reasoning})
+        if turn.text:
+            parts.append({"part_kind": "text", "content": turn.text})
+        parts += [
+            {
+                "part_kind": "tool-call",
+                "tool_name": of.name,
+                "args": json.dumps(of.arguments) if at % 2 else of.arguments,
+                "tool_call_id": of.call_id,
+                "id": "item",
+            }
+            for at, of in enumerate(turn.calls)
+        ]
+        messages.append({"kind": "response", "parts": parts, "model_name": "m"})
+        results = [
+            {
+                "part_kind": "retry-prompt" if of.failed else "tool-return",
+                "tool_name": of.name,
+                "tool_call_id": of.call_id,
+                "content": of.result,
+                **({"outcome": "success"} if of.failed is False else {}),
+            }
+            for of in turn.answers
+        ]
+        if results:
+            messages.append(request(*results))
+    return messages
+
+
+def langchain(run: Run) -> list[Any]:
+    def message(kind: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"type": kind, "data": {"type": kind, "content": content, "id": None, **more}}
+
+    messages: list[Any] = [message("system", SYSTEM), message("human", QUESTION)]
+    for at, turn in enumerate(run):
+        calls = [
+            {"name": of.name, "args": of.arguments, "id": of.call_id, "type": "tool_call"}
+            for of in turn.calls
+        ]
+        content: list[Any] = [{"type": "reasoning", "reasoning": turn.reasoning}]
+        content = content if turn.reasoning else []
+        content.append({"type": "text", "text": turn.text})
+        copies = anthropic([turn])[2]["content"]
+        copies = [block for block in copies if block["type"] == "tool_use"]
+        old = {"tool_calls": openai([turn])[2].get("tool_calls", [])}
+        repeats: dict[str, Any] = {"additional_kwargs": old} if at % 2 else {}
+        content += copies if at % 3 == 0 else []
+        messages.append(message("ai", content, tool_calls=calls, invalid_tool_calls=[], **repeats))
+        status = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
+        messages += [
+            message(
+                "tool",
+                text_of(of.result),
+                name=of.name,
+                tool_call_id=of.call_id,
+                artifact=None,
+                **status[of.failed],
+            )
+            for of in turn.answers
+        ]
+    return messages
+
+
+def langchain_flat(run: Run) -> list[Any]:
+    return [each["data"] for each in langchain(run)]
+
+
+def langchain_constructors(run: Run) -> list[Any]:
+    names = {"system": "System", "human": "Human", "ai": "AI", "tool": "Tool"}
+    return [
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", "messages", f"{names[each['type']]}Message"],
+            "kwargs": each["data"],
+        }
+        for each in langchain(run)
+    ]
+
+
+def hermes(run: Run) -> list[Any]:
+    said: list[Any] = [
+        {"from": "system", "value": SYSTEM},
+        {"from": "human", "value": QUESTION},
+    ]
+    for turn in run:
+        calls = [
+            f"<tool_call>\n{json.dumps({'name': of.name, 'arguments': of.arguments})}\n</tool_call>"
+            for of in turn.calls
+        ]
+        said.append({"from": "gpt", "value": "\n".join([turn.text, *calls])})
+        results = [
+            "<tool_response>\n"
+            + json.dumps({"name": of.name, "content": of.result})
+            + "\n</tool_response>"
+            for of in turn.answers
+        ]
+        if results:
+            said.append({"from": "tool", "value": "\n".join(results)})
+    return said
+
+
+def inspect(run: Run) -> list[Any]:
+    messages = openai(run)
+    for message in messages:
+        if calls := message.get("tool_calls"):
+            message["tool_calls"] = [
+                {
+                    "id": of.get("id", ""),
+                    "function": of["function"]["name"],
+                    "arguments": json.loads(of["function"]["arguments"]),
+                    "type": "function",
+                }
+                for of in calls
+            ]
+        if message["role"] == "tool":
+            message["function"] = message.pop("name")
+    failed = [of for turn in run for of in turn.answers]
+    for message, of in zip((m for m in messages if m["role"] == "tool"), failed, strict=True):
+        if of.failed:
+            message["error"] = {"type": "unknown", "message": "x"}
+    return messages
+
+
+# What comes out -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A way to write a run, and what it can hold.
+
+    Attributes:
+        write: Makes its messages.
+        name: As it is recognised.
+        marks: The failures that it can state.
+        has_ids: ``always``; ``never``; or ``some``, where they may be absent.
+        values: Whether results keep their type.
+        reasons: Whether it has reasoning.
+    """
+
+    write: Callable[[Run], list[Any]]
+    name: str
+    marks: frozenset[bool | None] = frozenset({None})
+    has_ids: str = "always"
+    values: bool = False
+    reasons: bool = True
+
+
+BOTH: frozenset[bool | None] = frozenset({True, False, None})
+DIALECTS: Mapping[str, Dialect] = {
+    "openai": Dialect(openai, "openai", has_ids="some"),
+    "responses": Dialect(responses, "responses"),
+    "anthropic": Dialect(anthropic, "anthropic", BOTH),
+    "bedrock": Dialect(bedrock, "bedrock", BOTH, values=True),
+    "gemini": Dialect(gemini, "gemini", frozenset({True, None}), "never", values=True),
+    "otel": Dialect(otel, "otel", has_ids="some", values=True),
+    "vercel": Dialect(vercel, "vercel", frozenset({True, False}), values=True),
+    "vercel-ui": Dialect(vercel_ui, "vercel-ui", frozenset({True, False}), values=True),
+    "pydantic-ai": Dialect(pydantic_ai, "pydantic-ai", BOTH, values=True),
+    "langchain": Dialect(langchain, "langchain", BOTH),
+    "langchain, flat": Dialect(langchain_flat, "langchain", BOTH),
+    "langchain, constructors": Dialect(langchain_constructors, "langchain", BOTH),
+    "hermes": Dialect(hermes, "sharegpt", has_ids="never", values=True, reasons=False),
+    "inspect": Dialect(inspect, "inspect", frozenset({True, None})),
+}
+
+NAMES = st.sampled_from(["find", "book", "call", "_x1"])
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<>[]"), max_size=4)
+KEYS = WORDS.filter(lambda key: key not in ("name", "content"))
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(0, 1) | WORDS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
+    max_leaves=4,
+)
+TEXTS = st.from_regex(r"[a-z]{1,5}( [a-z.]{1,5})?", fullmatch=True)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """Turns with 0 to 3 calls each, and a last one that only says something."""
+    run: Run = []
+    repeats = draw(st.booleans())
+    for n in range(draw(st.integers(0, 3))):
+        calls = tuple(
+            Call(
+                draw(NAMES),
+                draw(st.dictionaries(KEYS, JSON, max_size=2)),
+                f"c{at}" if repeats else f"c{n}{at}",
+                draw(JSON.filter(lambda value: value is not None)),
+                draw(st.sampled_from([True, False, None])),
+            )
+            for at in range(draw(st.integers(0, 3)))
+        )
+        answered = draw(st.permutations(range(len(calls))))
+        answered = answered[: draw(st.integers(0, len(calls)))] if n == 0 else answered
+        reasoning = draw(st.just("") | TEXTS)
+        text = draw(TEXTS) if not calls else draw(st.just("") | TEXTS)
+        run.append(Turn(text, reasoning, calls, tuple(answered)))
+    return [*run, Turn("done", "", (), ())]
+
+
+def fitted(run: Run, dialect: Dialect, *, without_ids: bool) -> Run:
+    """The part of a run that a dialect can hold."""
+    no_ids = dialect.has_ids == "never" or (without_ids and dialect.has_ids == "some")
+
+    def fit(call: Call) -> Call:
+        failed = call.failed if call.failed in dialect.marks else None
+        failed = False if failed is None and None not in dialect.marks else failed
+        result = call.result if dialect.values else text_of(call.result)
+        if failed and dialect.name in ("vercel-ui", "gemini"):
+            result = text_of(result)  # the words of an error
+        if dialect.name == "gemini" and not isinstance(result, str | dict):
+            result = {"result": result}
+        return Call(call.name, call.arguments, "" if no_ids else call.call_id, result, failed)
+
+    fitted: Run = []
+    for turn in run:
+        calls = tuple(map(fit, turn.calls))
+        answered = turn.answered
+        if dialect.name == "responses" and turn is not run[-1]:
+            if not calls:
+                continue  # only a result or another speaker ends a step of items
+            answered = answered or (0,)
+        if no_ids or dialect.name == "vercel-ui":
+            answered = tuple(sorted(answered))
+        if no_ids:  # of the calls by one name, the first are answered
+            for name in {of.name for of in calls}:
+                same = [at for at, of in enumerate(calls) if of.name == name]
+                n = sum(at in answered for at in same)
+                answered = tuple(sorted({*answered} - {*same} | {*same[:n]}))
+        reasoning = turn.reasoning if dialect.reasons else ""
+        fitted.append(Turn(turn.text, reasoning, calls, answered))
+    return fitted
+
+
+def seen(turn: Turn) -> tuple[Any, ...]:
+    calls = [(of.name, of.arguments, of.call_id) for of in turn.calls]
+    results = [(of.call_id or of.name, of.result, of.failed) for of in turn.answers]
+    return turn.text, turn.reasoning, calls, results
+
+
+def read_back(message: Message) -> tuple[Any, ...]:
+    calls = [(of.name, of.arguments, of.call_id) for of in message.calls]
+    results = [(of.call_id or of.name, of.content, of.is_error) for of in message.results]
+    return message.text, message.reasoning, calls, results
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@settings(max_examples=60, deadline=None)
+@given(run=runs(), without_ids=st.booleans())
+@example(
+    run=[Turn("", "", (Call("call", {}, "c", [{"type": "text", "text": "x"}], True),), (0,))],
+    without_ids=False,
+)
+def test_a_run_is_the_same_in_every_dialect(
+    dialect: Dialect, run: Run, *, without_ids: bool
+) -> None:
+    run = fitted(run, dialect, without_ids=without_ids)
+    messages = dialect.write(run)
+    before = json.dumps(messages)
+    read = read_messages(messages)
+    assert json.dumps(messages) == before
+    assert [m.role for m in read.messages] == ["user", *["assistant"] * len(run)]
+    assert (read.query, read.system_prompt) == (QUESTION, SYSTEM)
+    assert list(map(read_back, read.messages[1:])) == list(map(seen, run))
+    n_open = sum(len(turn.calls) - len(turn.answered) for turn in run)
+    expected = {
+        "parallel calls": sum(len(turn.calls) > 1 for turn in run),
+        "calls without results": n_open,
+    }
+    assert read.remarks == {name: n for name, n in expected.items() if n}
+    assert all(map(is_message, messages))
+    assert recognised(messages).score == 1
+    has_calls = any(turn.calls for turn in run)
+    if has_calls or dialect.name not in ("anthropic", "vercel", "vercel-ui", "inspect"):
+        assert recognised(messages).name == dialect.name
+
+
+def part(*parts: Any, role: str = "assistant") -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+def old_call(arguments: str) -> dict[str, Any]:
+    function = {"name": "f", "arguments": arguments}
+    return {"tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+CODE = {"executableCode": {"language": "PYTHON", "code": "1/0"}}
+ANSWERED = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "x"}}
+REFUSED = {"approved": False, "reason": "no"}
+UI = {"toolCallId": "1", "input": {}}
+AGENT_SAYS = {"role": "assistant", "content": None}
+
+
+@pytest.mark.parametrize(
+    ("message", "calls", "results", "remarks"),
+    [
+        (part(CODE, ANSWERED), [("code_execution", CODE["executableCode"])], [("x", True)], {}),
+        (
+            part(UI | {"type": "tool-f", "state": "output-denied", "approval": REFUSED}),
+            *([("f", {})], [("no", True)], {}),
+        ),
+        (
+            part(
+                UI | {"type": "tool-call", "state": "output-available", "output": {"type": "text"}}
+            ),
+            *([("call", {})], [({"type": "text"}, False)], {}),
+        ),
+        (
+            part(UI | {"type": "tool-f", "state": "input-streaming"}),
+            *([("f", {})], [], {"calls without results": 1}),
+        ),
+        (
+            {"type": "ai", "content": "", "additional_kwargs": old_call("{}")},
+            *([("f", {})], [], {"calls without results": 1}),
+        ),
+        (
+            {
+                "type": "ai",
+                "content": "",
+                "invalid_tool_calls": [{"name": "f", "args": "{", "id": "1", "error": "cut"}],
+                "additional_kwargs": old_call("{"),
+            },
+            *([("f", "{")], [], {"calls without results": 1, "unreadable arguments": 1}),
+        ),
+        (
+            {
+                "type": "ai",
+                "content": "",
+                "tool_calls": [{"name": "f", "args": {"a": 1}, "id": "1"}],
+                "additional_kwargs": old_call('{"a": 2}'),
+            },
+            *([("f", {"a": 1})], [], {"calls without results": 1, "unread content": 1}),
+        ),
+        (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {"unread content": 1}),
+        (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
+        ({"type": "item_reference", "id": "x"}, None, [], {"cut content": 1}),
+        (
+            {"type": "file_search_call", "id": "d", "queries": ["x"], "results": [{"text": "y"}]},
+            *([("file_search", {"queries": ["x"]})], [([{"text": "y"}], None)], {}),
+        ),
+    ],
+)
+def test_odd_messages_lose_nothing_in_silence(
+    message: dict[str, Any], calls: Any, results: Any, remarks: Any
+) -> None:
+    read = read_messages([message])
+    assert read.remarks == remarks
+    for one in read.messages:
+        assert [(of.name, of.arguments) for of in one.calls] == calls
+        assert [(of.content, of.is_error) for of in one.results] == results
+    assert bool(read.messages) == (calls is not None)
+
+
+def test_what_stands_around_messages_is_found_in_every_form() -> None:
+    user, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
+    tools = [{"name": "f"}]
+    for entry in (
+        {"messages": [user, said], "system": "S", "tools": tools, "model": "m"},
+        {
+            "request": {"messages": [user], "system": "S", "tools": tools, "model": "m"},
+            "response": {"status_code": 200, "body": {"choices": [{"message": said}]}},
+        },
+        {
+            "contents": [user],
+            "systemInstruction": {"parts": [{"text": "S"}]},
+            "tools": [{"functionDeclarations": tools}],
+            "modelVersion": "m",
+            "candidates": [{"content": said}],
+        },
+        {
+            "messages": [user],
+            "system": [{"text": "S"}],
+            "toolConfig": {"tools": tools},
+            "modelId": "m",
+            "output": {"message": said},
+        },
+        {"input": "Hi", "instructions": "S", "tools": tools, "model": "m", "output": [said]},
+    ):
+        chat = chat_of(entry)
+        assert (chat.messages, chat.system, chat.tools) == ([user, said], "S", tuple(tools))
+        assert (chat.model, chat.n_others) == ("m", 0)
+        assert entry.keys() <= chat.read
+    several = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
+    assert (several.messages, several.n_others) == ([user, said], 1)
