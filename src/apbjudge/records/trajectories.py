@@ -224,7 +224,9 @@ REMARKS: Mapping[str, str] = {
     "copied context": "steps repeated from an earlier run: left out",
     "unknown steps": "entries of a kind that is not known: kept in extra, not read",
     "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
-    "unread content": "messages of which something was not read: kept in extra",
+    "unread content": "texts and values that are not carried over: kept in extra, or left out",
+    "unread calls": "calls of the log that the run lacks",
+    "unread results": "results of the log that the run lacks",
     "cut content": "text that the log itself cut or left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",
