@@ -67,6 +67,7 @@ class FoundTool:
     inputs: tuple[str, ...] = ()
     output: str = ""
     tool_type: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,9 @@ REMARKS: Mapping[str, str] = {
     "extra, and no outcome made of them",
 }
 """What readers report, and what became of it."""
+
+LOSSES = ("unread content", "unread calls", "unread results")
+"""Those remarks of a run of which there is an account for the whole log."""
 
 
 # Rows ---------------------------------------------------------------------------------------------

@@ -18,112 +18,86 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 
 from ..errors import InputError, RowError, visible
-from ..records.trajectories import FORMAT, REMARKS, Trajectory
-
-UNREAD = "unread content"
-"""Name of the remark on what is not carried over."""
+from ..records.trajectories import FORMAT, LOSSES, REMARKS, Trajectory
 
 SILENT_BELOW = 200
-"""Characters from which on shares count."""
+"""Unread characters from which on shares count."""
 
 MENTIONED, ACCEPTED, OF_A_RUN = 0.02, 0.10, 0.50
-"""Shares of unread characters of a log: up to the first they are mentioned, above it warned of,
-above the second refused; above the third a single run is."""
+"""Shares of unread characters: of a log up to the first they are mentioned, above it warned of,
+above the second refused; a run above the third is refused alone."""
 
 _WHOLE_BYTES, _SAMPLED = 100 * 2**20, 10
-_SEARCHED = 4 * 10**9
+_SEARCHED = 4 * 10**9  # characters of a run that are searched for those of its record
 _LITERAL = 2**16
 _SHOWN = 4
+_ADVICE = "; --accept-loss 25% accepts up to that share (see apbjudge convert --explain)"
 
 
 class LossError(RowError):
     """Of a run, too much is not carried over."""
 
+    def __init__(self, why: str, unread: Mapping[str, int]) -> None:
+        super().__init__("entry", "content that is carried over", why)
+        self.args = (f"{self.args[0]}: {_largest(unread) or 'no texts'}{_ADVICE}",)
 
-# Rules --------------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """An entry of ``conservation.toml``.
-
-    Attributes:
-        reason: Why what it names is no content, or what becomes of it.
-        sample: A record, as JSON, all of which is under this rule.
-        remark: Name of the remark that it is counted under; empty for what is no content.
-        shape: ``word``, ``line`` or ``tree``: what the value of a key has to be.
-        keys: Keys whose values it holds for.
-        types: Types of the parts that it holds for.
-        flags: Keys which, where true, say that it holds for the object that they are in.
-        prefixes: Beginnings of texts.
-        formats: Formats of logs that it is restricted to; empty for all.
-    """
-
-    reason: str
-    sample: str
-    remark: str = ""
-    shape: str = "tree"
-    keys: frozenset[str] = frozenset()
-    types: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    prefixes: frozenset[str] = frozenset()
-    formats: frozenset[str] = frozenset()
+# What is no content -------------------------------------------------------------------------------
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """The rules, in the order of the file."""
+def rules() -> list[dict[str, str]]:
+    """The entries of ``conservation.toml``, those with a ``remark`` last."""
     text = resources.files(__package__ or "").joinpath("conservation.toml").read_text("utf-8")
-    entries = [entry for kind in tomllib.loads(text).values() for entry in kind]
-    plain = ("reason", "sample", "remark", "shape")
-    return tuple(
-        Rule(**{k: v if k in plain else frozenset(v.split()) for k, v in entry.items()})
-        for entry in entries
-    )
+    data = tomllib.loads(text)
+    return [*data["not_content"], *data["remarked"]]
 
 
 def explained() -> Iterator[str]:
     """Yields the rules as lines of text."""
     for rule in rules():
-        yield f"{rule.remark or 'not content'}: {rule.reason}"
-        if rule.formats:
-            yield f"  only in: {' '.join(sorted(rule.formats))}"
-        for name in ("keys", "types", "flags", "prefixes"):
-            if words := getattr(rule, name):
-                yield f"  {name}: {' '.join(sorted(words))}"
+        yield f"{rule.get('remark', 'not content')}: {rule['reason']}"
+        for name in ("formats", "keys", "types", "flags", "prefixes"):
+            if name in rule:
+                yield f"  {name}: {' '.join(sorted(rule[name].split()))}"
 
 
-@dataclass(frozen=True, slots=True)
 class _Rules:
-    """The rules for a format, by what they are looked up with."""
+    """The rules for logs of a format, by what they are looked up with."""
 
-    shapes: dict[str, str]
-    prefixes: tuple[str, ...]
-    remarks: dict[tuple[str, str], str]
-    flags: tuple[tuple[str, str], ...]
+    def __init__(self, format_: str) -> None:
+        of = [
+            rule
+            for rule in rules()
+            if format_ in rule.get("formats", format_).split() or not format_
+        ]
+        self.shapes = {k: r["shape"] for r in of if "shape" in r for k in r["keys"].split()}
+        self.prefixes = tuple(p for r in of for p in r.get("prefixes", "").split())
+        noted = [rule for rule in of if "remark" in rule]
+        self.keys, self.types, self.flags = (
+            {k: r["remark"] for r in noted for k in r.get(name, "").split()}
+            for name in ("keys", "types", "flags")
+        )
+
+    def is_content(self, text: str, key: str) -> bool:
+        """Whether a text is content, below a key."""
+        shape = self.shapes.get(key)
+        if shape == "line":
+            return len(text) > 64 or "\n" in text
+        return shape is None or (shape == "word" and len(text.split(None, 1)) > 1)
 
 
-@cache
-def _rules_for(format_: str) -> _Rules:
-    of = [rule for rule in rules() if not rule.formats or format_ in rule.formats]
-    plain = [rule for rule in of if not rule.remark]
-    return _Rules(
-        {key: rule.shape for rule in plain for key in rule.keys},
-        tuple(prefix for rule in plain for prefix in rule.prefixes),
-        {(name, key): r.remark for r in of if r.remark for name in ("keys", "types")
-         for key in getattr(r, name)},
-        tuple((flag, rule.remark) for rule in of for flag in rule.flags),
-    )  # fmt: skip
+_rules_for = cache(_Rules)
 
 
 # The record as it came ----------------------------------------------------------------------------
 
-_AGENTS = frozenset("assistant model agent ai gpt AIMessage".split())
+_AGENTS = frozenset("assistant model agent ai gpt".split())
 _TOOLS = frozenset("tool function toolResult tool_result".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
 _TYPES = frozenset("user assistant system human ai tool".split())
@@ -137,26 +111,31 @@ _RESULT_KEYS = frozenset(
 )
 _CALL_TYPES = ("tool_use", "_call", "-call")
 _RESULT_TYPES = ("tool_result", "tool-result", "call_output", "call_response", "-return")
+_INNER = ("function", "custom", "tool_call")
 _IDS = tuple("call_id tool_call_id toolCallId toolUseId tool_use_id source_call_id id".split())
 _NAMES = tuple("name toolName tool_name function_name function type".split())
 _ARGUMENTS = tuple("arguments args input action rawInput parameters code".split())
 _OUTPUTS = tuple("output outputs result results errorText".split())
 _ANSWERS = frozenset((*_OUTPUTS, "content", "response", "error"))
+_SAID = (*_ARGUMENTS, *_OUTPUTS, "content", "response")
 _VALUES = frozenset(
     "arguments args parameters input_schema inputSchema json_schema parametersJsonSchema".split()
 )
 """Keys below which every key is content, and numbers are."""
-_HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
-"""Keys of objects which, listed, may each repeat the same history."""
+_TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
-_VALUE_TYPES = frozenset(
-    "stringValue intValue boolValue doubleValue arrayValue kvlistValue bytesValue".split()
-)
+_HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
+"""Keys of objects that may repeat each other's history, where they are listed."""
 _FLAT = re.compile(r"\.\d+\.")
 _MARK = "\0"
 """Stands before the key and the value of a leaf that is no text: ``1`` alone says too little."""
 _SCALARS = frozenset((int, float, bool))
 _Counts = Counter[tuple[str, str, str]]
+_Mode = Literal["", "call", "result"]
+
+
+def _clean(text: str) -> str:
+    return (text.replace("\r\n", "\n") if "\r" in text else text).strip()
 
 
 def _opened(text: str) -> Any:
@@ -167,10 +146,6 @@ def _opened(text: str) -> Any:
         except orjson.JSONDecodeError:
             pass
     return text
-
-
-def _clean(text: str) -> str:
-    return (text.replace("\r\n", "\n") if "\r" in text else text).strip()
 
 
 def values_in(value: Any) -> list[str]:
@@ -208,37 +183,25 @@ class _Walk:
 
     Attributes:
         leaves: Texts with the keys that lead to them.
-        remarked: Those of them that are under a remark, by its name.
-        messages: Of each message of a known role: whether it is the agent's, whether it makes
-            calls, and its leaves, from where to where.
+        remarked: Texts under a remark, by its name.
+        turns: Of each message of the agent: whether it makes calls, and its leaves, from where to
+            where.
     """
 
     def __init__(self, of: _Rules) -> None:
         self._rules = of
         self.leaves: list[tuple[str, str]] = []
         self.remarked: dict[str, set[str]] = {}
-        self.messages: list[tuple[bool, bool, int, int]] = []
+        self.turns: list[tuple[bool, int, int]] = []
 
     def walk(self, value: Any, path: str = "", key: str = "") -> _Counts | None:
         """Takes in a value below a key; returns its calls and results."""
         kind = type(value)
-        if kind is str:
-            return self._text(value, path, key)
         if kind is dict:
             return self._object(value, path)
         if kind is list:
             return self._list(value, path, key)
-        return None
-
-    def _text(self, value: str, path: str, key: str) -> _Counts | None:
-        if not (text := _clean(value)):
-            return None
-        shape = self._rules.shapes.get(key)
-        if shape is not None and (
-            shape == "tree"
-            or (shape == "line" and len(text) <= 64 and "\n" not in text)
-            or (shape == "word" and len(text.split(None, 1)) == 1)
-        ):
+        if kind is not str or not (text := _clean(value)) or not self._rules.is_content(text, key):
             return None
         n, opened = len(self.leaves), _opened(text)
         if opened is not text:
@@ -256,124 +219,75 @@ class _Walk:
         self.remarked.setdefault(remark, set()).update(values_in(value))
 
     def _list(self, values: list[Any], path: str, key: str) -> _Counts | None:
-        first = values[0] if values else None
-        if type(first) is dict:
-            if first.keys() == {"key", "value"}:  # attributes of OTLP
-                return self._object({str(of.get("key")): _plain(of.get("value")) for of in
-                                     values if type(of) is dict}, path)  # fmt: skip
-            if key in _CALL_LISTS:
-                return _sum(self._call(of, path) for of in values)
-        parts = [self.walk(of, path, key) for of in values]
-        repeats = any(type(of) is dict and not _HISTORIES.isdisjoint(of) for of in values[:2])
-        return _most(parts) if repeats else _sum(parts)
+        objects = [of for of in values[:2] if type(of) is dict]
+        if objects and objects[0].keys() == {"key", "value"}:  # attributes of OTLP
+            named = {str(of["key"]): _plain(of.get("value")) for of in values if "key" in of}
+            return self._object(named, path)
+        is_result = path.endswith("observation.results")
+        mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
+        parts = [
+            self._object(of, path, mode) if type(of) is dict else self.walk(of, path, key)
+            for of in values
+        ]
+        repeats = any(not _HISTORIES.isdisjoint(of) for of in objects)
+        return _joined(parts, repeats=repeats)
 
-    def _object(self, of: dict[str, Any], path: str) -> _Counts | None:
+    def _object(self, of: dict[str, Any], path: str, mode: _Mode = "") -> _Counts | None:
         rules, start = self._rules, len(self.leaves)
-        for flag, remark in rules.flags:
-            if of.get(flag) is True:
-                return self._under(remark, of)
-        kind = of.get("type") or of.get("part_kind")
-        if type(kind) is str:
-            if remark := rules.remarks.get(("types", kind)):
-                return self._under(remark, of)
-            if kind.endswith(_CALL_TYPES) or "toolCallId" in of and kind.startswith(
-                ("tool-", "dynamic-")
-            ) and not kind.endswith(_RESULT_TYPES):  # fmt: skip
-                return self._call(of, path)
-            if kind.endswith(_RESULT_TYPES) or (kind == "retry-prompt" and "tool_name" in of):
-                return self._result(of, path)
-        role = _role_of(of)
-        parts: list[_Counts | None] = []
-        flat: dict[str, Any] = {}
-        for key, value in of.items():
-            if value is None or value == "":
-                continue
-            at = f"{path}.{key}" if path else key
-            last = key
-            if "." in key:
-                if _FLAT.search(key):
-                    flat[key] = value
-                    continue
-                last = key if key in rules.shapes else key[key.rindex(".") + 1 :]
-            is_open = type(value) is dict or type(value) is list
-            if rules.shapes.get(last) == "tree":
-                continue
-            if is_open and (remark := rules.remarks.get(("keys", last))):
-                self._under(remark, value)
-            elif last in _VALUES:
-                self._values(value, at)
-            elif last == "content" and role in _TOOLS:
-                parts.append(self._answer(value, at))
-            elif last in _CALL_KEYS and type(value) is dict:
-                parts.append(self._call(value, at))
-            elif last in _RESULT_KEYS and type(value) is dict:
-                parts.append(self._result(value, at))
-            elif last == "observation" and type(value) is dict:
-                listed = value.get("results")
-                results = listed if type(listed) is list else []
-                parts += [_sum(self._result(of, f"{at}.results") for of in results)]
-                rest = {name: inner for name, inner in value.items() if name != "results"}
-                parts.append(self.walk(rest, at))
-            else:
-                parts.append(self.walk(value, at, last))
+        kind, role = str(of.get("type") or of.get("part_kind") or ""), _role_of(of)
+        flags = (remark for flag, remark in rules.flags.items() if of.get(flag) is True)
+        if remark := next(flags, rules.types.get(kind)):
+            return self._under(remark, of)
+        mode = mode or _mode_of(of, kind, role)
+        for name in _INNER if mode == "call" else ():
+            if type(inner := of.get(name)) is dict:
+                of = {**of, name: None, **inner, "id": of.get("id")}
+        flat = {key: value for key, value in of.items() if "." in key and _FLAT.search(key)}
+        parts = [
+            self._member(value, f"{path}.{key}" if path else key, key, mode)
+            for key, value in of.items()
+            if value is not None and key not in flat
+        ]
         if flat:
             parts.append(self.walk(_nested(flat), path))
-        counts = _most(parts)
-        if role:
+        counts = _joined(parts, repeats=True)
+        if mode == "call":
+            counts = _counted("call", of)
+            if any(of.get(name) is not None for name in _OUTPUTS):
+                counts.update(_counted("result", of))
+        elif mode and not any(known[0] == "result" for known in counts or ()):
+            counts = _counted("result", of)
+        if role in _AGENTS:
             makes_calls = any(known[0] == "call" for known in counts or ())
-            self.messages.append((role in _AGENTS, makes_calls, start, len(self.leaves)))
-            if role in _TOOLS and not any(known[0] == "result" for known in counts or ()):
-                counts = _most([counts, _counted("result", of)])
+            self.turns.append((makes_calls, start, len(self.leaves)))
         return counts
 
-    def _call(self, of: Any, path: str) -> _Counts | None:
-        if type(of) is not dict:
-            return self.walk(of, path)
-        holder: dict[str, Any] = {**of}
-        for name in ("function", "custom", "tool_call"):
-            if type(inner := of.get(name)) is dict:
-                del holder[name]
-                holder |= {key: value for key, value in inner.items() if key not in of}
-                if type(deeper := holder.get("function")) is dict:
-                    holder = {**holder, "function": None, **deeper}
-        counts = _counted("call", holder)
-        for key, value in holder.items():
-            at = f"{path}.{key}"
-            if key in _ARGUMENTS:
-                self._values(value, at)
-            elif key in _ANSWERS:
-                self._answer(value, at)
-            elif value is not None:
-                self.walk(value, at, key)
-        if any(holder.get(name) is not None for name in _OUTPUTS):
-            counts += _counted("result", holder)
-        return counts
-
-    def _result(self, of: Any, path: str) -> _Counts | None:
-        if type(of) is not dict:
-            return self.walk(of, path)
-        for key, value in of.items():
-            at = f"{path}.{key}"
-            if remark := self._rules.remarks.get(("keys", key)):
-                self._under(remark, value)
-            elif key in _ANSWERS:
-                self._answer(value, at)
-            elif value is not None:
-                self.walk(value, at, key)
-        return _counted("result", of)
+    def _member(self, value: Any, path: str, key: str, mode: _Mode) -> _Counts | None:
+        rules, is_object = self._rules, type(value) is dict
+        if "." in key and key not in rules.shapes:
+            key = key[key.rindex(".") + 1 :]
+        if rules.shapes.get(key) == "tree":
+            return None
+        if key in rules.keys and (is_object or type(value) is list):
+            return self._under(rules.keys[key], value)
+        if key in _VALUES or (mode == "call" and key in _ARGUMENTS):
+            return self._values(value, path)
+        if mode and key in _ANSWERS:
+            return self._answer(value, path)
+        if is_object and (key in _CALL_KEYS or key in _RESULT_KEYS):
+            return self._object(value, path, "call" if key in _CALL_KEYS else "result")
+        return self.walk(value, path, key)
 
     def _answer(self, value: Any, path: str) -> _Counts | None:
         """The content of a result: a value of the tool's, or parts of a message."""
         if type(value) is not list or not value or not all(map(self._is_part, value)):
             self._values(value, path)
             return None
-        counts: list[_Counts | None] = []
         for part in value:
-            texts = [name for name in ("text", "json") if name in part]
-            for name in texts:
+            for name in {"text", "json"} & part.keys():
                 self._values(part[name], f"{path}.{name}")
-            counts.append(self.walk({k: v for k, v in part.items() if k not in texts}, path))
-        return _sum(counts)
+        rests = [{k: v for k, v in part.items() if k not in ("text", "json")} for part in value]
+        return self._list(rests, path, "")
 
     def _is_part(self, of: Any) -> bool:
         if type(of) is not dict:
@@ -381,63 +295,64 @@ class _Walk:
         kind = of.get("type")
         if type(kind) is not str:
             return len(of) == 1 and of.keys() <= _PART_KEYS
-        return (
-            kind in ("text", "input_text", "output_text")
-            or kind.endswith(_RESULT_TYPES)
-            or ("types", kind) in self._rules.remarks
-        )
+        return kind in _TEXTS or kind in self._rules.types or kind.endswith(_RESULT_TYPES)
 
 
 def _role_of(of: Mapping[str, Any]) -> str:
     """The role of a message; empty for what is none."""
-    for name in ("role", "source", "from"):
-        if type(role := of.get(name)) is str and role in _SPEAKERS:
+    for name, known in (
+        ("role", _SPEAKERS),
+        ("source", _SPEAKERS),
+        ("from", _SPEAKERS),
+        ("type", _TYPES),
+    ):
+        if type(role := of.get(name)) is str and role in known:
             return role
-    if type(role := of.get("type")) is str and role in _TYPES:
-        return role
     return "model" if of.get("kind") == "response" and "parts" in of else ""
+
+
+def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
+    """Whether an object is a call or a result."""
+    if (
+        role in _TOOLS
+        or kind.endswith(_RESULT_TYPES)
+        or (kind == "retry-prompt" and "tool_name" in of)
+    ):
+        return "result"
+    is_tool = "toolCallId" in of and kind.startswith(("tool-", "dynamic-"))
+    return "call" if is_tool or kind.endswith(_CALL_TYPES) else ""
 
 
 def _counted(what: str, of: Mapping[str, Any]) -> _Counts:
     """A call or a result, known by its id or else by what it says."""
-    call_id = next((str(of[name]) for name in _IDS if of.get(name) not in (None, "")), "")
-    if call_id:
+    if call_id := next((str(of[name]) for name in _IDS if of.get(name) not in (None, "")), ""):
         return Counter([(what, call_id, "")])
-    name = next((str(of[n]) for n in _NAMES if of.get(n)), "")
-    said = next((of[n] for n in (*_ARGUMENTS, *_OUTPUTS, "content") if of.get(n) is not None), "")
+    name = next((str(of[name]) for name in _NAMES if of.get(name)), "")
+    said = next((of[name] for name in _SAID if of.get(name) is not None), "")
     return Counter([(what, name, said if type(said) is str else repr(said))])
 
 
-def _sum(parts: Iterable[_Counts | None]) -> _Counts | None:
+def _joined(parts: Iterable[_Counts | None], *, repeats: bool) -> _Counts | None:
+    """The counts of all parts; where they repeat each other, as in that which has most."""
     total: _Counts | None = None
     for part in parts:
         if total is None:
             total = part
+        elif part and repeats:
+            total |= part
         elif part:
             total.update(part)
     return total
 
 
-def _most(parts: Iterable[_Counts | None]) -> _Counts | None:
-    """Of what stands in several places, as often as in that which has it most often."""
-    total: _Counts | None = None
-    for part in parts:
-        if total is None:
-            total = part
-        elif part:
-            total |= part
-    return total
-
-
 def _plain(value: Any) -> Any:
     """A value of OTLP as a JSON value."""
-    if type(value) is not dict or not value.keys() <= _VALUE_TYPES:
+    if type(value) is not dict or len(value) != 1:
         return value
-    inner = next(iter(value.values()), None)
-    listed = inner.get("values", []) if type(inner) is dict else None
-    if "arrayValue" in value and type(listed) is list:
-        return [_plain(of) for of in listed]
-    return listed if "kvlistValue" in value else inner
+    ((kind, inner),) = value.items()
+    if kind in ("arrayValue", "kvlistValue") and type(inner) is dict:
+        return [_plain(of) for of in inner.get("values") or ()]
+    return inner if kind.endswith("Value") else value
 
 
 def _nested(flat: Mapping[str, Any]) -> Any:
@@ -447,23 +362,20 @@ def _nested(flat: Mapping[str, Any]) -> Any:
         node, (*parts, last) = root, name.split(".")
         for part in parts:
             inner = node.setdefault(part, {})
-            if type(inner) is not dict:
-                inner = node[part] = {"": inner}
-            node = inner
+            node[part] = node = inner if type(inner) is dict else {"": inner}
         node[last] = value
     return _listed(root)
 
 
 def _listed(node: Any) -> Any:
-    if type(node) is not dict:
+    if type(node) is not dict or not node:
         return node
-    items = {key: _listed(value) for key, value in node.items()}
-    if all(map(str.isdecimal, items)):
-        return [items[key] for key in sorted(items, key=int)]
-    return items
+    if all(map(str.isdecimal, node)):
+        return [_listed(node[key]) for key in sorted(node, key=int)]
+    return {key: _listed(value) for key, value in node.items()}
 
 
-# Both --------------------------------------------------------------------------------------------
+# Both ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -471,28 +383,22 @@ class Balance:
     """What became of the content of one record.
 
     Attributes:
-        content: Characters of its leaves; 0 where they were not compared.
+        counts: ``characters`` and unread ``leaves``, where they were compared; ``calls`` and
+            ``results``, and how many of these the run has (``calls read``); those under a remark
+            left out.
         unread: Characters that are neither carried over nor under a remark, by their keys.
-        n_unread: Leaves of these.
-        n_silent: Messages with content of which nothing was carried over.
-        silent: Keys that lead to the first of these that is the agent's; empty without.
-        calls: Calls of the record and of the run, those under a remark left out.
-        results: Likewise results.
+        silent: Keys that lead to a message of the agent of which nothing is carried over.
     """
 
-    content: int = 0
-    unread: Mapping[str, int] = field(default_factory=dict[str, int])
-    n_unread: int = 0
-    n_silent: int = 0
+    counts: Counter[str]
+    unread: Counter[str] = field(default_factory=Counter[str])
     silent: str = ""
-    calls: tuple[int, int]
-    results: tuple[int, int]
 
 
 def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balance:
     """Compares a record with the run that was made of it.
 
-    What a reader left out on purpose it may keep in ``extra``, under the name of the remark that
+    What a reader leaves out on purpose it may keep in ``extra``, under the name of the remark that
     counts it, such as ``abandoned branches``.
 
     Args:
@@ -501,20 +407,20 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
         with_leaves: Whether texts are compared, or calls and results only.
     """
     of = _rules_for(run.place.format)
-    walk = _Walk(of)
-    counts = walk.walk(raw) or Counter()
-    aside = _Walk(of)
-    named = [k for k in run.extra if k in REMARKS and k != UNREAD and run.remarks.get(k)]
-    counts = counts - (aside.walk([run.extra[name] for name in named]) or Counter())
-    n_calls, n_results = (
-        sum(n for key, n in counts.items() if key[0] == what) for what in ("call", "result")
+    walk, aside = _Walk(of), _Walk(of)
+    there = Counter(walk.walk(raw))
+    named = [k for k in run.extra if k in REMARKS and k not in LOSSES and run.remarks.get(k)]
+    there -= Counter(aside.walk([run.extra[name] for name in named]))
+    counts = Counter(
+        {
+            "calls": sum(n for key, n in there.items() if key[0] == "call"),
+            "results": sum(n for key, n in there.items() if key[0] == "result"),
+            "calls read": sum(len(step.calls) for step in run.steps),
+            "results read": sum(len(step.observations) for step in run.steps),
+        }
     )
-    calls = n_calls, sum(len(step.calls) for step in run.steps)
-    results = n_results, sum(len(step.observations) for step in run.steps)
     if not with_leaves:
-        return Balance(calls=calls, results=results)
-
-    is_ours = type(raw) is dict and raw.get("format") == FORMAT
+        return Balance(counts=counts)
     remarked = {text for text, _ in aside.leaves}
     for remark, texts in walk.remarked.items():
         if run.remarks.get(remark):
@@ -522,34 +428,26 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
         else:
             walk.leaves += [(text, remark) for text in texts]
     wanted = {text for text, _ in walk.leaves if not text.startswith(of.prefixes)} - remarked
-    carried = set(values_in(list(_parts(run, with_extra=is_ours))))
+    carried = set(values_in(list(_parts(run, with_extra=_is_ours(raw)))))
     missing = wanted - carried
     missing -= _found(missing, carried)
+    places = {text: path for text, path in reversed(walk.leaves) if text in missing}
     unread: Counter[str] = Counter()
-    n_silent, silent = 0, ""
-    if missing:
-        done: set[str] = set()
-        if any(".extra.apbjudge." in f".{path}" for _, path in walk.leaves):  # as we write ATIF
-            missing -= set(values_in(list(_parts(run, with_extra=True))))
-        for text, path in walk.leaves:
-            if text in missing and text not in done:
-                done.add(text)
-                unread[path] += _size([text])
-        for is_agent, makes_calls, start, end in walk.messages:
-            texts = {text for text, _ in walk.leaves[start:end]} & wanted
-            if texts and texts <= missing:
-                n_silent += 1
-                if is_agent and (makes_calls or any(" " in text for text in texts)):
-                    silent = silent or walk.leaves[start][1]
-    return Balance(
-        content=_size(wanted),
-        unread=unread,
-        n_unread=len(missing),
-        n_silent=n_silent,
-        silent=silent,
-        calls=calls,
-        results=results,
-    )
+    for text, path in places.items():
+        unread[path] += _size([text])
+    silent = ""
+    for makes_calls, start, end in walk.turns if missing else ():
+        texts = {text for text, _ in walk.leaves[start:end]} & wanted
+        if texts and texts <= missing and (makes_calls or any(" " in text for text in texts)):
+            silent = silent or walk.leaves[start][1]
+    counts.update(characters=_size(wanted), leaves=len(missing))
+    return Balance(counts=counts, unread=unread, silent=silent)
+
+
+def _is_ours(raw: Any) -> bool:
+    """Whether it is a row of our own format, or ATIF with one: what is in ``extra`` is read."""
+    of: dict[str, Any] = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    return of.get("format") == FORMAT or "apbjudge" in (of.get("extra") or ())
 
 
 _NO_LEAVES = frozenset("usage remarks trial outcome is_error line".split())
@@ -562,13 +460,12 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
         value = getattr(node, of.name)
         if of.name in _NO_LEAVES or not value or (of.name == "extra" and not with_extra):
             continue
-        if is_dataclass(value):
-            yield from _parts(value, with_extra=with_extra)
-        elif type(value) is tuple and value and is_dataclass(cast("Any", value[0])):
-            for inner in cast("tuple[Any, ...]", value):
-                yield from _parts(inner, with_extra=with_extra)
-        else:
-            yield value
+        inner: tuple[Any, ...] = value if type(value) is tuple else (value,)
+        for part in inner:
+            if is_dataclass(part):
+                yield from _parts(part, with_extra=with_extra)
+            else:
+                yield part
 
 
 def _found(texts: set[str], known: set[str]) -> set[str]:
@@ -578,26 +475,16 @@ def _found(texts: set[str], known: set[str]) -> set[str]:
     for text in sorted(texts, key=len, reverse=True):
         if (left := left - len(whole)) < 0:
             break
-        if text[0] == _MARK:
-            key, value = text[1:].split(_MARK)
-            is_found = key in whole and _stands_in(value, whole)
-        else:
-            is_found = _stands_in(text, whole) or known.issuperset(_literal(text) or [""])
-        if is_found:
+        key, _, sought = text[1:].partition(_MARK) if text[0] == _MARK else ("", "", text)
+        if (
+            sought in whole and key in whole and re.search(_EDGE + re.escape(sought) + _EDGE, whole)
+        ) or known.issuperset(_literal(text) or {""}):
             found.add(text)
     return found
 
 
-def _stands_in(text: str, whole: str) -> bool:
-    """Whether it stands there, and is not a part of a word."""
-    at = whole.find(text)
-    while at >= 0:
-        end = at + len(text)
-        before, after = whole[at - 1 : at] if at else "", whole[end : end + 1]
-        if not (before.isalnum() and text[0].isalnum() or after.isalnum() and text[-1].isalnum()):
-            return True
-        at = whole.find(text, at + 1)
-    return False
+_EDGE = r"(?:(?<!\w)|(?!\w))"
+"""Not within a word."""
 
 
 def _literal(text: str) -> list[str]:
@@ -620,35 +507,18 @@ class Conservation:
     """Checks the runs of a log as they are read, and keeps account of what is not carried over.
 
     Attributes:
-        accepts: Share of unread characters that is accepted, as the user says; None for the usual.
+        accepts: Share of unread characters that is accepted, as the user says; None for ``usual``.
         usual: Share that is accepted otherwise.
-        n_runs: Runs taken in; what follows leaves out those that were refused.
-        n_compared: Those of them whose texts were compared: of logs above 100 MiB, beyond this
-            only every tenth.
-        content: Characters of their content.
-        unread: Characters of it that are not carried over, by keys.
-        calls: Calls of the log and of its runs.
-        results: Likewise results.
+        counts: Sums of those of ``Balance``; also ``runs``, and how many of them were ``compared``:
+            of logs above 100 MiB, beyond this only every tenth. Runs that are refused alone are
+            left out.
+        unread: Unread characters by keys.
     """
 
     accepts: float | None = None
     usual: float = ACCEPTED
-    n_runs: int = 0
-    n_compared: int = 0
-    content: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
     unread: Counter[str] = field(default_factory=Counter[str])
-    calls: tuple[int, int] = (0, 0)
-    results: tuple[int, int] = (0, 0)
-
-    @property
-    def n_unread(self) -> int:
-        """Characters that are not carried over."""
-        return self.unread.total()
-
-    @property
-    def share(self) -> float:
-        """Share of these; 0 below ``SILENT_BELOW`` characters."""
-        return self.n_unread / self.content if self.n_unread >= SILENT_BELOW else 0.0
 
     def checked(self, raw: Any, run: Trajectory, offset: int = 0) -> Trajectory:
         """The run with what is remarked of it, after its record was compared with it.
@@ -660,103 +530,80 @@ class Conservation:
 
         Raises:
             LossError: If more of it is lost than is accepted of a run.
+            RowError: If it is nested too deeply to be compared.
         """
-        self.n_runs += 1
-        with_leaves = offset <= _WHOLE_BYTES or self.n_runs % _SAMPLED == 0
+        is_compared = offset <= _WHOLE_BYTES or self.counts["runs"] % _SAMPLED == 0
         try:
-            found = balance_of(raw, run, with_leaves=with_leaves)
+            found = balance_of(raw, run, with_leaves=is_compared)
         except RecursionError:
-            raise RowError("entry", "JSON that is not nested deeply", "hundreds of levels") from None
+            raise RowError(
+                "entry", "JSON that is not nested deeply", "hundreds of levels"
+            ) from None
         self._check_run(found)
-        self.n_compared += with_leaves
-        self.content += found.content
+        self.counts.update({**found.counts, "runs": 1, "compared": int(is_compared)})
         self.unread.update(found.unread)
-        self.calls = self.calls[0] + found.calls[0], self.calls[1] + found.calls[1]
-        self.results = self.results[0] + found.results[0], self.results[1] + found.results[1]
-        counts = {
-            UNREAD: found.n_unread,
-            "unread calls": found.calls[0] - found.calls[1],
-            "unread results": found.results[0] - found.results[1],
-        }
-        if type(raw) is dict and raw.get("format") == FORMAT:  # what was unread once stays unread
-            counts = {name: max(n, run.remarks.get(name, 0)) for name, n in counts.items()}
-        remarks = {name: n for name, n in run.remarks.items() if name not in counts}
-        remarks |= {name: n for name, n in counts.items() if n > 0}
+        lost = [found.counts["leaves"], *_lost(found.counts).values()]
+        earlier = run.remarks if _is_ours(raw) else {}  # what was unread once stays unread
+        lost = [max(n, earlier.get(name, 0)) for name, n in zip(LOSSES, lost, strict=True)]
+        remarks = {name: n for name, n in run.remarks.items() if name not in LOSSES}
+        remarks |= {name: n for name, n in zip(LOSSES, lost, strict=True) if n}
         return run if remarks == run.remarks else replace(run, remarks=remarks)
 
     def _check_run(self, found: Balance) -> None:
-        n_unread = sum(found.unread.values())
-        share = n_unread / found.content if n_unread >= SILENT_BELOW else 0.0
-        calls, calls_read = found.calls
+        counts, share = found.counts, _share(found.unread, found.counts)
         if share > max(OF_A_RUN, self.accepts or 0):
-            why = f"{share:.1%} unread"
-        elif self.accepts is not None:
-            return
-        elif found.silent:
-            why = f"a message of the agent of which nothing is read, {found.silent}"
-        elif calls and not calls_read:
-            why = f"none of {calls} calls"
-        else:
-            return
-        where = _largest(found.unread) or "no text of its own"
-        error = LossError("entry", "content that is carried over", why)
-        error.args = (f"field entry: expected content that is carried over, got {why}: {where}"
-                      f"{_ADVICE}",)  # fmt: skip
-        raise error
+            raise LossError(f"{share:.1%} of it unread", found.unread)
+        if self.accepts is None and found.silent:
+            raise LossError("a message of the agent of which nothing is read", found.unread)
+        if self.accepts is None and counts["calls"] and not counts["calls read"]:
+            raise LossError(f"none of {counts['calls']} calls", found.unread)
 
     def check(self, name: str) -> None:
-        """Refuses a log of which more is lost than is accepted.
-
-        Args:
-            name: The log, for the message.
+        """Refuses a log, by its name, of which more is lost than is accepted.
 
         Raises:
             InputError: If it is.
         """
         limit = self.usual if self.accepts is None else self.accepts
-        if self.share > limit:
-            raise InputError(
-                f"{name}: expected at most {limit:.0%} of its content unread, got "
-                f"{next(self._sentences())}{_ADVICE}"
-            )
+        if _share(self.unread, self.counts) > limit:
+            expected = f"expected at most {limit:.0%} of its content unread"
+            raise InputError(f"{name}: {expected}, got {self._text()}{_ADVICE}")
 
-    def lines(self) -> Iterator[str]:
+    @property
+    def lines(self) -> list[str]:
         """What is not carried over, in a line or none; a warning above ``MENTIONED``."""
-        text = "; ".join(self._sentences())
-        if text:
-            lost = self.calls[0] > self.calls[1] or self.results[0] > self.results[1]
-            yield f"{'warning: ' if lost or self.share > MENTIONED else ''}{text}"
+        is_much = any(_lost(self.counts).values()) or _share(self.unread, self.counts) > MENTIONED
+        return [f"{'warning: ' if is_much else ''}{text}"] if (text := self._text()) else []
 
-    def _sentences(self) -> Iterator[str]:
-        if n := self.n_unread:
-            of = f" ({n / self.content:.1%})" if n >= SILENT_BELOW else ""
-            runs = f", of every tenth run beyond 100 MiB ({self.n_compared} of {self.n_runs})"
-            sampled = runs if self.n_compared < self.n_runs else ""
-            yield (
-                f"{UNREAD}: {n:,} of {self.content:,} characters{of}{sampled}: "
-                f"{_largest(self.unread)}"
-            )
-        for name, (there, read) in (("calls", self.calls), ("results", self.results)):
-            if there > read:
-                yield f"unread {name}: {there - read} of {there}"
+    def _text(self) -> str:
+        counts, n, texts = self.counts, self.unread.total(), list[str]()
+        if n:
+            share = f" ({n / counts['characters']:.1%})" if n >= SILENT_BELOW else ""
+            text = f"{LOSSES[0]}: {n:,} of {counts['characters']:,} characters{share}"
+            if counts["compared"] < counts["runs"]:
+                text += f" in {counts['compared']:,} of {counts['runs']:,} runs"
+            texts.append(f"{text}: {_largest(self.unread)}")
+        lost = _lost(counts).items()
+        texts += [f"unread {name}: {of} of {counts[name]}" for name, of in lost if of]
+        return "; ".join(texts)
 
-    def to_json(self) -> dict[str, Any]:
-        """The account as JSON values; empty where all is carried over."""
-        if not (lines := list(self.lines())):
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a manifest says of it; nothing where all is carried over."""
+        if not (lines := self.lines):
             return {}
-        return {
-            "text": lines[0],
-            "characters": self.content,
-            "unread": self.n_unread,
-            "keys": dict(self.unread.most_common(50)),
-            "calls": list(self.calls),
-            "results": list(self.results),
-            "compared": [self.n_compared, self.n_runs],
-            "accepted": self.accepts,
-        }
+        keys = dict(self.unread.most_common(50))
+        account = {"text": lines[0], "accepted": self.accepts, **self.counts, "keys": keys}
+        return {"unread_content": account}
 
 
-_ADVICE = "; --accept-loss 25% accepts up to that share (apbjudge convert --explain)"
+def _share(unread: Counter[str], counts: Counter[str]) -> float:
+    n = unread.total()
+    return n / counts["characters"] if n >= SILENT_BELOW else 0.0
+
+
+def _lost(counts: Counter[str]) -> dict[str, int]:
+    return {name: max(0, counts[name] - counts[f"{name} read"]) for name in ("calls", "results")}
 
 
 def _largest(unread: Mapping[str, int]) -> str:

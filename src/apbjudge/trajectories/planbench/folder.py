@@ -62,6 +62,7 @@ class _Listed:
     input_datatypes: tuple[str, ...] = ()
     output_datatype: str = ""
     tool_type: str = ""
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +357,10 @@ def _retrieval(entry: _Entry) -> Retrieval:
         tools=None
         if found is None
         else tuple(
-            FoundTool(tool.name, tool.input_datatypes, tool.output_datatype, tool.tool_type)
+            FoundTool(
+                *(tool.name, tool.input_datatypes, tool.output_datatype, tool.tool_type),
+                description=tool.description or "",
+            )
             for tool in found.tools
         ),
     )
