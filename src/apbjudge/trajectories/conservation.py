@@ -14,15 +14,16 @@ import re
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import orjson
 
 from ..errors import InputError, RowError, visible
+from ..records.loose_json import as_list, as_object
 from ..records.trajectories import FORMAT, LOSSES, REMARKS, Trajectory
 
 SILENT_BELOW = 200
@@ -131,6 +132,7 @@ _MARK = "\0"
 """Stands before the key and the value of a leaf that is no text: ``1`` alone says too little."""
 _SCALARS = frozenset((int, float, bool))
 _Counts = Counter[tuple[str, str, str]]
+_kind_of: Callable[[Any], object] = type  # JSON values are of these types alone: no subclasses
 _Mode = Literal["", "call", "result"]
 
 
@@ -154,7 +156,7 @@ def values_in(value: Any) -> list[str]:
     stack: list[Any] = [value]
     while stack:
         node = stack.pop()
-        kind = type(node)
+        kind = _kind_of(node)
         if kind is str:
             text = _clean(node)
             if text and (opened := _opened(text)) is not text:
@@ -196,7 +198,7 @@ class _Walk:
 
     def walk(self, value: Any, path: str = "", key: str = "") -> _Counts | None:
         """Takes in a value below a key; returns its calls and results."""
-        kind = type(value)
+        kind = _kind_of(value)
         if kind is dict:
             return self._object(value, path)
         if kind is list:
@@ -219,15 +221,15 @@ class _Walk:
         self.remarked.setdefault(remark, set()).update(values_in(value))
 
     def _list(self, values: list[Any], path: str, key: str) -> _Counts | None:
-        objects = [of for of in values[:2] if type(of) is dict]
-        if objects and objects[0].keys() == {"key", "value"}:  # attributes of OTLP
-            named = {str(of["key"]): _plain(of.get("value")) for of in values if "key" in of}
-            return self._object(named, path)
+        objects = [found for of in values[:2] if (found := as_object(of))]
+        if objects and objects[0].keys() == {"key", "value"} and as_object(objects[0]["value"]):
+            pairs = [found for of in values if (found := as_object(of))]  # attributes of OTLP
+            return self._object({str(of.get("key")): _plain(of.get("value")) for of in pairs}, path)
         is_result = path.endswith("observation.results")
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
         parts = [
-            self._object(of, path, mode) if type(of) is dict else self.walk(of, path, key)
-            for of in values
+            self.walk(of, path, key) if found is None else self._object(found, path, mode)
+            for of, found in zip(values, map(as_object, values), strict=True)
         ]
         repeats = any(not _HISTORIES.isdisjoint(of) for of in objects)
         return _joined(parts, repeats=repeats)
@@ -240,8 +242,8 @@ class _Walk:
             return self._under(remark, of)
         mode = mode or _mode_of(of, kind, role)
         for name in _INNER if mode == "call" else ():
-            if type(inner := of.get(name)) is dict:
-                of = {**of, name: None, **inner, "id": of.get("id")}
+            if inner := as_object(of.get(name)):
+                of = {**of, name: None, **inner, "id": of.get("id") or inner.get("id")}
         flat = {key: value for key, value in of.items() if "." in key and _FLAT.search(key)}
         parts = [
             self._member(value, f"{path}.{key}" if path else key, key, mode)
@@ -280,20 +282,18 @@ class _Walk:
 
     def _answer(self, value: Any, path: str) -> _Counts | None:
         """The content of a result: a value of the tool's, or parts of a message."""
-        if type(value) is not list or not value or not all(map(self._is_part, value)):
-            self._values(value, path)
-            return None
-        for part in value:
+        parts = [as_object(of) or {} for of in as_list(value) or ()]
+        if not parts or not all(map(self._is_part, parts)):
+            return self._values(value, path)
+        for part in parts:
             for name in {"text", "json"} & part.keys():
                 self._values(part[name], f"{path}.{name}")
-        rests = [{k: v for k, v in part.items() if k not in ("text", "json")} for part in value]
+        rests = [{k: v for k, v in part.items() if k not in ("text", "json")} for part in parts]
         return self._list(rests, path, "")
 
-    def _is_part(self, of: Any) -> bool:
-        if type(of) is not dict:
-            return False
-        kind = of.get("type")
-        if type(kind) is not str:
+    def _is_part(self, of: Mapping[str, Any]) -> bool:
+        kind: object = of.get("type")
+        if not isinstance(kind, str):
             return len(of) == 1 and of.keys() <= _PART_KEYS
         return kind in _TEXTS or kind in self._rules.types or kind.endswith(_RESULT_TYPES)
 
@@ -347,12 +347,11 @@ def _joined(parts: Iterable[_Counts | None], *, repeats: bool) -> _Counts | None
 
 def _plain(value: Any) -> Any:
     """A value of OTLP as a JSON value."""
-    if type(value) is not dict or len(value) != 1:
-        return value
-    ((kind, inner),) = value.items()
-    if kind in ("arrayValue", "kvlistValue") and type(inner) is dict:
-        return [_plain(of) for of in inner.get("values") or ()]
-    return inner if kind.endswith("Value") else value
+    holder = as_object(value) or {}
+    kind, inner = next(iter(holder.items()), ("", None))
+    if kind in ("arrayValue", "kvlistValue"):
+        return [_plain(of) for of in as_list((as_object(inner) or {}).get("values")) or ()]
+    return inner if len(holder) == 1 and kind.endswith("Value") else value
 
 
 def _nested(flat: Mapping[str, Any]) -> Any:
@@ -361,18 +360,18 @@ def _nested(flat: Mapping[str, Any]) -> Any:
     for name, value in flat.items():
         node, (*parts, last) = root, name.split(".")
         for part in parts:
-            inner = node.setdefault(part, {})
-            node[part] = node = inner if type(inner) is dict else {"": inner}
+            inner = node.get(part, {})
+            node[part] = node = as_object(inner) or {"": inner} if inner else {}
         node[last] = value
     return _listed(root)
 
 
 def _listed(node: Any) -> Any:
-    if type(node) is not dict or not node:
+    if not (of := as_object(node)):
         return node
-    if all(map(str.isdecimal, node)):
-        return [_listed(node[key]) for key in sorted(node, key=int)]
-    return {key: _listed(value) for key, value in node.items()}
+    if all(map(str.isdecimal, of)):
+        return [_listed(of[key]) for key in sorted(of, key=int)]
+    return {key: _listed(value) for key, value in of.items()}
 
 
 # Both ---------------------------------------------------------------------------------------------
@@ -408,9 +407,9 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
     """
     of = _rules_for(run.place.format)
     walk, aside = _Walk(of), _Walk(of)
-    there = Counter(walk.walk(raw))
+    there = _Counts(walk.walk(raw))
     named = [k for k in run.extra if k in REMARKS and k not in LOSSES and run.remarks.get(k)]
-    there -= Counter(aside.walk([run.extra[name] for name in named]))
+    there -= _Counts(aside.walk([run.extra[name] for name in named]))
     counts = Counter(
         {
             "calls": sum(n for key, n in there.items() if key[0] == "call"),
@@ -427,6 +426,8 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
             remarked |= texts
         else:
             walk.leaves += [(text, remark) for text in texts]
+    if texts := as_object((as_object(raw) or {}).get("attachments")):
+        walk.leaves = [(_referred(text, of.prefixes, texts), path) for text, path in walk.leaves]
     wanted = {text for text, _ in walk.leaves if not text.startswith(of.prefixes)} - remarked
     carried = set(values_in(list(_parts(run, with_extra=_is_ours(raw)))))
     missing = wanted - carried
@@ -444,14 +445,23 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
     return Balance(counts=counts, unread=unread, silent=silent)
 
 
+def _referred(text: str, prefixes: tuple[str, ...], texts: Mapping[str, Any]) -> str:
+    """The text that a reference stands for; itself where it is none, or nobody knows."""
+    is_reference = text.startswith(prefixes)
+    return _clean(str(texts.get(text.partition("//")[2]) or text)) if is_reference else text
+
+
 def _is_ours(raw: Any) -> bool:
     """Whether it is a row of our own format, or ATIF with one: what is in ``extra`` is read."""
-    of: dict[str, Any] = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    of = as_object(raw) or {}
     return of.get("format") == FORMAT or "apbjudge" in (of.get("extra") or ())
 
 
 _NO_LEAVES = frozenset("usage remarks trial outcome is_error line".split())
 """Fields of a run in which nothing that a record says in words is carried over."""
+
+
+_SEVERAL = frozenset("steps calls observations tools".split())
 
 
 def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
@@ -460,8 +470,7 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
         value = getattr(node, of.name)
         if of.name in _NO_LEAVES or not value or (of.name == "extra" and not with_extra):
             continue
-        inner: tuple[Any, ...] = value if type(value) is tuple else (value,)
-        for part in inner:
+        for part in value if of.name in _SEVERAL else (value,):
             if is_dataclass(part):
                 yield from _parts(part, with_extra=with_extra)
             else:
