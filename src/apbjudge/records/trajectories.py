@@ -228,6 +228,10 @@ REMARKS: Mapping[str, str] = {
     "unread content": "texts and values that are not carried over: kept in extra, or left out",
     "unread calls": "calls of the log that the run lacks",
     "unread results": "results of the log that the run lacks",
+    "rewritten context": "history that the agent summarised or cut: left out",
+    "abandoned branches": "answers that were asked for anew: left out",
+    "other candidates": "further answers to one request: left out",
+    "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",

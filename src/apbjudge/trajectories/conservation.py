@@ -123,6 +123,12 @@ _VALUES = frozenset(
     "arguments args parameters input_schema inputSchema json_schema parametersJsonSchema".split()
 )
 """Keys below which every key is content, and numbers are."""
+_CARRIERS = frozenset(
+    "input output inputs outputs messages value events content prompt completion request response "
+    "system_instructions definitions tools functions toolCalls tool_calls spanInputs spanOutputs "
+    "llm_request llm_response chat_ctx body payload data result".split()
+)
+"""Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
 _HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
@@ -206,6 +212,8 @@ class _Walk:
         if kind is not str or not (text := _clean(value)) or not self._rules.is_content(text, key):
             return None
         n, opened = len(self.leaves), _opened(text)
+        if opened is not text and key not in _CARRIERS and type(opened) is not str:
+            return self._values(opened, path)
         if opened is not text:
             try:
                 return self.walk(opened, path, key)
@@ -350,7 +358,11 @@ def _plain(value: Any) -> Any:
     holder = as_object(value) or {}
     kind, inner = next(iter(holder.items()), ("", None))
     if kind in ("arrayValue", "kvlistValue"):
-        return [_plain(of) for of in as_list((as_object(inner) or {}).get("values")) or ()]
+        listed = as_list((as_object(inner) or {}).get("values")) or []
+        if kind == "arrayValue":
+            return [_plain(of) for of in listed]
+        pairs = [pair for of in listed if (pair := as_object(of))]
+        return {str(pair.get("key")): _plain(pair.get("value")) for pair in pairs}
     return inner if len(holder) == 1 and kind.endswith("Value") else value
 
 
@@ -481,13 +493,14 @@ def _found(texts: set[str], known: set[str]) -> set[str]:
     """Those of the texts that stand in a text of the run, or are literals of what it holds."""
     found, left = set[str](), _SEARCHED
     whole = "\n".join(of for of in known if of[0] != _MARK) if texts else ""
+    plain = {"null", *(of[of.rindex(_MARK) + 1 :].lower() for of in known if of[0] == _MARK)}
     for text in sorted(texts, key=len, reverse=True):
         if (left := left - len(whole)) < 0:
             break
         key, _, sought = text[1:].partition(_MARK) if text[0] == _MARK else ("", "", text)
         if (
             sought in whole and key in whole and re.search(_EDGE + re.escape(sought) + _EDGE, whole)
-        ) or known.issuperset(_literal(text) or {""}):
+        ) or (text in plain or known.issuperset(_literal(text) or {""})):
             found.add(text)
     return found
 
