@@ -480,7 +480,7 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
     """The values of a run's fields; those of ``extra`` are what was not read."""
     for of in fields(node):
         value = getattr(node, of.name)
-        if of.name in _NO_LEAVES or not value or (of.name == "extra" and not with_extra):
+        if of.name in _NO_LEAVES or value is None or (of.name == "extra" and not with_extra):
             continue
         for part in value if of.name in _SEVERAL else (value,):
             if is_dataclass(part):
