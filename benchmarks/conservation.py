@@ -14,16 +14,18 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import orjson
-from trajectories import make
 
 from apbjudge.trajectories import reading
 from apbjudge.trajectories.conservation import Conservation
 from apbjudge.trajectories.reading import detect, read_log
+from trajectories import make
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -34,6 +36,16 @@ def seconds(work: Callable[[], object]) -> float:
         work()
         taken.append(time.process_time() - start)
     return min(taken)
+
+
+def parse_all(lines: list[bytes]) -> None:
+    """Parses the lines."""
+    deque(map(orjson.loads, lines), 0)
+
+
+def read_all(path: Path, format_: str) -> None:
+    """Reads a log to its end."""
+    deque(read_log(path, format_, conservation=Conservation(accepts=1)), 0)
 
 
 def main() -> None:
@@ -50,11 +62,10 @@ def main() -> None:
             format_, size = detect(path), path.stat().st_size / 1e6
             whole = path.suffix == ".json"
             lines = [path.read_bytes()] if whole else path.read_bytes().splitlines()
-            bare = seconds(lambda of=lines: [orjson.loads(line) for line in of])
-            every = Conservation(accepts=1)
-            both = seconds(lambda: [None for _ in read_log(path, format_, conservation=every)])
+            bare = seconds(partial(parse_all, lines))
+            both = seconds(partial(read_all, path, format_))
             with patch.object(reading, "_compared", lambda entry, _: entry):
-                read = seconds(lambda: [None for _ in read_log(path, format_)])
+                read = seconds(partial(read_all, path, format_))
             compare = both - read
             print(
                 f"{path.name[:24]:24} {size:6.1f} {bare:6.2f} {read:6.2f} {compare:8.2f} "

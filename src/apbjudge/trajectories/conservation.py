@@ -14,7 +14,7 @@ import re
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
@@ -156,8 +156,11 @@ def _opened(text: str) -> Any:
     return text
 
 
-def values_in(value: Any) -> list[str]:
-    """The leaves of a JSON value of which all is content, as texts; JSON texts are opened."""
+def values_in(value: Any, known: Container[str] = ()) -> list[str]:
+    """The leaves of a JSON value of which all is content, as texts.
+
+    JSON texts are opened, unless they are ``known`` as they are.
+    """
     found: list[str] = []
     stack: list[Any] = [value]
     while stack:
@@ -165,7 +168,7 @@ def values_in(value: Any) -> list[str]:
         kind = _kind_of(node)
         if kind is str:
             text = _clean(node)
-            if text and (opened := _opened(text)) is not text:
+            if text and text not in known and (opened := _opened(text)) is not text:
                 stack.append(opened)
             elif text:
                 found.append(text)
@@ -183,7 +186,19 @@ def values_in(value: Any) -> list[str]:
 
 
 def _size(texts: Iterable[str]) -> int:
-    return sum(len(of) if of[0] != _MARK else len(of) - of.rindex(_MARK) - 1 for of in texts)
+    """Characters of leaves; JSON texts that were not opened count by what is in them."""
+    stack: list[Any] = [_opened(of) if of[0] != _MARK else of.rpartition(_MARK)[2] for of in texts]
+    size = 0
+    while stack:
+        node = stack.pop()
+        kind = _kind_of(node)
+        if kind is dict:
+            stack.extend(node.values())
+        elif kind is list:
+            stack.extend(node)
+        elif node is not None:
+            size += len(node) if kind is str else len(str(node))
+    return size
 
 
 class _Walk:
@@ -196,8 +211,8 @@ class _Walk:
             where.
     """
 
-    def __init__(self, of: _Rules) -> None:
-        self._rules = of
+    def __init__(self, of: _Rules, known: Container[str] = ()) -> None:
+        self._rules, self._known = of, known
         self.leaves: list[tuple[str, str]] = []
         self.remarked: dict[str, set[str]] = {}
         self.turns: list[tuple[bool, int, int]] = []
@@ -211,7 +226,7 @@ class _Walk:
             return self._list(value, path, key)
         if kind is not str or not (text := _clean(value)) or not self._rules.is_content(text, key):
             return None
-        n, opened = len(self.leaves), _opened(text)
+        n, opened = len(self.leaves), text if text in self._known else _opened(text)
         if opened is not text and key not in _CARRIERS and type(opened) is not str:
             return self._values(opened, path)
         if opened is not text:
@@ -223,7 +238,7 @@ class _Walk:
         return None
 
     def _values(self, value: Any, path: str) -> None:
-        self.leaves += [(text, path) for text in values_in(value)]
+        self.leaves += [(text, path) for text in values_in(value, self._known)]
 
     def _under(self, remark: str, value: Any) -> None:
         self.remarked.setdefault(remark, set()).update(values_in(value))
@@ -418,7 +433,9 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
         with_leaves: Whether texts are compared, or calls and results only.
     """
     of = _rules_for(run.place.format)
-    walk, aside = _Walk(of), _Walk(of)
+    parts = list(_parts(run, with_extra=_is_ours(raw)))
+    known = {_clean(part) for part in parts if isinstance(part, str)}
+    walk, aside = _Walk(of, known), _Walk(of)
     there = _Counts(walk.walk(raw))
     named = [k for k in run.extra if k in REMARKS and k not in LOSSES and run.remarks.get(k)]
     there -= _Counts(aside.walk([run.extra[name] for name in named]))
@@ -441,9 +458,12 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
     if texts := as_object((as_object(raw) or {}).get("attachments")):
         walk.leaves = [(_referred(text, of.prefixes, texts), path) for text, path in walk.leaves]
     wanted = {text for text, _ in walk.leaves if not text.startswith(of.prefixes)} - remarked
-    carried = set(values_in(list(_parts(run, with_extra=_is_ours(raw)))))
-    missing = wanted - carried
-    missing -= _found(missing, carried)
+    missing = wanted - known
+    missing.difference_update(values_in([part for part in parts if not isinstance(part, str)]))
+    if missing:
+        carried = set(values_in(parts))
+        missing -= carried
+        missing -= _found(missing, carried)
     places = {text: path for text, path in reversed(walk.leaves) if text in missing}
     unread: Counter[str] = Counter()
     for text, path in places.items():
