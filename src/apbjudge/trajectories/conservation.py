@@ -518,15 +518,21 @@ def _found(texts: set[str], known: set[str]) -> set[str]:
         if (left := left - len(whole)) < 0:
             break
         key, _, sought = text[1:].partition(_MARK) if text[0] == _MARK else ("", "", text)
-        if (
-            sought in whole and key in whole and re.search(_EDGE + re.escape(sought) + _EDGE, whole)
-        ) or (text in plain or known.issuperset(_literal(text) or {""})):
+        is_there = key in whole and _stands_in(sought, whole)
+        if is_there or text in plain or known.issuperset(_literal(text) or {""}):
             found.add(text)
     return found
 
 
-_EDGE = r"(?:(?<!\w)|(?!\w))"
-"""Not within a word."""
+def _stands_in(text: str, whole: str) -> bool:
+    """Whether it stands there, and neither end of it is within a word."""
+    at = whole.find(text)
+    while at >= 0:
+        ends = whole[max(0, at - 1) : at + 1], whole[at + len(text) - 1 : at + len(text) + 1]
+        if not any(len(of) == 2 and of.isalnum() for of in ends):
+            return True
+        at = whole.find(text, at + 1)
+    return False
 
 
 def _literal(text: str) -> list[str]:
