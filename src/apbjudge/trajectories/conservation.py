@@ -641,8 +641,8 @@ class Conservation:
         if not (lines := self.lines):
             return {}
         keys = dict(self.unread.most_common(50))
-        account = {"text": lines[0], "accepted": self.accepts, **self.counts, "keys": keys}
-        return {"unread_content": account}
+        said = {"text": lines[0], "accepted": self.accepts, "unread": self.unread.total()}
+        return {"unread_content": {**said, **self.counts, "keys": keys}}
 
 
 def _share(unread: Counter[str], counts: Counter[str]) -> float:
