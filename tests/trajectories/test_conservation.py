@@ -60,11 +60,19 @@ def _chat() -> dict[str, Any]:
         "messages": [
             {"role": "system", "content": SYSTEM},
             {"role": "user", "content": [{"type": "text", "text": ASKED}]},
-            {"role": "assistant", "content": SAID, "reasoning": "Hm, a parcel.", "tool_calls": made},
-            *({"role": "tool", "tool_call_id": f"c{i}", "content": of} for i, of in enumerate(ANSWERS)),
+            {
+                "role": "assistant",
+                "content": SAID,
+                "reasoning": "Hm, a parcel.",
+                "tool_calls": made,
+            },
+            *(
+                {"role": "tool", "tool_call_id": f"c{i}", "content": of}
+                for i, of in enumerate(ANSWERS)
+            ),
             {"role": "assistant", "content": ANSWER},
         ],
-    }  # fmt: skip
+    }
 
 
 def _anthropic() -> dict[str, Any]:
@@ -92,9 +100,15 @@ def _anthropic() -> dict[str, Any]:
 
 def _responses() -> dict[str, Any]:
     made = [
-        {"type": "function_call", "id": f"f{i}", "call_id": f"c{i}", "name": n, "arguments": json.dumps(a)}
+        {
+            "type": "function_call",
+            "id": f"f{i}",
+            "call_id": f"c{i}",
+            "name": n,
+            "arguments": json.dumps(a),
+        }
         for i, (n, a) in enumerate(CALLS)
-    ]  # fmt: skip
+    ]
     results = [
         {"type": "function_call_output", "call_id": f"c{i}", "output": of}
         for i, of in enumerate(ANSWERS)
@@ -115,7 +129,7 @@ def _responses() -> dict[str, Any]:
         "tools": TOOLS,
         "input": [{"role": "user", "content": ASKED}],
         "output": [thought, said, *made, *results, {"role": "assistant", "content": ANSWER}],
-    }  # fmt: skip
+    }
 
 
 def _atif() -> dict[str, Any]:
@@ -205,7 +219,7 @@ def test_what_we_write_ourselves_is_carried_over_whole(run: Trajectory) -> None:
     assert found.unread.items() <= {("agent.name", len("unknown"))}
 
 
-# Faults of readers --------------------------------------------------------------------------------
+# Faults of readers
 
 
 def _changed(run: Trajectory, source: str, **changes: Any) -> Trajectory:
@@ -221,17 +235,18 @@ def _each_call(run: Trajectory, change: Callable[[ToolCall], ToolCall]) -> Traje
 def _each_result(run: Trajectory, change: Callable[[Any], Any], **more: Any) -> Trajectory:
     steps = [
         replace(
-            step, observations=tuple(replace(of, content=change(of.content), **more) for of in step.observations)
+            step,
+            observations=tuple(
+                replace(of, content=change(of.content), **more) for of in step.observations
+            ),
         )
         for step in run.steps
-    ]  # fmt: skip
+    ]
     return replace(run, steps=tuple(steps))
 
 
 FAULTS: Mapping[str, Callable[[Trajectory], Trajectory]] = {
-    "texts of the agent": lambda run: replace(
-        _changed(run, "agent", text=""), final_answer=None
-    ),
+    "texts of the agent": lambda run: replace(_changed(run, "agent", text=""), final_answer=None),
     "the last answer": lambda run: replace(run, steps=run.steps[:-1], final_answer=None),
     "an answer cut": lambda run: replace(
         _changed(run, "agent", text=ANSWER[:-4]), final_answer=ANSWER[:-4]
@@ -246,7 +261,9 @@ FAULTS: Mapping[str, Callable[[Trajectory], Trajectory]] = {
     "arguments": lambda run: _each_call(run, lambda call: replace(call, arguments={})),
     "an argument that is no text": lambda run: _each_call(
         run,
-        lambda call: replace(call, arguments={k: v for k, v in call.arguments.items() if k != "ok"}),
+        lambda call: replace(
+            call, arguments={k: v for k, v in call.arguments.items() if k != "ok"}
+        ),
     ),
     "names of tools": lambda run: _each_result(
         _each_call(replace(run, tools=None), lambda call: replace(call, name="")), str, name=""
@@ -256,7 +273,7 @@ FAULTS: Mapping[str, Callable[[Trajectory], Trajectory]] = {
     "a number of a result": lambda run: _each_result(
         run, lambda content: str(content).replace('"days": 2, ', "")
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -365,41 +382,137 @@ SHAPES: Mapping[str, tuple[Any, int, int]] = {
     "chat": ({"role": "assistant", "tool_calls": [{"id": "a", "function": CALL}]}, 1, 0),
     "custom tool": ({"tool_calls": [{"id": "a", "custom": {"name": "f", "input": "x"}}]}, 1, 0),
     "old function": ([{"role": "assistant", "function_call": CALL}, {"role": "function"}], 1, 1),
-    "hosted": ({"type": "mcp_call", "id": "a", "name": "f", "arguments": "{}", "output": "x"}, 1, 1),
+    "hosted": (
+        {"type": "mcp_call", "id": "a", "name": "f", "arguments": "{}", "output": "x"},
+        1,
+        1,
+    ),
     "web search": ({"type": "web_search_call", "id": "a", "action": {"query": "x"}}, 1, 0),
-    "computer": ([{"type": "computer_call", "call_id": "a"},
-                  {"type": "computer_call_output", "call_id": "a", "output": {}}], 1, 1),
-    "server tool": ([{"type": "server_tool_use", "id": "a", "name": "web_search", "input": {}},
-                     {"type": "web_search_tool_result", "tool_use_id": "a", "content": []}], 1, 1),
-    "bedrock": ([{"toolUse": {"toolUseId": "a", "name": "f", "input": {}}},
-                 {"toolResult": {"toolUseId": "a", "content": [{"json": {"ok": 1}}]}}], 1, 1),
-    "gemini, twice the same": ([{"role": "model", "parts": [{"functionCall": CALL}] * 2},
-                                {"functionResponse": {"name": "find", "response": {}}}], 2, 1),
-    "gemini code": ([{"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}], 1, 1),
-    "otel": ([{"role": "assistant", "parts": [{"type": "tool_call", "id": "a", **CALL}]},
-              {"role": "tool", "parts": [{"type": "tool_call_response", "id": "a"}]}], 1, 1),
-    "vercel": ({"role": "assistant", "parts": [
-        {"type": "tool-find", "toolCallId": "a", "output": 1},
-        {"type": "dynamic-tool", "toolCallId": "b", "errorText": "no"}]}, 2, 2),
-    "vercel model": ([{"type": "tool-call", "toolCallId": "a"},
-                      {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a"}]}], 1, 1),
-    "pydantic": ([{"part_kind": "tool-call", "tool_call_id": "a"},
-                  {"part_kind": "retry-prompt", "tool_name": "f", "tool_call_id": "a"}], 1, 1),
-    "langchain, twice": ({"type": "ai", "tool_calls": [{"id": "a", "name": "f", "args": {}}],
-                          "additional_kwargs": {"tool_calls": [{"id": "a", "function": CALL}]}}, 1, 0),
-    "invalid": ({"invalid_tool_calls": [{"id": "a", "name": "f", "args": "{", "error": "no"}]}, 1, 0),
-    "tau2": ({"role": "tool", "tool_messages": [{"role": "tool", "id": "a"},
-                                                {"role": "tool", "id": "b"}]}, 0, 2),
-    "flattened": ({"llm.output_messages.0.message.tool_calls.0.tool_call.id": "a",
-                   "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "f",
-                   "llm.output_messages.0.message.tool_calls.1.tool_call.id": "b",
-                   "llm.output_messages.0.message.role": "assistant"}, 2, 0),
-    "repeated history": ([{"trace_id": "t", "input": json.dumps([{"tool_calls": [{"id": "a", **CALL}]}])},
-                          {"trace_id": "t", "input": [{"tool_calls": [{"id": "a", **CALL}]},
-                                                      {"tool_calls": [{"id": "b", **CALL}]}]}], 2, 0),
-    "a tool's own words": ({"role": "tool", "content": '{"tool_calls": [{"id": 1}], "role": "tool"}'}, 0, 1),
+    "computer": (
+        [
+            {"type": "computer_call", "call_id": "a"},
+            {"type": "computer_call_output", "call_id": "a", "output": {}},
+        ],
+        1,
+        1,
+    ),
+    "server tool": (
+        [
+            {"type": "server_tool_use", "id": "a", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "a", "content": []},
+        ],
+        1,
+        1,
+    ),
+    "bedrock": (
+        [
+            {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}},
+            {"toolResult": {"toolUseId": "a", "content": [{"json": {"ok": 1}}]}},
+        ],
+        1,
+        1,
+    ),
+    "gemini, twice the same": (
+        [
+            {"role": "model", "parts": [{"functionCall": CALL}] * 2},
+            {"functionResponse": {"name": "find", "response": {}}},
+        ],
+        2,
+        1,
+    ),
+    "gemini code": (
+        [{"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}],
+        1,
+        1,
+    ),
+    "otel": (
+        [
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "a", **CALL}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "a"}]},
+        ],
+        1,
+        1,
+    ),
+    "vercel": (
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "tool-find", "toolCallId": "a", "output": 1},
+                {"type": "dynamic-tool", "toolCallId": "b", "errorText": "no"},
+            ],
+        },
+        2,
+        2,
+    ),
+    "vercel model": (
+        [
+            {"type": "tool-call", "toolCallId": "a"},
+            {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a"}]},
+        ],
+        1,
+        1,
+    ),
+    "pydantic": (
+        [
+            {"part_kind": "tool-call", "tool_call_id": "a"},
+            {"part_kind": "retry-prompt", "tool_name": "f", "tool_call_id": "a"},
+        ],
+        1,
+        1,
+    ),
+    "langchain, twice": (
+        {
+            "type": "ai",
+            "tool_calls": [{"id": "a", "name": "f", "args": {}}],
+            "additional_kwargs": {"tool_calls": [{"id": "a", "function": CALL}]},
+        },
+        1,
+        0,
+    ),
+    "invalid": (
+        {"invalid_tool_calls": [{"id": "a", "name": "f", "args": "{", "error": "no"}]},
+        1,
+        0,
+    ),
+    "tau2": (
+        {
+            "role": "tool",
+            "tool_messages": [{"role": "tool", "id": "a"}, {"role": "tool", "id": "b"}],
+        },
+        0,
+        2,
+    ),
+    "flattened": (
+        {
+            "llm.output_messages.0.message.tool_calls.0.tool_call.id": "a",
+            "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "f",
+            "llm.output_messages.0.message.tool_calls.1.tool_call.id": "b",
+            "llm.output_messages.0.message.role": "assistant",
+        },
+        2,
+        0,
+    ),
+    "repeated history": (
+        [
+            {"trace_id": "t", "input": json.dumps([{"tool_calls": [{"id": "a", **CALL}]}])},
+            {
+                "trace_id": "t",
+                "input": [
+                    {"tool_calls": [{"id": "a", **CALL}]},
+                    {"tool_calls": [{"id": "b", **CALL}]},
+                ],
+            },
+        ],
+        2,
+        0,
+    ),
+    "a tool's own words": (
+        {"role": "tool", "content": '{"tool_calls": [{"id": 1}], "role": "tool"}'},
+        0,
+        1,
+    ),
     "definitions": ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 0, 0),
-}  # fmt: skip
+}
 
 
 def empty_run(*steps: TrajectoryStep, **changes: Any) -> Trajectory:
@@ -423,15 +536,21 @@ def test_calls_and_results_are_counted_in_every_dialect(shape: str) -> None:
         {"output": json.dumps(json.dumps({"text": ANSWER}))},
         {"input": "{'n': 7, 'to': 'Anna'}"},
         {"attributes": [{"key": "a.b", "value": {"stringValue": ANSWER}}]},
-        {"attributes": [
-            {"key": "id", "value": {"stringValue": "x1"}},
-            {"key": "gen_ai.tool.call.arguments",
-             "value": {"kvlistValue": {"values": [{"key": "to", "value": {"stringValue": "Anna"}}]}}},
-        ]},
+        {
+            "attributes": [
+                {"key": "id", "value": {"stringValue": "x1"}},
+                {
+                    "key": "gen_ai.tool.call.arguments",
+                    "value": {
+                        "kvlistValue": {"values": [{"key": "to", "value": {"stringValue": "Anna"}}]}
+                    },
+                },
+            ]
+        },
         {"parameters": {"n": 7}},
         {"content": "It is in"},
     ],
-)  # fmt: skip
+)
 def test_containers_are_opened_before_they_are_compared(raw: Any) -> None:
     step = TrajectoryStep("agent", text=ANSWER, calls=(ToolCall("f", {"n": 7, "to": "Anna"}),))
     found = balance_of(raw, empty_run(step))
@@ -590,15 +709,27 @@ def test_a_run_that_is_lost_costs_no_other_and_a_log_of_such_runs_is_refused(
     assert [entry.content for entry in read_log(path, conservation=Conservation(accepts=1))]
 
 
-@given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=6)
-    | st.sampled_from(['{"a": "b"}', '"x"', "[1, '2']", "{'a': 1}", "attachment://x"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from("role type content tool_calls function id key value parts a.0.b a.b image "
-                        "arguments attachments extra observation results text toolUse".split()),
-        inner, max_size=4),
-    max_leaves=12,
-))  # fmt: skip
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text(max_size=6)
+        | st.sampled_from(['{"a": "b"}', '"x"', "[1, '2']", "{'a': 1}", "attachment://x"]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    "role type content tool_calls function id key value parts a.0.b a.b image "
+                    "arguments attachments extra observation results text toolUse".split()
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
 def test_no_record_breaks_the_comparison(raw: Any) -> None:
     found = balance_of(raw, empty_run(TrajectoryStep("agent", observations=(Observation(raw),))))
     assert sum(found.unread.values()) <= found.counts["characters"]
