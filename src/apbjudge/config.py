@@ -24,7 +24,7 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from .errors import OptionError, shorten
@@ -69,6 +69,23 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """Names, also as one text with commas."""
 Numbers = Annotated[tuple[int, ...], BeforeValidator(_split)]
 """Whole numbers, also as one text with commas."""
+
+
+def _share(value: Any) -> Any:
+    match = re.fullmatch(r"(\d+(?:\.\d*)?) ?%", value) if isinstance(value, str) else None
+    return float(match[1]) / 100 if match else value
+
+
+Share = Annotated[float | None, BeforeValidator(_share)]
+"""A share from 0 to 1, also as text such as ``25%``."""
+ACCEPT_LOSS: Any = Field(
+    default=None,
+    ge=0,
+    le=1,
+    description="Share of a log's content that may stay unread, such as 25%. Without it 10 %, and "
+    "2 % where a model is to judge it or predictions are made of it.",
+)
+"""The setting of commands that read logs."""
 
 
 class Config(BaseModel):

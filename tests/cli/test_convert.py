@@ -141,3 +141,58 @@ def test_unusable_input_ends_with_code_2_and_one_line(
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert text in done.err
     assert not Path("o.jsonl").exists()
+
+
+def test_a_log_that_is_not_read_whole_is_said_warned_of_and_refused(apbjudge: Command) -> None:
+    words = [f"word{n}" for n in range(900)]
+    said = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": " ".join(words)}]
+
+    def log(n_unread: int) -> str:
+        memo = " ".join(reversed(words[:n_unread]))
+        Path("chat.jsonl").write_text(
+            json.dumps({"id": "a", "messages": said, "reward": 1, "memo": memo}), encoding="utf-8"
+        )
+        return "chat.jsonl"
+
+    def convert(n_unread: int, to: str, *options: str) -> tuple[int, str]:
+        done = apbjudge("convert", log(n_unread), "o.jsonl", "--to", to, "--overwrite", *options)
+        return done.code, next((line for line in done.err.splitlines() if "unread" in line), "")
+
+    assert convert(0, "cases") == (0, "")
+    assert convert(9, "cases") == (0, "unread content: 53 of 7,145 characters: memo 53")
+    warning = "warning: unread content: 346 of 7,438 characters (4.7%): memo 346"
+    assert convert(51, "messages") == (0, warning)
+    code, line = convert(51, "cases")
+    assert code == 2
+    assert "chat.jsonl: expected at most 2% of its content unread, got unread content" in line
+    assert convert(51, "answers", "--accept-loss", "5%") == (0, warning)
+    assert convert(51, "answers", "--accept-loss", "0.04")[0] == 2
+    code, line = convert(400, "messages")
+    assert code == 2
+    assert "at most 10% of its content unread" in line
+    assert "memo 3,089; --accept-loss 25%" in line
+    assert convert(9, "messages", "--accept-loss", "5") == (2, "")
+
+    assert apbjudge("grade", log(400), "--out", "none").code == 2
+    done = apbjudge("grade", log(51), "--out", "run")
+    assert done.code == 0
+    assert f"chat.jsonl: {warning}" in done.err
+    manifest = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["unread_content"]["text"] == warning
+    assert manifest["unread_content"]["keys"] == {"memo": 346}
+    assert warning in apbjudge("report", "run", "--format", "json").out
+    judge = ("--judge", "openai/m", "--api-base", "http://127.0.0.1:9/v1")
+    done = apbjudge("grade", log(51), "--protocol", "step-wise", *judge, "--out", "asked")
+    assert done.code == 2
+    assert "at most 2% of its content unread" in done.err
+    done = apbjudge("grade", log(51), "--protocol", "step-wise", "--out", "steps")
+    assert f"chat.jsonl: {warning}" in done.err
+    manifest = json.loads(Path("steps/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["unread_content"]["unread"] == 346
+
+
+def test_what_is_no_content_is_explained(apbjudge: Command) -> None:
+    done = apbjudge("convert", "--explain")
+    assert done.code == 0
+    assert "not content: times and durations" in done.out
+    assert "attachments: pictures, audio and files are named and counted" in done.out

@@ -297,6 +297,26 @@ def test_a_model_is_asked_about_failed_runs_alone_and_its_answer_is_a_flag() -> 
     assert run.summary.totals.calls == 10
 
 
+def test_no_model_is_asked_about_runs_of_a_log_that_is_not_read_whole(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    said = [{"role": "user", "content": "Hi. " * 2000}, {"role": "assistant", "content": "Ho."}]
+    row = {"id": "a", "case_id": "task1", "messages": said, "reward": 0, "memo": "unread " * 60}
+    log.write_text(json.dumps(row))
+    client = ScriptedClient(lambda _: reply(gives_up=True))
+    asked: dict[str, Any] = {
+        "protocol": FAMILY,
+        "judge": "openai/x",
+        "client": client,
+        "out": tmp_path / "run",
+    }
+    with pytest.raises(InputError, match="at most 2% of its content unread"):
+        apbjudge.grade(log, **asked)
+    assert not (tmp_path / "run").exists()
+    run = apbjudge.grade(log, **asked, accept_loss="10%")
+    assert run.summary.totals.calls == 1
+    assert run.manifest["unread_content"]["unread"] == 419
+
+
 def test_a_model_that_declines_leaves_the_run_to_be_asked_again(tmp_path: Path) -> None:
     log = write_runs(tmp_path / "runs.jsonl", *trials())
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 from pydantic import Field
 
-from ..config import Config, Option
+from ..config import ACCEPT_LOSS, Config, Option, Share
 from ..errors import visible
 from .options import Values, command, print_problems, shown, take
 
@@ -54,6 +54,7 @@ class ConvertOptions(Config):
         description="For cases: every step of the agent, or those after a quarter, a half and "
         "three quarters of them.",
     )
+    accept_loss: Share = ACCEPT_LOSS
     overwrite: bool = Field(default=False, description="Replace the file that is there.")
 
 
@@ -76,6 +77,26 @@ def convert(values: Values) -> int:
     return print_problems(done.problems)
 
 
+def _explain(ctx: click.Context, _: click.Parameter, value: object) -> None:
+    """What is not counted as content of a log, and why."""
+    from ..trajectories.conservation import explained
+
+    if value:
+        click.echo("\n".join(explained()))
+        ctx.exit()
+
+
+convert.params.append(
+    click.Option(
+        ["--explain"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_explain,
+        help="Print what is not counted as content of a log, and why, and exit.",
+    )
+)
+
 _LEFT_OUT = {
     "messages": "not written: chat messages have no field for it",
     "atif": "kept under extra.apbjudge: ATIF has no field for it",
@@ -86,10 +107,13 @@ _LEFT_OUT = {
 
 def _account(done: Conversion, to: str) -> Iterator[str]:
     """What was read, remarked and written, and what was not."""
-    from ..records.trajectories import REMARKS
+    from ..records.trajectories import LOSSES, REMARKS
 
     yield f"format: {done.format}"
+    yield from done.conservation.lines
     for name, count in sorted(done.remarks.items()):
+        if name in LOSSES:
+            continue
         yield f"{count} {name}: {REMARKS.get(name, 'see the log')}"
     for name, count in sorted(done.left_out.items()):
         yield f"{count} {name}: {_LEFT_OUT[to]}"

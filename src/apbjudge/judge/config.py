@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import STATIC, Config, Grounding, Names, Option
+from ..config import ACCEPT_LOSS, STATIC, Config, Grounding, Names, Option, Share
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 
@@ -137,7 +137,7 @@ class GradeConfig(Limits, InputConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
-        "Logs of runs": "from_ outcomes tested_model grounding",
+        "Logs of runs": "from_ outcomes accept_loss tested_model grounding",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root missing overwrite cache batch shard",
     }
@@ -216,6 +216,7 @@ class GradeConfig(Limits, InputConfig):
         default=None,
         description="JSONL or CSV file with the rewards of runs, joined with the log on id.",
     )
+    accept_loss: Share = ACCEPT_LOSS
     tested_model: str = Field(
         default="", description="Name of the tested model, for runs whose log names none."
     )
@@ -237,6 +238,11 @@ class GradeConfig(Limits, InputConfig):
                 f"expected a model's name or a JudgeSpec, or one function alone, got {odd[0]!r}"
             )
         return judges
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether any judge is a model."""
+        return self.escalate is not None or any(not spec.is_static for spec in self.judge)
 
     @model_validator(mode="after")
     def _missing_of_cases(self) -> GradeConfig:

@@ -13,7 +13,7 @@ from ..errors import AccessError, OptionError, guarded
 from ..protocols import Protocol
 from ..records import Condition, Item, Prediction, Unscored, Verdict
 from ..records.judgements import MISSING, Diagnosis
-from ..records.trajectories import REMARKS, Trajectory
+from ..records.trajectories import LOSSES, REMARKS, Trajectory
 from ..rubrics import load_rubric
 from ..runs.loop import Job, Lane, Progress, run_lanes
 from ..runs.rows import BadRow
@@ -205,6 +205,9 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     run = run_in(named, work)
     if source.log_format:
         config.events.note(f"{source.name}: read as {source.log_format}")
+    for line in source.conservation.lines:
+        config.events.note(f"{source.name}: {line}")
     for name, count in source.remarks.items():
-        config.events.note(f"{source.name}: {count} {name} ({REMARKS.get(name, 'kept')})")
+        if name not in LOSSES:
+            config.events.note(f"{source.name}: {count} {name} ({REMARKS.get(name, 'kept')})")
     return run

@@ -25,6 +25,7 @@ from ..trajectories import (
     TrajectoryProtocol,
     run_protocol,
 )
+from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
 from ..trajectories.outcome import OUTCOME
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import detect, read_log
@@ -75,6 +76,9 @@ class RunSource(JudgedSource):
         outcomes: File of outcomes, joined with the runs by id.
         grounding: See ``EvaluatorSettings``.
         tested_model: Name of the tested model of runs whose log names none.
+        accept_loss: Share of the log's content that may stay unread; None for the usual.
+        asks: Whether a model is asked about runs: then less may, and all of it is read before.
+        conservation: What of the log was not carried over, as far as it was read.
         remarks: How often something occurred in the runs read so far that a reader has to know.
     """
 
@@ -84,6 +88,9 @@ class RunSource(JudgedSource):
     outcomes: Path | None = None
     grounding: Grounding = "paper"
     tested_model: str = NOT_STATED
+    accept_loss: float | None = None
+    asks: bool = False
+    conservation: Conservation = field(default_factory=Conservation)
     remarks: dict[str, int] = field(default_factory=dict[str, int])
     rows_name: ClassVar[str] = "log"
 
@@ -112,13 +119,16 @@ class RunSource(JudgedSource):
         """The log's format, the file of outcomes, and what a reader of the figures has to know."""
         outcomes = None if self.outcomes is None else str(self.outcomes)
         return {
-            "log": {"format": self.log_format, "outcomes": outcomes, "remarks": dict(self.remarks)}
+            "log": {"format": self.log_format, "outcomes": outcomes, "remarks": dict(self.remarks)},
+            **self.conservation.described,
         }
 
     def check(self) -> None:
-        """Raises InputError where there is no such log."""
+        """Raises InputError where there is no such log, or one that no model may be asked about."""
         if isinstance(self.rows, Path) and not self.rows.exists():
             raise InputError(f"{self.rows}: can't be read: No such file or directory")
+        for _ in self._entries() if self.asks else ():
+            pass
 
     def row_keys(self) -> Iterator[tuple[str, str]]:
         """Yields id and tested model of every run."""
@@ -158,7 +168,10 @@ class RunSource(JudgedSource):
     def _entries(self) -> Iterator[LogEntry]:
         if isinstance(self.rows, Path):
             outcomes = None if self.outcomes is None else Outcomes(self.outcomes)
-            yield from read_log(self.rows, self.log_format, outcomes=outcomes)
+            self.conservation = _account(self.accept_loss, asks=self.asks)
+            yield from read_log(
+                self.rows, self.log_format, outcomes=outcomes, conservation=self.conservation
+            )
             if outcomes is not None and (n := len(outcomes.unused)):
                 self.remarks["outcomes of no run"] = n
             return
@@ -216,8 +229,15 @@ def input_of(
     """
     if (runs := runs_of(rows, config, own)) is not None:
         return runs
-    rows = steps_of(rows, config, events) if is_log(rows, config) else rows
-    return source_of(rows, config, own if isinstance(own, Protocol) else None)
+    account = _account(config.accept_loss, asks=config.asks_models)
+    rows = steps_of(rows, config, events, account) if is_log(rows, config) else rows
+    source = source_of(rows, config, own if isinstance(own, Protocol) else None)
+    source.of_log = account.described
+    return source
+
+
+def _account(accept_loss: float | None, *, asks: bool) -> Conservation:
+    return Conservation(accept_loss, MENTIONED if asks else ACCEPTED)
 
 
 def runs_of(
@@ -256,6 +276,8 @@ def runs_of(
         outcomes=config.outcomes,
         grounding=config.grounding,
         tested_model=config.tested_model or NOT_STATED,
+        accept_loss=config.accept_loss,
+        asks=config.asks_models and log is not None,
         protocol=protocol.name,
         cases=config.cases,
         shard=None if config.shard is None else parse_shard(config.shard),
@@ -307,13 +329,15 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
     return True
 
 
-def steps_of(rows: Rows, config: GradeConfig, events: Events) -> Rows:
+def steps_of(rows: Rows, config: GradeConfig, events: Events, account: Conservation) -> Rows:
     """The steps of a log as predictions: a file beside the run's folder, or in memory without.
+
+    ``account`` is kept of what of the log is not carried over.
 
     Raises:
         InputError: If the log is unusable.
     """
-    steps = _step_rows(Path(cast("str", rows)), config, events)
+    steps = _step_rows(Path(cast("str", rows)), config, events, account)
     if config.out is None:
         return list(steps)
     path = config.out.with_name(f"{config.out.name}.steps.jsonl")
@@ -323,11 +347,15 @@ def steps_of(rows: Rows, config: GradeConfig, events: Events) -> Rows:
     return path
 
 
-def _step_rows(log: Path, config: GradeConfig, events: Events) -> Iterator[dict[str, Any]]:
+def _step_rows(
+    log: Path, config: GradeConfig, events: Events, account: Conservation
+) -> Iterator[dict[str, Any]]:
     format_ = detect(log) if config.from_ == "auto" else config.from_
-    for entry in read_log(log, format_, outcomes=config.outcomes):
+    for entry in read_log(log, format_, outcomes=config.outcomes, conservation=account):
         if isinstance(entry.content, RowError):
             events.bad_row(f"{log}:{entry.line}: {entry.content}")
         else:
             run = entry.content
             yield from step_rows(replace(run, tested_model=run.tested_model or config.tested_model))
+    for line in account.lines:
+        events.note(f"{log}: {line}")

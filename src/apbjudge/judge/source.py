@@ -158,6 +158,7 @@ class Source(JudgedSource):
         asks: Whether models are asked about the rows; None for rows that were judged before, of
             which nothing is refused.
         gaps: What the rows read so far leave empty, and what nobody reads.
+        of_log: What the manifest says of the log that the rows were made of.
     """
 
     own_protocol: Protocol | None = None
@@ -165,6 +166,7 @@ class Source(JudgedSource):
     counts_missing: bool = False
     asks: bool | None = None
     gaps: Gaps = field(default_factory=Gaps, init=False)
+    of_log: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
     _missing: MissingPredictions | None = field(default=None, init=False)
     _writers: Counter[str] = field(default_factory=Counter[str], init=False)
     rows_name: ClassVar[str] = "predictions"
@@ -280,6 +282,7 @@ class Source(JudgedSource):
             **({} if missing is None else {"missing_predictions": missing.model_dump()}),
             **({"cases_written_by": dict(self.writers)} if self.writers else {}),
             **({"input_gaps": gaps} if (gaps := self.gaps.to_json()) else {}),
+            **self.of_log,
         }
 
 

@@ -267,6 +267,8 @@ class RunFolder:
         notes = (note,) if isinstance(note, str) and note else ()
         missing = self.missing_predictions
         notes += tuple(f"{line}." for line in (missing.lines if missing else ()))
+        text = str(mapping(self.manifest.get("unread_content")).get("text", ""))
+        notes += (f"{text}.",) if text.startswith("warning: ") else ()
         return (*notes, self.unfinished) if self.unfinished else notes
 
     @property

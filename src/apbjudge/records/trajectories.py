@@ -34,6 +34,7 @@ class FoundTool:
     inputs: tuple[str, ...] = ()
     output: str = ""
     tool_type: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +192,22 @@ REMARKS: Mapping[str, str] = {
     "copied context": "steps repeated from an earlier run: left out",
     "unknown steps": "entries of a kind that is not known: kept in extra, not read",
     "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
-    "unread content": "messages of which something was not read: kept in extra",
+    "unread content": "texts and values that are not carried over: kept in extra, or left out",
+    "unread calls": "calls of the log that the run lacks",
+    "unread results": "results of the log that the run lacks",
+    "rewritten context": "history that the agent summarised or cut: left out",
+    "abandoned branches": "answers that were asked for anew: left out",
+    "other candidates": "further answers to one request: left out",
+    "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
     "other candidates": "answers beside the first to one request: left out",
     "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
     "extra, and no outcome made of them",
 }
 """What readers report, and what became of it."""
+
+LOSSES = ("unread content", "unread calls", "unread results")
+"""Those remarks of a run of which there is an account for the whole log."""
 
 
 # Rows ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from ..records.consensus import Answers, answers_of
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
 from ..records.trajectories import Trajectory
+from ..trajectories.conservation import Conservation
 from ..trajectories.reading import read_log
 from .config import ReportConfig
 from .frames import JudgeRuns
@@ -185,9 +186,10 @@ class ReportItems:
                 )
 
     def _runs(self) -> Iterator[tuple[str, Trajectory]]:
+        all_of_it = Conservation(accepts=1)  # what was graded is shown
         for protocol, path, format_, outcomes in self.logs:
             try:
-                for entry in read_log(path, format_, outcomes=outcomes):
+                for entry in read_log(path, format_, outcomes=outcomes, conservation=all_of_it):
                     if isinstance(entry.content, Trajectory):
                         yield protocol, entry.content
             except InputError as error:

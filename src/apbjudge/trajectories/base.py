@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from ..config import Grounding
 from ..errors import RowError
@@ -21,12 +21,14 @@ class LogEntry(NamedTuple):
         offset: Bytes of the log read so far; 0 where that says nothing.
         digest: SHA-256 of the run as it came.
         content: The run, or why it can't be read.
+        raw: The record that it was made of, until it is compared with the run; None afterwards.
     """
 
     line: int
     offset: int
     digest: bytes
     content: Trajectory | RowError
+    raw: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ..errors import InputError, OptionError, RowError, shorten
 from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
+from .conservation import ACCEPTED, MENTIONED, Conservation
 from .reading import detect, read_log
 from .steps import Places, answer_row, step_rows
 from .writing import left_out, to_atif, to_messages
@@ -36,6 +37,7 @@ class Conversion:
         rows: Rows or files that were written.
         remarks: How often something occurred in the log, by its name in ``REMARKS``.
         left_out: How often something has no field in the target, by what it is.
+        conservation: What of the log was not carried over.
         problems: A line for each run that could not be read or written.
     """
 
@@ -46,6 +48,7 @@ class Conversion:
     rows: int
     remarks: Mapping[str, int]
     left_out: Mapping[str, int]
+    conservation: Conservation
     problems: tuple[str, ...]
 
 
@@ -60,6 +63,7 @@ def convert(
     tested_model: str = "",
     k: int = 1,
     at: Places = "all",
+    accept_loss: float | None = None,
     overwrite: bool = False,
 ) -> Conversion:
     """Writes the runs of a log in another format; memory stays at one run.
@@ -79,10 +83,12 @@ def convert(
         tested_model: Name of the tested model, for runs whose log names none.
         k: For ``cases``: steps that make one prediction, 1 to 3.
         at: For ``cases``: which steps of the agent are predictions.
+        accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
+            where it is made into ``cases`` or ``answers``.
         overwrite: Whether a file that is there is replaced.
 
     Raises:
-        InputError: If a file is unusable, or no run of the log can be read.
+        InputError: If a file is unusable, no run of the log can be read, or too much stays unread.
         OptionError: If an option is unusable or has no effect, or something else is at ``out``.
     """
     source, out = Path(source), Path(out)
@@ -93,7 +99,9 @@ def convert(
     _check_replaceable(source, out, is_folder=is_folder, overwrite=overwrite)
     definitions = None if tools is None else read_tool_list(Path(tools))
     format_ = detect(source) if from_ == "auto" else from_
-    entries = read_log(source, format_, outcomes=None if outcomes is None else Path(outcomes))
+    account = Conservation(accept_loss, MENTIONED if to in ("cases", "answers") else ACCEPTED)
+    joined = None if outcomes is None else Path(outcomes)
+    entries = read_log(source, format_, outcomes=joined, conservation=account)
 
     runs = rows = 0
     remarks: Counter[str] = Counter()
@@ -120,7 +128,7 @@ def convert(
         if not runs:
             more = f"; the first of {len(problems)}: {problems[0]}" if problems else ""
             raise InputError(f"{source}: expected runs of agents, got none that can be read{more}")
-    return Conversion(format_, out, is_folder, runs, rows, remarks, lost, tuple(problems))
+    return Conversion(format_, out, is_folder, runs, rows, remarks, lost, account, tuple(problems))
 
 
 def _converted(

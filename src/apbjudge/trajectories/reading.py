@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from ..records.loose_json import as_list, as_object
 from ..records.messages import UnreadError, is_message
 from ..records.trajectories import LogPlace, Trajectory
 from .base import LogEntry
+from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
 from .formats.inspect_log import INSPECT, read_eval
@@ -118,22 +120,28 @@ def read_log(
     log_format: str = "auto",
     *,
     outcomes: Path | Outcomes | None = None,
+    conservation: Conservation | None = None,
 ) -> Iterator[LogEntry]:
-    """Yields the runs of a log, in its order; memory stays at one run and the ids of all.
+    """Yields the runs of a log, in its order; memory stays at ten runs and the ids of all.
+
+    What is not carried over from the log is counted, and too much of it refused.
 
     Args:
         path: A file or folder.
         log_format: One of ``format_names``, or ``auto``.
         outcomes: Outcomes that the log does not state. Given as ``Outcomes``, it can be asked
             afterwards which of them were of no run.
+        conservation: Keeps account of what is not carried over, and says how much is accepted.
 
     Yields:
-        One entry a run. Its content is a RowError where it can't be read, where its id occurs
-        twice for one tested model, or where its outcome contradicts the log's.
+        One entry a run. Its content is a RowError where it can't be read, where too much of it is
+        not carried over, where its id occurs twice for one tested model, or where its outcome
+        contradicts the log's.
 
     Raises:
         OptionError: If there is no such format.
-        InputError: If a file as a whole is unusable.
+        InputError: If a file as a whole is unusable, or too much of it is not carried over, which
+            may be known only at its end.
     """
     if log_format not in ("auto", *format_names()):
         raise OptionError(
@@ -144,10 +152,11 @@ def read_log(
     if other is not None and other.name == name:
         entries = other.read(path)
     elif name in FORMATS:
-        entries = _not_unread(path, _read(path, FORMATS[name]))
+        entries = _read(path, FORMATS[name])
     else:
         title = next(of.title for of in OTHER_LOGS if of.name == name)
         raise InputError(f"{path}: expected {title}, got something else")
+    entries = _conserved(path, entries, conservation or Conservation())
     return _checked(entries, Outcomes(outcomes) if isinstance(outcomes, Path) else outcomes)
 
 
@@ -199,19 +208,35 @@ def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
             content = error
         except RecursionError:
             content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
-        yield LogEntry(element.number, element.offset, element.digest, content)
+        yield LogEntry(element.number, element.offset, element.digest, content, element.value)
 
 
-def _not_unread(path: Path, entries: Iterator[LogEntry]) -> Iterator[LogEntry]:
-    """The entries; raises InputError where there is nothing that is read in the first of them."""
-    head: list[LogEntry] = []
-    for entry in entries:
-        head.append(entry)
-        if not isinstance(entry.content, UnreadError) or len(head) == _LOOKED_AT:
-            break
-    if head and isinstance(head[-1].content, UnreadError):
+def _conserved(
+    path: Path, entries: Iterator[LogEntry], conservation: Conservation
+) -> Iterator[LogEntry]:
+    """The entries, each compared with its record.
+
+    Raises:
+        InputError: If next to nothing of the first entries is carried over, or too little of all.
+    """
+    compared = (_compared(entry, conservation) for entry in entries)
+    head = deque(islice(compared, _LOOKED_AT))
+    if head and all(isinstance(entry.content, LossError | UnreadError) for entry in head):
         raise InputError(f"{path}:{head[0].line}: {head[0].content}")
-    yield from chain(head, entries)
+    while head:
+        yield head.popleft()
+    yield from compared
+    conservation.check(str(path))
+
+
+def _compared(entry: LogEntry, conservation: Conservation) -> LogEntry:
+    content = entry.content
+    if isinstance(content, Trajectory) and entry.raw is not None:
+        try:
+            content = conservation.checked(entry.raw, content, entry.offset)
+        except RowError as error:
+            content = error
+    return entry._replace(content=content, raw=None)
 
 
 def _object_of(value: object) -> dict[str, Any]:

@@ -366,15 +366,16 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
             for number, name in enumerate(names, 1):
                 info = archive.getinfo(name)
                 place = LogPlace(format="inspect", file=str(path), line=number)
-                raw = b""
+                raw, sample = b"", None
                 content: Trajectory | RowError
                 try:
                     raw = _unpacked(path, archive, info)
-                    content = _read(_object(raw), place, members)
+                    sample = _object(raw)
+                    content = _read(sample, place, members)
                 except RowError as error:
                     content = error
                 offset = info.header_offset + info.compress_size
-                yield LogEntry(number, offset, hashlib.sha256(raw).digest(), content)
+                yield LogEntry(number, offset, hashlib.sha256(raw).digest(), content, sample)
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror or error}") from None
     except zipfile.BadZipFile as error:

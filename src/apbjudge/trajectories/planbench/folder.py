@@ -62,6 +62,7 @@ class _Listed:
     input_datatypes: tuple[str, ...] = ()
     output_datatype: str = ""
     tool_type: str = ""
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
             run: Trajectory | RowError = _trajectory(content, known, metadata, place)
         except RowError as error:
             run = error
-        yield LogEntry(line.number, offset, _digest(content), run)
+        yield LogEntry(line.number, offset, _digest(content), run, content)
     for file in progress.values():
         number += 1
         place = LogPlace(FORMAT, file=str(file))
@@ -199,7 +200,7 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
             run = _trajectory(content, known, metadata, place, broke)
         except RowError as error:
             content, run = {"file": file.name}, error
-        yield LogEntry(number, 0, _digest(content), run)
+        yield LogEntry(number, 0, _digest(content), run, content)
 
 
 def setting_of(config: Mapping[str, Any]) -> str:
@@ -356,7 +357,10 @@ def _retrieval(entry: _Entry) -> Retrieval:
         tools=None
         if found is None
         else tuple(
-            FoundTool(tool.name, tool.input_datatypes, tool.output_datatype, tool.tool_type)
+            FoundTool(
+                *(tool.name, tool.input_datatypes, tool.output_datatype, tool.tool_type),
+                description=tool.description or "",
+            )
             for tool in found.tools
         ),
     )
