@@ -512,6 +512,7 @@ def fitted(run: Run, dialect: Dialect, *, without_ids: bool) -> Run:
         result = call.result if dialect.values else text_of(call.result)
         if failed and dialect.name in ("vercel-ui", "gemini"):
             result = text_of(result)  # the words of an error
+        result = result or "x" if failed and dialect.name == "inspect" else result  # error's words
         if dialect.name == "gemini" and not isinstance(result, str | dict):
             result = {"result": result}
         return Call(call.name, call.arguments, "" if no_ids else call.call_id, result, failed)

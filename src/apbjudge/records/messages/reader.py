@@ -30,6 +30,7 @@ from .shapes import (
     parts_of,
     plain_messages,
     result_body,
+    role_of,
 )
 
 
@@ -85,6 +86,7 @@ _NO_CONTENT = frozenset(
 )
 _READ = _KNOWN | _KNOWN_OF_RESULTS | _NO_CONTENT
 """Fields that are read, and those that never are content."""
+_OF_ANSWERS = frozenset(("error", "function"))
 _USUAL = frozenset("role content tool_calls tool_call_id name".split())
 _KNOWN_OF_CALLS = frozenset(
     "id call_id tool_call_id toolCallId toolUseId type part_kind kind name tool_name toolName "
@@ -107,11 +109,12 @@ def _unread_field(message: Mapping[str, Any]) -> str:
     that says nothing else, any field.
     """
     says_more = any(message.get(name) for name in _CONTENT)
+    read = _READ | _OF_ANSWERS if role_of(message) == "tool" else _READ
     for name in message:
         value = message[name]
         listed = as_list(value)
         is_content = any(map(as_object, listed or ())) or (value and not says_more)
-        if name not in _READ and is_content and isinstance(value, str | list | dict):
+        if name not in read and is_content and isinstance(value, str | list | dict):
             return name
     return ""
 
@@ -567,8 +570,8 @@ class _Reader:
             raise self._error(f"{place}.{field}", "true or false", holder[field]) from None
         if isinstance(extra.get("error"), bool):
             del extra["error"]
-        if content is None and not isinstance(extra.get("error"), bool | None):
-            content = extra["error"]
+        if content in (None, "") and not isinstance(fault := extra.get("error"), bool | None):
+            content = (as_object(fault) or {}).get("message", fault)
         if type(content) is not str:
             content = content if is_value else self._result_content(content, extra)
             content = "" if content is None else content

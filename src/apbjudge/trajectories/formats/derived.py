@@ -14,6 +14,7 @@ _SOURCES: Mapping[Role, StepSource] = {
     "assistant": "agent",
     "tool": "environment",
 }
+_ROLES: Mapping[StepSource, Role] = {source: role for role, source in _SOURCES.items()}
 
 
 def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
@@ -34,8 +35,7 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
 
 def message_of(step: TrajectoryStep) -> Message:
     """The chat message that a step is."""
-    role = next(role for role, source in _SOURCES.items() if source == step.source)
-    return Message(role, step.text, step.thought, step.calls, step.observations)
+    return Message(_ROLES[step.source], step.text, step.thought, step.calls, step.observations)
 
 
 def query_of(steps: Sequence[TrajectoryStep]) -> str:
