@@ -17,7 +17,7 @@ from apbjudge import InputError, RowError
 from apbjudge.records.trajectories import (
     LOSSES,
     LogPlace,
-    Observation,
+    ToolResult,
     ToolCall,
     Trajectory,
     TrajectoryStep,
@@ -731,7 +731,7 @@ def test_a_run_that_is_lost_costs_no_other_and_a_log_of_such_runs_is_refused(
     )
 )
 def test_no_record_breaks_the_comparison(raw: Any) -> None:
-    found = balance_of(raw, empty_run(TrajectoryStep("agent", observations=(Observation(raw),))))
+    found = balance_of(raw, empty_run(TrajectoryStep("agent", observations=(ToolResult(raw),))))
     assert sum(found.unread.values()) <= found.counts["characters"]
 
 
