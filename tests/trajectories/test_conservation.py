@@ -17,8 +17,8 @@ from apbjudge import InputError, RowError
 from apbjudge.records.trajectories import (
     LOSSES,
     LogPlace,
-    ToolResult,
     ToolCall,
+    ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_row,
