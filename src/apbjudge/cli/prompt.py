@@ -65,12 +65,11 @@ def prompt(values: Values) -> int:
         click.echo(f"===== {name}: system =====\n{sent.system}")
         click.echo("===== user =====")
         for part in sent.parts:
-            is_text = isinstance(part, str)
-            click.echo(
-                part
-                if is_text
-                else f"[picture {visible(part.path)}, {len(part.url)} characters as data URL]"
-            )
+            if isinstance(part, str):
+                click.echo(part)
+            else:
+                size = len(part.url)
+                click.echo(f"[picture {visible(part.path)}, {size} characters as data URL]")
     return 0
 
 

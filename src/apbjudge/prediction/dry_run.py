@@ -73,9 +73,9 @@ def forecast_predictions(session: Session) -> list[Forecast]:
                 count["reused"] += 1
                 continue
             count.update(calls=1, pictures=len(prompt.images), characters=length)
-    said = {"notes": tuple(source.gaps.lines())}
+    notes = {"notes": tuple(source.gaps.lines())}
     return [
-        forecast_of(planner.spec, count, session.resources.cache).model_copy(update=said)
+        forecast_of(planner.spec, count, session.resources.cache).model_copy(update=notes)
         for planner, count in zip(planners, counts, strict=True)
     ]
 

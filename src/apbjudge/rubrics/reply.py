@@ -119,8 +119,8 @@ def _category_type(categories: tuple[Category, ...]) -> Any:
     words = {category.number: _word(category) for category in categories}
 
     def number_of(value: object) -> object:
-        said = _words(value) if isinstance(value, str) and not value.isdigit() else set[str]()
-        meant = [number for number, word in words.items() if said and said <= _words(word)]
+        stated = _words(value) if isinstance(value, str) and not value.isdigit() else set[str]()
+        meant = [number for number, word in words.items() if stated and stated <= _words(word)]
         return meant[0] if len(meant) == 1 else value
 
     return Annotated[

@@ -118,7 +118,7 @@ _NAMES = tuple("name toolName tool_name function_name function type".split())
 _ARGUMENTS = tuple("arguments args input action rawInput parameters code".split())
 _OUTPUTS = tuple("output outputs result results errorText".split())
 _ANSWERS = frozenset((*_OUTPUTS, "content", "response", "error"))
-_SAID = (*_ARGUMENTS, *_OUTPUTS, "content", "response")
+_STATED = (*_ARGUMENTS, *_OUTPUTS, "content", "response")
 _VALUES = frozenset(
     "arguments args parameters input_schema inputSchema json_schema parametersJsonSchema".split()
 )
@@ -161,7 +161,7 @@ def values_in(value: Any, known: Container[str] = ()) -> list[str]:
 
     JSON texts are opened, unless they are ``known`` as they are.
     """
-    found: list[str] = []
+    leaves: list[str] = []
     stack: list[Any] = [value]
     while stack:
         node = stack.pop()
@@ -171,18 +171,18 @@ def values_in(value: Any, known: Container[str] = ()) -> list[str]:
             if text and text not in known and (opened := _opened(text)) is not text:
                 stack.append(opened)
             elif text:
-                found.append(text)
+                leaves.append(text)
         elif kind is dict:
             for key, inner in node.items():
                 if type(inner) in _SCALARS:
-                    found.append(f"{_MARK}{key}{_MARK}{inner}")
+                    leaves.append(f"{_MARK}{key}{_MARK}{inner}")
                 else:
                     stack.append(inner)
         elif kind is list or kind is tuple:
             stack.extend(node)
         elif node is not None:
-            found.append(f"{_MARK}{_MARK}{node}")
-    return found
+            leaves.append(f"{_MARK}{_MARK}{node}")
+    return leaves
 
 
 def _size(texts: Iterable[str]) -> int:
@@ -244,15 +244,15 @@ class _Walk:
         self.remarked.setdefault(remark, set()).update(values_in(value))
 
     def _list(self, values: list[Any], path: str, key: str) -> _Counts | None:
-        objects = [found for of in values[:2] if (found := as_object(of))]
+        objects = [each for of in values[:2] if (each := as_object(of))]
         if objects and objects[0].keys() == {"key", "value"} and as_object(objects[0]["value"]):
-            pairs = [found for of in values if (found := as_object(of))]  # attributes of OTLP
+            pairs = [each for of in values if (each := as_object(of))]  # attributes of OTLP
             return self._object({str(of.get("key")): _plain(of.get("value")) for of in pairs}, path)
         is_result = path.endswith("observation.results")
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
         parts = [
-            self.walk(of, path, key) if found is None else self._object(found, path, mode)
-            for of, found in zip(values, map(as_object, values), strict=True)
+            self.walk(of, path, key) if each is None else self._object(each, path, mode)
+            for of, each in zip(values, map(as_object, values), strict=True)
         ]
         repeats = any(not _HISTORIES.isdisjoint(of) for of in objects)
         return _joined(parts, repeats=repeats)
@@ -351,8 +351,8 @@ def _counted(what: str, of: Mapping[str, Any]) -> _Counts:
     if call_id := next((str(of[name]) for name in _IDS if of.get(name) not in (None, "")), ""):
         return Counter([(what, call_id, "")])
     name = next((str(of[name]) for name in _NAMES if of.get(name)), "")
-    said = next((of[name] for name in _SAID if of.get(name) is not None), "")
-    return Counter([(what, name, said if type(said) is str else repr(said))])
+    stated = next((of[name] for name in _STATED if of.get(name) is not None), "")
+    return Counter([(what, name, stated if type(stated) is str else repr(stated))])
 
 
 def _joined(parts: Iterable[_Counts | None], *, repeats: bool) -> _Counts | None:
@@ -463,7 +463,7 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
     if missing:
         carried = set(values_in(parts))
         missing -= carried
-        missing -= _found(missing, carried)
+        missing -= _contained(missing, carried)
     places = {text: path for text, path in reversed(walk.leaves) if text in missing}
     unread: Counter[str] = Counter()
     for text, path in places.items():
@@ -509,9 +509,9 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
                 yield part
 
 
-def _found(texts: set[str], known: set[str]) -> set[str]:
+def _contained(texts: set[str], known: set[str]) -> set[str]:
     """Those of the texts that stand in a text of the run, or are literals of what it holds."""
-    found, left = set[str](), _SEARCHED
+    contained, left = set[str](), _SEARCHED
     whole = "\n".join(of for of in known if of[0] != _MARK) if texts else ""
     plain = {"null", *(of[of.rindex(_MARK) + 1 :].lower() for of in known if of[0] == _MARK)}
     for text in sorted(texts, key=len, reverse=True):
@@ -520,8 +520,8 @@ def _found(texts: set[str], known: set[str]) -> set[str]:
         key, _, sought = text[1:].partition(_MARK) if text[0] == _MARK else ("", "", text)
         is_there = key in whole and _stands_in(sought, whole)
         if is_there or text in plain or known.issuperset(_literal(text) or {""}):
-            found.add(text)
-    return found
+            contained.add(text)
+    return contained
 
 
 def _stands_in(text: str, whole: str) -> bool:
@@ -582,29 +582,29 @@ class Conservation:
         """
         is_compared = offset <= _WHOLE_BYTES or self.counts["runs"] % _SAMPLED == 0
         try:
-            found = balance_of(raw, run, with_leaves=is_compared)
+            balance = balance_of(raw, run, with_leaves=is_compared)
         except RecursionError:
             raise RowError(
                 "entry", "JSON that is not nested deeply", "hundreds of levels"
             ) from None
-        self._check_run(found)
-        self.counts.update({**found.counts, "runs": 1, "compared": int(is_compared)})
-        self.unread.update(found.unread)
-        lost = [found.counts["leaves"], *_lost(found.counts).values()]
+        self._check_run(balance)
+        self.counts.update({**balance.counts, "runs": 1, "compared": int(is_compared)})
+        self.unread.update(balance.unread)
+        lost = [balance.counts["leaves"], *_lost(balance.counts).values()]
         earlier = run.remarks if _is_ours(raw) else {}  # what was unread once stays unread
         lost = [max(n, earlier.get(name, 0)) for name, n in zip(LOSSES, lost, strict=True)]
         remarks = {name: n for name, n in run.remarks.items() if name not in LOSSES}
         remarks |= {name: n for name, n in zip(LOSSES, lost, strict=True) if n}
         return run if remarks == run.remarks else replace(run, remarks=remarks)
 
-    def _check_run(self, found: Balance) -> None:
-        counts, share = found.counts, _share(found.unread, found.counts)
+    def _check_run(self, balance: Balance) -> None:
+        counts, share = balance.counts, _share(balance.unread, balance.counts)
         if share > max(OF_A_RUN, self.accepts or 0):
-            raise LossError(f"{share:.1%} of it unread", found.unread)
-        if self.accepts is None and found.silent:
-            raise LossError("a message of the agent of which nothing is read", found.unread)
+            raise LossError(f"{share:.1%} of it unread", balance.unread)
+        if self.accepts is None and balance.silent:
+            raise LossError("a message of the agent of which nothing is read", balance.unread)
         if self.accepts is None and counts["calls"] and not counts["calls read"]:
-            raise LossError(f"none of {counts['calls']} calls", found.unread)
+            raise LossError(f"none of {counts['calls']} calls", balance.unread)
 
     def check(self, name: str) -> None:
         """Refuses a log, by its name, of which more is lost than is accepted.
@@ -641,8 +641,8 @@ class Conservation:
         if not (lines := self.lines):
             return {}
         keys = dict(self.unread.most_common(50))
-        said = {"text": lines[0], "accepted": self.accepts, "unread": self.unread.total()}
-        return {"unread_content": {**said, **self.counts, "keys": keys}}
+        stated = {"text": lines[0], "accepted": self.accepts, "unread": self.unread.total()}
+        return {"unread_content": {**stated, **self.counts, "keys": keys}}
 
 
 def _share(unread: Counter[str], counts: Counter[str]) -> float:

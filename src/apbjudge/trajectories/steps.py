@@ -162,8 +162,8 @@ def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict
             yield {"role": "user", "content": step.text}
         return
     seen = tuple(result for result in step.observations if result.call_id not in hidden)
-    said = message_of(replace(step, observations=seen))
-    yield from openai_messages(said, "observations", is_extended=True)
+    message = message_of(replace(step, observations=seen))
+    yield from openai_messages(message, "observations", is_extended=True)
 
 
 def _json(value: object, field: str) -> str:

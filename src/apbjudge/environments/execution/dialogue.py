@@ -163,13 +163,13 @@ class StepDialogue:
                 arguments = _arguments(call.arguments)
                 made = ToolCall(call.name, arguments or call.arguments, call.id)
                 if arguments is None:
-                    found = ToolResult("Error: the arguments are no JSON object", is_error=True)
+                    result = ToolResult("Error: the arguments are no JSON object", is_error=True)
                 else:
-                    found = self._environment.call(call.name, arguments, by="user")
+                    result = self._environment.call(call.name, arguments, by="user")
                 calls.append(made)
-                seen.append(ToolResult(found.content, call.id, call.name, found.is_error))
+                seen.append(ToolResult(result.content, call.id, call.name, result.is_error))
                 self._users_messages.append(
-                    {"role": "tool", "tool_call_id": call.id, "content": found.content}
+                    {"role": "tool", "tool_call_id": call.id, "content": result.content}
                 )
             self._steps.append(
                 TrajectoryStep("user", "call", calls=tuple(calls), observations=tuple(seen))

@@ -183,8 +183,8 @@ class UnaskedWorker:
                     steps.append(replace(step, source=source))
                     number += 1
                     if seen.is_error and not broken:
-                        said = shorten(str(seen.content), 200)
-                        broken = f"call {number}, {call['name']}: {said}{environment.raised}"
+                        answer = shorten(str(seen.content), 200)
+                        broken = f"call {number}, {call['name']}: {answer}{environment.raised}"
                 text = self._world.suite.to_communicate(task)
                 environment.say(text)
                 steps.append(TrajectoryStep("agent", text=text))

@@ -143,8 +143,8 @@ def _definitions(field: str, value: object) -> tuple[Any, ...] | None:
             tools = None
     if (listed := as_list(tools)) is None:
         raise RowError(field, "a list of tools", value)
-    found: list[Any] = []
+    definitions: list[Any] = []
     for tool in listed:
         spec = as_object(tool) or {}
-        found += next((of for key in _DECLARATIONS if (of := as_list(spec.get(key)))), [tool])
-    return tuple(found)
+        definitions += next((of for key in _DECLARATIONS if (of := as_list(spec.get(key)))), [tool])
+    return tuple(definitions)

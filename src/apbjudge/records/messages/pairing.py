@@ -38,9 +38,8 @@ class Matching:
         self.n_waiting = 0
         self._waiting: dict[str, Draft] = {}
         self._answered: dict[str, Draft] = {}
-        self._again: Counter[str] = (
-            Counter()
-        )  # calls of one message by an id that is waiting already
+        # calls of one message by an id that is waiting already
+        self._again: Counter[str] = Counter()
         self._by_name: dict[str, list[tuple[Draft, deque[tuple[int, ToolCall]]]]] = {}
         self._n_indexed = 0
         self._next = (0, 0)  # message and call in it that come next in the index

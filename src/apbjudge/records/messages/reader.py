@@ -669,9 +669,12 @@ def _name_of(attachment: Mapping[str, Any]) -> str:
 
 
 def _add_text(draft: Draft, text: str) -> None:
-    draft.text = f"{draft.text}\n{text}" if draft.text and text else draft.text or text
+    draft.text = _joined(draft.text, text)
 
 
 def _add_thought(draft: Draft, text: str) -> None:
-    have = draft.reasoning
-    draft.reasoning = f"{have}\n{text}" if have and text else have or text
+    draft.reasoning = _joined(draft.reasoning, text)
+
+
+def _joined(before: str, text: str) -> str:
+    return f"{before}\n{text}" if before and text else before or text

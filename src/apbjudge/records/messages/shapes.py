@@ -231,9 +231,9 @@ def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:
     wrapped = as_object(message.get("kwargs" if "lc" in message else "data"))
     inner = message if wrapped is None else wrapped
     more = as_object(inner.get("additional_kwargs")) or {}
-    said = {name: inner[name] for name in inner if name not in ("type", "additional_kwargs")}
+    stated = {name: inner[name] for name in inner if name not in ("type", "additional_kwargs")}
     copies = {"copied_calls": more["tool_calls"]} if "tool_calls" in more else {}
-    return [{**{k: more[k] for k in more if k != "tool_calls"}, **said, **copies, "role": role}]
+    return [{**{k: more[k] for k in more if k != "tool_calls"}, **stated, **copies, "role": role}]
 
 
 def _of_sharegpt(role: Role, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,8 +247,8 @@ def _of_sharegpt(role: Role, message: Mapping[str, Any]) -> dict[str, Any]:
             text = "" if calls else text
         if calls:
             plain |= {"content": without_tags(text), "tool_calls": calls}
-    elif role == "tool" and isinstance(text, str) and (found := _TOOL_RESPONSE.findall(text)):
-        plain |= {"content": None, "tool_messages": list(map(_tagged_result, found))}
+    elif role == "tool" and isinstance(text, str) and (bodies := _TOOL_RESPONSE.findall(text)):
+        plain |= {"content": None, "tool_messages": list(map(_tagged_result, bodies))}
     return plain
 
 

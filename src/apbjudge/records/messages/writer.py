@@ -37,12 +37,12 @@ def openai_messages(
             raise RowError(field, "values that can be written as JSON", str(error)) from None
 
     if message.role != "tool":
-        said: dict[str, Any] = {"role": message.role, "content": message.text}
+        row: dict[str, Any] = {"role": message.role, "content": message.text}
         if is_extended and message.reasoning:
-            said["thought"] = message.reasoning
+            row["thought"] = message.reasoning
         if message.calls:
-            said["content"] = message.text or None
-            said["tool_calls"] = [
+            row["content"] = message.text or None
+            row["tool_calls"] = [
                 {
                     **({"id": of.call_id} if of.call_id or not is_extended else {}),
                     "type": "function",
@@ -53,7 +53,7 @@ def openai_messages(
                 }
                 for of in message.calls
             ]
-        yield said
+        yield row
     elif message.text:
         yield {"role": "tool", "content": message.text}
     for of in message.results:

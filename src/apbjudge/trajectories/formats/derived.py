@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...records.messages import Message, Role
+from ...records.messages import Message, Messages, Role
 from ...records.trajectories import StepSource, TrajectoryStep
 
 _SOURCES: Mapping[Role, StepSource] = {
@@ -40,13 +40,16 @@ def message_of(step: TrajectoryStep) -> Message:
 
 def query_of(steps: Sequence[TrajectoryStep]) -> str:
     """The first thing that the user says; empty where nothing."""
-    return next((step.text for step in steps if step.source == "user" and step.text), "")
+    return _conversation(steps).query
 
 
 def final_answer_of(steps: Sequence[TrajectoryStep]) -> str | None:
     """The text of the agent's last step; None where that makes calls or says nothing."""
-    last = next((step for step in reversed(steps) if step.source == "agent"), None)
-    return last.text or None if last is not None and not last.calls else None
+    return _conversation(steps).final_answer
+
+
+def _conversation(steps: Iterable[TrajectoryStep]) -> Messages:
+    return Messages(tuple(map(message_of, steps)))
 
 
 def remarks_of(steps: Sequence[TrajectoryStep]) -> Counter[str]:
