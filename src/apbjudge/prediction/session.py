@@ -294,7 +294,7 @@ def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[s
 
 
 def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
-    """What became of the tasks of each tested model, in the order of their first record."""
+    """What became of the tasks of each tested model, by its name."""
     tallies: dict[str, Tally] = {}
     served: dict[str, Counter[str]] = {}
     for row in rows:
@@ -316,5 +316,5 @@ def counts_of(rows: Iterator[Row]) -> dict[str, PredictionCounts]:
             served.setdefault(name, Counter())[row["served_model"]] += 1
     return {
         name: PredictionCounts(**tally.fields, served_models=dict(served.get(name, {})))
-        for name, tally in tallies.items()
+        for name, tally in sorted(tallies.items())
     }
