@@ -109,7 +109,7 @@ def test_a_whole_run() -> None:
 def test_all_versions(minor: int) -> None:
     version = f"ATIF-v1.{minor}"
     made = entry(user(), schema_version=version, trajectory_id=..., session_id="session")
-    assert ATIF.recognises(made)
+    assert ATIF.score(made)
     assert ATIF.read(made, PLACE, {}).place.version == f"1.{minor}"
     assert ATIF.read(made, PLACE, {}).trajectory_id == "session"
 
@@ -329,7 +329,7 @@ def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> No
     "other", [{}, {"messages": []}, {"schema_version": 3}, {"schema_version": "apbjudge@1"}]
 )
 def test_other_entries_are_not_taken_for_atif(other: dict[str, Any]) -> None:
-    assert not ATIF.recognises(other)
+    assert not ATIF.score(other)
 
 
 junk = st.recursive(

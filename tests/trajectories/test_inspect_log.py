@@ -128,7 +128,7 @@ def test_a_whole_sample() -> None:
 
 def test_fields_that_are_missing() -> None:
     bare = {"id": 7, "epoch": 1, "messages": [], "target": ""}
-    assert INSPECT.recognises(bare)
+    assert INSPECT.score(bare)
     trajectory = INSPECT.read(bare, PLACE, {})
     assert (trajectory.trajectory_id, trajectory.case_id) == ("7-1", "7")
     assert trajectory.tested_model == ""
@@ -364,7 +364,7 @@ def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> No
     "other", [{}, {"messages": [], "id": 1}, {"id": 1, "epoch": 1, "messages": []}]
 )
 def test_other_entries_are_not_taken_for_samples(other: dict[str, Any]) -> None:
-    assert not INSPECT.recognises(other)
+    assert not INSPECT.score(other)
 
 
 junk = st.recursive(

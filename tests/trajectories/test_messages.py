@@ -101,16 +101,17 @@ def test_a_run_of_chat_messages() -> None:
         system_prompt="Be brief.\n\nUse tools.",
         tools=({"name": "find"},),
         steps=(
-            TrajectoryStep("user", text="Where is my order?"),
+            TrajectoryStep("user", text="Where is my order?", sources=(2,)),
             TrajectoryStep(
                 "agent",
                 "call",
                 "One moment.",
                 calls=(ToolCall("find", {"id": 7}, "c1"),),
                 observations=(ToolResult("found", "c1", "find"),),
+                sources=(3, 4),
             ),
-            TrajectoryStep("agent", text="It is in Trieste."),
-            TrajectoryStep("user", text="Thanks"),
+            TrajectoryStep("agent", text="It is in Trieste.", sources=(5,)),
+            TrajectoryStep("user", text="Thanks", sources=(6,)),
         ),
         final_answer="It is in Trieste.",
         termination="done",
@@ -270,7 +271,7 @@ def test_calls_of_users_are_theirs() -> None:
     "name", ["messages", "input", "items", "traj", "conversation", "trajectory"]
 )
 def test_lists_of_messages_have_several_names(name: str) -> None:
-    assert MESSAGES.recognises({name: [user()]})
+    assert MESSAGES.score({name: [user()]})
     assert read({name: [user()], "other": 1}).query == "Where is my order?"
 
 
@@ -286,7 +287,7 @@ def test_lists_of_messages_have_several_names(name: str) -> None:
     ],
 )
 def test_other_entries_are_not_recognised(entry: dict[str, Any]) -> None:
-    assert not MESSAGES.recognises(entry)
+    assert not MESSAGES.score(entry)
 
 
 # Which call a result answers ---------------------------------------------------------------------

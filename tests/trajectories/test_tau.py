@@ -106,7 +106,7 @@ AROUND: dict[str, Any] = {
 
 def read(entry: Mapping[str, Any], around: Mapping[str, Any] = AROUND) -> Trajectory:
     format_ = TAU_BENCH if "traj" in entry else TAU2
-    assert format_.recognises(entry)
+    assert format_.score(entry)
     return format_.read(entry, LogPlace(format_.name, file="x.json", line=4), around)
 
 
@@ -208,7 +208,7 @@ def test_a_simulation_alone_says_nothing_of_the_agent() -> None:
 
 def test_formats_do_not_claim_each_others_entries() -> None:
     claims = [
-        [format_.name for format_ in (TAU_BENCH, TAU2, MESSAGES) if format_.recognises(entry)]
+        [format_.name for format_ in (TAU_BENCH, TAU2, MESSAGES) if format_.score(entry)]
         for entry in (tau(), simulation(), {"messages": tau()["traj"], "task_id": 1, "reward": 1})
     ]
     assert claims == [["tau-bench", "messages"], ["tau2", "messages"], ["messages"]]

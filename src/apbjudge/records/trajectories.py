@@ -95,6 +95,7 @@ class TrajectoryStep:
         retrieval: What the environment says of a search; None for logs that say nothing.
         execution: What it says of the call.
         extra: Fields of the log that have no place here.
+        sources: Positions, from 0, of the messages, lines or spans of the log that it was made of.
     """
 
     source: StepSource
@@ -106,6 +107,7 @@ class TrajectoryStep:
     retrieval: Retrieval | None = None
     execution: Execution | None = None
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,8 @@ class Trajectory:
         termination: Why it ended, in the log's own word; empty without.
         infrastructure_error: What broke that was not the tested model's; empty otherwise.
         outcome: None where the log states none.
+        scores: What the log states of the run beside its outcome, by name: numbers, truth values,
+            or the words of a scale.
         usage: Counts of tokens and costs, by the names of the log.
         place: Where it was read.
         remarks: How often something occurred that a reader has to know; see ``REMARKS``.
@@ -175,6 +179,7 @@ class Trajectory:
     termination: str = ""
     infrastructure_error: str = ""
     outcome: Outcome | None = None
+    scores: dict[str, bool | float | str] = field(default_factory=dict[str, bool | float | str])
     usage: dict[str, float] = field(default_factory=dict[str, float])
     place: LogPlace
     remarks: dict[str, int] = field(default_factory=dict[str, int])

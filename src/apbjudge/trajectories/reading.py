@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
+import hashlib
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import orjson
 
 from ..errors import InputError, OptionError, RowError, shorten
 from ..records.keys import KeySet, short_key
@@ -47,7 +50,7 @@ FORMATS: Mapping[str, LogFormat] = {
         MESSAGES,
     )
 }
-"""The formats in JSON by name; the first that recognises an entry reads it."""
+"""The formats in JSON by name; of several that score the same, the first reads a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,8 @@ OTHER_LOGS: tuple[OtherLog, ...] = (
 """The logs that are recognised by their path."""
 
 _LOOKED_AT = 10
+_SCORED, _SURE = 20, 0.8
+"""Records that a format is recognised by, and the least mean score of one that is."""
 
 
 def format_names() -> list[str]:
@@ -101,16 +106,21 @@ def detect(path: Path) -> str:
     if (other := _other_log(path)) is not None:
         return other.name
     got = "no run"
-    for found in islice(_entries(path, FORMATS.values()), _LOOKED_AT):
+    scores = dict.fromkeys(FORMATS, 0.0)
+    n = 0
+    for found in islice(_entries(path, FORMATS.values()), _SCORED):
         try:
-            entry = _object_of(found.element.value)
+            record = _object_of(found.element.value)
         except RowError as error:
             got = error.got
             continue
-        for format_ in FORMATS.values():
-            if format_.recognises(entry):
-                return format_.name
-        got = f"fields {shorten(', '.join(entry))}"
+        got = f"fields {shorten(', '.join(record))}"
+        stated = {name: format_.score(record) for name, format_ in FORMATS.items()}
+        n += any(stated.values())
+        scores = {name: scores[name] + of for name, of in stated.items()}
+    best = max(FORMATS, key=lambda name: scores[name])
+    if scores[best] >= _SURE * max(1, n):
+        return best
     titles = (*(of.title for of in FORMATS.values()), *(of.title for of in OTHER_LOGS))
     raise InputError(f"{path}: expected runs of agents ({', '.join(titles)}), got {got}")
 
@@ -199,16 +209,41 @@ class _Found(NamedTuple):
 
 
 def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
-    for element, file, line, around in _entries(path, [format_]):
+    for element, file, line, around in _runs(path, format_):
         content: Trajectory | RowError
         try:
             place = LogPlace(format_.name, "", file, line)
-            content = format_.read(_object_of(element.value), place, around)
+            value = element.value
+            record = value if isinstance(value, _Parts) else _object_of(value)
+            content = format_.read(record, place, around)
         except RowError as error:
             content = error
         except RecursionError:
             content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
         yield LogEntry(element.number, element.offset, element.digest, content, element.value)
+
+
+class _Parts(list[Any]):
+    """The parts of a run, in the order of the log."""
+
+
+def _runs(path: Path, format_: LogFormat) -> Iterator[_Found]:
+    """The records of a log, the parts of each run put together."""
+    if format_.parts is None:
+        yield from _entries(path, [format_])
+        return
+    runs: dict[str, tuple[_Found, _Parts]] = {}
+    for found in _entries(path, [format_]):
+        try:
+            parts = format_.parts(_object_of(found.element.value))
+        except RowError as error:
+            yield found._replace(element=found.element._replace(value=error))
+            continue
+        for name, part in parts:
+            runs.setdefault(name or f"{found.file}/", (found, _Parts()))[1].append(part)
+    for first, parts in runs.values():
+        digest = hashlib.sha256(orjson.dumps(parts)).digest()
+        yield first._replace(element=first.element._replace(digest=digest, value=parts))
 
 
 def _conserved(

@@ -195,8 +195,8 @@ def test_bad_files(tmp_path: Path) -> None:
 
 def test_bare_results() -> None:
     row = LibraryRun("q1").answer("3B").result()
-    assert PLANBENCH_RESULT.recognises(row)
-    assert not PLANBENCH_RESULT.recognises({"query_id": "q1", "model_response": ""})
+    assert PLANBENCH_RESULT.score(row)
+    assert not PLANBENCH_RESULT.score({"query_id": "q1", "model_response": ""})
     read = PLANBENCH_RESULT.read(row, LogPlace("planbench-xl", file="result.jsonl", line=4), {})
     assert (read.case_id, read.tested_model, read.place.line) == ("q1", "", 4)
 

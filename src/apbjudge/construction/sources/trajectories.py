@@ -18,7 +18,7 @@ from .solutions import JOINED, LEFT_OUT, calls_made, needs_of, query_of
 
 
 def _recognises(row: Mapping[str, Any]) -> bool:
-    return any(format_.recognises(row) for format_ in FORMATS.values())
+    return any(format_.score(row) for format_ in FORMATS.values())
 
 
 def _read(options: SourceOptions) -> Iterator[SeedEntry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +11,27 @@ from ...records.trajectories import LogPlace, Trajectory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """A format of logs in JSON, of which an entry is one run.
+    """A format of logs in JSON.
 
     Attributes:
         name: As on the command line.
         title: As in messages.
-        recognises: Whether an entry is of this format, by its content.
-        read: Makes the run of an entry, the place that it is in and the members of the file around
-            it; raises RowError where it can't be read.
-        member: Key under which an object that is the whole file lists the entries; empty where
-            none does. In any format a run may be a line of JSONL, an element of an array or a
+        score: How surely a record is of this format, from 0 to 1, by several of its keys and
+            values. A format whose records are also another one's scores less than that.
+        read: Makes a run of a record, the place that it is in and the members of the file around
+            it; with ``parts``, of the list of all parts of the run. Raises RowError where it
+            can't be read.
+        member: Key under which an object that is the whole file lists the records; empty where
+            none does. In any format a record may be a line of JSONL, an element of an array or a
             file of its own.
+        parts: What runs a record holds parts of, and these parts, such as the spans of a trace or
+            the lines of a session: of all records, those with the same name make a run. An empty
+            name stands for the file. None where a record is a run.
     """
 
     name: str
     title: str
-    recognises: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Mapping[str, Any], LogPlace, Mapping[str, Any]], Trajectory]
+    score: Callable[[Mapping[str, Any]], float]
+    read: Callable[[Any, LogPlace, Mapping[str, Any]], Trajectory]
     member: str = ""
+    parts: Callable[[Mapping[str, Any]], Iterable[tuple[str, Any]]] | None = None

@@ -228,4 +228,4 @@ def _rest(holder: Mapping[str, Any], read: frozenset[str], where: str = "") -> d
     return rest | {"extra": foreign} if foreign else rest
 
 
-ATIF = LogFormat(name="atif", title="ATIF", recognises=_is_atif, read=_read)
+ATIF = LogFormat(name="atif", title="ATIF", score=_is_atif, read=_read)

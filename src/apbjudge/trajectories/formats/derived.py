@@ -28,6 +28,7 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
             of.calls,
             of.results,
             extra=of.extra,
+            sources=of.entries,
         )
         for of in messages
     )

@@ -341,7 +341,7 @@ def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any
 
 
 INSPECT = LogFormat(
-    name="inspect", title="an Inspect log", recognises=_is_sample, read=_read, member="samples"
+    name="inspect", title="an Inspect log", score=_is_sample, read=_read, member="samples"
 )
 
 

@@ -45,12 +45,16 @@ def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
     return f"{base}-{place.line}" if place.line else base
 
 
-def _is_messages(entry: Mapping[str, Any]) -> bool:
+_GENERAL = 0.9
+"""The most that messages alone score: they stand in the records of other formats too."""
+
+
+def _score(entry: Mapping[str, Any]) -> float:
     try:
         messages = as_list(chat_of(entry).messages)
     except RowError:
         messages = as_list(first_of(entry, *LISTS)[1])
-    return bool(messages) and is_message(messages[0])
+    return _GENERAL if messages and is_message(messages[0]) else 0
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
@@ -124,4 +128,4 @@ def outcome_of(stated: Mapping[str, Any]) -> Outcome | None:
     return None if reward is None and success is None else Outcome(reward, success)
 
 
-MESSAGES = LogFormat(name="messages", title="chat messages", recognises=_is_messages, read=_read)
+MESSAGES = LogFormat(name="messages", title="chat messages", score=_score, read=_read)

@@ -23,4 +23,4 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     return trajectory_of({"place": asdict(place), **entry})
 
 
-OWN = LogFormat(name="trajectories", title="apbjudge trajectories", recognises=_is_own, read=_read)
+OWN = LogFormat(name="trajectories", title="apbjudge trajectories", score=_is_own, read=_read)

@@ -147,12 +147,12 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
 
 
 TAU_BENCH = LogFormat(
-    name="tau-bench", title="τ-bench results", recognises=_is_tau_bench, read=_read_tau_bench
+    name="tau-bench", title="τ-bench results", score=_is_tau_bench, read=_read_tau_bench
 )
 TAU2 = LogFormat(
     name="tau2",
     title="τ²-bench results",
-    recognises=_is_tau2,
+    score=_is_tau2,
     read=_read_tau2,
     member="simulations",
 )

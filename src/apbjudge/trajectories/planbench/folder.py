@@ -411,6 +411,6 @@ def _read(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) 
 
 
 PLANBENCH_RESULT = LogFormat(
-    name=FORMAT, title="PlanBench-XL results", recognises=_recognises, read=_read
+    name=FORMAT, title="PlanBench-XL results", score=_recognises, read=_read
 )
 """Rows of a ``result.jsonl`` that is not in its run folder."""
