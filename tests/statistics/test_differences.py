@@ -231,7 +231,7 @@ def test_few_discordant_items_are_covered(n: int, psi: float, difference: float)
     assert 0.935 <= exact_coverage(n, psi, difference) <= 1
 
 
-@settings(max_examples=10)  # Holm takes statsmodels 60 ms
+@settings(max_examples=10)  # statsmodels takes 60 ms a Holm
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
 def test_adjusted_p_values_agree_with_statsmodels(p_values: list[float | None]) -> None:
     tested = [p for p in p_values if p is not None]

@@ -117,7 +117,7 @@ _ABOUT_ACCESS = re.compile(
     re.IGNORECASE,
 )
 """A wrong key or model, which some endpoints answer with the status of a bad request."""
-_NO_PACKAGE = re.compile(r"No module named '(\w+)")
+_NO_PACKAGE = re.compile(r"No module named '\w")
 _NO_KEY = re.compile(
     r"missing credentials|missing .{0,40}key|(?:key|credential)[^.]*must be (?:set|provided)",
     re.IGNORECASE,
@@ -256,9 +256,8 @@ def _meaning(error: Exception, text: str) -> Meaning:
 
 def _of_missing(text: str) -> Meaning:
     """Keys and packages that are not there, which litellm reports as a server's error."""
-    if match := _NO_PACKAGE.search(text):  # it needs mcp for tools alone
-        return FormatUnsupportedError if match[1] == "mcp" else AccessError
-    return AccessError if _NO_KEY.search(text) else TransportError
+    is_missing = _NO_PACKAGE.search(text) or _NO_KEY.search(text)
+    return AccessError if is_missing else TransportError
 
 
 def _of_client_error(text: str, named: Meaning) -> Meaning:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from math import sqrt
 from statistics import NormalDist
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from .sample import Sample, ratio_moments
 POWER = 0.8
 Correction = Literal["holm", "bh", "by"]
 """How p-values are adjusted; see ``adjust``."""
-_STATSMODELS = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
 
 
 def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[float | None]:
@@ -51,10 +49,18 @@ def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[floa
         raise ValueError(f"adjust: expected p-values from 0 to 1 by holm, bh or by, got {method!r}")
     if len(tested) < 2:
         return list(p_values)
-    multitest: Any = import_module("statsmodels.stats.multitest")  # it carries no types
-    _, corrected, *_ = multitest.multipletests(tested, method=_STATSMODELS[method])
-    adjusted = iter(corrected.tolist())
-    return [None if p is None else next(adjusted) for p in p_values]
+    p, m = np.array(tested), len(tested)
+    order = np.argsort(p, kind="stable")
+    ranks = np.arange(1, m + 1)
+    if method == "holm":
+        adjusted = np.maximum.accumulate(p[order] * (m + 1 - ranks))
+    else:
+        dependence = (1 / ranks).sum() if method == "by" else 1.0
+        steps = p[order] * (m / ranks * dependence)
+        adjusted = np.minimum.accumulate(steps[::-1])[::-1]
+    p[order] = np.minimum(adjusted, 1)
+    in_order = iter(p.tolist())
+    return [None if value is None else next(in_order) for value in p_values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
