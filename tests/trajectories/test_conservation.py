@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apbjudge import InputError, RowError
@@ -709,6 +709,7 @@ def test_a_run_that_is_lost_costs_no_other_and_a_log_of_such_runs_is_refused(
     assert [entry.content for entry in read_log(path, conservation=Conservation(accepts=1))]
 
 
+@example({"extra": True})
 @given(
     st.recursive(
         st.none()

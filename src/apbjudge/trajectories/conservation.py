@@ -486,7 +486,7 @@ def _referred(text: str, prefixes: tuple[str, ...], texts: Mapping[str, Any]) ->
 def _is_ours(raw: Any) -> bool:
     """Whether it is a row of our own format, or ATIF with one: what is in ``extra`` is read."""
     of = as_object(raw) or {}
-    return of.get("format") == FORMAT or "apbjudge" in (of.get("extra") or ())
+    return of.get("format") == FORMAT or "apbjudge" in (as_object(of.get("extra")) or ())
 
 
 _NO_LEAVES = frozenset("usage remarks trial outcome is_error line".split())
