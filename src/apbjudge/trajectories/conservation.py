@@ -102,7 +102,9 @@ _AGENTS = frozenset("assistant model agent ai gpt".split())
 _TOOLS = frozenset("tool function toolResult tool_result".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
 _TYPES = frozenset("user assistant system human ai tool".split())
-_CALL_LISTS = frozenset("tool_calls invalid_tool_calls toolCalls toolInvocations".split())
+_CALL_LISTS = frozenset(
+    "tool_calls invalid_tool_calls toolCalls toolInvocations function_calls".split()
+)
 _CALL_KEYS = frozenset(
     "function_call functionCall toolUse toolCall tool_call executableCode executable_code".split()
 )
@@ -126,12 +128,18 @@ _VALUES = frozenset(
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
     "system_instructions definitions tools functions toolCalls tool_calls spanInputs spanOutputs "
-    "llm_request llm_response chat_ctx body payload data result".split()
+    "function_calls llm_request llm_response chat_ctx body payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
+_BEGUN = frozenset(("[{", '{"'))
+"""How JSON texts begin."""
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
-_HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
+_FORMS = frozenset("text json error-text error-json content".split())
+"""How a result of Vercel's SDK says what it is."""
+_HISTORIES = frozenset(
+    "trace_id traceId span_id spanId span_data context context.trace_id run_type".split()
+)
 """Keys of objects that may repeat each other's history, where they are listed."""
 _NAMED = frozenset("spanId span_id context attributes timeUnixNano context.span_id".split())
 """Keys of spans and of events in them, whose names are no content."""
@@ -236,7 +244,10 @@ class _Walk:
                 return self.walk(opened, path, key)
             except RecursionError:
                 del self.leaves[n:]
-        self.leaves.append((text, path))
+        if opened is text and key in _CARRIERS and text[:2] in _BEGUN and text[-1] not in "]}":
+            self._under("cut content", text)
+        else:
+            self.leaves.append((text, path))
         return None
 
     def _values(self, value: Any, path: str) -> None:
@@ -309,6 +320,8 @@ class _Walk:
 
     def _answer(self, value: Any, path: str) -> _Counts | None:
         """The content of a result: a value of the tool's, or parts of a message."""
+        if (of := as_object(value)) and of.keys() == {"type", "value"} and of["type"] in _FORMS:
+            value = of["value"]
         parts = [as_object(of) or {} for of in as_list(value) or ()]
         if not parts or not all(map(self._is_part, parts)):
             return self._values(value, path)

@@ -384,7 +384,8 @@ class _Threads:
                 return of, n
         own = [of for of in reversed(self.threads) if agent in of.agents]
         forks = [of for of in own if atoms and of.atoms[: len(atoms)] == atoms]
-        if any(of.atoms[: len(whole)] == whole and of.takes(systems) for of in forks if said):
+        forks = [of for of in forks if of.takes(systems)]
+        if any(of.atoms[: len(whole)] == whole for of in forks if said):
             return None
         if span.is_cut and forks:
             return forks[0], len(atoms)
@@ -440,7 +441,8 @@ class _Threads:
         call = {"id": span.call_id or None, "type": "function", "function": function}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         earlier = (at for at, of in enumerate(thread.lines, 1) if rank[of.entry] < rank[span.entry])
-        thread.lines[(at := max(earlier, default=0)) : at] = self._lines([message], span)
+        at = min(max(earlier, default=0), len(thread.lines) - (thread.spans[-1].kind != "model"))
+        thread.lines[at:at] = self._lines([message], span)
 
     def left_out(self, main: _Thread) -> dict[str, Any]:
         """What is not in the run, by the names of the remarks that count it."""
@@ -501,7 +503,8 @@ class _Read:
                 if span.result is not None and opened(span.result) != opened(before.content):
                     kept = {"call_id": call.call_id, "result": span.result}
                     extra["results"] = [*(as_list(extra.get("results")) or ()), kept]
-                mark = span.is_error if before.is_error is None else before.is_error
+                marks = span.is_error, before.is_error
+                mark = next((mark for mark in (True, False) if mark in marks), None)
                 error = "" if span.error == before.content else span.error
                 answer = replace(before, is_error=mark, error=error)
                 results = [answer if of is before else of for of in results]
