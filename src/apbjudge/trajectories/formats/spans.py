@@ -180,7 +180,7 @@ class _Tree:
         is_timed = len(times) == len(spans)
         self.spans = sorted(spans, key=lambda of: of.start or 0) if is_timed else list(spans)
         self.rank = {of.entry: at for at, of in enumerate(self.spans)}
-        by_id = {of.span_id: of for of in self.spans}
+        by_id = {of.span_id: of for of in self.spans if of.span_id}
         self.up = {of.entry: list(_above(of, by_id)) for of in self.spans}
         self._inner = {
             of.span_id for of in self.spans if any(up.kind in _ACTORS for up in self.up[of.entry])
@@ -216,9 +216,9 @@ class _Tree:
             ups = {at: {up.entry for up in self.up[at]} for at in spoken}
             found = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
         if not found:
-            many = f"{len(self.models)} model spans" if self.models else f"{len(self.spans)} spans"
-            error = RowError("spans", "messages", f"none in {many}")
-            error.args = (f"no message in {many}: content capture is off",)
+            n, error = len(self.models), RowError("spans", "messages", None)
+            why = "content capture is off" if n else "none of them is a model's"
+            error.args = (f"no message in {n or len(self.spans)} {'model ' * bool(n)}spans: {why}",)
             raise error
         return found
 
