@@ -233,7 +233,8 @@ def test_what_two_spans_say_counts_once() -> None:
     again = replace(inner, span_id="again", parent_id="a", usage={})
     called = tool(4, "find", {"id": "P-1"}, "in Oslo")
     within = replace(called, span_id="within", parent_id="t4", start=5)
-    read = run(agent(), outer, inner, silent, again, called, within, model(6, GONE, DONE))
+    root = agent(name="find", arguments={"id": "P-1"})  # no tool, whatever it is called
+    read = run(root, outer, inner, silent, again, called, within, model(6, GONE, DONE))
     assert len(read.steps) == 3
     assert read.usage == usage
     assert read.remarks == {"duplicate carriers": 2}

@@ -8,8 +8,11 @@ alike.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import orjson
 
 from ...records.loose_json import as_list, as_object, json_values
 from ...records.messages import chat_of, is_message
@@ -115,12 +118,19 @@ def _opened(value: Any) -> Any:
     return opened(value) if isinstance(value, str) and value[:1] in ("[", "{") else value
 
 
-def _literal(value: Any) -> Any:
+def literal(value: Any) -> Any:
     """The value of a text that is a dictionary or list of Python; any other value as it is."""
-    try:
-        return ast.literal_eval(value) if isinstance(value, str) and value[:1] in "[{" else value
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return orjson.loads(orjson.dumps(ast.literal_eval(value), option=_OF_PYTHON))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return value
+
+
+_OF_PYTHON = orjson.OPT_NON_STR_KEYS
 
 
 def span_of_attributes(
@@ -157,7 +167,7 @@ def span_of_attributes(
         bare = next((name.removeprefix(of) for of in _PREFIXES if name.startswith(of)), name)
         span.name = of.text(*_TOOL, "traceloop.entity.name") or bare
         span.call_id = of.text(*_CALL_ID)
-        span.arguments, span.result = _literal(of.of(*_ARGUMENTS)), of.of(*_RESULT)
+        span.arguments, span.result = literal(of.of(*_ARGUMENTS)), of.of(*_RESULT)
     else:
         span.input = _messages(of.of("input.value"), "user")
         span.output = _messages(of.of("output.value", "final_result"), "assistant")
@@ -233,7 +243,8 @@ def _answer(said: Any) -> Any:
         for key, kind in _WORDS.items()
         if isinstance(answer.get(key), str)
     ]
-    calls = next((as_list(opened(answer[key])) for key in _CALLS if key in answer), None) or []
+    listed = next((as_list(opened(answer[key])) for key in _CALLS if key in answer), None)
+    calls = list(filter(None, map(as_object, listed or ())))
     if "parts" in inner or not (texts or calls):
         return inner or said  # the former of Gemini
     return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}
