@@ -102,7 +102,9 @@ _AGENTS = frozenset("assistant model agent ai gpt".split())
 _TOOLS = frozenset("tool function toolResult tool_result".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
 _TYPES = frozenset("user assistant system human ai tool".split())
-_CALL_LISTS = frozenset("tool_calls invalid_tool_calls toolCalls toolInvocations".split())
+_CALL_LISTS = frozenset(
+    "tool_calls invalid_tool_calls toolCalls toolInvocations function_calls".split()
+)
 _CALL_KEYS = frozenset(
     "function_call functionCall toolUse toolCall tool_call executableCode executable_code".split()
 )
@@ -126,13 +128,22 @@ _VALUES = frozenset(
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
     "system_instructions definitions tools functions toolCalls tool_calls spanInputs spanOutputs "
-    "llm_request llm_response chat_ctx body payload data result".split()
+    "function_calls all_messages all_messages_events llm_request llm_response chat_ctx body "
+    "payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
+_BEGUN = frozenset(("[{", '{"'))
+"""How JSON texts begin."""
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
-_HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
+_FORMS = frozenset("text json error-text error-json content".split())
+"""How a result of Vercel's SDK says what it is."""
+_HISTORIES = frozenset(
+    "trace_id traceId span_id spanId span_data context context.trace_id run_type".split()
+)
 """Keys of objects that may repeat each other's history, where they are listed."""
+_NAMED = frozenset("spanId span_id context attributes timeUnixNano context.span_id".split())
+"""Keys of spans and of events in them, whose names are no content."""
 _FLAT = re.compile(r"\.\d+\.")
 _MARK = "\0"
 """Stands before the key and the value of a leaf that is no text: ``1`` alone says too little."""
@@ -234,7 +245,10 @@ class _Walk:
                 return self.walk(opened, path, key)
             except RecursionError:
                 del self.leaves[n:]
-        self.leaves.append((text, path))
+        if opened is text and key in _CARRIERS and text[:2] in _BEGUN and text[-1] not in "]}":
+            self._under("cut content", text)
+        else:
+            self.leaves.append((text, path))
         return None
 
     def _values(self, value: Any, path: str) -> None:
@@ -247,7 +261,9 @@ class _Walk:
         objects = [each for of in values[:2] if (each := as_object(of))]
         if objects and objects[0].keys() == {"key", "value"} and as_object(objects[0]["value"]):
             pairs = [each for of in values if (each := as_object(of))]  # attributes of OTLP
-            return self._object({str(of.get("key")): _plain(of.get("value")) for of in pairs}, path)
+            about = {str(of.get("key")): _plain(of.get("value")) for of in pairs}
+            odd = [of for of in pairs if of.keys() != {"key", "value"}]
+            return _joined((self._object(about, path), self.walk(odd, path, key)), repeats=True)
         is_result = path.endswith("observation.results")
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
         parts = [
@@ -267,6 +283,8 @@ class _Walk:
         for name in _INNER if mode == "call" else ():
             if inner := as_object(of.get(name)):
                 of = {**of, name: None, **inner, "id": of.get("id") or inner.get("id")}
+        if "name" in of and not _NAMED.isdisjoint(of):
+            of = {**of, "name": None}
         flat = {key: value for key, value in of.items() if "." in key and _FLAT.search(key)}
         parts = [
             self._member(value, f"{path}.{key}" if path else key, key, mode)
@@ -305,6 +323,8 @@ class _Walk:
 
     def _answer(self, value: Any, path: str) -> _Counts | None:
         """The content of a result: a value of the tool's, or parts of a message."""
+        if (of := as_object(value)) and of.keys() == {"type", "value"} and of["type"] in _FORMS:
+            value = of["value"]
         parts = [as_object(of) or {} for of in as_list(value) or ()]
         if not parts or not all(map(self._is_part, parts)):
             return self._values(value, path)
@@ -378,6 +398,8 @@ def _plain(value: Any) -> Any:
             return [_plain(of) for of in listed]
         pairs = [pair for of in listed if (pair := as_object(of))]
         return {str(pair.get("key")): _plain(pair.get("value")) for pair in pairs}
+    if kind == "intValue" and isinstance(inner, str) and inner.lstrip("-").isdecimal():
+        return int(inner)
     return inner if len(holder) == 1 and kind.endswith("Value") else value
 
 

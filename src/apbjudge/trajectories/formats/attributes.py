@@ -1,0 +1,292 @@
+"""Attributes of spans in every convention: OpenTelemetry's, OpenInference's, those of libraries.
+
+What a fact is called is one table, whatever container the span stands in. A name with dots is a
+path: flattened attributes, such as ``llm.input_messages.0.message.role``, and nested ones are read
+alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from ...records.loose_json import as_list, as_object, json_values
+from ...records.messages import chat_of, is_message
+from .fields import numbers_in
+from .spans import Span, SpanKind, opened
+
+_KINDS: Mapping[str, SpanKind] = {
+    **dict.fromkeys(
+        "chat chat_model chat_completion generate_content text_completion completion llm "
+        "generation call_llm llm_node response".split(),
+        "model",
+    ),
+    **dict.fromkeys("execute_tool tool function_tool ai.toolcall running_tool".split(), "tool"),
+    **dict.fromkeys(
+        "invoke_agent create_agent agent agent_run agent_turn evaluator guardrail ai.generatetext "
+        "ai.streamtext ai.generateobject ai.streamobject".split(),
+        "agent",
+    ),
+}
+"""Kinds of spans by the words for them; any other holds only spans."""
+
+_KIND = "gen_ai.operation.name openinference.span.kind ai.operationId traceloop.span.kind".split()
+_INPUT = (
+    "gen_ai.input.messages llm.input_messages gen_ai.prompt ai.prompt.messages "
+    "gcp.vertex.agent.llm_request lk.chat_ctx"
+).split()
+_OUTPUT = (
+    "gen_ai.output.messages llm.output_messages gen_ai.completion ai.response "
+    "gcp.vertex.agent.llm_response lk.response"
+).split()
+_WHOLE = "pydantic_ai.all_messages all_messages_events".split()
+_TOOL = "gen_ai.tool.name tool.name ai.toolCall.name lk.function_tool.name".split()
+_AGENT = "gen_ai.agent.name agent_name agent.name traceloop.entity.name".split()
+_CALL_ID = "gen_ai.tool.call.id tool.id tool_call.id ai.toolCall.id lk.function_tool.id".split()
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args gcp.vertex.agent.tool_call_args "
+    "lk.function_tool.arguments input.value tool.parameters traceloop.entity.input.inputs "
+    "traceloop.entity.input.kwargs traceloop.entity.input"
+).split()
+_RESULT = (
+    "gen_ai.tool.call.result tool_response ai.toolCall.result gcp.vertex.agent.tool_response "
+    "lk.function_tool.output output.value traceloop.entity.output.output traceloop.entity.output"
+).split()
+_TOOLS = (
+    "gen_ai.tool.definitions llm.tools ai.prompt.tools llm.request.functions "
+    "model_request_parameters.function_tools llm.invocation_parameters.tools"
+).split()
+_MODEL = (
+    "gen_ai.response.model ai.response.model llm.model_name gen_ai.request.model ai.model.id"
+).split()
+_USAGE = ("gen_ai.usage", "llm.token_count", "ai.usage")
+_WORDS = {"reasoning": "reasoning", "text": "text", "object": "text"}
+_CALLS = ("toolCalls", "function_calls")
+_MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+_CHOICE = "gen_ai.choice"
+_PREFIXES = ("execute_tool ", "running tool: ")
+
+
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The object of keys that are paths, such as ``llm.tools.0.tool``."""
+    root: dict[str, Any] = {}
+    for name, value in flat.items():
+        node, (*path, last) = root, name.split(".")
+        for part in path:
+            inner = as_object(node.get(part))
+            node[part] = node = {} if inner is None else inner
+        before = as_object(node.get(last))
+        node[last] = value if before is None else {**(as_object(value) or {}), **before}
+    return root
+
+
+def _listed(node: Any) -> Any:
+    of = as_object(node)
+    if of and all(map(str.isdecimal, of)):
+        return [_listed(of[key]) for key in sorted(of, key=int)]
+    return node if of is None else {key: _listed(value) for key, value in of.items()}
+
+
+class Attributes:
+    """The attributes of a span or of what holds it, flattened or nested."""
+
+    def __init__(self, attributes: Mapping[str, Any]) -> None:
+        self._root = nested(attributes)
+
+    def of(self, *paths: str) -> Any:
+        """What the first path leads to that leads to something, JSON texts on the way opened."""
+        for path in paths:
+            node: Any = self._root
+            for part in path.split("."):
+                node = (as_object(_opened(node)) or {}).get(part)
+            if node not in (None, "", [], {}):
+                return _opened(_listed(node))
+        return None
+
+    def text(self, *paths: str) -> str:
+        """The first text or whole number that one of the paths leads to; empty without."""
+        found = (self.of(path) for path in paths)
+        return next((str(of) for of in found if isinstance(of, str | int)), "")
+
+
+def _opened(value: Any) -> Any:
+    return opened(value) if isinstance(value, str) and value[:1] in ("[", "{") else value
+
+
+def literal(value: Any) -> Any:
+    """The value of a text that is a dictionary or list of Python; any other value as it is."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return orjson.loads(orjson.dumps(ast.literal_eval(value), option=_OF_PYTHON))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return value
+
+
+_OF_PYTHON = orjson.OPT_NON_STR_KEYS
+
+
+def span_of_attributes(
+    attributes: Mapping[str, Any],
+    span: Span,
+    *,
+    kind: str = "",
+    name: str = "",
+    events: Iterable[tuple[str, Mapping[str, Any]]] = (),
+) -> Span:
+    """A span with what its attributes say, in whatever convention they are.
+
+    Args:
+        attributes: Flattened or nested; values may be JSON texts.
+        span: What the container says: ids, time, and whether and how it failed.
+        kind: The word that the container has for its kind; empty without.
+        name: Of the span, such as ``execute_tool NAME``.
+        events: Name and attributes of each of its events.
+
+    Returns:
+        The same span.
+    """
+    events = list(events)
+    stated: dict[str, Any] = {}
+    for title, about in events:
+        stated |= {} if title in _MESSAGES or title == _CHOICE else about
+    of = Attributes({**stated, **attributes})
+    listed = filter(None, map(as_object, as_list(of.of("events")) or ()))
+    events += [(str(each.get("event.name")), each) for each in listed]
+    span.kind = _kind_of(of, kind, name)
+    if span.kind == "model" or (span.kind == "agent" and of.of(*_WHOLE) is not None):
+        _add_messages(span, of, events)
+    elif span.kind == "tool":
+        bare = next((name.removeprefix(of) for of in _PREFIXES if name.startswith(of)), name)
+        span.name = of.text(*_TOOL, "traceloop.entity.name") or bare
+        span.call_id = of.text(*_CALL_ID)
+        span.arguments, span.result = literal(of.of(*_ARGUMENTS)), of.of(*_RESULT)
+    else:
+        span.input = _messages(of.of("input.value"), "user")
+        span.output = _messages(of.of("output.value", "final_result"), "assistant")
+    if span.kind != "tool":
+        span.name = of.text(*_AGENT) or name
+    failed, words = (
+        of.of("lk.function_tool.is_error"),
+        of.text("exception.message", "error.message"),
+    )
+    kind_of_error = of.text("exception.type", "error.type")
+    if isinstance(failed, bool) or (span.is_error is None and (words or kind_of_error)):
+        span.is_error = failed is not False
+    if span.is_error:
+        known = words in span.error
+        span.error = (span.error if known else f"{span.error}\n{words}").strip() or kind_of_error
+    span.model = of.text(*_MODEL)
+    usage = (as_object(of.of(path)) for path in _USAGE)
+    span.usage = numbers_in(next(filter(None, usage), None) or {})
+    for each in (of, *(Attributes(about) for _, about in events)):
+        span.scores |= dict(_scores(each))
+    return span
+
+
+def _scores(of: Attributes) -> Iterator[tuple[str, bool | float | str]]:
+    for holder in ("gen_ai.evaluation", "annotation"):
+        name = of.text(f"{holder}.name")
+        paths = ("score.value", "score", "score.label", "label")
+        values = (of.of(f"{holder}.{path}") for path in paths)
+        value = next((each for each in values if isinstance(each, bool | int | float | str)), None)
+        if name and value is not None:
+            yield name, value
+
+
+def _kind_of(of: Attributes, kind: str, name: str) -> SpanKind:
+    """What a span is: by the word for it, by the beginning of its name, or by what it has."""
+    first, _, second = name.partition(":")[0].partition(" ")
+    words = *map(of.text, _KIND), kind, f"{first}_{second.partition(' ')[0]}", first
+    for word in map(str.lower, words):
+        if word in _KINDS or word.endswith((".dogenerate", ".dostream")):
+            return _KINDS.get(word, "model")
+    if of.of(*_TOOL) is not None:
+        return "tool"
+    return "other" if of.of(*_INPUT, *_OUTPUT) is None else "model"
+
+
+def _add_messages(span: Span, of: Attributes, events: list[tuple[str, Any]]) -> None:
+    """Adds what a model is sent and says, or all messages of an agent's run."""
+    span.is_whole = span.kind == "agent"
+    asked, said = of.of(*(_WHOLE if span.is_whole else _INPUT)), _answer(of.of(*_OUTPUT))
+    told = [_of_event(_MESSAGES[title], about) for title, about in events if title in _MESSAGES]
+    chosen = [_of_event("assistant", about) for title, about in events if title == _CHOICE]
+    if asked is said is None and not told and not chosen:
+        asked, said = of.of("input.value"), of.of("output.value")
+    if isinstance(asked, str) and asked[:1] in "[{":
+        span.is_cut, asked = True, list(filter(is_message, json_values(asked[1:])))
+        span.remarks["cut content"] = 1
+    request = as_object(asked) or {}
+    chat = chat_of({**(as_object(request.get("config")) or {}), **request})
+    span.input = _messages(asked, "user") or told or None
+    span.output = None if span.is_whole else _messages(said, "assistant") or chosen or None
+    answers = span.output or []
+    if len(answers) > 1 and all("finish_reason" in each for each in answers):
+        span.output, span.remarks["other candidates"] = answers[:1], len(answers) - 1
+    system = of.of("gen_ai.system_instructions")
+    parts = [as_object(part) or {"text": part} for part in as_list(system) or [system]]
+    texts = [part.get("content") or part.get("text") for part in parts]
+    span.system = "\n\n".join(str(text) for text in texts if text) or chat.system
+    tools = as_list(of.of(*_TOOLS))
+    span.tools = chat.tools if tools is None else tuple(map(_definition, tools))
+
+
+def _answer(said: Any) -> Any:
+    """Messages that a model says, also where texts and calls stand apart from each other."""
+    answer = as_object(said) or {}
+    inner = as_object(answer.get("content")) or {}
+    texts = [
+        {"type": kind, "text": answer[key]}
+        for key, kind in _WORDS.items()
+        if isinstance(answer.get(key), str)
+    ]
+    listed = next((as_list(opened(answer[key])) for key in _CALLS if key in answer), None)
+    calls = list(filter(None, map(as_object, listed or ())))
+    if "parts" in inner or not (texts or calls):
+        return inner or said  # the former of Gemini
+    return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}
+
+
+def _messages(value: Any, role: str) -> list[Any] | None:
+    """Raw messages in a value: a list of them, one, a request or response that has some, a text."""
+    if (of := as_object(value)) is not None:
+        value = [of] if is_message(of) else chat_of(of).messages
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    return [_message(of) for of in map(as_object, as_list(value) or ()) if of is not None] or None
+
+
+def _message(of: dict[str, Any]) -> dict[str, Any]:
+    """A message without the wrappings of OpenInference, its lists opened."""
+    message = dict(as_object(_inner(of, "message")) or of)
+    if calls := as_list(opened(message.get("tool_calls"))):
+        message["tool_calls"] = [_inner(call, "tool_call") for call in calls]
+    parts = as_list(message.pop("contents", None)) or as_list(opened(message.get("content"))) or []
+    parts = [as_object(_inner(part, "message_content")) or {} for part in parts]
+    if parts and message.get("role") != "tool" and all("type" in part for part in parts):
+        message["content"] = parts
+    return message
+
+
+def _inner(value: Any, name: str) -> Any:
+    return nested(as_object(value) or {}).get(name, value)
+
+
+def _of_event(role: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The message that an event is."""
+    body = as_object(opened(about.get("gen_ai.event.content"))) or about
+    message = as_object(opened(body.get("message"))) or body
+    return _message({"role": role} | {k: v for k, v in message.items() if "." not in k})
+
+
+def _definition(value: Any) -> Any:
+    """The definition of a tool without the wrappings of OpenInference."""
+    bare = opened(_inner(_inner(value, "tool"), "json_schema"))
+    return {k: _opened(v) for k, v in of.items()} if (of := as_object(bare)) else bare
