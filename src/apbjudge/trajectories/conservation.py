@@ -131,7 +131,9 @@ _CARRIERS = frozenset(
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
-_HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
+_HISTORIES = frozenset(
+    "trace_id traceId span_id spanId span_data context run_type payload item projectHash".split()
+)
 """Keys of objects that may repeat each other's history, where they are listed."""
 _FLAT = re.compile(r"\.\d+\.")
 _MARK = "\0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +21,9 @@ from .base import LogEntry
 from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
+from .formats.claude_code import CLAUDE_CODE
+from .formats.codex import CODEX
+from .formats.gemini_cli import GEMINI_CLI
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
 from .formats.own import OWN
@@ -44,6 +47,9 @@ FORMATS: Mapping[str, LogFormat] = {
         OWN,
         PLANBENCH_RESULT,
         ATIF,
+        CLAUDE_CODE,
+        CODEX,
+        GEMINI_CLI,
         TAU_BENCH,
         TAU2,
         INSPECT,
@@ -220,7 +226,9 @@ def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
             content = error
         except RecursionError:
             content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
-        yield LogEntry(element.number, element.offset, element.digest, content, element.value)
+        # a list as any other, so that it can be compared with the run
+        raw = list(element.value) if isinstance(element.value, _Parts) else element.value
+        yield LogEntry(element.number, element.offset, element.digest, content, raw)
 
 
 class _Parts(list[Any]):
@@ -233,6 +241,7 @@ def _runs(path: Path, format_: LogFormat) -> Iterator[_Found]:
         yield from _entries(path, [format_])
         return
     runs: dict[str, tuple[_Found, _Parts]] = {}
+    named: dict[str, str] = {}  # by file, the run of the last part that says its own
     for found in _entries(path, [format_]):
         try:
             parts = format_.parts(_object_of(found.element.value))
@@ -240,7 +249,13 @@ def _runs(path: Path, format_: LogFormat) -> Iterator[_Found]:
             yield found._replace(element=found.element._replace(value=error))
             continue
         for name, part in parts:
-            runs.setdefault(name or f"{found.file}/", (found, _Parts()))[1].append(part)
+            unnamed = f"{found.file}/"
+            if name and found.file not in named and (before := runs.pop(unnamed, None)):
+                runs.setdefault(name, (before[0], _Parts()))[1].extend(before[1])
+            if name:
+                named[found.file] = name
+            key = name or named.get(found.file, unnamed)
+            runs.setdefault(key, (found, _Parts()))[1].append(part)
     for first, parts in runs.values():
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
         yield first._replace(element=first.element._replace(digest=digest, value=parts))

@@ -93,7 +93,7 @@ _KNOWN_OF_CALLS = frozenset(
     "index requestor parse_error error output result errorText state".split()
 ) | frozenset(ARGUMENTS)
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
-_OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
+_OF_HOSTED_RESULTS = frozenset("output outputs results result error status is_error".split())
 _FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
 """How Vercel's SDK says in what form a result is."""
 _NO_RESULT_YET = frozenset(
@@ -319,7 +319,8 @@ class _Reader:
         for name in ("output", "outputs", "results", "result", "error"):
             if (output := item.get(name)) is not None:
                 call_id = self._text(item, "", "call_id", "id")
-                self._result({"call_id": call_id, "error": item.get("error")}, output)
+                marks = {key: item.get(key) for key in ("error", "is_error")}
+                self._result({"call_id": call_id, **marks}, output)
                 self._turn = draft
                 break
 
