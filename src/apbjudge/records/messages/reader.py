@@ -70,8 +70,8 @@ class UnreadError(RowError):
 
 _KNOWN = frozenset(
     "role type content parts tool_calls invalid_tool_calls tool_call_chunks toolInvocations "
-    "copied_calls function_call reasoning_content reasoning thinking refusal tool_messages is_repeated "
-    "audio".split()
+    "copied_calls function_call reasoning_content reasoning thinking refusal tool_messages "
+    "is_repeated audio".split()
 )
 _KNOWN_OF_RESULTS = frozenset(
     "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId id "
@@ -93,7 +93,7 @@ _KNOWN_OF_CALLS = frozenset(
     "index requestor parse_error error output result errorText state".split()
 ) | frozenset(ARGUMENTS)
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
-_OF_HOSTED_RESULTS = frozenset("output outputs results result error status is_error".split())
+_OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
 _HOLDERS_OF_TEXT = ("reasoningContent", "guardContent", "citationsContent", "searchResult")
 _FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
 """How Vercel's SDK says in what form a result is."""
@@ -321,8 +321,7 @@ class _Reader:
         for name in ("output", "outputs", "results", "result", "error"):
             if (output := item.get(name)) is not None:
                 call_id = self._text(item, "", "call_id", "id")
-                marks = {key: item.get(key) for key in ("error", "is_error")}
-                self._result({"call_id": call_id, **marks}, output)
+                self._result({"call_id": call_id, "error": item.get("error")}, output)
                 self._turn = draft
                 break
 

@@ -16,7 +16,7 @@ from ...records.loose_json import as_list, as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import first_of, list_in, numbers_in, text_in
-from .sessions import Session, objects_of, opening_of
+from .sessions import Session, name_in, objects_of, opening_of
 
 _Lines = list[dict[str, Any]]
 
@@ -37,8 +37,7 @@ def _score(line: Mapping[str, Any]) -> float:
 
 
 def _parts(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    name = first_of(line, "sessionId", "session_id")[1]
-    yield name if isinstance(name, str) else "", line
+    yield name_in(line, "sessionId") or name_in(line, "session_id"), line
 
 
 def _message(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,8 +62,8 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     left = [lines[at] for at in own if at not in kept]
     session.carriers += [line for line in left if "parentUuid" not in line]
     left = [line for line in left if "parentUuid" in line]
-    inside = {line.get("uuid") for line in left}
-    n = sum(line["parentUuid"] not in inside for line in left)
+    inside = {name_in(line, "uuid") for line in left}
+    n = sum(name_in(line, "parentUuid") not in inside for line in left)
     session.leave_out("abandoned branches", left, n)
     others = {*agents} - {"", agent}
     session.leave_out(
@@ -94,44 +93,47 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
 
 def _agents(lines: _Lines) -> list[str]:
     """The sub-agent that each line is of, or the first line of its own; empty for the run's."""
-    by_uuid: dict[Any, str] = {None: ""}
+    by_uuid: dict[str, str] = {}
     agents: list[str] = []
     for line in lines:
         data, caller = as_object(line.get("data")) or {}, line.get("parent_tool_use_id")
         is_aside = line.get("isSidechain") is True or caller or data.get("type") == "agent_progress"
         stated = line.get("agentId") or caller or data.get("agentId")
-        name = stated or by_uuid.get(line.get("parentUuid")) or line.get("uuid") or "a sidechain"
+        name = stated or by_uuid.get(name_in(line, "parentUuid")) or line.get("uuid") or "?"
         agents.append(str(name) if is_aside else "")
-        by_uuid[line.get("uuid")] = agents[-1]
+        by_uuid[name_in(line, "uuid")] = agents[-1]
     return agents
 
 
 def _kept(lines: _Lines, own: list[int]) -> set[int]:
     """Positions of the lines on the path to the last one, and of what belongs to these."""
     before = dict(zip(own[1:], own, strict=False))
-    by_uuid = {lines[at].get("uuid"): at for at in own}
-    at = next((at for at in reversed(own) if "uuid" in lines[at]), None)
+    by_uuid = {name: at for at in own if (name := name_in(lines[at], "uuid"))}
+    at = next((at for at in reversed(own) if "uuid" in lines[at]), own[-1] if own else None)
     kept: set[int] = set()
     while at is not None and at not in kept:
         kept.add(at)
         line = lines[at]
-        parent = line.get("logicalParentUuid") or line.get("parentUuid")
+        parent = name_in(line, "logicalParentUuid") or name_in(line, "parentUuid")
         goes_on = parent or "parentUuid" not in line or _is_compaction(line)
         previous = before.get(at) if goes_on else None
         at = by_uuid.get(parent, previous) if parent else previous
-    ids = {of for at in kept if (of := _message(lines[at]).get("id"))}
-    answered = {of.get("tool_use_id") for at in kept for of in _blocks(lines[at])}
-    calls: set[Any] = set()
+    ids = {name_in(_message(lines[at]), "id") for at in kept} - {""}
+    answered = {name_in(of, "tool_use_id") for at in kept for of in _blocks(lines[at])}
+    calls: set[str] = set()
     for at in own:
         line, blocks = lines[at], _blocks(lines[at])
         if (
-            _message(line).get("id") in ids
-            or not calls.isdisjoint({of.get("tool_use_id") for of in blocks} - answered)
-            or (line.get("type") not in _SPEAKERS and by_uuid.get(line.get("parentUuid")) in kept)
+            name_in(_message(line), "id") in ids
+            or not calls.isdisjoint({name_in(of, "tool_use_id") for of in blocks} - answered)
+            or (
+                line.get("type") not in _SPEAKERS
+                and by_uuid.get(name_in(line, "parentUuid")) in kept
+            )
         ):
             kept.add(at)
         if at in kept:
-            calls |= {of.get("id") for of in blocks if of.get("type") == "tool_use"}
+            calls |= {name_in(of, "id") for of in blocks if of.get("type") == "tool_use"} - {""}
     return kept
 
 
@@ -147,23 +149,24 @@ def _add_messages(session: Session, lines: _Lines, order: list[int]) -> dict[str
     n = sum(line.get("isCompactSummary") is True for line in compactions)
     session.leave_out("rewritten context", compactions, n or 1)
     order = [at for at in order if not _is_compaction(lines[at])]
-    for at, following in zip(order, [*order[1:], -1], strict=True):
+    openings = [opening_of(_message(lines[at])) for at in order]
+    for at, following in zip(order, [*openings[1:], ""], strict=False):
         line, raw, result = lines[at], _message(lines[at]), _result(lines[at])
         about = as_object(result) or {}
         is_cut = about.get("truncated") is True or "persistedOutputPath" in about
         session.remarks["cut content"] += is_cut
-        message = _read_line(line, opening_of(_message(lines[following])))
+        message = _read_line(line, following)
         session.carriers.append(result if message else line)
         if message is None:
             continue
         if message["role"] == "assistant":
             session.model = session.model or text_in(raw, "model", "message.")
-            usages[raw.get("id") or at] = numbers_in(as_object(raw.get("usage")) or {})
+            usages[name_in(raw, "id") or at] = numbers_in(as_object(raw.get("usage")) or {})
         if line.get("type") in _SPEAKERS:
             session.error = opening_of(raw) if line.get("isApiErrorMessage") is True else ""
         if message["role"] == "user" and not any("tool_use_id" in of for of in _blocks(line)):
             by_id.clear()
-        message_id = str(raw.get("id") or "")
+        message_id = name_in(raw, "id")
         if message_id in by_id:
             content = session.messages[by_id[message_id]]["content"]
             content += [of for of in _blocks(line) if of not in content]

@@ -15,7 +15,7 @@ from ...records.loose_json import as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import first_of, numbers_in, object_in, text_in
-from .sessions import Session, note, opening_of
+from .sessions import Session, note, opening_of, part_of_file
 
 _LINES = frozenset("session_meta turn_context response_item event_msg compacted".split())
 _EVENTS = ("thread.", "turn.", "item.")
@@ -24,7 +24,9 @@ _CONTEXT = (
     "# AGENTS.md instructions",
 )
 """How messages begin that the client writes in the user's place."""
-_OF_RESULTS = frozenset("status exit_code aggregated_output result error server tool".split())
+_OF_RESULTS = frozenset(
+    "id type status exit_code aggregated_output result error server tool".split()
+)
 
 
 def _score(line: Mapping[str, Any]) -> float:
@@ -34,16 +36,14 @@ def _score(line: Mapping[str, Any]) -> float:
     return float(bool(is_event or (held and kind in _LINES)))
 
 
-def _parts(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield "", line
-
-
 def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     session = _Rollout(is_whole=any(line.get("type") == "response_item" for line in lines))
     for at, line in enumerate(lines):
         session.take(at, line)
     for item, places in session.items.values():
-        session.add(_of_item(item), *places)
+        is_done = lines[places[-1]].get("type") == "item.completed"
+        for message in _of_item(item, is_done=is_done):
+            session.add(message, *places)
     for i, message in enumerate(session.messages):
         mark = (session.failed | _mark(message)).get(str(message.get("call_id")))
         if mark is not None and str(message.get("type")).endswith("_output"):
@@ -139,23 +139,24 @@ def _said(of: Mapping[str, Any]) -> dict[str, Any] | None:
     return note(text) if kind == "error" else None
 
 
-def _of_item(item: dict[str, Any]) -> dict[str, Any]:
-    """The item of the Responses API that one of ``exec`` stands for: of a call with its result."""
+def _of_item(item: dict[str, Any], *, is_done: bool) -> Iterator[dict[str, Any]]:
+    """The items of the Responses API that one of ``exec`` stands for."""
     if said := _said(item):
-        return said
-    kind, status, code = str(item.get("type")), item.get("status"), item.get("exit_code")
-    call = {key: of for key, of in item.items() if key not in _OF_RESULTS}
-    call["type"] = f"{kind.removesuffix('_call')}_call"
-    call["name"] = "__".join(
-        str(of) for of in (item.get("server") and "mcp", item.get("server"), item.get("tool")) if of
-    )
-    call["name"] = call["name"] or kind
-    if status not in ("in_progress", None):
+        yield said
+        return
+    server, tool, call_id = item.get("server"), item.get("tool"), item.get("id")
+    given = {key: of for key, of in item.items() if key not in _OF_RESULTS}
+    name = f"mcp__{server}__{tool}" if server else tool or item.get("type")
+    call = {"name": name, "call_id": call_id, "arguments": item.get("arguments", given)}
+    yield {"type": "function_call", **call}
+    if is_done:
         output = first_of(item, "aggregated_output", "result", "error")[1]
-        call["output"] = "" if output is None else output
-        failed = True if status in ("failed", "declined") else None
-        call["is_error"] = code != 0 if type(code) is int else failed
-    return call
+        mark = {"is_error": True} if item.get("status") in ("failed", "declined") else {}
+        mark = {"is_error": code != 0} if type(code := item.get("exit_code")) is int else mark
+        output = "" if output is None else output
+        yield {"type": "function_call_output", "call_id": call_id, "output": output, **mark}
 
 
-CODEX = LogFormat(name="codex", title="Codex rollouts", score=_score, read=_read, parts=_parts)
+CODEX = LogFormat(
+    name="codex", title="Codex rollouts", score=_score, read=_read, parts=part_of_file
+)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...records.loose_json import as_list, as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import numbers_in, object_in, text_in
-from .sessions import Session, note, objects_of, opening_of
+from .sessions import Session, name_in, note, objects_of, opening_of, part_of_file
 
 _TYPES = frozenset("user gemini info error warning".split())
 _CONTEXT = ("<session_context>", "<hook_context>")
 
 
 def _score(line: Mapping[str, Any]) -> float:
-    is_message = line.get("type") in _TYPES and line.keys() >= {"id", "timestamp", "content"}
+    is_message = name_in(line, "type") in _TYPES and line.keys() >= {"id", "timestamp", "content"}
     is_change = "$set" in line or "$rewindTo" in line
     return float(is_message or is_change or line.keys() >= {"sessionId", "projectHash"})
-
-
-def _parts(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield "", line
 
 
 def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     session, about, session_id = Session(), dict[str, tuple[int, dict[str, Any]]](), ""
     for at, line in enumerate(lines):
         update = as_object(line.get("$set")) or line
-        if line.get("type") in _TYPES:
+        if name_in(line, "type") in _TYPES:
             about[text_in(line, "id")] = at, line
         elif "$rewindTo" in line:
             ids = list(about)
@@ -101,5 +97,5 @@ def _answer(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 GEMINI_CLI = LogFormat(
-    name="gemini-cli", title="Gemini CLI chats", score=_score, read=_read, parts=_parts
+    name="gemini-cli", title="Gemini CLI chats", score=_score, read=_read, parts=part_of_file
 )

@@ -16,9 +16,20 @@ from .derived import steps_of
 from .messages import derived_id
 
 
+def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The line as a part of the run that its file is."""
+    yield "", line
+
+
 def objects_of(value: object) -> list[dict[str, Any]]:
     """The objects of a list; none for any other value."""
     return [of for of in map(as_object, as_list(value) or ()) if of]
+
+
+def name_in(of: Mapping[str, Any], key: str) -> str:
+    """A text under a key; empty for any other value."""
+    value = of.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def opening_of(message: Mapping[str, Any]) -> str:
@@ -113,6 +124,8 @@ class Session:
 
 _FRAME = re.compile(r"^\s*\d+(?:→|\t)|</?tool_use_error>")
 """What a client puts around a line that it shows to the model."""
+_MARK = re.compile(r"^(?:[+-]|Error: )")
+"""What it notes before a line of a difference, and of an error."""
 _END = 500
 """Characters at an end of a text that show it to be the same as what was cut."""
 
@@ -135,10 +148,7 @@ def _repeated(carriers: list[Any], messages: list[dict[str, Any]]) -> tuple[list
     whole = "\n".join(texts)
     copies, cut = list[str](), list[str]()
     for text in dict.fromkeys(of for of in _texts(carriers) if of.strip() and of not in texts):
-        if all(
-            not known.isdisjoint((of.strip(), of[1:].strip(), of.removeprefix("Error: ").strip()))
-            for of in text.splitlines()
-        ):
+        if all({of.strip(), _MARK.sub("", of).strip()} & known for of in text.splitlines()):
             copies.append(text)
         elif len(text) > 2 * _END and any(
             end.strip() in whole for end in (text[:_END], text[-_END:])
