@@ -98,10 +98,10 @@ _rules_for = cache(_Rules)
 
 # The record as it came ----------------------------------------------------------------------------
 
-_AGENTS = frozenset("assistant model agent ai gpt".split())
+_AGENTS = frozenset("assistant model agent ai gpt gemini".split())
 _TOOLS = frozenset("tool function toolResult tool_result".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
-_TYPES = frozenset("user assistant system human ai tool".split())
+_TYPES = frozenset("user assistant system human ai tool gemini".split())
 _CALL_LISTS = frozenset("tool_calls invalid_tool_calls toolCalls toolInvocations".split())
 _CALL_KEYS = frozenset(
     "function_call functionCall toolUse toolCall tool_call toolInvocation executableCode "

@@ -59,9 +59,7 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     agent = "" if "" in heard else next(iter(heard), "")  # a sub-agent's file alone is its run
     own = [at for at, of in enumerate(agents) if of in ("", agent)]
     kept = _kept(lines, own)
-    left = [lines[at] for at in own if at not in kept]
-    session.carriers += [line for line in left if "parentUuid" not in line]
-    left = [line for line in left if "parentUuid" in line]
+    left = [lines[at] for at in own if at not in kept and "parentUuid" in lines[at]]
     inside = {name_in(line, "uuid") for line in left}
     n = sum(name_in(line, "parentUuid") not in inside for line in left)
     session.leave_out("abandoned branches", left, n)

@@ -66,14 +66,10 @@ def _add(session: Session, at: int, message: dict[str, Any]) -> None:
     if kind != "gemini":
         return
     session.model = session.model or text_in(message, "model")
-    thoughts = [
-        of
-        for of in objects_of(message.get("thoughts"))
-        for of in map(of.get, ("subject", "description"))
-        if of
-    ]
+    thoughts = objects_of(message.get("thoughts"))
+    words = [name_in(of, key) for of in thoughts for key in ("subject", "description")]
     has_thoughts = any(of.get("thought") is True for of in objects_of(parts))
-    reasoning = {} if has_thoughts else {"reasoning": "\n".join(map(str, thoughts))}
+    reasoning = {} if has_thoughts else {"reasoning": "\n".join(filter(None, words))}
     calls = objects_of(message.get("toolCalls"))
     asked = [{key: call.get(key) for key in ("id", "name", "args")} for call in calls]
     session.add({"role": "model", "parts": parts, "tool_calls": asked, **reasoning}, at)
