@@ -62,7 +62,7 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     left = [lines[at] for at in own if at not in kept and "parentUuid" in lines[at]]
     inside = {name_in(line, "uuid") for line in left}
     n = sum(name_in(line, "parentUuid") not in inside for line in left)
-    session.leave_out("abandoned branches", left, n)
+    session.leave_out("abandoned branches", left, n or 1)
     others = {*agents} - {"", agent}
     session.leave_out(
         "sub-agents", [of for of, a in zip(lines, agents, strict=True) if a in others], 0
