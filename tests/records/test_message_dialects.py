@@ -594,6 +594,9 @@ ANSWERED = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "x"}}
 REFUSED = {"approved": False, "reason": "no"}
 UI = {"toolCallId": "1", "input": {}}
 AGENT_SAYS = {"role": "assistant", "content": None}
+CHUNK = {"name": "f", "id": "1"}
+OLD_UI = {"toolCallId": "1", "toolName": "f", "args": {}, "state": "result", "result": {"a": 1}}
+INVOKED = {"type": "tool-invocation", "toolInvocation": OLD_UI}
 
 
 @pytest.mark.parametrize(
@@ -639,6 +642,45 @@ AGENT_SAYS = {"role": "assistant", "content": None}
         (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {"unread content": 1}),
         (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
         ({"type": "item_reference", "id": "x"}, None, [], {"cut content": 1}),
+        (
+            {
+                "type": "AIMessageChunk",
+                "content": "",
+                "tool_calls": [CHUNK | {"args": {}}],
+                "tool_call_chunks": [CHUNK | {"args": "{}"}],
+            },
+            *([("f", {})], [], {"calls without results": 1}),
+        ),
+        (
+            part(INVOKED, {"text": "y"}) | {"toolInvocations": [INVOKED["toolInvocation"]]},
+            *([("f", {})], [({"a": 1}, None)], {}),
+        ),
+        (
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": "", "signature": "s"}],
+            },
+            *([], [], {"cut content": 1}),
+        ),
+        (part({"reasoningContent": {"redactedContent": "x"}}), [], [], {"cut content": 1}),
+        (
+            {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+            [],
+            [],
+            {"cut content": 1},
+        ),
+        (part({"type": "fallback", "from": {"model": "m"}}, {"text": "y"}), [], [], {}),
+        (
+            part(
+                {"toolCall": {"toolType": "SEARCH", "args": {}, "id": "1"}},
+                {"toolResponse": {"toolType": "SEARCH", "response": {"a": 1}, "id": "1"}},
+            ),
+            *([("SEARCH", {})], [({"a": 1}, None)], {}),
+        ),
+        (
+            {"type": "program", "call_id": "1", "code": "x"},
+            *([("program", {"code": "x"})], [], {"calls without results": 1}),
+        ),
         (
             {"type": "file_search_call", "id": "d", "queries": ["x"], "results": [{"text": "y"}]},
             *([("file_search", {"queries": ["x"]})], [([{"text": "y"}], None)], {}),
@@ -687,3 +729,19 @@ def test_what_stands_around_messages_is_found_in_every_form() -> None:
         assert entry.keys() <= chat.read
     several = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
     assert (several.messages, several.n_others) == ([user, said], 1)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"type": "search_result", "source": "a", "title": "T", "content": [{"text": "found"}]},
+        {"searchResult": {"source": "a", "title": "T", "content": [{"text": "found"}]}},
+    ],
+)
+def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read(found: dict[str, Any]) -> None:
+    form = {"part_kind": "tool-call", "tool_name": "final_result", "args": {"a": 1}}
+    read = read_messages(
+        [{"role": "user", "content": [found]}, {"kind": "response", "parts": [form]}]
+    )
+    assert (read.query, read.final_answer) == ("T\nfound", '{"a":1}')
+    assert chat_of({"contents": "Hi"}).messages == [{"role": "user", "content": "Hi"}]

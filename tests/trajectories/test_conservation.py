@@ -217,6 +217,47 @@ def _otlp() -> dict[str, Any]:
     return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
 
 
+def _claude_code() -> Any:
+    said = [{"role": "user", "content": SYSTEM}, *_anthropic()["messages"]]
+    lines = [
+        {"type": of["role"], "sessionId": "s", "isMeta": of["content"] == SYSTEM, "message": of}
+        for of in said
+    ]
+    return [*lines, {"type": "summary", "summary": "A session's title", "leafUuid": "u"}]
+
+
+def _codex() -> Any:
+    raw = _responses()
+    items = [
+        {"type": "message", **of} if "role" in of else of for of in raw["input"] + raw["output"]
+    ]
+    about = {"id": "run", "base_instructions": {"text": SYSTEM}, "originator": "codex cli"}
+    copied = {"type": "user_message", "message": ASKED}
+    return [
+        {"type": "session_meta", "payload": about},
+        {"type": "event_msg", "payload": copied},
+        *({"type": "response_item", "payload": of} for of in items),
+    ]
+
+
+def _gemini_cli() -> Any:
+    answers = [of.replace("Bergen", "Oslo") for of in ANSWERS]  # no text of the agent has it
+    made = [
+        {"id": f"c{i}", "name": n, "args": a, "status": "success", "displayName": "A name"}
+        | {"result": [{"functionResponse": {"name": n, "response": {"output": answers[i]}}}]}
+        for i, (n, a) in enumerate(CALLS)
+    ]
+    said = {"content": SAID, "thoughts": [{"subject": "Hm, a parcel."}], "toolCalls": made}
+    messages: list[dict[str, Any]] = [
+        {"type": "user", "content": f"<session_context>{SYSTEM}"},
+        {"type": "user", "content": [{"text": ASKED}]},
+        {"type": "gemini", **said},
+        {"type": "gemini", "content": ANSWER},
+    ]
+    stamped = [{"id": f"m{n}", "timestamp": "t", **of} for n, of in enumerate(messages)]
+    return [{"sessionId": "s", "projectHash": "p"}, *stamped]
+
+
 SAMPLES: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "chat": ("messages", _chat),
     "anthropic": ("messages", _anthropic),
@@ -224,6 +265,9 @@ SAMPLES: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "atif": ("atif", _atif),
     "inspect": ("inspect", _inspect),
     "otlp": ("otlp", _otlp),
+    "claude-code": ("claude-code", _claude_code),
+    "codex": ("codex", _codex),
+    "gemini-cli": ("gemini-cli", _gemini_cli),
     "tau": ("tau-bench", _tau),
     "tau2": ("tau2", _tau2),
 }
@@ -365,7 +409,7 @@ def _rename(holder: dict[str, Any], key: str, _: dict[str, Any]) -> None:
 
 
 def _move_up(holder: dict[str, Any], key: str, raw: dict[str, Any]) -> None:
-    raw["memo"] = holder.pop(key)
+    (raw[0] if isinstance(raw, list) else raw)["memo"] = holder.pop(key)
 
 
 def _wrap(holder: dict[str, Any], key: str, _: dict[str, Any]) -> None:
@@ -402,7 +446,8 @@ def test_what_a_changed_log_loses_is_never_silent(
         run = account.checked(changed, read(name, changed))
     except RowError:
         return
-    here = {*texts_of(changed), *map(str, changed.get("attachments", {}).values())}
+    attached = changed.get("attachments", {}) if isinstance(changed, dict) else {}
+    here = {*texts_of(changed), *map(str, attached.values())}
     lost = (before & here) - set(texts_of(as_row(run, with_extra=False)))
     words = {SYSTEM, ASKED, SAID, ANSWER, "Hm, a parcel.", "Bergen", "logged, thanks", "Anna"}
     kept = set(texts_of([run.extra[name] for name in run.remarks if name in run.extra]))
@@ -449,6 +494,32 @@ SHAPES: Mapping[str, tuple[Any, int, int]] = {
         [
             {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}},
             {"toolResult": {"toolUseId": "a", "content": [{"json": {"ok": 1}}]}},
+        ],
+        1,
+        1,
+    ),
+    "codex exec, twice the same": (
+        [
+            {"item": {"id": "a", "type": "command_execution", "command": "ls"}},
+            {"item": {"id": "a", "type": "command_execution", "aggregated_output": "x"}},
+            {"item": {"id": "b", "type": "file_change", "changes": []}},
+        ],
+        2,
+        1,
+    ),
+    "vercel, of old": (
+        {
+            "parts": [
+                {"type": "tool-invocation", "toolInvocation": {"toolCallId": "a", "result": 1}}
+            ]
+        },
+        1,
+        1,
+    ),
+    "program": (
+        [
+            {"type": "program", "call_id": "a", "code": "x"},
+            {"type": "program_output", "call_id": "a", "result": "y"},
         ],
         1,
         1,

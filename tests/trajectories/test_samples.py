@@ -16,8 +16,15 @@ from apbjudge.trajectories.writing import to_messages
 LOGS = Path(__file__).parent / "logs"
 RUN = json.loads((LOGS / "expected.json").read_text(encoding="utf-8"))
 SAMPLES = sorted(path.name for path in LOGS.iterdir() if path.name[0].isdigit())
-WITHOUT_TOOLS = ("08_langchain.jsonl", "11_pydantic_ai.json", "12_vercel_ui.jsonl")
-WITHOUT_MARKS = ("01_openai_chat.jsonl", "02_openai_responses.jsonl")
+WITHOUT_TOOLS = (
+    "08_langchain.jsonl",
+    "11_pydantic_ai.json",
+    "12_vercel_ui.jsonl",
+    "13_claude_code.jsonl",
+    "15_codex_rollout.jsonl",
+)
+WITHOUT_MARKS = ("01_openai_chat.jsonl", "02_openai_responses.jsonl", "15_codex_rollout.jsonl")
+WITHOUT_SYSTEM = ("13_claude_code.jsonl",)
 
 
 def read(name: str) -> Trajectory:
@@ -36,7 +43,8 @@ def value_of(content: Any) -> Any:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_is_read_as_the_run_that_it_holds(name: str) -> None:
     run = read(name)
-    assert (run.system_prompt, run.query) == (RUN["system_prompt"], RUN["query"])
+    prompt = "" if name in WITHOUT_SYSTEM else RUN["system_prompt"]
+    assert (run.system_prompt, run.query) == (prompt, RUN["query"])
     assert (run.final_answer, run.tested_model) == (RUN["final_answer"], "demo-1")
     assert run.remarks == {"parallel calls": 1}
     tools = () if run.tools is None else build_toolset(list(run.tools), None, "tools").names
@@ -61,7 +69,7 @@ def test_a_sample_is_read_as_the_run_that_it_holds(name: str) -> None:
 
 def test_all_samples_are_written_as_the_same_messages() -> None:
     def plain(name: str) -> list[Any]:
-        messages = to_messages(read(name))["messages"]
+        messages = [of for of in to_messages(read(name))["messages"] if of["role"] != "system"]
         for message in messages:
             for key in ("id", "tool_call_id", "name"):
                 message.pop(key, None)

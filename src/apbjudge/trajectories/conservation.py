@@ -98,27 +98,30 @@ _rules_for = cache(_Rules)
 
 # The record as it came ----------------------------------------------------------------------------
 
-_AGENTS = frozenset("assistant model agent ai gpt".split())
+_AGENTS = frozenset("assistant model agent ai gpt gemini".split())
 _TOOLS = frozenset("tool function toolResult tool_result".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
-_TYPES = frozenset("user assistant system human ai tool".split())
+_TYPES = frozenset("user assistant system human ai tool gemini".split())
 _CALL_LISTS = frozenset(
     "tool_calls invalid_tool_calls toolCalls toolInvocations function_calls".split()
 )
 _CALL_KEYS = frozenset(
-    "function_call functionCall toolUse toolCall tool_call executableCode executable_code".split()
+    "function_call functionCall toolUse toolCall tool_call toolInvocation executableCode "
+    "executable_code".split()
 )
 _RESULT_KEYS = frozenset(
     "functionResponse function_response toolResult toolResponse codeExecutionResult "
     "code_execution_result".split()
 )
-_CALL_TYPES = ("tool_use", "_call", "-call")
-_RESULT_TYPES = ("tool_result", "tool-result", "call_output", "call_response", "-return")
+_CALL_TYPES = ("tool_use", "_call", "-call", "program", "command_execution", "file_change")
+_RESULT_TYPES = (
+    *("tool_result", "tool-result", "call_output", "call_response", "-return", "program_output"),
+)
 _INNER = ("function", "custom", "tool_call")
 _IDS = tuple("call_id tool_call_id toolCallId toolUseId tool_use_id source_call_id id".split())
 _NAMES = tuple("name toolName tool_name function_name function type".split())
 _ARGUMENTS = tuple("arguments args input action rawInput parameters code".split())
-_OUTPUTS = tuple("output outputs result results errorText".split())
+_OUTPUTS = tuple("output outputs result results errorText aggregated_output".split())
 _ANSWERS = frozenset((*_OUTPUTS, "content", "response", "error"))
 _STATED = (*_ARGUMENTS, *_OUTPUTS, "content", "response")
 _VALUES = frozenset(
@@ -139,7 +142,8 @@ _PART_KEYS = frozenset("text json image document video audio searchResult".split
 _FORMS = frozenset("text json error-text error-json content".split())
 """How a result of Vercel's SDK says what it is."""
 _HISTORIES = frozenset(
-    "trace_id traceId span_id spanId span_data context context.trace_id run_type".split()
+    "trace_id traceId span_id spanId span_data context context.trace_id run_type payload item "
+    "projectHash".split()
 )
 """Keys of objects that may repeat each other's history, where they are listed."""
 _NAMED = frozenset("spanId span_id context attributes timeUnixNano context.span_id".split())

@@ -21,6 +21,9 @@ from .base import LogEntry
 from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
+from .formats.claude_code import CLAUDE_CODE
+from .formats.codex import CODEX
+from .formats.gemini_cli import GEMINI_CLI
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
 from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
@@ -45,6 +48,9 @@ FORMATS: Mapping[str, LogFormat] = {
         OWN,
         PLANBENCH_RESULT,
         ATIF,
+        CLAUDE_CODE,
+        CODEX,
+        GEMINI_CLI,
         TAU_BENCH,
         TAU2,
         INSPECT,
@@ -238,6 +244,7 @@ def _runs(path: Path, format_: LogFormat) -> Iterator[_Found]:
         yield from _entries(path, [format_])
         return
     runs: dict[str, tuple[_Found, _Parts]] = {}
+    named: dict[str, str] = {}  # by file, the run of the last part that says its own
     for found in _entries(path, [format_]):
         try:
             parts = format_.parts(_object_of(found.element.value))
@@ -245,7 +252,13 @@ def _runs(path: Path, format_: LogFormat) -> Iterator[_Found]:
             yield found._replace(element=found.element._replace(value=error))
             continue
         for name, part in parts:
-            runs.setdefault(name or f"{found.file}/", (found, _Parts()))[1].append(part)
+            unnamed = f"{found.file}/"
+            if name and found.file not in named and (before := runs.pop(unnamed, None)):
+                runs.setdefault(name, (before[0], _Parts()))[1].extend(before[1])
+            if name:
+                named[found.file] = name
+            key = name or named.get(found.file, unnamed)
+            runs.setdefault(key, (found, _Parts()))[1].append(part)
     for first, parts in runs.values():
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
         yield first._replace(element=first.element._replace(digest=digest, value=parts))

@@ -11,7 +11,10 @@ from .shapes import is_item, kind_of, parts_of, role_of
 
 _LOOKED_AT = 20
 _TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("tool_use", "tool_result", "thinking", "redacted_thinking"), "anthropic"),
+    **dict.fromkeys(
+        "tool_use tool_result thinking redacted_thinking server_tool_use mcp_tool_use".split(),
+        "anthropic",
+    ),
     **dict.fromkeys(("input_text", "output_text", "message"), "responses"),
     **dict.fromkeys(("tool-call", "tool-result"), "vercel"),
 }

@@ -53,7 +53,7 @@ def chat_of(entry: Mapping[str, Any]) -> Chat:
     """
     request = as_object(entry.get("request")) or entry
     field, value = _first(request, LISTS)
-    if field == "input" and isinstance(value, str):
+    if field in ("input", "contents") and isinstance(value, str):
         value = [{"role": "user", "content": value}]
     key, answers = answers_of(entry)
     before = [] if value is None else as_list(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import orjson
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -95,6 +97,13 @@ class Messages:
 
     @property
     def final_answer(self) -> str | None:
-        """Text of the last message of the assistant; None where it makes calls or says nothing."""
-        last = next((m for m in reversed(self.messages) if m.role == "assistant"), None)
-        return last.text or None if last is not None and not last.calls else None
+        """Text of the last message of the assistant; None where it makes calls or says nothing.
+
+        What it calls ``final_result`` with, as pydantic-ai lets it answer in a form, is an answer.
+        """
+        last = next((m for m in reversed(self.messages) if m.role == "assistant"), Message("tool"))
+        answers = (of.arguments for of in last.calls if of.name == "final_result")
+        form = next(answers, None)
+        if form is not None:
+            return form if isinstance(form, str) else orjson.dumps(form).decode()
+        return last.text or None if not last.calls else None

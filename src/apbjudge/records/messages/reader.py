@@ -69,9 +69,9 @@ class UnreadError(RowError):
 
 
 _KNOWN = frozenset(
-    "role type content parts tool_calls invalid_tool_calls toolInvocations copied_calls "
-    "function_call reasoning_content reasoning thinking refusal tool_messages is_repeated "
-    "audio".split()
+    "role type content parts tool_calls invalid_tool_calls tool_call_chunks toolInvocations "
+    "copied_calls function_call reasoning_content reasoning thinking refusal tool_messages "
+    "is_repeated audio".split()
 )
 _KNOWN_OF_RESULTS = frozenset(
     "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId id "
@@ -94,6 +94,7 @@ _KNOWN_OF_CALLS = frozenset(
 ) | frozenset(ARGUMENTS)
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
 _OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
+_HOLDERS_OF_TEXT = ("reasoningContent", "guardContent", "citationsContent", "searchResult")
 _FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
 """How Vercel's SDK says in what form a result is."""
 _NO_RESULT_YET = frozenset(
@@ -283,7 +284,7 @@ class _Reader:
             _add_text(draft, self._text(audio, ".audio", "transcript"))
             draft.attachments.append("audio")
             self.remarks["attachments"] += 1
-        for name in ("invalid_tool_calls", "toolInvocations"):
+        for name in ("invalid_tool_calls", "tool_call_chunks", "toolInvocations"):
             self._calls(message.get(name), draft)
         self._calls(message.get("copied_calls"), draft)
         if (call := message.get("function_call")) is not None and not message.get("tool_calls"):
@@ -293,7 +294,7 @@ class _Reader:
     def _item(self, kind: str, item: dict[str, Any]) -> None:
         """An item of the Responses API that is no message."""
         if kind.endswith("_output"):
-            self._result(item, item.get("output"))
+            self._result(item, item.get("output", item.get("result")))
             return
         draft = self._turn
         if draft is None:
@@ -304,6 +305,7 @@ class _Reader:
             inner = Draft("user")
             self._contents({"content": item.get("content") or item.get("summary")}, inner)
             _add_thought(draft, inner.text)
+            self.remarks["cut content"] += bool(item.get("encrypted_content"))
             if rest := rest_of(item, _KNOWN_OF_REASONING):
                 draft.extra.setdefault("reasoning", []).append(rest)
             return
@@ -367,6 +369,7 @@ class _Reader:
     def _part(self, kind: Kind, part: dict[str, Any], draft: Draft, place: str) -> int:
         """Adds a part that is no text; returns how many results it has."""
         if kind in ("call", "both"):
+            part = as_object(part.get("toolInvocation")) or part
             self._call(part, draft, place)
             return self._result_of_call(part, draft) if kind == "both" or "result" in part else 0
         if kind == "result":
@@ -374,8 +377,10 @@ class _Reader:
             return 1
         if kind == "reasoning":
             shown = {"summary": part.get("summary")} if part.get("redacted") else part
-            _add_thought(draft, self._words(shown, place))
-            self.remarks["cut content"] += shown is not part
+            thought = self._words(shown, place)
+            _add_thought(draft, thought)
+            is_hidden = not thought and any(part[key] for key in part.keys() - {"type", "thinking"})
+            self.remarks["cut content"] += shown is not part or is_hidden
         elif kind == "attachment":
             draft.attachments.append(_name_of(part))
             self.remarks["attachments"] += 1
@@ -388,7 +393,7 @@ class _Reader:
 
     def _words(self, part: Mapping[str, Any], place: str) -> str:
         """The text in a part, of whatever depth."""
-        for name in (*TEXTS, "reasoningContent", "guardContent", "citationsContent"):
+        for name in (*TEXTS, *_HOLDERS_OF_TEXT):
             value = part.get(name)
             if value is None or (value == [] and name == "content"):
                 continue
@@ -397,7 +402,8 @@ class _Reader:
             if (inner := as_object(value)) is not None:
                 return self._words(inner, f"{place}.{name}")
             if (listed := as_list(value)) is not None and all(map(as_object, listed)):
-                return "\n".join(self._words(of, f"{place}.{name}") for of in listed)
+                titles = [of] if isinstance(of := part.get("title"), str) else []
+                return "\n".join([*titles, *(self._words(of, f"{place}.{name}") for of in listed)])
             raise self._error(f"{place}.{name}", "text", value)
         return ""
 
@@ -421,8 +427,9 @@ class _Reader:
                     if type(call_id) is type(name) is type(arguments) is str and "type" in call:
                         self._add_call(draft, name, arguments, call_id)
                         continue
+            n_calls = len(draft.calls)
             self._call(call, draft, ".tool_calls", copies=copies)
-            if "toolCallId" in call:
+            if "toolCallId" in call and len(draft.calls) > n_calls:
                 self._result_of_call(call, draft)
 
     def _call(
@@ -660,7 +667,8 @@ def _value(arguments: Any) -> Any:
 
 def _name_of(attachment: Mapping[str, Any]) -> str:
     """The name, address or kind of a file; never what is in it."""
-    kind = str(attachment.get("type") or next(iter(attachment), "file"))
+    kinds = (attachment.get(key) for key in ("type", "kind", "part_kind"))
+    kind = str(next(filter(None, kinds), next(iter(attachment), "file")))
     for of in (attachment, *filter(None, map(as_object, attachment.values()))):
         for key in ("filename", "name", "title", "url", "uri", "fileUri", "file_id"):
             if isinstance(value := of.get(key), str) and value and not value.startswith("data:"):

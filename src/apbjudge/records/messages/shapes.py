@@ -36,7 +36,8 @@ ROLES: Mapping[str, Role] = {
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(
         "text input_text output_text summary_text reasoning_text refusal message user-prompt "
-        "system-prompt instruction retry-feedback guardContent citationsContent".split(),
+        "system-prompt instruction retry-feedback guardContent citationsContent search_result "
+        "searchResult".split(),
         "text",
     ),
     **dict.fromkeys("thinking reasoning reasoningContent".split(), "reasoning"),
@@ -52,7 +53,7 @@ _KINDS: Mapping[str, Kind] = {
         "functionResponse function_response codeExecutionResult code_execution_result".split(),
         "result",
     ),
-    "dynamic-tool": "both",
+    **dict.fromkeys(("dynamic-tool", "tool-invocation"), "both"),
     **dict.fromkeys(
         "image image_url input_image output_image image-url audio input_audio output_audio "
         "audio-url video video_url video-url file input_file fileData file_data inlineData "
@@ -61,7 +62,7 @@ _KINDS: Mapping[str, Kind] = {
         "attachment",
     ),
     "step-start": "step",
-    **dict.fromkeys("cachePoint cache-point cache_point".split(), "nothing"),
+    **dict.fromkeys("cachePoint cache-point cache_point fallback".split(), "nothing"),
     **dict.fromkeys("redacted_thinking compaction item_reference".split(), "cut"),
 }
 """Kinds by type, and of parts without a type by the key that holds all."""
@@ -70,7 +71,7 @@ CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "id")
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId")
 """Ids that name a call in its result; an ``id`` may be the message's own."""
 
-NAMES = ("name", "tool_name", "toolName", "tool", "api_name", "api", "function_name")
+NAMES = ("name", "tool_name", "toolName", "tool", "api_name", "api", "function_name", "toolType")
 """Names under which a call names its tool."""
 ARGUMENTS = tuple(
     "arguments parameter_description parameters args input kwargs param rawInput "
@@ -151,7 +152,8 @@ def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
 def is_item(kind: object) -> bool:
     """Whether a type is that of an item of the Responses API that is no message."""
     return isinstance(kind, str) and (
-        kind == "reasoning" or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
+        kind in ("reasoning", "program", "program_output")
+        or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
     )
 
 

@@ -25,8 +25,10 @@ class LogFormat:
             none does. In any format a record may be a line of JSONL, an element of an array or a
             file of its own.
         parts: What runs a record holds parts of, and these parts, such as the spans of a trace or
-            the lines of a session: of all records, those with the same name make a run. An empty
-            name stands for the file. None where a record is a run.
+            the lines of a session: of all records, those with the same name make a run. A part
+            with an empty name goes with the part before it in its file, those at its beginning
+            with the first that has a name; where none has, the file is a run. None where a record
+            is a run.
     """
 
     name: str

@@ -1,0 +1,157 @@
+"""Sessions: logs in which a run is many lines, of messages and of what else its client notes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...errors import RowError
+from ...records.loose_json import as_list, as_object
+from ...records.messages import read_messages
+from ...records.trajectories import LogPlace, Trajectory
+from .derived import steps_of
+from .messages import derived_id
+
+
+def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The line as a part of the run that its file is."""
+    yield "", line
+
+
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """The objects of a list; none for any other value."""
+    return [of for of in map(as_object, as_list(value) or ()) if of]
+
+
+def name_in(of: Mapping[str, Any], key: str) -> str:
+    """A text under a key; empty for any other value."""
+    value = of.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def opening_of(message: Mapping[str, Any]) -> str:
+    """How the text of a message begins; empty where it begins with something else."""
+    content = message.get("content")
+    text = objects_of(content)[0].get("text") if objects_of(content) else content
+    return text.lstrip() if isinstance(text, str) else ""
+
+
+def note(text: object) -> dict[str, Any]:
+    """A message of the client to its user, which the model does not see."""
+    return {"role": "tool", "parts": [{"type": "text", "text": text}]}
+
+
+@dataclass(slots=True)
+class Session:
+    """The messages that were selected from the lines of a session.
+
+    Attributes:
+        messages: As they are to be read, in order.
+        lines: Of each, the positions of the lines that it comes from.
+        carriers: Values that should say only what the messages say too.
+        remarks: How often something was left out.
+        extra: What was left out, by the remark that counts it.
+        model: The tested model; the one that the messages name where empty.
+        error: What ended the session that is not the agent's; empty without.
+    """
+
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    lines: list[list[int]] = field(default_factory=list[list[int]])
+    carriers: list[Any] = field(default_factory=list[Any])
+    remarks: Counter[str] = field(default_factory=Counter[str])
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    model: str = ""
+    error: str = ""
+
+    def add(self, message: dict[str, Any], *lines: int) -> None:
+        """Appends a message."""
+        self.messages.append(message)
+        self.lines.append(list(lines))
+
+    def leave_out(self, remark: str, values: Sequence[Any], n: int = 1) -> None:
+        """Keeps values apart under a remark, which counts them as n."""
+        if values:
+            self.extra.setdefault(remark, []).extend(values)
+            self.remarks[remark] += n
+
+    def run(
+        self, place: LogPlace, session_id: str, *, system: str = "", answer: str = "", **more: Any
+    ) -> Trajectory:
+        """The run of the messages.
+
+        Args:
+            place: Where the session is.
+            session_id: Its id; empty without.
+            system: Instructions beside the messages.
+            answer: Final answer where the messages end without one.
+            more: Further fields of the run.
+
+        Raises:
+            RowError: If there are no messages, or one of them can't be read.
+        """
+        if not self.messages:
+            raise RowError("entry", "a session with messages", "none")
+        read = read_messages(self.messages)
+        if read.unknown:
+            self.extra["unknown_steps"] = read.unknown
+        copies, cut = _repeated(self.carriers, self.messages)
+        self.leave_out("duplicate carriers", copies, len(copies))
+        self.leave_out("cut content", cut, max(0, len(cut) - self.remarks["cut content"]))
+        run_id = session_id or derived_id("", None, place)
+        return Trajectory(
+            trajectory_id=run_id,
+            case_id=run_id,
+            tested_model=self.model or read.model,
+            query=read.query,
+            system_prompt="\n\n".join(filter(None, (system, read.system_prompt))),
+            steps=steps_of(
+                replace(of, entries=tuple(sorted({at for i in of.entries for at in self.lines[i]})))
+                for of in read.messages
+            ),
+            final_answer=read.final_answer or answer or None,
+            infrastructure_error=self.error,
+            place=place,
+            remarks=dict(+(Counter(read.remarks) + self.remarks)),
+            extra=self.extra,
+            **more,
+        )
+
+
+# Copies -------------------------------------------------------------------------------------------
+
+_FRAME = re.compile(r"^\s*\d+(?:→|\t)|</?tool_use_error>")
+"""What a client puts around a line that it shows to the model."""
+_MARK = re.compile(r"^(?:[+-]|Error: )")
+"""What it notes before a line of a difference, and of an error."""
+_END = 500
+"""Characters at an end of a text that show it to be the same as what was cut."""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in (as_object(value) or {}).values() or as_list(value) or ():
+        yield from _texts(inner)
+
+
+def _repeated(carriers: list[Any], messages: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """The texts that messages repeat in another form, and those of which they show an end.
+
+    Of the first each line is one of the messages', but for marks of a difference. Texts that are
+    equal to one of the messages are left out.
+    """
+    texts = set(_texts(messages)) if any(carriers) else set[str]()
+    known = {_FRAME.sub("", line).strip() for text in texts for line in text.splitlines()} | {""}
+    whole = "\n".join(texts)
+    copies, cut = list[str](), list[str]()
+    for text in dict.fromkeys(of for of in _texts(carriers) if of.strip() and of not in texts):
+        if all({of.strip(), _MARK.sub("", of).strip()} & known for of in text.splitlines()):
+            copies.append(text)
+        elif len(text) > 2 * _END and any(
+            end.strip() in whole for end in (text[:_END], text[-_END:])
+        ):
+            cut.append(text)
+    return copies, cut
