@@ -17,7 +17,7 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -101,8 +101,8 @@ class ReplyCache:
         self._pending: dict[str, bytes] = {}
         self._pending_bytes = 0
         self._cache: Any = None
-        self._copy: TemporaryDirectory[str] | None = None
-        self._is_off = False
+        self._closing = ExitStack()
+        self._is_off = self._is_copy = False
         self._rest_s = self._rests_until = 0.0
         with self._guarded():
             if folder.exists() and not folder.is_dir():
@@ -130,7 +130,7 @@ class ReplyCache:
         """Buffers a reply; at ``every`` replies or 4 MiB the buffer is written."""
         if self._is_off:
             return
-        if self._copy is not None:
+        if self._is_copy:
             self._say("can't be written: it is read, and new replies are not kept")
             return
         self._pending[key] = value
@@ -142,9 +142,10 @@ class ReplyCache:
         """Writes what is buffered, in one transaction; waits at most 5 s for another writer."""
         if self._is_off or not self._pending or self._is_resting:
             return
-        with self._guarded(), self._opened().transact():
-            for key, value in self._pending.items():
-                self._cache.set(key, _checksum(key, value) + value)
+        with self._guarded():
+            with self._opened().transact():
+                for key, value in self._pending.items():
+                    self._cache.set(key, _checksum(key, value) + value)
             self._rest_s = 0.0
             self._clear_buffer()
 
@@ -175,7 +176,7 @@ class ReplyCache:
         """
         self.flush()
         with self._guarded():
-            if not self._is_off and self._copy is None:
+            if not (self._is_off or self._is_copy):
                 count = self._opened().clear()
                 self._cache.close()  # so that the log is emptied
                 return count
@@ -190,13 +191,14 @@ class ReplyCache:
             except sqlite3.Error as error:
                 if _code(error) not in _UNWRITABLE or not (folder / DATABASE).exists():
                     raise
-                self._copy = TemporaryDirectory(prefix="apbjudge-")
+                copy = Path(self._closing.enter_context(TemporaryDirectory(prefix="apbjudge-")))
                 for path in _files(folder)[:2]:
-                    with suppress(FileNotFoundError):
-                        shutil.copyfile(path, Path(self._copy.name, path.name))
-                folder = Path(self._copy.name)
-                _screen(folder)
+                    if path.exists():
+                        shutil.copyfile(path, copy / path.name)
+                _screen(folder := copy)
+                self._is_copy = True
             self._cache = _cache_of_diskcache(folder)
+            self._closing.callback(self._cache.close)
         return self._cache
 
     @property
@@ -232,12 +234,8 @@ class ReplyCache:
     def _release(self) -> None:
         self._is_off = True
         self._clear_buffer()
-        opened, self._cache = self._cache, None
-        if opened is not None:
-            with suppress(Exception):
-                opened.close()
-        if self._copy is not None:
-            self._copy.cleanup()
+        with suppress(Exception):
+            self._closing.close()
 
     def _clear_buffer(self) -> None:
         self._pending = {}
