@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, field_validator
 
-from ..errors import JudgeError
 from .base import Completion
 
 T = TypeVar("T")
@@ -39,55 +37,41 @@ async def ask_until(
         reasks: How often at most ``read`` returns None.
 
     Raises:
-        JudgeError: What ``ask`` and ``read`` raise.
+        Exception: What ``ask`` and ``read`` raise.
     """
     if (result := read(await ask())) is not None:
         return result
     if not _instructor.cache_info().currsize:
         await asyncio.to_thread(_instructor)  # it takes a second, and calls are in flight
     patch, mode, model = _instructor()
-    again = _Again(ask, read)
-    create = patch(create=again.create, mode=mode)
-    reply = await create(response_model=model, context={"again": again}, max_retries=reasks - 1)
-    if isinstance(reply.result, JudgeError):
+    last: Completion | Exception | None = None
+
+    async def create(**_: object) -> object:
+        """The next reply. A failure is one too: instructor would log and wrap it."""
+        nonlocal last
+        try:
+            last = await ask()
+        except Exception as error:  # noqa: BLE001 - it is raised again below
+            last = error
+        return _ANSWER
+
+    def result_of_last() -> T | Exception | None:
+        try:
+            return read(last) if isinstance(last, Completion) else last
+        except Exception as error:  # noqa: BLE001 - it is raised again below
+            return error
+
+    reply = await patch(create=create, mode=mode)(
+        response_model=model, context={"result": result_of_last}, max_retries=reasks - 1
+    )
+    if isinstance(reply.result, Exception):
         raise reply.result
     return reply.result
 
 
-@cache
-def _instructor() -> tuple[Any, Any, Any]:
-    """Its loop, its mode and, made once, the model of a reply."""
-    from instructor import Mode, patch, response_schema
-
-    return patch, Mode.JSON_SCHEMA, response_schema(_Reply)
-
-
-@dataclass(slots=True)
-class _Again(Generic[T]):
-    """Calls as instructor makes them.
-
-    Failures are results: instructor would log them, and wrap them.
-    """
-
-    ask: Callable[[], Awaitable[Completion]]
-    read: Callable[[Completion], T | None]
-    last: Completion | JudgeError | None = None
-
-    async def create(self, **_: object) -> object:
-        """The next reply, in the form in which instructor reads it."""
-        try:
-            self.last = await self.ask()
-        except JudgeError as error:
-            self.last = error
-        message = SimpleNamespace(role="assistant", content="")
-        return SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop", message=message)])
-
-    def result(self) -> object:
-        """What the last reply comes to."""
-        try:
-            return self.read(self.last) if isinstance(self.last, Completion) else self.last
-        except JudgeError as error:
-            return error
+_MESSAGE = SimpleNamespace(role="assistant", content="")
+_ANSWER = SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop", message=_MESSAGE)])
+"""An answer in the form that instructor takes; the reply itself is read from where it is."""
 
 
 class _Reply(BaseModel):
@@ -98,7 +82,7 @@ class _Reply(BaseModel):
     @classmethod
     def model_validate_json(cls, json_data: Any, *, context: Any = None, **_: Any) -> _Reply:
         """Reads the last reply by the caller's rules."""
-        return cls.model_validate({"result": context["again"].result()})
+        return cls.model_validate({"result": context["result"]()})
 
     @field_validator("result")
     @classmethod
@@ -106,3 +90,11 @@ class _Reply(BaseModel):
         if value is None:
             raise ValueError("the model is asked again")
         return value
+
+
+@cache
+def _instructor() -> tuple[Any, Any, Any]:
+    """Its loop, its mode and, made once, the model of a reply."""
+    from instructor import Mode, patch, response_schema
+
+    return patch, Mode.JSON_SCHEMA, response_schema(_Reply)
