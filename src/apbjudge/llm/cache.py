@@ -2,7 +2,7 @@
 
 The folder may come from a stranger: nothing in it is unpickled, executed, opened by name or removed
 by name. A cache that can't be used costs one warning, never the run; one that can't be written is
-read. Each value begins with a checksum of itself and its key, since SQLite has none: a bit that
+read from a temporary copy. Each value begins with a checksum of itself and its key, since SQLite has none: a bit that
 flipped on the disk would be another verdict.
 
 It is a cache of diskcache, whose ``Disk`` would load pickles and the files that entries name.
