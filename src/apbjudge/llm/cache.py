@@ -2,8 +2,8 @@
 
 The folder may come from a stranger: nothing in it is unpickled, executed, opened by name or removed
 by name. A cache that can't be used costs one warning, never the run; one that can't be written is
-read from a temporary copy. Each value begins with a checksum of itself and its key, since SQLite has none: a bit that
-flipped on the disk would be another verdict.
+read from a temporary copy. Each value begins with a checksum of itself and its key, since SQLite
+has none: a bit that flipped on the disk would be another verdict.
 
 It is a cache of diskcache, whose ``Disk`` would load pickles and the files that entries name.
 diskcache also obeys what it finds in a database, by triggers and by settings that become pragmas
@@ -288,9 +288,11 @@ def _screen(folder: Path) -> None:
         # SQLite writes through a link and waits for ever at a pipe.
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(f"{path.name} is no regular file")
-    with closing(sqlite3.connect(folder / DATABASE, LOCK_WAIT_S, isolation_level=None)) as con:
+    place = folder / DATABASE
+    with closing(sqlite3.connect(place, timeout=LOCK_WAIT_S, isolation_level=None)) as con:
         con.execute("PRAGMA trusted_schema = OFF")
-        con.execute("BEGIN IMMEDIATE")
+        con.execute("BEGIN IMMEDIATE")  # which a file that can only be read takes for BEGIN
+        con.execute("PRAGMA user_version = 0")
         objects = set(con.execute(_OBJECTS))
         is_ours = not objects or objects <= _objects()
         settings = con.execute("SELECT key, value FROM Settings") if objects and is_ours else ()
