@@ -28,7 +28,7 @@ LENGTH = b"content-length:"
 
 @dataclass(slots=True)
 class Seen:
-    """What came in, most requests open at once, and the CPU seconds that all of it took."""
+    """The calls that came in, most open at once, and the CPU seconds that all of it took."""
 
     requests: int = 0
     failed: int = 0
@@ -95,7 +95,7 @@ class Echo(asyncio.Protocol):
 
     def _took(self, size: int) -> None:
         seen = self._seen
-        seen.requests += 1
+        seen.requests += size > 0  # a list of models is asked for without a body
         seen.body_bytes += size
         seen.open += 1
         seen.most_open = max(seen.most_open, seen.open)

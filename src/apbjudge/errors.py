@@ -200,6 +200,22 @@ class ReplyError(JudgeError):
     reason = "unparsable"
 
 
+_INSTALLED_BY = {
+    "crowdkit": ("crowd-kit", '"apbjudge[panel]"'),
+    "pyarrow": ("pyarrow", '"apbjudge[parquet]"'),
+    "sklearn": ("scikit-learn", "scikit-learn"),
+    "zstandard": ("zstandard", '"apbjudge[inspect]"'),
+}
+"""Modules whose package has another name, or comes with an extra."""
+
+
+def needs(what: str, module: str) -> str:
+    """A sentence on something that needs a module which is not there, with what installs it."""
+    module = module.partition(".")[0]
+    package, source = _INSTALLED_BY.get(module, (module, module))
+    return f"{what} needs {package}, which is not installed: pip install {source}"
+
+
 def fault_text(error: BaseException, package: str) -> str:
     """An exception with the last place in the code of a package, as ``file:line``, that led to it.
 

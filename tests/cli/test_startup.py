@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from apbjudge import grade
 
 from .conftest import NAMES, example
 
@@ -87,3 +90,42 @@ def test_static_grading_loads_nothing_heavy(loaded: dict[str, set[str]]) -> None
     heavy = HEAVY - {"scipy"} | {"scipy.stats"}  # intervals take scipy.special alone
     assert loaded["static grading"] & (heavy | NETWORK) == set()
     assert {"apbjudge", "numpy", "pydantic"} <= loaded["static grading"]
+
+
+_WITHOUT = """
+import sys
+sys.modules[sys.argv.pop(1)] = None
+from apbjudge.cli.main import main
+main()
+"""
+_ROWS = str(example("holistic"))
+_MODEL = ["grade", _ROWS, "--judge", "openai/x", "--no-cache"]
+_THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "package"),
+    [
+        ("pandas", ["report", "run", "--format", "html", "--out", "page.html"], "pandas"),
+        ("matplotlib", ["report", "run", "--figures", "figures"], "matplotlib"),
+        ("litellm", _MODEL, "litellm"),
+        ("litellm", ["doctor", "--judge", "openai/x"], "litellm"),
+        ("litellm", ["predict", _ROWS, "--model", "openai/x", "--no-cache"], "litellm"),
+        ("jsonschema", ["check", _ROWS], "jsonschema"),
+        (
+            "crowdkit",
+            ["grade", _ROWS, *_THREE, "--panel", "dawid-skene"],
+            '"apbjudge[panel]"',
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named_in_one_line(
+    tmp_path: Path, module: str, arguments: list[str], package: str
+) -> None:
+    grade(_ROWS, judge="static", out=tmp_path / "run")
+    command = [sys.executable, "-c", _WITHOUT, module, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("apbjudge: ")
+    assert f"which is not installed: pip install {package}" in line

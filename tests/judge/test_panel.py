@@ -244,7 +244,7 @@ def test_the_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(OptionError, match=r"pip install 'apbjudge\[panel\]'"):
+    with pytest.raises(OptionError, match=r'pip install "apbjudge\[panel\]"'):
         dawid_skene([dict.fromkeys("abc", True)])
 
 

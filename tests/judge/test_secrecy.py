@@ -150,9 +150,9 @@ def test_a_reply_that_repeats_the_prompt_is_in_the_raw_reply_and_the_cache_alone
     assert done.code == 0
     assert MARK not in done.out + done.err
     where = {name for name, text in files_of(tmp_path) if MARK in text and name != "rows.jsonl"}
-    assert where - {"replies.db-wal", "replies.db-journal"} == {"judgements.jsonl", "replies.db"}
-    with sqlite3.connect(tmp_path / "cache" / "replies" / "replies.db") as con:
-        keys = [key for (key,) in con.execute("SELECT key FROM replies")]
+    assert where - {"cache.db-wal", "cache.db-journal"} == {"judgements.jsonl", "cache.db"}
+    with sqlite3.connect(tmp_path / "cache" / "replies" / "cache.db") as con:
+        keys = [key for (key,) in con.execute("SELECT key FROM Cache")]
     con.close()
     assert len(keys) == 2
     assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)

@@ -395,16 +395,14 @@ def test_a_cache_full_of_rubbish_costs_one_note(
 
 
 @pytest.fixture
-def read_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def read_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Databases can be read only, as in a folder of somebody else (root may write anywhere)."""
     connect = sqlite3.connect
 
     def connected(path: Any, **options: Any) -> sqlite3.Connection:
-        if path == ":memory:":
+        if not Path(path).is_relative_to(tmp_path):
             return connect(path, **options)
-        place = path if str(path).startswith("file:") else f"file:{path}"
-        ends = "" if "?" in str(place) else "?mode=ro"
-        return connect(f"{place}{ends}", **{**options, "uri": True})
+        return connect(f"file:{path}?mode=ro", **options, uri=True)
 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", connected)

@@ -49,7 +49,7 @@ def _made(folder: Path, **entries: bytes) -> Path:
 
 @contextmanager
 def _database(folder: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(folder / "replies.db", isolation_level=None)) as con:
+    with closing(sqlite3.connect(folder / "cache.db", isolation_level=None)) as con:
         yield con
 
 
@@ -93,7 +93,7 @@ def test_bytes_come_back_as_they_were_and_lie_in_no_file(tmp_path: Path, value: 
     _made(tmp_path, k=value)
     with closing(_open(tmp_path)) as cache:
         assert cache.get("k") == value
-    assert _names(tmp_path) == ["replies.db"]
+    assert _names(tmp_path) == ["cache.db"]
 
 
 def test_the_last_put_counts(tmp_path: Path) -> None:
@@ -186,28 +186,18 @@ def test_a_closed_cache_is_silent(tmp_path: Path) -> None:
     assert cache.get("k") is None
 
 
-def test_the_folder_is_private_and_its_name_is_taken_literally(
+def test_the_folder_is_private_and_no_other_one_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELSEWHERE", "elsewhere")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "$ELSEWHERE"
-    _made(folder)
-    assert _names(tmp_path) == ["$ELSEWHERE"]
-    assert folder.stat().st_mode & 0o077 == 0
-
-
-def test_a_forked_process_opens_its_own_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect, made = module._connect, list[Path]()
-    monkeypatch.setattr(module, "_connect", lambda at: (made.append(at), connect(at))[1])
-    with closing(_open(_made(tmp_path))) as cache:
-        assert cache.get("k") == VALUE
-        before = len(made)
-        monkeypatch.setattr(os, "getpid", lambda: -1)
-        assert cache.get("k") == VALUE
-        assert len(made) == before + 1
+    _made(Path("~", "c"))
+    warnings: list[str] = []
+    _assert_off(_open(Path("$ELSEWHERE"), warn=warnings.append), warnings, Path("$ELSE"), "name")
+    assert _names(tmp_path) == ["$ELSEWHERE", "~"]
+    assert _names(tmp_path / "$ELSEWHERE") == []
+    assert Path("~", "c").stat().st_mode & 0o077 == 0
 
 
 # Where it is
@@ -267,7 +257,7 @@ def read_only() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     root = os.geteuid() == 0
     _made(folder)
-    (folder / "replies.db").chmod(0o444)
+    (folder / "cache.db").chmod(0o444)
     folder.chmod(0o555)
     if root:
         os.seteuid(65534)
@@ -295,7 +285,7 @@ def test_a_read_only_folder(read_only: Path) -> None:
     "content", [b"not a database", b"not a database " * 1000, b"SQLite format 3\x00"]
 )
 def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "replies.db").write_bytes(content)
+    (tmp_path / "cache.db").write_bytes(content)
     warnings: list[str] = []
     _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "not a database")
 
@@ -304,7 +294,7 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("sound")
     _made(folder, **{f"k{i}": bytes([i]) * 3000 for i in range(40)})
-    return (folder / "replies.db").read_bytes()
+    return (folder / "cache.db").read_bytes()
 
 
 @settings(max_examples=60)
@@ -317,7 +307,7 @@ def test_no_damage_to_the_file_raises(sound: bytes, data: st.DataObject) -> None
         damaged = damaged[: at + len(damage)]
     warnings: list[str] = []
     with tempfile.TemporaryDirectory() as name:
-        Path(name, "replies.db").write_bytes(damaged)
+        Path(name, "cache.db").write_bytes(damaged)
         cache = _open(Path(name), every=2, warn=warnings.append)
         for i in range(40):
             assert cache.get(f"k{i}") in (bytes([i]) * 3000, None)
@@ -328,18 +318,18 @@ def test_no_damage_to_the_file_raises(sound: bytes, data: st.DataObject) -> None
 
 
 def test_damage_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PRAGMAS", (*module._PRAGMAS, "cache_size = 1"))
+    monkeypatch.setitem(module._SETTINGS, "sqlite_cache_size", 1)
     _made(tmp_path, **{f"k{i}": bytes(3000) for i in range(40)})
     warnings: list[str] = []
     cache = _open(tmp_path, warn=warnings.append)
-    with (tmp_path / "replies.db").open("r+b") as file:
+    with (tmp_path / "cache.db").open("r+b") as file:
         file.truncate(8192)
     assert [cache.get(f"k{i}") for i in range(40)] == [None] * 40
     _assert_off(cache, warnings, tmp_path, "")
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PRAGMAS", (*module._PRAGMAS, "max_page_count = 30"))
+    monkeypatch.setitem(module._SETTINGS, "sqlite_max_page_count", 30)
     warnings: list[str] = []
     cache = _open(_made(tmp_path), warn=warnings.append)
     assert cache.get("k") == VALUE
@@ -377,7 +367,7 @@ def test_replies_are_kept_while_another_process_holds_the_database(
         other.execute("ROLLBACK")
         cache.put("unwritten", VALUE)  # it rests after a try, as each may take 5 s
         with _database(tmp_path) as reader:
-            assert reader.execute("SELECT count(*) FROM replies").fetchone() == (1,)
+            assert reader.execute("SELECT count(*) FROM Cache").fetchone() == (1,)
         now[0] += module.LONGEST_REST_S
         cache.put("later", VALUE)
         assert cache.get("k") == VALUE
@@ -471,11 +461,6 @@ def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> Non
 # What a stranger's folder can't do
 
 
-def _plant(folder: Path, value: object) -> None:
-    """Adds an entry to a sound cache."""
-    _tamper(_made(folder), "INSERT INTO replies VALUES ('bad', ?)", value)
-
-
 _BOMB_MARKER = "marker"
 
 
@@ -484,26 +469,36 @@ class _Bomb:
         return os.mkdir, (_BOMB_MARKER,)
 
 
+_BOMB = pickle.dumps(_Bomb())
+_PLANT = "INSERT INTO Cache (key, raw, mode, filename, value) VALUES (?, ?, ?, ?, ?)"
+
+
 @pytest.mark.parametrize(
-    "value", ["text", 7, 0.5, "", b"", VALUE, bytes(16) + VALUE, pickle.dumps(_Bomb())], ids=repr
+    "value", [None, "text", 7, 0.5, "", b"", VALUE, bytes(16) + VALUE, _BOMB], ids=repr
 )
 def test_an_odd_entry_is_a_miss_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object
 ) -> None:
+    """Whatever its mode says: a raw value, bytes or text in a file, or a pickle."""
     monkeypatch.chdir(tmp_path)
-    _plant(tmp_path / "c", value)
-    _tamper(tmp_path / "c", "INSERT INTO replies VALUES ('text', CAST(x'ff' AS TEXT))")
-    _tamper(tmp_path / "c", "INSERT INTO replies SELECT 'swapped', value FROM replies LIMIT 1")
-    warnings: list[str] = []
-    with closing(_open(tmp_path / "c", warn=warnings.append)) as cache:
-        assert [cache.get(key) for key in ("bad", "text", "swapped", "k")] == [None] * 3 + [VALUE]
-        cache.put("bad", VALUE)
-        cache.flush()
-        assert cache.get("bad") == VALUE
-        assert cache.stats().entries == cache.clear() == 4
-    assert warnings == [
-        f"the reply cache in {tmp_path / 'c'} has damaged replies, which are asked for again"
-    ]
+    victim, folder, warnings = tmp_path / "victim", _made(tmp_path / "c"), list[str]()
+    victim.write_bytes(_BOMB)
+    for mode in range(6):
+        _tamper(folder, _PLANT, f"bad-{mode}", 1, mode, "../victim", value)
+        _tamper(folder, _PLANT, _BOMB + bytes([mode]), 0, mode, str(victim), value)
+    swapped = "INSERT INTO Cache (key, raw, mode, value) SELECT 'swapped', 1, 1, value FROM Cache"
+    _tamper(folder, f"{swapped} WHERE key = 'k'")
+    with closing(_open(folder, warn=warnings.append)) as cache:
+        for key in ("swapped", *(f"bad-{mode}" for mode in range(6))):
+            assert cache.get(key) is None
+            cache.put(key, VALUE)
+            cache.flush()
+            assert cache.get(key) == VALUE
+        assert cache.get("k") == VALUE
+        assert cache.stats().entries == cache.clear()
+    said = "has damaged replies, which are asked for again"
+    assert warnings == [f"the reply cache in {folder} {said}"]
+    assert victim.read_bytes() == _BOMB
     assert not Path(_BOMB_MARKER).exists()
 
 
@@ -512,25 +507,13 @@ def test_no_flipped_bit_is_another_reply(value: bytes, data: st.DataObject) -> N
     with tempfile.TemporaryDirectory() as name:
         _made(Path(name), k=value)
         with _database(Path(name)) as con:
-            (stored,) = con.execute("SELECT value FROM replies").fetchone()
+            (stored,) = con.execute("SELECT value FROM Cache").fetchone()
             flipped = bytearray(stored)
             for at in data.draw(st.sets(st.integers(0, 8 * len(stored) - 1), min_size=1)):
                 flipped[at // 8] ^= 1 << at % 8
-            con.execute("UPDATE replies SET value = ?", (bytes(flipped),))
+            con.execute("UPDATE Cache SET value = ?", (bytes(flipped),))
         with closing(_open(Path(name), warn=lambda message: None)) as cache:
             assert cache.get("k") is None
-
-
-def test_a_cache_of_an_older_version_is_left_as_it_is(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "cache.db")) as con:
-        con.execute("CREATE TABLE Cache (key, value)")
-        con.commit()
-    before = (tmp_path / "cache.db").read_bytes()
-    _made(tmp_path)
-    with closing(_open(tmp_path)) as cache:
-        assert cache.get("k") == VALUE
-        cache.clear()
-    assert (tmp_path / "cache.db").read_bytes() == before
 
 
 _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -539,30 +522,37 @@ _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELE
 @pytest.mark.parametrize(
     "sql",
     [
-        "CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END",
+        "CREATE TRIGGER t AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
         f"CREATE VIEW v AS {_ENDLESS}",
-        f"DROP TABLE replies; CREATE VIEW replies (key, value) AS SELECT i, i FROM ({_ENDLESS})",
-        "ALTER TABLE replies ADD COLUMN more DEFAULT (1)",
-        "CREATE INDEX i ON replies (abs(key))",
+        f"DROP TABLE Cache; CREATE VIEW Cache (key, value) AS SELECT i, i FROM ({_ENDLESS})",
+        "ALTER TABLE Cache ADD COLUMN more DEFAULT (1)",
+        "CREATE INDEX i ON Cache (abs(key))",
         "CREATE TABLE other (x)",
-        "DROP TABLE replies; CREATE TABLE replies (key, value)",
+        "DROP TABLE Cache; CREATE TABLE Cache (key, value)",
+        "INSERT INTO Settings VALUES ('sqlite_user_version', 7)",
+        "UPDATE Settings SET value = 'DELETE' WHERE key = 'sqlite_journal_mode'",
+        "INSERT INTO Settings VALUES ('sqlite_x', NULL)",
+        "INSERT INTO Settings VALUES ('disk_x', 1)",
+        "INSERT INTO Settings VALUES ('get', 1)",
+        "INSERT INTO Settings VALUES ('_timeout', 1e9)",
+        "INSERT INTO Settings VALUES ('_directory', '/nowhere')",
+        "INSERT INTO Settings VALUES (x'736b', 1)",
+        "INSERT INTO Settings VALUES ('eviction_policy ', 'none')",
     ],
 )
-def test_a_foreign_schema_turns_the_cache_off_untouched(tmp_path: Path, sql: str) -> None:
+def test_foreign_tables_and_settings_turn_the_cache_off_untouched(tmp_path: Path, sql: str) -> None:
     with _database(_made(tmp_path)) as con:
         con.executescript(sql)
-    before = (tmp_path / "replies.db").read_bytes()
+    before = (tmp_path / "cache.db").read_bytes()
     warnings: list[str] = []
     _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "something else")
-    assert (tmp_path / "replies.db").read_bytes() == before
+    assert (tmp_path / "cache.db").read_bytes() == before
 
 
 def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path: Path) -> None:
     with _database(_made(tmp_path)) as con:
         con.execute("PRAGMA writable_schema = ON")
-        con.execute(
-            "UPDATE sqlite_master SET sql = '\x1b[2J', name = '\x1b[2J' WHERE name='replies'"
-        )
+        con.execute("UPDATE sqlite_master SET sql = '\x1b[2J', name = '\x1b[2J' WHERE name='Cache'")
     warnings: list[str] = []
     _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "\\x1b[2J")
     assert "\x1b" not in warnings[0]
@@ -571,7 +561,7 @@ def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
 def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
-    name = f"replies.db{suffix}"
+    name = f"cache.db{suffix}"
     folder, victim, warnings = _made(tmp_path / "c"), tmp_path / "victim", list[str]()
     (folder / name).unlink(missing_ok=True)
     if kind == "pipe":

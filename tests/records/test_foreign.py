@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,13 @@ def test_rows_of_each_format(tmp_path: Path) -> None:
     columns, rows = read_rows(lines)
     assert columns == ["id", "scores.tone", "scores.more.x"]
     assert rows == [(1, {"id": 1, "scores.tone": 2, "scores.more.x": 0})]
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "rows.parquet").touch()
+    with pytest.raises(InputError, match=r'needs pyarrow.*pip install "apbjudge\[parquet\]"'):
+        read_rows(tmp_path / "rows.parquet")
 
 
 def test_parquet_with_pyarrow(tmp_path: Path) -> None:

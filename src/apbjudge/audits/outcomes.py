@@ -193,7 +193,7 @@ def contained(spec: ProbeSpec, take: Callable[[], Probe]) -> Probe:
     """
     try:
         return take()
-    except ApbJudgeError:
+    except (ApbJudgeError, ModuleNotFoundError):
         raise
     except Exception as error:  # noqa: BLE001 - a fault of ours, which the card names
         text = fault_text(error, "apbjudge")

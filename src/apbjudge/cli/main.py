@@ -11,7 +11,7 @@ from importlib import import_module
 
 import click
 
-from ..errors import ApbJudgeError
+from ..errors import ApbJudgeError, needs
 from ..version import VERSION
 
 COMMANDS: Mapping[str, str] = {
@@ -89,6 +89,11 @@ def main() -> None:
     except (ApbJudgeError, click.ClickException) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"apbjudge: {text}", err=True)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("apbjudge"):
+            raise
+        click.echo(f"apbjudge: {needs('this', error.name)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

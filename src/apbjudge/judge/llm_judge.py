@@ -31,13 +31,14 @@ from ..errors import (
 from ..llm.base import Client, Completion, Request, ScriptedClient, schema_json
 from ..llm.failures import fit_to_show
 from ..llm.logprobs import TokenChoice
+from ..llm.reasks import ask_until
 from ..llm.replies import read_reply
 from ..llm.resources import Resources, can_see, make_engine
 from ..protocols.images import show_files
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Override, Unscored, Usage, Verdict
 from ..records.judgements import unseen_of
-from ..rubrics import Reply, Rubric, reply_model
+from ..rubrics import Rubric, reply_model
 from ..runs.loop import Job
 from .config import InputConfig, JudgeSpec
 from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
@@ -94,7 +95,9 @@ class Conversation:
     Attributes:
         rubric: What the verdict must fit.
         request: The first request, then the next.
+        factor: By which its token limit is multiplied.
         reasks: How often the judge may still be asked again.
+        last: The last verdict that could be read, consistent or not.
         replies: All that the judge wrote; its thinking where it wrote nothing else.
         last_reply: The text of its last reply.
         lenient_replies: How many were read that are not written as asked; see ``read_reply``.
@@ -104,6 +107,8 @@ class Conversation:
     rubric: Rubric
     request: Request
     reasks: int
+    factor: int = 1
+    last: Outcome | None = None
     replies: list[str] = field(default_factory=list[str])
     last_reply: str = ""
     lenient_replies: int = 0
@@ -118,70 +123,71 @@ class Conversation:
     async def end(self) -> Outcome | JudgeError:
         """How the conversation ends: with a verdict, or with the reason why there is none."""
         try:
-            return await self._outcome()
+            return await ask_until(self._ask, self._outcome, reasks=self.reasks)
         except JudgeError as error:
             return error
 
-    async def _outcome(self) -> Outcome:
-        """The judge's first consistent verdict, or its last one made consistent by rule."""
-        last: Outcome | None = None
-        while True:
-            try:
-                last = await self._ask()
-                failure, complaint = None, contradiction(last.verdict, self.rubric)
-                if complaint is None:
-                    return last
-                complaint = _CONTRADICTORY.format(complaint)
-            except ReplyError as error:
-                keys = ", ".join(reply_model(self.rubric).model_fields)
-                failure, complaint = error, _UNREADABLE.format(error, keys)
-            if not self._may_ask_again():
-                break
+    def _outcome(self, completion: Completion) -> Outcome | None:
+        """The first consistent verdict, or the last one made consistent by rule.
+
+        None where the judge is to be asked again: a cut-off reply with a higher limit, any other
+        by what is wrong with it.
+        """
+        if completion.finish_reason == "length":
+            if self.factor == 1 and self._may_ask_again():
+                self.factor = LONGER
+                return None
+            of = "" if completion.reply_text or not completion.reasoning else _ALL_THINKING
+            limit = self.factor * self.request.max_tokens
+            raise TruncatedError(f"the reply did not end within {limit} tokens{of}")
+        self.factor = 1
+        if completion.refusal or completion.finish_reason in _REFUSED:
+            reason = completion.refusal or f"stopped: {completion.finish_reason}"
+            raise RefusalError(fit_to_show(reason))
+        try:
+            self.last = last = self._read(completion)
+            failure, complaint = None, contradiction(last.verdict, self.rubric)
+            if complaint is None:
+                return last
+            complaint = _CONTRADICTORY.format(complaint)
+        except ReplyError as error:
+            keys = ", ".join(reply_model(self.rubric).model_fields)
+            failure, complaint = error, _UNREADABLE.format(error, keys)
+        if self._may_ask_again():
             messages = list(self.request.messages)
             if self.last_reply:
                 messages.append({"role": "assistant", "content": self.last_reply})
             messages.append({"role": "user", "content": complaint})
             self.request = replace(self.request, messages=messages)
-        if last is None:
+            return None
+        if self.last is None:
             raise failure or ReplyError("no reply")
         try:
-            verdict, overrides = resolve(last.verdict, self.rubric)
+            verdict, overrides = resolve(self.last.verdict, self.rubric)
         except ReplyError as error:
             raise InconsistentError(str(error)) from None
-        return replace(last, verdict=verdict, overrides=overrides, inconsistent=True)
+        return replace(self.last, verdict=verdict, overrides=overrides, inconsistent=True)
 
     def _may_ask_again(self) -> bool:
         """Takes one of the re-asks, if any is left."""
         self.reasks -= 1
         return self.reasks >= 0
 
-    async def _ask(self) -> Outcome:
-        """One reply, read. A cut-off reply is asked for once more with a higher limit."""
-        request = self.request
-        completion = await self._call(request)
-        if completion.finish_reason == "length" and self._may_ask_again():
-            request = replace(request, max_tokens=LONGER * request.max_tokens)
-            completion = await self._call(request)
-        if completion.finish_reason == "length":
-            of = "" if completion.reply_text or not completion.reasoning else _ALL_THINKING
-            raise TruncatedError(f"the reply did not end within {request.max_tokens} tokens{of}")
-        if completion.refusal or completion.finish_reason in _REFUSED:
-            reason = completion.refusal or f"stopped: {completion.finish_reason}"
-            raise RefusalError(fit_to_show(reason))
-        reply = self._read(completion)
-        verdict = parsed_verdict(reply, self.rubric)
-        own = {field.name: getattr(reply, field.name) for field in self.rubric.reply_fields}
-        return Outcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
-
-    def _read(self, completion: Completion) -> Reply:
+    def _read(self, completion: Completion) -> Outcome:
         text, thinking = completion.reply_text, completion.reasoning
         if not text and not thinking:
             raise ReplyError(f"the reply is empty (finish_reason: {completion.finish_reason})")
         reading = read_reply(text, reply_model(self.rubric), thinking=thinking)
         self.lenient_replies += reading.is_lenient
-        return reading.reply
+        reply = reading.reply
+        verdict = parsed_verdict(reply, self.rubric)
+        own = {field.name: getattr(reply, field.name) for field in self.rubric.reply_fields}
+        return Outcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
 
-    async def _call(self, request: Request) -> Completion:
+    async def _ask(self) -> Completion:
+        request = self.request
+        if self.factor > 1:
+            request = replace(request, max_tokens=self.factor * request.max_tokens)
         try:
             completion = await self.client.complete(request)
         except JudgeError as error:

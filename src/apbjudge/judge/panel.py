@@ -11,7 +11,7 @@ from math import inf
 from statistics import fmean
 from typing import Any, Literal
 
-from ..errors import OptionError
+from ..errors import OptionError, needs
 from ..records import Override, Unscored, Verdict
 from ..rubrics import Rubric
 from .consistency import ParsedVerdict, is_enforced, overrides_of, own_verdict
@@ -221,9 +221,7 @@ def load_dawid_skene(n_judges: int) -> Any:
     try:
         import crowdkit.aggregation
     except ImportError:
-        raise OptionError(
-            "panel: dawid-skene needs crowd-kit: pip install 'apbjudge[panel]'"
-        ) from None
+        raise OptionError(needs("panel: dawid-skene", "crowdkit")) from None
     return crowdkit.aggregation
 
 

@@ -388,7 +388,7 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
     own = {"model": "static"} if spec.is_static else spec.model_dump(mode="json")
     libraries, transport = ["pydantic", "orjson", "numpy"], None
     if not spec.is_static:
-        libraries += ["aiohttp", "instructor", "litellm"]
+        libraries += ["aiohttp", "litellm", *(["instructor"] if spec.max_reasks else [])]
         if config.name is None:  # else the run makes no calls of its own
             transport = "client" if config.resources.client is not None else transport_of(spec)
     return {

@@ -2,31 +2,34 @@
 
 The folder may come from a stranger: nothing in it is unpickled, executed, opened by name or removed
 by name. A cache that can't be used costs one warning, never the run; one that can't be written is
-read. Each value begins with a checksum of itself and its key, since SQLite has none: a bit that
-flipped on the disk would be another verdict.
+read from a temporary copy. Each value begins with a checksum of itself and its key, since SQLite
+has none: a bit that flipped on the disk would be another verdict.
 
-It is one table of SQLite, by the standard library. diskcache can't hold these promises by its
-public names: it loads pickles and files that entries name unless every method of its ``Disk`` is
-replaced, splices settings found in the database into SQL, expands ``$`` and ``~`` in the folder's
-name, and waits up to a minute for a lock.
+It is a cache of diskcache, whose ``Disk`` would load pickles and the files that entries name.
+diskcache also obeys what it finds in a database, by triggers and by settings that become pragmas
+or its own attributes: one that holds anything but what diskcache made for us is refused before.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
+import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from diskcache import DEFAULT_SETTINGS, Cache, Disk, Timeout
 
 from ..errors import OptionError, visible
 
-DATABASE = "replies.db"
+DATABASE = "cache.db"
 LOCK_WAIT_S = 5.0
 BUFFER_BYTES = 4 * 1024 * 1024
 MOST_BUFFERED = 16 * BUFFER_BYTES
@@ -34,18 +37,19 @@ MOST_BUFFERED = 16 * BUFFER_BYTES
 LONGEST_REST_S = 300.0
 CHECK_BYTES = 16
 
-_SCHEMA = "CREATE TABLE replies (key TEXT PRIMARY KEY, value BLOB NOT NULL)"
-_OBJECTS = {
-    ("table", "replies", "replies", _SCHEMA),
-    ("index", "sqlite_autoindex_replies_1", "replies", None),
+_SETTINGS: dict[str, Any] = {
+    **DEFAULT_SETTINGS,
+    "eviction_policy": "none",
+    "cull_limit": 0,
+    "size_limit": 2**60,
+    "disk_min_file_size": 2**60,  # no value has a file of its own
+    "disk_pickle_protocol": 0,  # the default depends on the version of Python
+    "sqlite_mmap_size": 0,  # no slower, and a file cut short is no crash
+    "sqlite_cell_size_check": 1,
+    "sqlite_trusted_schema": 0,
 }
-_PRAGMAS = (
-    "auto_vacuum = FULL",
-    "journal_mode = WAL",
-    "synchronous = NORMAL",
-    "cache_size = -8192",
-)
-_FAILURES = (sqlite3.Error, OSError, ValueError, OverflowError)
+_COUNTS = ("count", "size", "hits", "misses")
+"""What diskcache keeps among its settings and changes by itself."""
 
 
 def default_cache_folder() -> Path:
@@ -96,32 +100,26 @@ class ReplyCache:
         self._said: set[str] = set()
         self._pending: dict[str, bytes] = {}
         self._pending_bytes = 0
-        self._con: sqlite3.Connection | None = None
-        self._pid = os.getpid()
-        self._is_off = self._is_read_only = False
+        self._cache: Any = None
+        self._closing = ExitStack()
+        self._is_off = self._is_copy = False
         self._rest_s = self._rests_until = 0.0
-        try:
+        with self._guarded():
             if folder.exists() and not folder.is_dir():
                 raise NotADirectoryError("there is no folder but a file")
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._connection()
-        except _FAILURES as error:
-            self._fail(error)
+            self._opened()
 
     def get(self, key: str) -> bytes | None:
         """The reply put under a key, written or still buffered, or None."""
         value = self._pending.get(key)
         if value is not None or self._is_off or self._is_resting:
             return value
-        try:
-            rows = self._connection().execute("SELECT value FROM replies WHERE key = ?", (key,))
-            row = rows.fetchone()
-        except _FAILURES as error:
-            self._fail(error)
+        data = None
+        with self._guarded():
+            data = self._opened().get(key)
+        if data is None:
             return None
-        if row is None:
-            return None
-        data = row[0] if isinstance(row[0], bytes) else b""
         value = data[CHECK_BYTES:]
         if data[:CHECK_BYTES] == _checksum(key, value):
             return value
@@ -130,7 +128,10 @@ class ReplyCache:
 
     def put(self, key: str, value: bytes) -> None:
         """Buffers a reply; at ``every`` replies or 4 MiB the buffer is written."""
-        if self._is_off or self._is_read_only:
+        if self._is_off:
+            return
+        if self._is_copy:
+            self._say("can't be written: it is read, and new replies are not kept")
             return
         self._pending[key] = value
         self._pending_bytes += len(value)
@@ -141,11 +142,10 @@ class ReplyCache:
         """Writes what is buffered, in one transaction; waits at most 5 s for another writer."""
         if self._is_off or not self._pending or self._is_resting:
             return
-        try:
-            _write(self._connection(), self._pending)
-        except _FAILURES as error:
-            self._fail(error)
-        else:
+        with self._guarded():
+            with self._opened().transact():
+                for key, value in self._pending.items():
+                    self._cache.set(key, _checksum(key, value) + value)
             self._rest_s = 0.0
             self._clear_buffer()
 
@@ -160,53 +160,63 @@ class ReplyCache:
     def stats(self) -> CacheStats:
         """Counts entries and bytes, after a flush."""
         self.flush()
-        size = 0
+        count = size = 0
+        with self._guarded():
+            count = 0 if self._is_off else len(self._opened())
         for path in _files(self._folder):
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 size += path.lstat().st_size
-        return CacheStats(self._folder, self._count(), size)
+        return CacheStats(self._folder, count, size)
 
     def clear(self) -> int:
         """Removes every entry, the buffered ones too.
 
         Returns:
-            The number of entries removed; 0 when the cache can't be used.
+            The number of entries removed; 0 when the cache can't be used or written.
         """
         self.flush()
-        count = self._count()
-        if self._is_off:
-            return 0
-        try:
-            self._connection().execute("DELETE FROM replies")
-            self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except _FAILURES as error:
-            self._fail(error)
-            return 0
-        return count
+        with self._guarded():
+            if not (self._is_off or self._is_copy):
+                count = self._opened().clear()
+                self._cache.close()  # so that the log is emptied
+                return count
+        return 0
 
-    def _count(self) -> int:
-        if self._is_off:
-            return 0
-        try:
-            return self._connection().execute("SELECT count(*) FROM replies").fetchone()[0]
-        except _FAILURES as error:
-            self._fail(error)
-            return 0
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._con is None or self._pid != os.getpid():  # forked: the parent's stays its own
-            self._pid, (self._con, self._is_read_only) = os.getpid(), _connect(self._folder)
-            if self._is_read_only:
-                self._say("can't be written: it is read, and new replies are not kept")
-        return self._con
+    def _opened(self) -> Any:
+        """The cache of diskcache, which has a connection a thread and makes them when needed."""
+        if self._cache is None:
+            folder = self._folder.absolute()
+            try:
+                _screen(folder)
+            except sqlite3.Error as error:
+                if _code(error) not in _UNWRITABLE or not (folder / DATABASE).exists():
+                    raise
+                copy = Path(self._closing.enter_context(TemporaryDirectory(prefix="apbjudge-")))
+                for path in _files(folder)[:2]:
+                    if path.exists():
+                        shutil.copyfile(path, copy / path.name)
+                _screen(folder := copy)
+                self._is_copy = True
+            self._cache = _cache_of_diskcache(folder)
+            self._closing.callback(self._cache.close)
+        return self._cache
 
     @property
     def _is_resting(self) -> bool:
         """Whether another process held the database a moment ago: each try may take 5 s."""
         return monotonic() < self._rests_until
 
+    @contextmanager
+    def _guarded(self) -> Generator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a stranger's database can do anything
+            self._fail(error)
+
     def _fail(self, error: BaseException) -> None:
         """Gives up, unless another process only holds the database for now."""
+        while isinstance(error, Timeout) and error.__context__ is not None:
+            error = error.__context__
         if _code(error) in _BUSY and self._pending_bytes < MOST_BUFFERED:
             self._say("is held by another process: new replies are kept in memory meanwhile")
             self._rest_s = min(max(LOCK_WAIT_S, 2 * self._rest_s), LONGEST_REST_S)
@@ -224,14 +234,23 @@ class ReplyCache:
     def _release(self) -> None:
         self._is_off = True
         self._clear_buffer()
-        con, self._con = self._con, None
-        if con is not None:
-            with contextlib.suppress(*_FAILURES):
-                con.close()
+        with suppress(Exception):
+            self._closing.close()
 
     def _clear_buffer(self) -> None:
         self._pending = {}
         self._pending_bytes = 0
+
+
+class _Bytes(Disk):
+    """Values as bytes in the database; pickles and files that an entry names are not looked at."""
+
+    def fetch(self, mode: object, filename: object, value: object, read: object) -> bytes:
+        """The value of an entry, b"" where it is no bytes."""
+        return value if isinstance(value, bytes) else b""
+
+    def remove(self, file_path: object) -> None:
+        """Removes nothing: our entries have no files."""
 
 
 def _files(folder: Path) -> list[Path]:
@@ -252,60 +271,48 @@ def _code(error: BaseException) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _connect(folder: Path) -> tuple[sqlite3.Connection, bool]:
-    """Opens the database; says whether it can only be read."""
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+
+
+def _screen(folder: Path) -> None:
+    """Refuses what diskcache would open, unless it is new or as diskcache has made it for us.
+
+    Raises:
+        OSError: If something of another kind is there.
+        sqlite3.Error: If there is no database, another process holds it, or it can't be written:
+            diskcache writes while it opens, and waits a minute for a lock.
+    """
+    if os.path.expandvars(folder) != str(folder):
+        raise OSError("the folder's name holds a variable, which diskcache would replace")
     for path in _files(folder):
         # SQLite writes through a link and waits for ever at a pipe.
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(f"{path.name} is no regular file")
-    path, log, *_ = _files(folder)
-    place = path.absolute().as_uri()
-    try:
-        return _opened(place, _PRAGMAS), False
-    except sqlite3.Error as error:
-        if _code(error) not in _UNWRITABLE or not path.exists():
-            raise
-    # without a log nothing is missing from the file, so that its index, which would have to be
-    # written, is not needed
-    return _opened(f"{place}?mode=ro{'' if log.exists() else '&immutable=1'}", ()), True
-
-
-def _opened(place: str, pragmas: Sequence[str]) -> sqlite3.Connection:
-    """Opens the database, and refuses one with tables, views or triggers that are not ours."""
-    con = sqlite3.connect(
-        place, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False, uri=True
-    )
-    try:
-        con.text_factory = partial(str, encoding="utf-8", errors="replace")
+    place = folder / DATABASE
+    with closing(sqlite3.connect(place, timeout=LOCK_WAIT_S, isolation_level=None)) as con:
         con.execute("PRAGMA trusted_schema = OFF")
-        con.execute("PRAGMA cell_size_check = ON")
-        con.execute("PRAGMA mmap_size = 0")  # no slower, and a file cut short is no crash
-        is_new = _screen(con)
-        for pragma in pragmas:
-            con.execute(f"PRAGMA {pragma}").fetchall()
-        if is_new and pragmas:
-            con.execute(_SCHEMA.replace("TABLE", "TABLE IF NOT EXISTS", 1))
-    except BaseException:
-        con.close()
-        raise
-    return con
+        con.execute("BEGIN IMMEDIATE")  # which a file that can only be read takes for BEGIN
+        con.execute("PRAGMA user_version = 0")
+        objects = set(con.execute(_OBJECTS))
+        is_ours = not objects or objects <= _objects()
+        settings = con.execute("SELECT key, value FROM Settings") if objects and is_ours else ()
+        known = _SETTINGS.items()
+        if not is_ours or any(row not in known and row[0] not in _COUNTS for row in settings):
+            raise OSError("it holds tables, triggers or settings of something else")
 
 
-def _screen(con: sqlite3.Connection) -> bool:
-    """Refuses a database with anything but our table; returns whether it is empty."""
-    objects = set(con.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
-    if not objects <= _OBJECTS:
-        raise OSError("it holds tables, views or triggers of something else")
-    return not objects
+@cache
+def _objects() -> set[Any]:
+    """The tables, indexes and triggers of a new cache."""
+    with TemporaryDirectory(prefix="apbjudge-") as folder:
+        _cache_of_diskcache(Path(folder))
+        with closing(sqlite3.connect(Path(folder, DATABASE))) as con:
+            return set(con.execute(_OBJECTS))
 
 
-def _write(con: sqlite3.Connection, values: Mapping[str, bytes]) -> None:
-    con.execute("BEGIN IMMEDIATE")
-    try:
-        rows = ((key, _checksum(key, value) + value) for key, value in values.items())
-        con.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", rows)
-        con.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            con.execute("ROLLBACK")
-        raise
+def _cache_of_diskcache(folder: Path) -> Cache:
+    """A cache without a connection: the thread that uses it makes one."""
+    settings: dict[str, Any] = {"timeout": LOCK_WAIT_S, "disk": _Bytes, **_SETTINGS}
+    made = Cache(str(folder), **settings)
+    made.close()
+    return made

@@ -83,7 +83,7 @@ def asking_records(
         failures=FAILURES,
         figures=(FAILURES, *figures),
         folders={
-            f"{CALLS}/{REPLIES}": re.compile(r"replies\.db(-wal|-shm|-journal)?"),
+            f"{CALLS}/{REPLIES}": re.compile(r"cache\.db(-wal|-shm|-journal)?"),
             CALLS: re.compile(r"endpoints\.json"),
         },
     )

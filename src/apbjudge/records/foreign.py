@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ..errors import InputError, OptionError, RowError, shorten
+from ..errors import InputError, OptionError, RowError, needs, shorten
 from ..jsonl import read_lines
 from .labels import TABLE_SUFFIXES
 from .loose_json import TRUTHS
@@ -221,7 +221,7 @@ def _parquet(path: Path) -> Rows:
     try:
         from pyarrow import parquet  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
     except ImportError:
-        raise InputError(f"{path}: Parquet files need pyarrow: pip install pyarrow") from None
+        raise InputError(needs(f"{path}: reading Parquet", "pyarrow")) from None
     try:
         rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()  # pyright: ignore
     except (OSError, ValueError) as error:

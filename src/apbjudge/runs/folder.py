@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Generic, TypeVar
@@ -438,19 +438,25 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def environment(libraries: Iterable[str]) -> dict[str, Any]:
-    """What a manifest says of when and with which versions a session began."""
+    """What a manifest says of when and with which versions a session began.
+
+    A library that is not installed is left out: where it is needed, its import says so.
+    """
     return {
         "apbjudge": VERSION,
         "python": sys.version.split()[0],
-        "libraries": {name: _installed(name) for name in libraries},
+        "libraries": {name: known for name in libraries if (known := _installed(name))},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
 @cache
-def _installed(library: str) -> str:
+def _installed(library: str) -> str | None:
     """A library's version, looked up once a process: all of its description is parsed for it."""
-    return version(library)
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
 
 
 def temporary_folder(

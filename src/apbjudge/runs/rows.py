@@ -292,9 +292,9 @@ def row_error_of(error: Exception) -> RowError:
     """What was wrong with a row, of whatever was raised while it was read.
 
     Raises:
-        PluginError: Again, since no row is to blame for it.
+        PluginError, ModuleNotFoundError: Again, since no row is to blame for it.
     """
-    if isinstance(error, PluginError):
+    if isinstance(error, PluginError | ModuleNotFoundError):
         raise error
     if isinstance(error, RowError):
         return error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from ...errors import AccessError, JudgeError, PendingError
 from ...llm.base import Completion
+from ...llm.reasks import ask_until
 from ...prediction.prompt_sets import PromptSet
 from ...prediction.worker import REFUSED as REFUSALS
 from ...prediction.worker import Account, Planner, failure, response_of
@@ -74,28 +76,33 @@ class WritingWorker:
     async def _write(self, task: WritingTask, fields: Row, messages: list[dict[str, Any]]) -> Row:
         account, attempts = Account(), list[Row]()
         readings: list[Reading] = []
-        for _ in range(self._repairs + 1):
-            request = self._planner.request(messages, 0, task.seed)
-            try:
-                completion = await self._planner.ask(request)
-            except (AccessError, PendingError):
-                raise
-            except JudgeError as error:
-                usage = account.usage + Usage(calls=error.calls, lost=error.lost)
-                return {
-                    **failure(fields, error.reason, str(error), usage),
-                    "cost_usd": account.cost_usd if attempts else None,
-                    "attempts": attempts,
-                }
+
+        def ask() -> Awaitable[Completion]:
+            return self._planner.ask(self._planner.request(messages, 0, task.seed))
+
+        def read(completion: Completion) -> Reading | None:
+            nonlocal messages
             account.add(completion.usage, completion.cost_usd, completion.latency_s)
-            readings.append(_reading_of(task, completion))
-            attempts.append(self._attempt(completion, messages, readings[-1]))
-            if not readings[-1].complaints or _is_refusal(completion):
-                break
-            messages = [
-                *messages,
-                *repair_of(task, self._prompts, response_of(completion), readings[-1].complaints),
-            ]
+            readings.append(reading := _reading_of(task, completion))
+            attempts.append(self._attempt(completion, messages, reading))
+            is_last = len(attempts) > self._repairs or _is_refusal(completion)
+            if is_last or not reading.complaints:
+                return reading
+            reply = response_of(completion)
+            messages = [*messages, *repair_of(task, self._prompts, reply, reading.complaints)]
+            return None
+
+        try:
+            await ask_until(ask, read, reasks=self._repairs)
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+            return {
+                **failure(fields, error.reason, str(error), usage),
+                "cost_usd": account.cost_usd if attempts else None,
+                "attempts": attempts,
+            }
         best = _best(readings)
         return {
             **{name: fields[name] for name in ("id", "seed", "kind", "task", "model")},

@@ -115,7 +115,7 @@ class _Session:
 
     def manifest(self, more: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            **environment(["pydantic", "orjson", "aiohttp", "litellm", "jinja2"]),
+            **environment(["pydantic", "orjson", "aiohttp", "litellm", "instructor", "jinja2"]),
             "identity": self.identity,
             "repairs": self.repairs,
             "prompts": {"name": self.prompts.name, "sha256": self.prompts.digest},

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import orjson
 
-from ...errors import InputError, RowError
+from ...errors import InputError, RowError, needs
 from ...jsonl import MAX_LINE_BYTES, object_of
 from ...records.trajectories import LogPlace, Trajectory, trajectory_of
 from ..base import LogEntry
@@ -428,8 +428,7 @@ def _unpacked_zstd(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) 
     try:
         zstandard: Any = import_module("zstandard")
     except ImportError:
-        needs = 'reading zstd needs zstandard: pip install "apbjudge[inspect]"'
-        raise InputError(f"{path}: {needs}") from None
+        raise InputError(needs(f"{path}: reading zstd", "zstandard")) from None
     packed = copy(info)
     packed.compress_type, packed.file_size = zipfile.ZIP_STORED, info.compress_size
     packed.CRC = None  # type: ignore[assignment]  # of the unpacked bytes, checked below
