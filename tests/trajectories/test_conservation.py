@@ -273,9 +273,10 @@ SAMPLES: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 }
 
 
-def read(name: str, raw: dict[str, Any]) -> Trajectory:
+def read(name: str, raw: Any) -> Trajectory:
     format_ = FORMATS[SAMPLES[name][0]]
-    record = raw if format_.parts is None else [part for _, part in format_.parts(raw)]
+    is_whole = format_.parts is None or isinstance(raw, list)
+    record = raw if is_whole else [part for _, part in format_.parts(raw)]
     return format_.read(record, LogPlace(format_.name), {})
 
 
