@@ -299,8 +299,8 @@ def test_the_commands(
         done = command("grade", rows, "--shard", f"{i}/2", "--out", tmp_path / f"p{i}", *allowed)
         assert done.code == 0, done.err
     whole = command("grade", rows, "--out", tmp_path / "whole", *allowed)
-    done = command("merge", tmp_path / "p1", tmp_path / "p2", "--out", tmp_path / "merged")
+    done = command("shards", "merge", tmp_path / "p1", tmp_path / "p2", "--out", tmp_path / "merged")
     assert done.code == 0, done.err
     assert done.out.splitlines()[:-1] == whole.out.splitlines()[:-1]
-    missing = command("merge", tmp_path / "p1", "--out", tmp_path / "more")
+    missing = command("shards", "merge", tmp_path / "p1", "--out", tmp_path / "more")
     assert (missing.code, missing.err) == (2, "apbjudge: shards are missing: 2/2\n")
