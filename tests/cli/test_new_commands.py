@@ -78,7 +78,7 @@ def test_the_doctor_refuses_what_grade_would(apbjudge: Command, serve: Any) -> N
     server = serve(lambda seen: OK)
     judge = ("--judge", f"{MODEL}@{server.address}")
     is_one_line(apbjudge("doctor", "none.jsonl", *judge), "none.jsonl: can't be read")
-    is_one_line(apbjudge("doctor", *target(server, "--warmth", "1")), "No such option '--warmth'")
+    is_one_line(apbjudge("doctor", *target(server, "--warmth", "1")), "No such option: --warmth")
     assert server.requests == []
 
 

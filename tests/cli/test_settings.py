@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +16,8 @@ from pydantic import ValidationError
 
 import apbjudge as package
 import apbjudge.judge.grade as grading
-from apbjudge.cli.main import COMMANDS, app
-from apbjudge.cli.options import read_config
+from apbjudge.cli.main import COMMANDS, command_of
+from apbjudge.cli.settings import Settings
 from apbjudge.config import Config, option_name, option_of
 from apbjudge.errors import OptionError
 from apbjudge.judge import GradeConfig, JudgeSpec
@@ -28,6 +27,12 @@ from .conftest import Command, example
 
 MODEL = ("--judge", "hosted_vllm/m", "--api-base", "http://127.0.0.1:1/v1")
 GOOD = '{"id": "%d", "tested_model": "m", "query": "q", "model_response": "{\\"plan\\": \\"p\\"}"}'
+
+
+def set_by(*entries: str) -> dict[str, Any]:
+    settings = Settings(JudgeSpec.model_fields)
+    settings.add_config(*entries)
+    return settings.values
 
 
 @pytest.fixture
@@ -51,9 +56,9 @@ def test_the_help_lists_every_setting_with_its_text(apbjudge: Command, name: str
     words = shown.out.split()
     everyday = set(command.fields) - {n for names in command.groups.values() for n in names}
     assert len(everyday) <= 13
-    for param in command.params:
-        if isinstance(param, click.Option) and not param.hidden:
-            assert param.opts[0] in words
+    for param in command.made(name).params:
+        if not param.hidden:
+            assert (param.opts[0] if param.opts[0].startswith("-") else param.metavar) in words
             assert param.help
             assert param.help.endswith((".", "]"))
             assert "".join(param.help.split()) in "".join(words)
@@ -61,7 +66,7 @@ def test_the_help_lists_every_setting_with_its_text(apbjudge: Command, name: str
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_the_help_of_each_says(name: str) -> None:
-    help_text = app.get_command(click.Context(app), name).help
+    help_text = command_of(name).run.__doc__ or ""
     assert " ".join(help_text.split("\n\n")[0].split()) == COMMANDS[name]
 
 
@@ -79,12 +84,12 @@ def test_groups_and_options_are_of_fields_that_there_are(name: str) -> None:
 def test_a_command_ends_without_an_option_that_its_help_calls_required(
     apbjudge: Command, name: str
 ) -> None:
-    params = config_commands()[name].params
-    arguments = ["x"] * sum(isinstance(param, click.Argument) for param in params)
+    params = config_commands()[name].made(name).params
+    arguments = ["x"] * sum(param.param_type_name == "argument" for param in params)
     options = {
         param.opts[0]: {"--split": "all"}.get(param.opts[0], (param.metavar or "x").split("|")[0])
         for param in params
-        if isinstance(param, click.Option) and (param.help or "").endswith("[required]")
+        if (param.help or "").endswith("[required]")
     }
     for left_out in options:
         rest = (word for item in options.items() if item[0] != left_out for word in item)
@@ -174,16 +179,150 @@ def test_options_and_settings_reach_the_judge(apbjudge: Command, asked: dict[str
     assert (asked["by"], asked["max_calls"], asked["batch"]) == (("stage", "category"), 7, True)
 
 
-def test_an_option_counts_more_than_a_file(apbjudge: Command, asked: dict[str, Any]) -> None:
-    Path("s.toml").write_text("max_calls = 1\n", encoding="utf-8")
-    for words in (("--config", "s.toml"), ()):
-        apbjudge("grade", "r", "--max-calls", "2", *words)
-        assert asked["max_calls"] == 2
+PROJECT = """
+[judge]
+model = "hosted_vllm/m"
+api_base = "http://127.0.0.1:1/v1"
+temperature = 0.5
+[grade]
+max_calls = 1
+max_cost = 1
+max_tokens = 1
+out = "runs/x"
+[predict]
+max_calls = 9
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project file, in the folder above the one that the command runs in."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "apbjudge.toml").write_text(PROJECT, encoding="utf-8")
+    (tmp_path / "within").mkdir()
+    monkeypatch.setenv("HOSTED_VLLM_API_KEY", "SECRET")
+    return tmp_path / "apbjudge.toml"
+
+
+def test_the_command_line_beats_config_and_that_the_project_file(
+    apbjudge: Command, asked: dict[str, Any], project: Path
+) -> None:
+    os.chdir("within")
+    Path("s.toml").write_text("max_cost = 2\n[grade]\nmax_tokens = 2\n", encoding="utf-8")
+    done = apbjudge("grade", "r", "--config", "max_cost=2", "--config", "max_tokens=2")
+    where = f"note: {project} sets judge hosted_vllm/m, api_base http://127.0.0.1:1/v1"
+    assert done.err.splitlines()[0] == f"{where}; keys that are sent: HOSTED_VLLM_API_KEY"
+    (judge,) = asked["judge"]
+    assert (judge.api_base, judge.temperature) == (("http://127.0.0.1:1/v1",), 0.5)
+    assert [asked[n] for n in ("max_calls", "max_cost", "max_tokens")] == [1, 2, 2]
+    assert asked["out"].resolve() == project.parent / "runs" / "x"
+    apbjudge("grade", "r", "--max-calls", "3", "--config", "s.toml")  # in place of the project's
+    assert [asked[n] for n in ("max_calls", "max_cost", "max_tokens")] == [3, 2, 2]
+    assert (asked["judge"], asked["out"]) == ((JudgeSpec(),), asked["out"])
+    apbjudge("grade", "r", "--judge", "hosted_vllm/m", "--escalate", "hosted_vllm/n")
+    assert (asked["judge"], asked["escalate"].api_base) == ((judge,), judge.api_base)
+
+
+def test_a_judge_that_is_named_is_not_asked_where_the_project_file_says(
+    apbjudge: Command, asked: dict[str, Any], project: Path
+) -> None:
+    with project.open("a") as file:
+        file.write("[doctor]\nmodel = ['x/y']\napi_base = 'http://127.0.0.1:9/v1'\n")
+    done = apbjudge("grade", "r", "--judge", "openai/gpt-5")
+    assert asked["judge"] == (JudgeSpec(model="openai/gpt-5"),)
+    assert done.err.startswith(f"note: {project}: [judge] not used for openai/gpt-5\n")
+    done = apbjudge("doctor", "--model", "hosted_vllm/n")
+    assert "127.0.0.1" not in done.err.partition("apbjudge: --api-base: expected the addr")[0]
+    assert "api_base [judge] not used for hosted_vllm/n" in done.err
+
+
+def test_a_dry_run_says_where_each_value_comes_from(apbjudge: Command, project: Path) -> None:
+    Path("rows.jsonl").write_text(GOOD % 1)
+    words = ("--config", "max_cost=2", "--max-calls", "3", "--dry-run")
+    rows = apbjudge("grade", "rows.jsonl", *words).out.partition("defaults\n")[2].splitlines()
+    assert {line.split()[0]: line.split(maxsplit=2)[1:] for line in rows} == {
+        "predictions": ["rows.jsonl", "command line"],
+        "max_calls": ["3", "command line"],
+        "max_cost": ["2", "--config max_cost=2"],
+        "max_tokens": ["1", f"{project} [grade]"],
+        "out": ["runs/x", f"{project} [grade]"],
+        "judge": ["hosted_vllm/m", f"{project} [judge]"],
+        "api_base": ["http://127.0.0.1:1/v1", f"{project} [judge]"],
+        "temperature": ["0.5", f"{project} [judge]"],
+    }
+
+
+NOT_READ = {
+    "max_cost = 5": "expected tables among judge, grade, ",
+    "[grad]": "got 'grad' (did you mean [grade]?)",
+    "[batch.exprt]": "got 'batch'",
+    "[grade": "Expected ']'",
+    "[grade]\nmax_cots = 5": " [grade]: expected one of ",
+    "[judge]\nmax_cost = 5": " [judge]: expected one of ",
+    "[judge]\nmodel = 5": "--model: expected text, got 5",
+    "[judge]\nmodel = 'a/b'\napi_base = 'http://u:SECRET@h/v1'": "--api-base: expected an addr",
+    "[judge]\nmodel = 'a/b'\nparams = {api_key = 'SECRET'}": "--params: api_key: set the provid",
+    "[grade]\noverwrite = true": "overwrite: expected on the command line only",
+    "[grade]\njunit = '../.bashrc'": "junit: expected a path in the folder of the file",
+    "[grade]\nrubric = '/etc/x.toml'": "rubric: expected a path in the folder of the file",
+    "mode 666": "not read, since anybody can write it",
+    "another user": "not read, since it belongs to user ",
+    "a pipe": "not read, since it is no file",
+}
+
+
+@pytest.mark.parametrize("case", NOT_READ)
+def test_a_project_file_that_is_unusable_or_not_ones_own_is_refused_in_one_line(
+    apbjudge: Command, project: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    project.write_text(case if case.startswith(("[", "max")) else "", encoding="utf-8")
+    if case == "mode 666":
+        project.chmod(0o666)
+    elif case == "another user":
+        monkeypatch.setattr(os, "geteuid", lambda: project.stat().st_uid + 1)
+    elif case == "a pipe":
+        project.unlink()
+        os.mkfifo(project)
+    done = apbjudge("grade", example("holistic"), "--max-cost", "5")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert NOT_READ[case] in done.err
+    assert "SECRET" not in done.err
+    assert apbjudge("cache", "stats").code == 0  # has no settings
+
+
+COMPLETED = {
+    "grade --protocol ": "auto holistic step-wise",
+    "grade --rubric apb-s": "apb-step-wise-strict@1 apb-step-wise@1",
+    "grade --judge ": "static hosted_vllm/m",
+    "audit ": "static hosted_vllm/m",
+    "grade --panel m": "majority mean",
+    "grade --by stage,h": "stage,horizon",
+    "compare --primary C_p": "C_pass",
+    "calibrate --fail-under F": "F1",
+    "grade --lead f": "false",
+    "gr": "grade",
+    "planbench ": "paths block-plan",
+    "grade --out ": "",
+}
+
+
+@pytest.mark.parametrize("words", COMPLETED)
+def test_a_shell_completes_commands_and_values(
+    apbjudge: Command, monkeypatch: pytest.MonkeyPatch, project: Path, words: str
+) -> None:
+    monkeypatch.setenv("_APBJUDGE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"apbjudge {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
+    done = apbjudge()
+    assert " ".join(done.out.split()).startswith(COMPLETED[words])
+    assert (bool(done.out.strip()), done.err) == (bool(COMPLETED[words]), "")
+    project.write_text("[judge", encoding="utf-8")
+    assert apbjudge().err == ""
 
 
 REFUSED = {
-    "--max-cots 5": "No such option '--max-cots'",
-    "--qqqqq=5": "No such option '--qqqqq'",
+    "--max-cots 5": "No such option: --max-cots",
+    "--qqqqq=5": "No such option: --qqqqq",
     "--max-cost": "Option '--max-cost' requires an argument.",
     "--max-cost --judge": "--max-cost: expected a number of at least 0, got '--judge'",
     "--max-cost -1": "--max-cost: expected a number of at least 0, got -1 (int)",
@@ -194,7 +333,7 @@ REFUSED = {
     "--price-input 1": "--price-input, --price-output: expected both or neither",
     "--transport pigeon": "--transport: expected one of auto, litellm, direct, got 'pigeon'",
     "--lead maybe": "--lead: expected true or false, got 'maybe'",
-    "--model x": "No such option '--model'",
+    "--model x": "No such option: --model",
     "--config warmth=1": "--config: expected one of accept_loss, api_base, batch, blind, by, cases",
     "--config max_cots=1": "(did you mean max_cost?)",
     "--config model=other": "got 'model'",
@@ -272,13 +411,6 @@ def test_after_two_dashes_everything_is_an_argument(
     assert (asked["max_calls"], asked["max_cost"]) == (3, None)
 
 
-@pytest.mark.parametrize("command", ["prompt", "cascade"])
-def test_other_commands_know_no_settings_of_a_run(apbjudge: Command, command: str) -> None:
-    done = apbjudge(command, "a", "b", "--max-cost", "5")
-    assert done.code == 2
-    assert "--max-cost" in done.err
-
-
 def test_a_file_for_grade_serves_the_doctor_too(apbjudge: Command) -> None:
     Path("s.toml").write_text("max_cost = 5\npanel = 'mean'\nno_cache = true\n", encoding="utf-8")
     done = apbjudge("doctor", "--config", "s.toml")
@@ -308,7 +440,7 @@ def test_key_value_and_files_are_read_in_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("one.toml").write_text('seed = 1\nvision = "no"\n', encoding="utf-8")
-    assert read_config(entries, JudgeSpec.model_fields) == values
+    assert set_by(*entries) == values
 
 
 @pytest.mark.parametrize("entry", ["seed", "", "no.toml", "broken.toml", "latin.toml", "dir.toml"])
@@ -320,13 +452,13 @@ def test_an_entry_that_is_neither_is_refused(
     Path("latin.toml").write_bytes(b'vision = "\xe9"')
     Path("dir.toml").mkdir()
     with pytest.raises(OptionError, match=r"^--config: ") as caught:
-        read_config([entry], JudgeSpec.model_fields)
+        set_by(entry)
     assert entry in str(caught.value)
 
 
 @given(st.sampled_from(["seed", "model", "params", "retries"]), st.text())
 def test_whatever_the_value_is_it_is_read_or_refused(name: str, value: str) -> None:
-    values = read_config([f"{name}={value}"], JudgeSpec.model_fields)
+    values = set_by(f"{name}={value}")
     assert list(values) == [name]
     with suppress(OptionError):
         assert JudgeSpec(**values)

@@ -80,7 +80,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "rubric": {"list": "Lists the shipped rubrics.", "show": "Shows a rubric as a judge gets it."},
 }
 """Commands that have commands, which are in the module of the former."""
-PATHS: Mapping[str, str] = {
+COMMANDS: Mapping[str, str] = {
     path: text
     for commands in PANELS.values()
     for name, about in commands.items()
@@ -115,7 +115,7 @@ class _Lazy(Group):
         """Replaces what the help lists by the command itself."""
         name, found, rest = super().resolve_command(ctx, args)
         path = " ".join([*ctx.command_path.split()[1:], name or ""])
-        if path in PATHS:
+        if path in COMMANDS:
             found = command_of(path).made(path)
             _tune_collector()
         return name, found, rest

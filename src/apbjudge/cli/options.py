@@ -95,10 +95,10 @@ class ConfigCommand:
 
     def _call(self, path: str, options: Values) -> int:
         settings = Settings(self.fields, path, asks_judge=JudgeSpec in self.configs)
-        entries = options.pop("config", None) or ()
+        has_settings, entries = "config" in options, options.pop("config", None) or ()
         settings.add_line({n: v for n, v in options.items() if v is not None})
         settings.add_config(*entries)
-        if not any(map(is_file, entries)):
+        if has_settings and not any(map(is_file, entries)):
             settings.add_project()
         values = settings.values
         check_files(self.fields, values)
@@ -106,9 +106,10 @@ class ConfigCommand:
             typer.echo(visible(note), err=True)
         for note in _unfinished(values):
             typer.echo(f"warning: {note}", err=True)
-        if values.get("dry_run"):
-            typer.echo(settings.origins_text(), nl=False)
-        return self.run(values)
+        code = self.run(values)
+        if values.get("dry_run"):  # and all of it is usable, so that nothing secret is printed
+            typer.echo(f"\n{settings.origins_text()}", nl=False)
+        return code
 
 
 def command(

@@ -14,15 +14,16 @@ from typing import Any, cast, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from ..config import STATIC, is_negated, kinds, option_name, option_of
-from ..errors import OptionError
+from ..errors import OptionError, visible
 
 Values = dict[str, Any]
 """What the user set, by field name; what is missing has its default."""
 
 PROJECT = "apbjudge.toml"
 """The project file: a ``--config`` file that is found rather than named."""
-MODELS = ("judge", "model", "escalate", "ask", "critic", "user_model", "judges")
-"""Settings that name models."""
+ASKED = ("judge", "model", "ask", "judges")
+MODELS = (*ASKED, "escalate", "critic", "user_model")
+"""Settings that name models; of the first ones a command has one, which ``api_base`` is about."""
 ENDPOINT = ("api_base", "params")
 """Settings that say where a model is asked: ``params`` may hold addresses of other providers."""
 _ONLY_NAMED = ("overwrite", "python", "sandbox")
@@ -49,6 +50,7 @@ class Settings:
         self.values: Values = {}
         self.origins: dict[str, str] = {}
         self._project: Path | None = None
+        self._found: set[str] = set()
         self._left_out: list[str] = []
 
     def _add(self, values: Values, origin: str) -> None:
@@ -99,13 +101,12 @@ class Settings:
             return
         path, tables = found
         self._project = path
-        for values, table in zip(
-            self._own_tables(tables, str(path)), (self.command, "judge"), strict=True
-        ):
+        own, judge = self._own_tables(tables, str(path))
+        for values, table in ((own, self.command), (judge, "judge")):
             where = f"{path} [{table}]"
-            for name in _ONLY_NAMED:
-                if name in values:
-                    raise OptionError(f"{where}: {name}: expected on the command line only")
+            if refused := [name for name in _ONLY_NAMED if name in values]:
+                raise OptionError(f"{where}: {refused[0]}: expected on the command line only")
+            self._found |= values.keys() - self.values.keys()
             self._add({n: self._beside(v, n, where) for n, v in values.items()}, where)
 
     def _own_tables(self, tables: Mapping[str, Values], where: str) -> tuple[Values, Values]:
@@ -117,7 +118,7 @@ class Settings:
         """
         from ..judge.config import JudgeSpec
 
-        named = [each for name in MODELS for each in _listed(self.values.get(name))]
+        named = [each for name in ASKED for each in _listed(self.values.get(name))]
         table = f"{where} [{self.command}]"
         own = dict(_by_field(tables.get(self.command, {}), self.fields, table))
         judge: Values = {}
@@ -125,7 +126,7 @@ class Settings:
             of_judge = tables.get("judge", {})
             judge = dict(_by_field(of_judge, JudgeSpec.model_fields, f"{where} [judge]"))
         judges = _listed(judge.pop("model", None))
-        models = [*judges, *(each for name in MODELS for each in _listed(own.get(name)))]
+        models = [*judges, *(each for name in ASKED for each in _listed(own.get(name)))]
         if others := [each for each in named if each not in models]:
             left_out = [name for name in ENDPOINT if own.pop(name, None)]
             left_out += ["[judge]"] if judge else []
@@ -155,24 +156,17 @@ class Settings:
 
     def notes(self) -> Iterator[str]:
         """What is said first: where prompts go, and with which key, by the project file alone."""
-        ours = [n for n in (*MODELS, *ENDPOINT) if self._is_found(n) and self.values[n] != STATIC]
-        if ours:
+        ours = [name for name in (*MODELS, *ENDPOINT) if name in self._found]
+        if said := ", ".join(f"{name} {_text(self.values[name])}" for name in ours):
             self._check_endpoints()
-            models = [m for n in MODELS for m in _listed(self.values.get(n))]
-            keys = [k for m in models if (k := key_of(m)) in os.environ]
-            said = ", ".join(f"{name} {_text(self.values[name])}" for name in ours)
-            key = f"; {', '.join(dict.fromkeys(keys))} is sent there" if keys else ""
-            yield f"note: {self._project} sets {said}{key}"
+            models = [each for name in MODELS for each in _listed(self.values.get(name))]
+            keys = dict.fromkeys(key for each in models if (key := key_of(each)) in os.environ)
+            sent = f"; keys that are sent: {', '.join(keys)}" if keys else ""
+            yield f"note: {self._project} sets {said}{sent}"
         yield from (f"note: {text}" for text in self._left_out)
-
-    def _is_found(self, name: str) -> bool:
-        return self._project is not None and self.origins.get(name, "").startswith(
-            f"{self._project} ["
-        )
 
     def origins_text(self) -> str:
         """Each value that was set, and where it comes from, a line each."""
-        self._check_endpoints()
         rows = [(n, _text(v), self.origins[n]) for n, v in self.values.items() if n != "dry_run"]
         widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
         lines = (f"  {n:<{widths[0]}}  {v:<{widths[1]}}  {where}" for n, v, where in rows)
@@ -239,7 +233,7 @@ def project_judges() -> list[str]:
     """The models in the table ``[judge]`` of the project file; none where it is unusable."""
     with suppress(OptionError):
         if found := find_project():
-            return _listed(found[1].get("judge", {}).get("model"))
+            return list(map(str, _listed(found[1].get("judge", {}).get("model"))))
     return []
 
 
@@ -252,9 +246,9 @@ def key_of(model: str) -> str:
 
 
 def _table_names() -> list[str]:
-    from .main import PATHS
+    from .main import COMMANDS
 
-    return ["judge", *PATHS]
+    return ["judge", *COMMANDS]
 
 
 def _tables(data: bytes, where: str) -> tuple[dict[str, Values], Values]:
@@ -280,15 +274,18 @@ def _tables(data: bytes, where: str) -> tuple[dict[str, Values], Values]:
     return tables, rest
 
 
-def _listed(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or ())
+def _listed(value: Any) -> list[Any]:
+    """One or several values as a list; none for None."""
+    if isinstance(value, list):
+        return cast("list[Any]", value)
+    return [] if value is None else [value]
 
 
 def _text(value: Any) -> str:
     """A value as the command line takes it."""
     if isinstance(value, list):
-        return ", ".join(map(str, cast("list[Any]", value)))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return ", ".join(map(_text, cast("list[Any]", value)))
+    return str(value).lower() if isinstance(value, bool) else visible(str(value))
 
 
 def _typed(value: Any, field: FieldInfo) -> Any:

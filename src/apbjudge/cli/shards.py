@@ -22,8 +22,8 @@ class SplitOptions(Config):
     options: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(
         default=(), description="Options of grade, after --."
     )
-    parts: int = Field(ge=1, le=999_999, description="Number of parts.")
     out: Path = Field(description="Folder for the runs of the parts, and for the whole.")
+    parts: int = Field(ge=1, le=999_999, description="Number of parts.")
 
 
 class MergeOptions(Config):
