@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.cli.main import COMMANDS, PANELS
+from apbjudge.cli.main import PANELS
 from apbjudge.rubrics import load_rubric, rubric_names
 from apbjudge.version import VERSION
 
@@ -31,24 +31,15 @@ def test_these_are_all_commands() -> None:
         "Trust": "calibrate audit plan-labels label",
         "Make": "predict refine simulate execute branch",
         "Cases": "check build convert",
-        "More": "validate entropy prompt cascade planbench shards batch cache rubric",
+        "More": "validate entropy prompt cascade planbench paths planbench block-plan shards split "
+        "shards merge batch export batch import cache stats cache clear rubric list rubric show",
     }
-    groups = "planbench paths planbench block-plan shards split shards merge batch export "
-    groups += "batch import cache stats cache clear rubric list rubric show"
-    assert " ".join(name for name in COMMANDS if " " in name) == groups
-
-
-def test_help_names_the_commands(apbjudge: Command) -> None:
-    shown = apbjudge("--help")
-    assert shown.code == 0
-    assert all(f"\n  {name} " in shown.out for name in ("grade", "prompt", "rubric"))
 
 
 @pytest.mark.parametrize("path", [(), ("rubric",)])
 def test_without_arguments_the_help_is_shown(path: tuple[str, ...], apbjudge: Command) -> None:
     shown = apbjudge(*path)
-    assert "[OPTIONS] COMMAND [ARGS]..." in shown.out + shown.err
-    assert shown.code in (0, 2)
+    assert (shown.code, "[OPTIONS] COMMAND [ARGS]..." in shown.out) == (0, True)
 
 
 def test_the_version_is_printed(apbjudge: Command, tmp_path: Path) -> None:
@@ -79,25 +70,10 @@ def test_an_example_file_is_graded_by_the_static_judge(name: str, apbjudge: Comm
     )
 
 
-def test_cases_and_predictions_are_joined(apbjudge: Command) -> None:
-    joined = EXAMPLES / "joined"
-    done = apbjudge(
-        *("grade", joined / "predictions.jsonl", "--cases", joined / "cases.jsonl", "--out", "run")
-    )
-    assert (done.code, done.err) == (0, "")
-    assert len(judgements(Path("run"))) == 9
+WRONG = [("holistic", "tool-broken", "step-wise"), ("step_wise", "unsolvable", "holistic")]
 
 
-@pytest.mark.parametrize(
-    ("name", "protocol", "form"),
-    [
-        ("holistic", "step-wise", "step-wise"),
-        ("holistic", "tool-broken", "step-wise"),
-        ("step_wise", "holistic", "holistic"),
-        ("step_wise", "efficiency", "holistic"),
-        ("step_wise", "unsolvable", "holistic"),
-    ],
-)
+@pytest.mark.parametrize(("name", "protocol", "form"), WRONG)
 def test_rows_of_the_wrong_form_are_unscored_bad_input(
     name: str, protocol: str, form: str, apbjudge: Command
 ) -> None:
@@ -111,12 +87,6 @@ def test_rows_of_the_wrong_form_are_unscored_bad_input(
     first = done.err.splitlines()[0]
     assert first.startswith(f"{example(name)}:1: field split: expected a {form} row")
     assert "100.00% of the rows are unscored" in done.err.splitlines()[-1]
-
-
-def test_a_protocol_that_needs_more_than_a_row_has_leaves_it_unscored(apbjudge: Command) -> None:
-    done = apbjudge("grade", example("holistic"), "--protocol", "unsolvable", "--out", "run")
-    assert done.code == 1
-    assert "field unsolvable_type: expected" in done.err
 
 
 USAGE_ERRORS = {
@@ -177,22 +147,10 @@ def test_the_same_command_finds_its_default_folder_again(apbjudge: Command) -> N
     assert (folder / "judgements.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "options", [["--protocol", "holistic"], ["--rubric", "apb-holistic"]], ids=" ".join
-)
-def test_another_setting_takes_another_default_folder(
-    options: list[str], apbjudge: Command
-) -> None:
-    apbjudge("grade", example("holistic"))
-    apbjudge("grade", example("holistic"), *options)
-    assert len(list(Path("runs").iterdir())) == 2
-
-
-def test_a_folder_of_a_run_with_other_settings_is_refused(apbjudge: Command) -> None:
-    apbjudge("grade", example("holistic"), "--out", "run")
-    done = apbjudge("grade", example("holistic"), "--out", "run", "--protocol", "holistic")
-    assert done.code == 2
-    assert done.err.startswith("apbjudge: --out: run holds a run with other settings (protocol)")
+def test_another_setting_takes_another_default_folder(apbjudge: Command) -> None:
+    for options in ((), ("--protocol", "holistic"), ("--rubric", "apb-holistic")):
+        apbjudge("grade", example("holistic"), *options)
+    assert len(list(Path("runs").iterdir())) == 3
 
 
 def test_rubric_list_names_every_rubric_with_its_title(apbjudge: Command) -> None:
@@ -213,12 +171,6 @@ def test_rubric_show_prints_what_a_judge_is_told(ref: str, apbjudge: Command) ->
     texts += [] if rubric.codes_only else [b.text for b in rubric.bands]
     texts += [rule.situation for rule in rubric.types.values()]
     assert [text for text in texts if text.strip() not in shown.out] == []
-
-
-def test_rubric_show_of_an_unknown_name_ends_with_code_2(apbjudge: Command) -> None:
-    done = apbjudge("rubric", "show", "nope")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("apbjudge: rubric: expected one of apb-efficiency@1, ")
 
 
 @pytest.mark.parametrize(

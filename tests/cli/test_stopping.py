@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
 import pytest
+import typer
 
 from apbjudge import Events, grade
 from apbjudge.cli.stopping import stoppable

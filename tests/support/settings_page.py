@@ -13,7 +13,8 @@ HEAD = """# All settings
 Each setting is an option (`--max-cost 5`), a key of `--config` (`--config max_cost=5`) and a line \
 of a TOML file (`--config settings.toml`); in the Python API it is a field of the command's \
 configuration, such as `GradeConfig` and `JudgeSpec`. An option counts more than `--config`, and a \
-later `--config` more than an earlier one. A file for `grade` may be given to `doctor`, `batch \
+later `--config` more than an earlier one; both count more than a \
+[project file](judges.md#project-file). A file for `grade` may be given to `doctor`, `batch \
 export` too. This page is generated from the fields.
 """
 

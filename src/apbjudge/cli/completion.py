@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from ..config import STATIC, kinds
+
+_NAMED = "protocol rubric primary fail_under by judge judges escalate ask".split()
 
 
 def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
@@ -18,56 +20,41 @@ def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
     kind = kinds(field)[0]
     is_list = get_origin(kind) is tuple
     part = get_args(kind)[0] if is_list else kind
-    choices: Iterable[str] = map(str, get_args(part)) if get_origin(part) is Literal else ()
-    choices = ("true", "false") if kind is bool else tuple(choices)
-    if not choices and name not in _VALUES:
+    choices = tuple(map(str, get_args(part))) if get_origin(part) is Literal else ()
+    choices = ("true", "false") if kind is bool else choices
+    if not choices and name not in _NAMED:
         return None
 
     def values(incomplete: str) -> list[str]:
         before, comma, _ = incomplete.rpartition(",") if is_list else ("", "", "")
-        return [f"{before}{comma}{value}" for value in choices or _VALUES[name]()]
+        return [f"{before}{comma}{value}" for value in choices or _names(name)]
 
     return values
 
 
-def _protocols() -> Iterable[str]:
-    from ..protocols import AUTO, CASE, PROTOCOLS
-    from ..trajectories.table import RUN_PROTOCOLS
+def _names(setting: str) -> Iterable[str]:
+    """The names that a setting can have; what knows them is imported here, at a TAB."""
+    match setting:
+        case "protocol":
+            from ..protocols import AUTO, CASE, PROTOCOLS
+            from ..trajectories.table import RUN_PROTOCOLS
 
-    return AUTO, *PROTOCOLS, CASE.name, *RUN_PROTOCOLS
+            return AUTO, *PROTOCOLS, CASE.name, *RUN_PROTOCOLS
+        case "rubric":
+            from ..rubrics import rubric_names
 
+            return rubric_names()
+        case "primary" | "fail_under":
+            from ..judge.metrics import MEANINGS
+            from ..records.judgements import ERROR_CODES
+            from ..statistics.measures import MEANINGS as OF_JUDGES
 
-def _rubrics() -> Iterable[str]:
-    from ..rubrics import rubric_names
+            return *MEANINGS, *ERROR_CODES, *OF_JUDGES
+        case "by":
+            from ..records.judgement_table import BY_FIELDS
 
-    return rubric_names()
+            return BY_FIELDS
+        case _:
+            from .settings import project_judges
 
-
-def _metrics() -> Iterable[str]:
-    from ..judge.metrics import MEANINGS
-    from ..records.judgements import ERROR_CODES
-    from ..statistics.measures import MEANINGS as OF_JUDGES
-
-    return *MEANINGS, *ERROR_CODES, *OF_JUDGES
-
-
-def _fields() -> Iterable[str]:
-    from ..records.judgement_table import BY_FIELDS
-
-    return BY_FIELDS
-
-
-def _judges() -> Iterable[str]:
-    from .settings import project_judges
-
-    return STATIC, *project_judges()
-
-
-_VALUES: Mapping[str, Callable[[], Iterable[str]]] = {
-    "protocol": _protocols,
-    "rubric": _rubrics,
-    "primary": _metrics,
-    "fail_under": _metrics,
-    "by": _fields,
-    **dict.fromkeys(("judge", "judges", "escalate", "ask"), _judges),
-}
+            return STATIC, *project_judges()

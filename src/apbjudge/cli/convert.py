@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ..config import ACCEPT_LOSS, Config, Option, Share
 from ..errors import visible
-from .options import Values, command, print_problems, shown, take
+from .options import Values, command, flag, print_problems, shown, take
 
 if TYPE_CHECKING:
     from ..trajectories.convert import Conversion
@@ -85,8 +85,14 @@ def _explain(value: bool) -> None:  # noqa: FBT001
         raise typer.Exit
 
 
-convert.add_flag(
-    "explain", _explain, "Print what is not counted as content of a log, and why, and exit."
+convert.more.append(
+    flag(
+        "explain",
+        help="Print what is not counted as content of a log, and why, and exit.",
+        callback=_explain,
+        is_eager=True,
+        expose_value=False,
+    )
 )
 
 _LEFT_OUT = {

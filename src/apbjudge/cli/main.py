@@ -51,46 +51,32 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
         "prompt": "Prints what a judge would get for an item, or a tested model for a case.",
         "cascade": "Prints cost and agreement for every threshold of a cascade, as CSV.",
-        "planbench": "Enumerates minimal paths, and plans blocked tools, of PlanBench-XL.",
-        "shards": "Splits a run into parts, and puts the parts together.",
-        "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
-        "cache": "Shows or clears the cached replies of earlier runs.",
-        "rubric": "Lists and shows rubrics.",
+        "planbench paths": "Enumerates the smallest sets of tools that solve tasks of "
+        "PlanBench-XL.",
+        "planbench block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
+        "shards split": "Prints the commands that grade rows in parts, and the one that merges "
+        "them.",
+        "shards merge": "Puts the runs of all shards, or of all codes of a rubric, together into "
+        "one run.",
+        "batch export": "Writes the unanswered requests, one a line, in the OpenAI batch format.",
+        "batch import": "Adds answers to the reply cache, where grade or predict finds them.",
+        "cache stats": "Shows where the cache is and how much it holds.",
+        "cache clear": "Removes all cached replies, and what is known of endpoints.",
+        "rubric list": "Lists the shipped rubrics.",
+        "rubric show": "Shows a rubric as a judge gets it.",
     },
 }
-"""Each command by the panel of the help that it stands in. A command is in the module of its name,
-which is imported when the command is used."""
-GROUPS: Mapping[str, Mapping[str, str]] = {
-    "planbench": {
-        "paths": "Enumerates the smallest sets of tools that solve tasks of PlanBench-XL.",
-        "block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
-    },
-    "shards": {
-        "split": "Prints the commands that grade rows in parts, and the one that merges them.",
-        "merge": "Puts the runs of all shards, or of all codes of a rubric, together into one run.",
-    },
-    "batch": {
-        "export": "Writes the unanswered requests, one a line, in the OpenAI batch format.",
-        "import": "Adds answers to the reply cache, where grade or predict finds them.",
-    },
-    "cache": {
-        "stats": "Shows where the cache is and how much it holds.",
-        "clear": "Removes all cached replies, and what is known of endpoints.",
-    },
-    "rubric": {"list": "Lists the shipped rubrics.", "show": "Shows a rubric as a judge gets it."},
+"""Each command by the panel of the help that it stands in, or its group does. It is in the module
+of its first word, which is imported when the command is used."""
+COMMANDS = {name: text for commands in PANELS.values() for name, text in commands.items()}
+"""Every command with the first sentence of its help."""
+GROUPS: Mapping[str, str] = {
+    "planbench": "Enumerates minimal paths, and plans blocked tools, of PlanBench-XL.",
+    "shards": "Splits a run into parts, and puts the parts together.",
+    "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
+    "cache": "Shows or clears the cached replies of earlier runs.",
+    "rubric": "Lists and shows rubrics.",
 }
-"""Commands that have commands, which are in the module of the former."""
-COMMANDS: Mapping[str, str] = {
-    path: text
-    for commands in PANELS.values()
-    for name, about in commands.items()
-    for path, text in (
-        [(f"{name} {part}", of_part) for part, of_part in GROUPS[name].items()]
-        if name in GROUPS
-        else [(name, about)]
-    )
-}
-"""Every command by its name, after that of its group, with the first sentence of its help."""
 
 
 def command_of(path: str) -> ConfigCommand:
@@ -149,15 +135,16 @@ def _stub() -> None:
 
 
 app = _group(_main, complete=True)
+_groups = {name: _group(_help) for name in GROUPS}
 for _panel, _commands in PANELS.items():
-    for _name, _text in _commands.items():
-        if _name in GROUPS:
-            _parts = _group(_help)
-            for _part, _of_part in GROUPS[_name].items():
-                _parts.command(_part, help=_of_part)(_stub)
-            app.add_typer(_parts, name=_name, help=_text, rich_help_panel=_panel)
-        else:
-            app.command(_name, help=_text, rich_help_panel=_panel)(_stub)
+    for _path, _text in _commands.items():
+        _first, _, _second = _path.partition(" ")
+        if not _second:
+            app.command(_path, help=_text, rich_help_panel=_panel)(_stub)
+            continue
+        if not _groups[_first].registered_commands:
+            app.add_typer(_groups[_first], name=_first, help=GROUPS[_first], rich_help_panel=_panel)
+        _groups[_first].command(_second, help=_text)(_stub)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from ..config import Config, check_files, is_switch, kinds, option_name, option_of
-from ..errors import OptionError, visible
+from ..errors import visible
 from ..judge.config import JudgeSpec
 from .completion import completer
 from .help import Command
@@ -36,6 +36,9 @@ class ConfigCommand:
         omit: Fields that are no options.
         hide: Fields that are accepted, so that commands can share a file of settings, but that
             the help does not list.
+
+    Attributes:
+        more: Parameters that are no settings.
     """
 
     def __init__(
@@ -57,14 +60,7 @@ class ConfigCommand:
             for title, names in config.groups.items():
                 known = self.groups.setdefault(title, [])
                 known += [n for n in names.split() if n in self.fields and n not in known]
-        self._flags: list[Parameter] = []
-
-    def add_flag(self, name: str, callback: Callable[[bool], None], about: str) -> None:
-        """Adds a flag that is no setting; it is looked at before anything that is missing."""
-        flag = typer.Option(
-            f"--{name}", help=about, callback=callback, is_eager=True, expose_value=False
-        )
-        self._flags.append(Parameter(name, _BY_NAME, default=None, annotation=_of(bool, flag)))
+        self.more: list[Parameter] = []
 
     def made(self, path: str) -> Command:
         """The command as typer has it.
@@ -87,10 +83,10 @@ class ConfigCommand:
             option = typer.Option("--config", metavar="SETTING", help=about)
             params.append(Parameter("config", _BY_NAME, default=None, annotation=_of(list, option)))
         call.__doc__ = self.run.__doc__
-        call.__signature__ = Signature([*params, *self._flags])  # type: ignore[attr-defined]
+        call.__signature__ = Signature([*params, *self.more])  # type: ignore[attr-defined]
         app = typer.Typer(add_completion=False)
         settings = {"token_normalize_func": _with_dashes}
-        app.command(path.split()[-1], cls=Command, context_settings=settings)(call)
+        app.command(path.rsplit(maxsplit=1)[-1], cls=Command, context_settings=settings)(call)
         return cast("Command", get_command(app))
 
     def _call(self, path: str, options: Values) -> int:
@@ -151,6 +147,12 @@ def _of(kind: Any, about: object) -> Any:
     return Annotated[list[str] | None if kind is list else kind | None, about]
 
 
+def flag(name: str, text: str = "", **about: Any) -> Parameter:
+    """A parameter without a value; ``about`` goes to ``typer.Option``."""
+    option = typer.Option(text or f"--{name}", metavar="", **about)
+    return Parameter(name, _BY_NAME, default=None, annotation=_of(bool, option))
+
+
 def _parameter(name: str, field: FieldInfo, panel: str | None, is_hidden: bool) -> Parameter:  # noqa: FBT001
     option, text, kind = option_of(field), option_name(name, field), kinds(field)[0]
     several: Any = list if get_origin(kind) is tuple else str
@@ -161,8 +163,7 @@ def _parameter(name: str, field: FieldInfo, panel: str | None, is_hidden: bool) 
         default = Parameter.empty if field.is_required() else None
         return Parameter(name, _BY_NAME, default=default, annotation=_of(several, about))
     if is_switch(field):
-        about = typer.Option(text, help=described, rich_help_panel=panel, hidden=is_hidden)
-        return Parameter(name, _BY_NAME, default=None, annotation=_of(bool, about))
+        return flag(name, text, help=described, rich_help_panel=panel, hidden=is_hidden)
     default: Any = field.default
     if isinstance(default, tuple):
         default = ",".join(map(str, cast("tuple[Any, ...]", default)))

@@ -6,14 +6,14 @@ import difflib
 import os
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from ..config import STATIC, is_negated, kinds, option_name, option_of
+from ..config import is_negated, kinds, option_name, option_of
 from ..errors import OptionError, visible
 
 Values = dict[str, Any]
@@ -41,6 +41,7 @@ class Settings:
     Attributes:
         values: The values by field name.
         origins: Where each comes from, in words.
+        found: Names of those that come from the project file.
     """
 
     def __init__(
@@ -49,14 +50,12 @@ class Settings:
         self.fields, self.command, self.asks_judge = fields, command, asks_judge
         self.values: Values = {}
         self.origins: dict[str, str] = {}
-        self._project: Path | None = None
-        self._found: set[str] = set()
+        self.found: dict[str, Path] = {}
         self._left_out: list[str] = []
 
     def _add(self, values: Values, origin: str) -> None:
-        for name, value in values.items():
-            if name not in self.values:
-                self.values[name], self.origins[name] = value, origin
+        self.origins = dict.fromkeys(values, origin) | self.origins
+        self.values = values | self.values
 
     def add_line(self, options: Values) -> None:
         """Adds the options of the command line, which are texts, lists of texts, or flags."""
@@ -74,20 +73,16 @@ class Settings:
             OptionError: If an entry is neither, a file is no TOML, or a key is unknown.
         """
         for entry in reversed(entries):
+            where = f"--config {entry}"
             if is_file(entry):
                 try:
-                    data = Path(entry).read_bytes()
+                    self._add_file(*_tables(Path(entry).read_bytes(), where), where)
                 except OSError as error:
-                    raise OptionError(f"--config: {entry}: {error.strerror}") from None
-                tables, rest = _tables(data, f"--config: {entry}")
-                own, judge = self._own_tables(tables, entry)
-                self._add(own, f"{entry} [{self.command}]")
-                self._add(dict(_by_field(rest, self.fields)), entry)
-                self._add(judge, f"{entry} [judge]")
+                    raise OptionError(f"{where}: {error.strerror}") from None
             elif "=" in entry:
                 key, _, text = entry.partition("=")
                 values = {key.strip(): toml_value(text.strip())}
-                self._add(dict(_by_field(values, self.fields)), f"--config {entry}")
+                self._add(_by_field(values, self.fields), where)
             else:
                 raise OptionError(f"--config: expected KEY=VALUE or a .toml file, got {entry!r}")
 
@@ -97,20 +92,13 @@ class Settings:
         Raises:
             OptionError: If it can't be trusted or read, or has a setting that it must not have.
         """
-        if (found := find_project()) is None:
-            return
-        path, tables = found
-        self._project = path
-        own, judge = self._own_tables(tables, str(path))
-        for values, table in ((own, self.command), (judge, "judge")):
-            where = f"{path} [{table}]"
-            if refused := [name for name in _ONLY_NAMED if name in values]:
-                raise OptionError(f"{where}: {refused[0]}: expected on the command line only")
-            self._found |= values.keys() - self.values.keys()
-            self._add({n: self._beside(v, n, where) for n, v in values.items()}, where)
+        if found := find_project():
+            self._add_file(found[1], {}, str(found[0]), found[0])
 
-    def _own_tables(self, tables: Mapping[str, Values], where: str) -> tuple[Values, Values]:
-        """The command's own table, and ``[judge]``.
+    def _add_file(
+        self, tables: Mapping[str, Values], rest: Values, where: str, project: Path | None = None
+    ) -> None:
+        """Adds the command's own table, then what stands in none, then ``[judge]``.
 
         The latter describes one judge, or several: where other models are named, it is left out,
         and so are addresses in the command's table. A key is sent to no address that stands
@@ -118,69 +106,73 @@ class Settings:
         """
         from ..judge.config import JudgeSpec
 
-        named = [each for name in ASKED for each in _listed(self.values.get(name))]
-        table = f"{where} [{self.command}]"
-        own = dict(_by_field(tables.get(self.command, {}), self.fields, table))
-        judge: Values = {}
+        own_name, judge_name = f"{where} [{self.command}]", f"{where} [judge]"
+        own, judge = _by_field(tables.get(self.command, {}), self.fields, own_name), Values()
         if self.asks_judge:
-            of_judge = tables.get("judge", {})
-            judge = dict(_by_field(of_judge, JudgeSpec.model_fields, f"{where} [judge]"))
+            judge = _by_field(tables.get("judge", {}), JudgeSpec.model_fields, judge_name)
         judges = _listed(judge.pop("model", None))
-        models = [*judges, *(each for name in ASKED for each in _listed(own.get(name)))]
-        if others := [each for each in named if each not in models]:
+        models = [*judges, *_models(own, ASKED)]
+        if others := [each for each in _models(self.values, ASKED) if each not in models]:
             left_out = [name for name in ENDPOINT if own.pop(name, None)]
-            left_out += ["[judge]"] if judge else []
-            if left_out:
-                self._left_out.append(f"{where}: {' '.join(left_out)} not used for {others[0]}")
-            return own, {}
-        if judges and "judge" in self.fields:
+            if left_out or judge:
+                names = " ".join([*left_out, *(["[judge]"] if judge else [])])
+                self._left_out.append(f"{where}: {names} not used for {others[0]}")
+            judge = {}
+        elif judges and "judge" in self.fields:
             judge["judge"] = judges
-        return own, {name: value for name, value in judge.items() if name in self.fields}
+        judge = {name: value for name, value in judge.items() if name in self.fields}
+        rest = _by_field(rest, self.fields, where)
+        for values, origin in ((own, own_name), (rest, where), (judge, judge_name)):
+            if project is not None:
+                self.found |= dict.fromkeys(values.keys() - self.values.keys(), project)
+                for name in values:
+                    values[name] = self._inside(values[name], name, origin, project.parent)
+            self._add(values, origin)
 
-    def _beside(self, value: Any, name: str, where: str) -> Any:
-        """A value in which paths start at the project file's folder, which they may not leave."""
+    def _inside(self, value: Any, name: str, where: str, folder: Path) -> Any:
+        """A value of the project file: paths start at its folder, which they may not leave."""
+        if name in _ONLY_NAMED:
+            raise OptionError(f"{where}: {name}: expected on the command line only")
         if isinstance(value, list):
-            return [self._beside(each, name, where) for each in cast("list[Any]", value)]
-        is_path = "Path" in str(self.fields[name].annotation)
-        is_path = is_path or (name in ("rubric", "prompts") and ".toml" in str(value))
-        if not isinstance(value, str) or not is_path or self._project is None:
+            return [self._inside(v, name, where, folder) for v in cast("list[Any]", value)]
+        kind = str(self.fields[name].annotation)
+        may_be_path = name in ("rubric", "prompts") and ".toml" in str(value)
+        if not isinstance(value, str) or not (may_be_path or "Path" in kind):
             return value
-        folder = self._project.parent
-        path = os.path.realpath(folder / value)
-        if not Path(path).is_relative_to(os.path.realpath(folder)):
+        before, is_named, text = value.partition("=") if "tuple[tuple" in kind else ("", "", value)
+        if not Path(os.path.realpath(folder / text)).is_relative_to(os.path.realpath(folder)):
             raise OptionError(
                 f"{where}: {name}: expected a path in the folder of the file, got {value!r}; give "
                 "others on the command line"
             )
-        return os.path.relpath(folder / value)
+        return f"{before}{is_named}{os.path.relpath(folder / text)}"
 
     def notes(self) -> Iterator[str]:
         """What is said first: where prompts go, and with which key, by the project file alone."""
-        ours = [name for name in (*MODELS, *ENDPOINT) if name in self._found]
-        if said := ", ".join(f"{name} {_text(self.values[name])}" for name in ours):
-            self._check_endpoints()
-            models = [each for name in MODELS for each in _listed(self.values.get(name))]
-            keys = dict.fromkeys(key for each in models if (key := key_of(each)) in os.environ)
-            sent = f"; keys that are sent: {', '.join(keys)}" if keys else ""
-            yield f"note: {self._project} sets {said}{sent}"
+        models = _models(self.values, MODELS)
+        ours = [name for name in (*MODELS, *ENDPOINT) if name in self.found]
+        if ours and models:
+            from ..llm.direct import KEYS
+            from ..llm.model_spec import ModelSpec
+
+            more = {name: self.values[name] for name in ENDPOINT if name in self.values}
+            keys: list[str] = []
+            for model in models:
+                spec = ModelSpec(model=model, **more)  # refuses what may not be printed
+                provider = spec.model.partition("/")[0]
+                keys.append(KEYS.get(provider, f"{provider.upper()}_API_KEY"))
+            said = ", ".join(f"{name} {_text(self.values[name])}" for name in ours)
+            sent = ", ".join(key for key in dict.fromkeys(keys) if key in os.environ)
+            sent = sent and f"; keys that are sent: {sent}"
+            yield f"note: {self.found[ours[0]]} sets {said}{sent}"
         yield from (f"note: {text}" for text in self._left_out)
 
     def origins_text(self) -> str:
         """Each value that was set, and where it comes from, a line each."""
         rows = [(n, _text(v), self.origins[n]) for n, v in self.values.items() if n != "dry_run"]
-        widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
-        lines = (f"  {n:<{widths[0]}}  {v:<{widths[1]}}  {where}" for n, v, where in rows)
+        first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+        lines = [f"  {name:<{first}}  {text:<{second}}  {where}" for name, text, where in rows]
         return "\n".join(["settings, and where they come from; others have defaults", *lines, ""])
-
-    def _check_endpoints(self) -> None:
-        """Refuses addresses and parameters that hold a secret, before they are printed."""
-        from ..llm.model_spec import ModelSpec
-
-        more = {name: self.values[name] for name in ENDPOINT if name in self.values}
-        for name in MODELS:
-            for model in _listed(self.values.get(name)):
-                ModelSpec(model=model, **more)
-        ModelSpec(model=STATIC, **more)
 
 
 def is_file(entry: str) -> bool:
@@ -196,15 +188,12 @@ def find_project() -> tuple[Path, Mapping[str, Values]] | None:
     Raises:
         OptionError: If it is someone else's, anybody can write it, or it can't be read.
     """
-    try:
-        here = Path.cwd()
-    except OSError:
-        return None
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises without one
-    folders = [here, *here.parents]
-    ends = [n for n, each in enumerate(folders) if each == home or (each / ".git").exists()]
-    for folder in folders[: ends[0] + 1 if ends else 1]:
-        path = folder / PROJECT
+    folders: list[Path] = []
+    with suppress(OSError):  # the working directory is gone
+        folders = [Path.cwd(), *Path.cwd().parents]
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() may raise
+    ends = [n for n, each in enumerate(folders) if str(each) == home or (each / ".git").exists()]
+    for path in (each / PROJECT for each in folders[: ends[0] + 1 if ends else 1]):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -213,18 +202,16 @@ def find_project() -> tuple[Path, Mapping[str, Values]] | None:
             raise OptionError(f"{path}: {error.strerror}") from None
         with open(descriptor, "rb") as file:  # noqa: PTH123
             facts = os.fstat(descriptor)
-            is_other = facts.st_uid != os.geteuid()
-            if is_other or facts.st_mode & stat.S_IWOTH or not stat.S_ISREG(facts.st_mode):
-                why = f"it belongs to user {facts.st_uid}" if is_other else "anybody can write it"
-                why = why if stat.S_ISREG(facts.st_mode) else "it is no file"
-                raise OptionError(f"{path}: not read, since {why}; --config FILE.toml names another")
+            why = "anybody can write it" if facts.st_mode & stat.S_IWOTH else ""
+            why = f"it belongs to user {facts.st_uid}" if facts.st_uid != os.geteuid() else why
+            why = why if stat.S_ISREG(facts.st_mode) else "it is no file"
+            if why:
+                raise OptionError(
+                    f"{path}: not read, since {why}; --config FILE.toml names another"
+                )
             tables, rest = _tables(file.read(), str(path))
         if rest:
-            key = next(iter(rest))
-            near = difflib.get_close_matches(key, _table_names(), n=1)
-            hint = f" (did you mean [{near[0]}]?)" if near else ""
-            known = ", ".join(_table_names())
-            raise OptionError(f"{path}: expected tables among {known}, got {key!r}{hint}")
+            raise _unknown(f"{path}: expected tables, ", next(iter(rest)), _table_names())
         return path, tables
     return None
 
@@ -237,14 +224,6 @@ def project_judges() -> list[str]:
     return []
 
 
-def key_of(model: str) -> str:
-    """The variable with a provider's key."""
-    from ..llm.direct import KEYS
-
-    provider = model.partition("/")[0]
-    return KEYS.get(provider, f"{provider.upper()}_API_KEY")
-
-
 def _table_names() -> list[str]:
     from .main import COMMANDS
 
@@ -252,7 +231,7 @@ def _table_names() -> list[str]:
 
 
 def _tables(data: bytes, where: str) -> tuple[dict[str, Values], Values]:
-    """The tables for judges and commands by name, such as ``batch export``, and what else is there.
+    """The tables of judges and commands by name, and what else is there.
 
     Raises:
         OptionError: If it is no TOML.
@@ -262,16 +241,13 @@ def _tables(data: bytes, where: str) -> tuple[dict[str, Values], Values]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise OptionError(f"{where}: {error}") from None
     names, tables, rest = _table_names(), dict[str, Values](), Values()
-    for key, value in values.items():
-        parts = {key: value}
-        if isinstance(value, dict) and key not in names:
-            within = cast("Values", value)
-            inner = {f"{key} {name}": each for name, each in within.items()}
-            parts = inner if inner.keys() & {*names} else parts
-        for name, each in parts.items():
-            is_table = name in names and isinstance(each, dict)
-            (tables if is_table else rest)[name] = each
+    for name, value in values.items():
+        (tables if name in names and isinstance(value, dict) else rest)[name] = value
     return tables, rest
+
+
+def _models(values: Values, names: Iterable[str]) -> list[Any]:
+    return [each for name in names for each in _listed(values.get(name))]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -306,24 +282,30 @@ def toml_value(text: str) -> Any:
         return text
 
 
-def _by_field(
-    values: Values, fields: Mapping[str, FieldInfo], where: str = "--config"
-) -> Iterator[tuple[str, Any]]:
+def _by_field(values: Values, fields: Mapping[str, FieldInfo], where: str = "--config") -> Values:
+    """Values by the name of their field, of keys that may be names of options.
+
+    Raises:
+        OptionError: If a key is unknown.
+    """
     options = {
         option_name(name, field).removeprefix("--").replace("-", "_"): name
         for name, field in fields.items()
         if not option_of(field).is_argument
     }
+    result: Values = {}
     for key, value in values.items():
         name = options.get(key, key)
         if name not in options.values():
-            near = difflib.get_close_matches(key, options, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            known = ", ".join(sorted(options))
-            raise OptionError(f"{where}: expected one of {known}, got {key!r}{hint}")
-        if key != name and is_negated(name, fields[name]):
-            if not isinstance(value, bool):
-                raise OptionError(f"{where} {key}: expected true or false, got {value!r}")
-            yield name, not value
-        else:
-            yield name, value
+            raise _unknown(f"{where}: expected ", key, sorted(options))
+        is_off = key != name and is_negated(name, fields[name])
+        if is_off and not isinstance(value, bool):
+            raise OptionError(f"{where} {key}: expected true or false, got {value!r}")
+        result[name] = not value if is_off else value
+    return result
+
+
+def _unknown(expected: str, key: str, known: Iterable[str]) -> OptionError:
+    near = difflib.get_close_matches(key, known := list(known), n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return OptionError(f"{expected}one of {', '.join(known)}, got {key!r}{hint}")
