@@ -5,7 +5,8 @@
 
 The help, and commands that do little, are measured pair by pair against a typer program that does
 nothing, so that the ratio holds on any machine. Static grading is measured in CPU seconds of the
-whole process, start-up and summary included; the process is pinned to one core where the system allows it.
+whole process, start-up and summary included; the process is pinned to one core where the system
+allows it.
 """
 
 from __future__ import annotations

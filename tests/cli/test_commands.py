@@ -43,8 +43,8 @@ def test_without_arguments_the_help_is_shown(path: tuple[str, ...], apbjudge: Co
 
 
 def test_the_version_is_printed(apbjudge: Command, tmp_path: Path) -> None:
-    assert apbjudge("--version").out == f"apbjudge {VERSION}\n"
-    assert process("--version", cwd=tmp_path).out == f"apbjudge {VERSION}\n"
+    for done in (apbjudge("--version"), process("--version", cwd=tmp_path)):
+        assert done.out == f"apbjudge {VERSION}\n"
 
 
 @pytest.mark.parametrize("name", NAMES)

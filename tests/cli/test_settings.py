@@ -24,7 +24,7 @@ from apbjudge.errors import OptionError
 from apbjudge.judge import GradeConfig, JudgeSpec
 from tests.support.settings_page import config_commands, settings_page
 
-from .conftest import Command, example
+from .conftest import Command, Outcome, example
 
 MODEL = ("--judge", "hosted_vllm/m", "--api-base", "http://127.0.0.1:1/v1")
 GOOD = '{"id": "%d", "tested_model": "m", "query": "q", "model_response": "{\\"plan\\": \\"p\\"}"}'
@@ -147,8 +147,7 @@ def test_without_settings_the_static_judge_is_asked(
     apbjudge: Command, asked: dict[str, Any]
 ) -> None:
     done = apbjudge("grade", "rows.jsonl", "--out", "here")
-    assert (done.code, done.out) == (130, "")
-    assert done.err == "stopped; the same command continues from here\n"
+    assert done == Outcome(130, "", "stopped; the same command continues from here\n")
     assert (asked["judge"], asked["out"], asked["by"]) == ((JudgeSpec(),), Path("here"), ())
 
 
@@ -183,7 +182,7 @@ def test_the_command_line_beats_config_and_that_the_project_file(
     assert asked["out"].resolve() == project.parent / "runs" / "x"
     apbjudge("grade", "r", "--max-calls", "3", "--config", "s.toml")  # in place of the project's
     assert [asked[n] for n in ("max_calls", "max_cost", "max_tokens")] == [3, 2, 2]
-    assert (asked["judge"], asked["out"]) == ((JudgeSpec(),), asked["out"])
+    assert asked["judge"] == (JudgeSpec(),)
     apbjudge("grade", "r", "--judge", "hosted_vllm/m", "--escalate", "hosted_vllm/n")
     assert (asked["judge"], asked["escalate"].api_base) == ((judge,), judge.api_base)
 
@@ -372,8 +371,7 @@ def test_after_two_dashes_everything_is_an_argument(
     apbjudge: Command, asked: dict[str, Any]
 ) -> None:
     assert apbjudge("grade", "--max-calls", "3", "--", "--max-cost").code == 130
-    assert asked["predictions"] == Path("--max-cost")
-    assert (asked["max_calls"], asked["max_cost"]) == (3, None)
+    assert [asked[n] for n in ("predictions", "max_calls")] == [Path("--max-cost"), 3]
 
 
 def test_a_file_for_grade_serves_the_doctor_too(apbjudge: Command) -> None:

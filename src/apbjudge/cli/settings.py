@@ -195,25 +195,27 @@ def find_project() -> tuple[Path, Mapping[str, Values]] | None:
     ends = [n for n, each in enumerate(folders) if str(each) == home or (each / ".git").exists()]
     for path in (each / PROJECT for each in folders[: ends[0] + 1 if ends else 1]):
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            with open(path, "rb", opener=_open) as file:
+                facts = os.fstat(file.fileno())
+                why = "anybody can write it" if facts.st_mode & stat.S_IWOTH else ""
+                why = f"it belongs to user {facts.st_uid}" if facts.st_uid != os.geteuid() else why
+                why = why if stat.S_ISREG(facts.st_mode) else "it is no file"
+                data = b"" if why else file.read()
         except FileNotFoundError:
             continue
         except OSError as error:
             raise OptionError(f"{path}: {error.strerror}") from None
-        with open(descriptor, "rb") as file:  # noqa: PTH123
-            facts = os.fstat(descriptor)
-            why = "anybody can write it" if facts.st_mode & stat.S_IWOTH else ""
-            why = f"it belongs to user {facts.st_uid}" if facts.st_uid != os.geteuid() else why
-            why = why if stat.S_ISREG(facts.st_mode) else "it is no file"
-            if why:
-                raise OptionError(
-                    f"{path}: not read, since {why}; --config FILE.toml names another"
-                )
-            tables, rest = _tables(file.read(), str(path))
+        if why:
+            raise OptionError(f"{path}: not read, since {why}; --config FILE.toml names another")
+        tables, rest = _tables(data, str(path))
         if rest:
             raise _unknown(f"{path}: expected tables, ", next(iter(rest)), _table_names())
         return path, tables
     return None
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe that nobody writes to ends at once
 
 
 def project_judges() -> list[str]:
