@@ -1,4 +1,4 @@
 #!/bin/bash
 # Puts the parts together, once all of them have ended well.
 set -euo pipefail
-exec apbjudge merge "$1"/part-* --out "$1/whole"
+exec apbjudge shards merge "$1"/part-* --out "$1/whole"

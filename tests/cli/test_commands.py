@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from apbjudge.cli.main import COMMANDS, app
+from apbjudge.cli.main import PANELS
 from apbjudge.rubrics import load_rubric, rubric_names
 from apbjudge.version import VERSION
 
@@ -20,46 +19,32 @@ RUN_FILES = {"judgements.jsonl", "summary.json", "summary.csv", "manifest.json"}
 PLANNERS = ["alder-large", "birch-medium", "cress-small"]
 
 
-def command_of(path: tuple[str, ...]) -> Any:
-    result: Any = app
-    for name in path:
-        result = result.get_command(click.Context(result), name)
-    return result
-
-
 def judgements(folder: Path) -> list[dict[str, Any]]:
     text = (folder / "judgements.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
 def test_these_are_all_commands() -> None:
-    everything = (
-        "audit batch block-plan branch build cache calibrate cascade check compare convert doctor "
-        "entropy execute grade label merge paths plan-labels predict prompt refine report rubric "
-        "simulate validate"
-    ).split()
-    assert sorted(COMMANDS) == everything
-    assert sorted(command_of(("batch",)).commands) == ["export", "import"]
-    assert sorted(command_of(("cache",)).commands) == ["clear", "stats"]
-    assert sorted(command_of(("rubric",)).commands) == ["list", "show"]
-
-
-def test_help_names_the_commands(apbjudge: Command) -> None:
-    shown = apbjudge("--help")
-    assert shown.code == 0
-    assert all(f"\n  {name} " in shown.out for name in ("grade", "prompt", "rubric"))
+    panels = {title: " ".join(commands) for title, commands in PANELS.items()}
+    assert panels == {
+        "Judge": "grade compare report doctor",
+        "Trust": "calibrate audit plan-labels label",
+        "Make": "predict refine simulate execute branch",
+        "Cases": "check build convert",
+        "More": "validate entropy prompt cascade planbench paths planbench block-plan shards split "
+        "shards merge batch export batch import cache stats cache clear rubric list rubric show",
+    }
 
 
 @pytest.mark.parametrize("path", [(), ("rubric",)])
 def test_without_arguments_the_help_is_shown(path: tuple[str, ...], apbjudge: Command) -> None:
     shown = apbjudge(*path)
-    assert "[OPTIONS] COMMAND [ARGS]..." in shown.out + shown.err
-    assert shown.code in (0, 2)
+    assert (shown.code, "[OPTIONS] COMMAND [ARGS]..." in shown.out) == (0, True)
 
 
 def test_the_version_is_printed(apbjudge: Command, tmp_path: Path) -> None:
-    assert apbjudge("--version").out == f"apbjudge {VERSION}\n"
-    assert process("--version", cwd=tmp_path).out == f"apbjudge {VERSION}\n"
+    for done in (apbjudge("--version"), process("--version", cwd=tmp_path)):
+        assert done.out == f"apbjudge {VERSION}\n"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,25 +70,10 @@ def test_an_example_file_is_graded_by_the_static_judge(name: str, apbjudge: Comm
     )
 
 
-def test_cases_and_predictions_are_joined(apbjudge: Command) -> None:
-    joined = EXAMPLES / "joined"
-    done = apbjudge(
-        *("grade", joined / "predictions.jsonl", "--cases", joined / "cases.jsonl", "--out", "run")
-    )
-    assert (done.code, done.err) == (0, "")
-    assert len(judgements(Path("run"))) == 9
+WRONG = [("holistic", "tool-broken", "step-wise"), ("step_wise", "unsolvable", "holistic")]
 
 
-@pytest.mark.parametrize(
-    ("name", "protocol", "form"),
-    [
-        ("holistic", "step-wise", "step-wise"),
-        ("holistic", "tool-broken", "step-wise"),
-        ("step_wise", "holistic", "holistic"),
-        ("step_wise", "efficiency", "holistic"),
-        ("step_wise", "unsolvable", "holistic"),
-    ],
-)
+@pytest.mark.parametrize(("name", "protocol", "form"), WRONG)
 def test_rows_of_the_wrong_form_are_unscored_bad_input(
     name: str, protocol: str, form: str, apbjudge: Command
 ) -> None:
@@ -111,18 +81,11 @@ def test_rows_of_the_wrong_form_are_unscored_bad_input(
     assert done.code == 1
     rows = judgements(Path("run"))
     assert len(rows) == len(example(name).read_text(encoding="utf-8").splitlines())
-    assert {(r["kind"], r["reason"], r["is_correct"]) for r in rows} == {
-        ("unscored", "bad_input", None)
-    }
+    kinds = {(r["kind"], r["reason"], r["is_correct"]) for r in rows}
+    assert kinds == {("unscored", "bad_input", None)}
     first = done.err.splitlines()[0]
     assert first.startswith(f"{example(name)}:1: field split: expected a {form} row")
     assert "100.00% of the rows are unscored" in done.err.splitlines()[-1]
-
-
-def test_a_protocol_that_needs_more_than_a_row_has_leaves_it_unscored(apbjudge: Command) -> None:
-    done = apbjudge("grade", example("holistic"), "--protocol", "unsolvable", "--out", "run")
-    assert done.code == 1
-    assert "field unsolvable_type: expected" in done.err
 
 
 USAGE_ERRORS = {
@@ -134,8 +97,6 @@ USAGE_ERRORS = {
         "apb-step-wise@1",
     ),
     "an unknown field to break down by": (["--by", "colour"], "colour"),
-    "an unknown setting": (["--config", "warmth=1"], "warmth"),
-    "a setting out of range": (["--config", "temperature=9"], "temperature"),
     "missing cases": (["--cases", "no.jsonl"], "no.jsonl"),
     "cases that are a folder": (["--cases", "."], "directory"),
 }
@@ -163,12 +124,6 @@ def test_an_unusable_file_ends_with_code_2_and_one_clear_line(path: str, apbjudg
     assert line.startswith(f"apbjudge: {path}: ")
 
 
-def test_an_unknown_option_ends_with_code_2(apbjudge: Command) -> None:
-    done = apbjudge("grade", example("holistic"), "--warmth", "9")
-    assert (done.code, done.out) == (2, "")
-    assert "No such option '--warmth'" in done.err
-
-
 def test_results_are_broken_down_by_the_fields_named(apbjudge: Command) -> None:
     done = apbjudge("grade", example("step_wise"), "--by", "stage, horizon", "--out", "run")
     assert done.code == 0
@@ -191,22 +146,10 @@ def test_the_same_command_finds_its_default_folder_again(apbjudge: Command) -> N
     assert (folder / "judgements.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "options", [["--protocol", "holistic"], ["--rubric", "apb-holistic"]], ids=" ".join
-)
-def test_another_setting_takes_another_default_folder(
-    options: list[str], apbjudge: Command
-) -> None:
-    apbjudge("grade", example("holistic"))
-    apbjudge("grade", example("holistic"), *options)
-    assert len(list(Path("runs").iterdir())) == 2
-
-
-def test_a_folder_of_a_run_with_other_settings_is_refused(apbjudge: Command) -> None:
-    apbjudge("grade", example("holistic"), "--out", "run")
-    done = apbjudge("grade", example("holistic"), "--out", "run", "--protocol", "holistic")
-    assert done.code == 2
-    assert done.err.startswith("apbjudge: --out: run holds a run with other settings (protocol)")
+def test_another_setting_takes_another_default_folder(apbjudge: Command) -> None:
+    for options in ((), ("--protocol", "holistic"), ("--rubric", "apb-holistic")):
+        apbjudge("grade", example("holistic"), *options)
+    assert len(list(Path("runs").iterdir())) == 3
 
 
 def test_rubric_list_names_every_rubric_with_its_title(apbjudge: Command) -> None:
@@ -227,12 +170,6 @@ def test_rubric_show_prints_what_a_judge_is_told(ref: str, apbjudge: Command) ->
     texts += [] if rubric.codes_only else [b.text for b in rubric.bands]
     texts += [rule.situation for rule in rubric.types.values()]
     assert [text for text in texts if text.strip() not in shown.out] == []
-
-
-def test_rubric_show_of_an_unknown_name_ends_with_code_2(apbjudge: Command) -> None:
-    done = apbjudge("rubric", "show", "nope")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("apbjudge: rubric: expected one of apb-efficiency@1, ")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apbjudge.cli.doctor import doctor as command
-from apbjudge.cli.options import read_config
+from apbjudge.cli.settings import Settings
 from apbjudge.errors import InputError, OptionError
 from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, listed, nowhere
 from tests.support.judging import plan_row, write_rows
@@ -21,7 +21,9 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def doctor(config: Sequence[str] = (), **values: Any) -> int:
-    return command.run({"judge": [MODEL], **values, **read_config(config, command.fields)})
+    settings = Settings(command.fields)
+    settings.add_config(*config)
+    return command.run({"judge": [MODEL], **values, **settings.values})
 
 
 def test_an_endpoint_that_works(capsys: pytest.CaptureFixture[str]) -> None:

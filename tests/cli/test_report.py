@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import apbjudge as package
+from apbjudge.cli.main import command_of
 from apbjudge.reports.paper.table import DEFINITIONS
 from tests.support.judging import plan_row
 
 from .conftest import EXAMPLES, Command, example, process
-from .test_commands import command_of
 
 LABELS = EXAMPLES / "labels" / "holistic.jsonl"
 
@@ -147,7 +147,7 @@ def test_damaged_rows_are_named_and_the_rest_is_shown(
 
 
 def test_the_help_names_every_table() -> None:
-    (table,) = (p for p in command_of(("report",)).params if p.name == "tables")
+    (table,) = (p for p in command_of("report").made("report").params if p.name == "tables")
     named = {name.strip(" .") for name in table.help.replace(";", ",").split(",")}
     missing = {definition.key for definition in DEFINITIONS} - named
     assert missing - {"overall"} == set()

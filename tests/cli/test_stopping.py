@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
+import typer
 
 from apbjudge import Events, grade
 from apbjudge.cli.stopping import stoppable
@@ -225,7 +225,7 @@ def test_where_nothing_is_in_flight_the_command_ends_at_once(
             signal.raise_signal(signal.SIGTERM)
             pytest.fail("the command went on")
 
-    with pytest.raises(click.exceptions.Exit) as ended:
+    with pytest.raises(typer.Exit) as ended:
         command()
     assert ended.value.exit_code == 75
     assert capsys.readouterr().err == "paused; the same command continues from out\n"

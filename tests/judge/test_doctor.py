@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
-from apbjudge.cli.options import toml_value
+from apbjudge.cli.settings import toml_value
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge.doctor import Checkup, check_up, checkup_text
 from apbjudge.llm.endpoint_cache import FILE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -295,12 +296,14 @@ def test_the_commands(
 ) -> None:
     command = in_process(monkeypatch, capsys)
     allowed = ("--config", "max_unscored=1")
-    for i in (1, 2):
-        done = command("grade", rows, "--shard", f"{i}/2", "--out", tmp_path / f"p{i}", *allowed)
+    out = tmp_path / "in parts"
+    lines = command("shards", "split", rows, "--parts", 2, "--out", out, "--", *allowed).out
+    for line in lines.splitlines():
+        program, *words = shlex.split(line)
+        assert program == "apbjudge"
+        done = command(*words)
         assert done.code == 0, done.err
     whole = command("grade", rows, "--out", tmp_path / "whole", *allowed)
-    done = command("merge", tmp_path / "p1", tmp_path / "p2", "--out", tmp_path / "merged")
-    assert done.code == 0, done.err
     assert done.out.splitlines()[:-1] == whole.out.splitlines()[:-1]
-    missing = command("merge", tmp_path / "p1", "--out", tmp_path / "more")
+    missing = command("shards", "merge", out / "part-1", "--out", tmp_path / "more")
     assert (missing.code, missing.err) == (2, "apbjudge: shards are missing: 2/2\n")

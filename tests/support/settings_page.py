@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
 
-from apbjudge.cli.main import COMMANDS, app
+from apbjudge.cli.main import COMMANDS, command_of
 from apbjudge.cli.options import ConfigCommand
 from apbjudge.config import option_of
 
@@ -13,7 +13,8 @@ HEAD = """# All settings
 Each setting is an option (`--max-cost 5`), a key of `--config` (`--config max_cost=5`) and a line \
 of a TOML file (`--config settings.toml`); in the Python API it is a field of the command's \
 configuration, such as `GradeConfig` and `JudgeSpec`. An option counts more than `--config`, and a \
-later `--config` more than an earlier one. A file for `grade` may be given to `doctor`, `batch \
+later `--config` more than an earlier one; both count more than a \
+[project file](judges.md#project-file). A file for `grade` may be given to `doctor`, `batch \
 export` too. This page is generated from the fields.
 """
 
@@ -26,14 +27,15 @@ def settings_page() -> str:
     parts = [HEAD]
     seen: dict[tuple[str, str], str] = {}
     for name, command in config_commands().items():
-        parts.append(f"## apbjudge {name}\n\n{(command.help or '').splitlines()[0]}\n")
+        parts.append(f"## apbjudge {name}\n\n{COMMANDS[name]}\n")
+        params = command.made(name).params
         grouped = {n for names in command.groups.values() for n in names}
         everyday = [n for n in command.fields if n not in grouped]
         everyday.sort(key=lambda n: not option_of(command.fields[n]).is_argument)
         again: list[str] = []
         for title, names in {"": everyday, **command.groups}.items():
             rows: list[str] = []
-            for param in (p for n in names for p in command.params if p.name == n):
+            for param in (p for n in names for p in params if p.name == n):
                 option, text, default = _cells(command, param)
                 if getattr(param, "hidden", False):
                     continue
@@ -51,22 +53,15 @@ def settings_page() -> str:
 
 
 def config_commands() -> dict[str, ConfigCommand]:
-    """Every command that is made from configurations."""
-    result: dict[str, ConfigCommand] = {}
-    for name in COMMANDS:
-        command = app.get_command(click.Context(app), name)
-        parts = command.commands if isinstance(command, click.Group) else {"": command}
-        for part, each in parts.items():
-            if isinstance(each, ConfigCommand):
-                result[f"{name} {part}".strip()] = each
-    return result
+    """Every command that has settings."""
+    commands = {name: command_of(name) for name in COMMANDS}
+    return {name: command for name, command in commands.items() if command.fields}
 
 
-def _cells(command: ConfigCommand, param: click.Parameter) -> tuple[str, str, str]:
-    field = command.fields[param.name or ""]
-    if isinstance(param, click.Argument):
+def _cells(command: ConfigCommand, param: Any) -> tuple[str, str, str]:
+    field = command.fields[param.name]
+    if param.param_type_name == "argument":
         return f"`{param.metavar}`", field.description or "", ""
-    assert isinstance(param, click.Option)
     text, _, rest = (param.help or "").partition(" [")
     default = rest.removesuffix("]").removeprefix("default: ")
     metavar = "" if param.is_flag else f" {param.metavar}"

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import click
+import typer
 from pydantic import Field
 
 from ..audits.config import AuditConfig
@@ -103,7 +103,7 @@ def audit(values: Values) -> int:
                 continue
             cards.append(read_card(finished[name]))
             if not options.compare:
-                click.echo(card_text(cards[-1]), nl=False)
+                typer.echo(card_text(cards[-1]), nl=False)
     if options.compare:
         _show_comparison(cards, options)
     return max(_code(card, options.max_unscored, gated) for card in cards)
@@ -144,9 +144,9 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
         )
     write_atomically(out / "card.md", card_markdown(result.card).encode())
     write_atomically(out / "card.html", card_html(result.card).encode())
-    click.echo(card_text(result.card), nl=False)
+    typer.echo(card_text(result.card), nl=False)
     files = "card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
-    click.echo(f"\n{shown(out)}/: {files}")
+    typer.echo(f"\n{shown(out)}/: {files}")
     return result
 
 
@@ -165,7 +165,7 @@ def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
     code = unscored_code(share, max_unscored, "judgements")
     if failed := [p.name for p in card.probes if p.outcome == "fails" and p.name in gated]:
         message = f"{visible(card.judge)} fails {visible(', '.join(failed))}"
-        click.echo(f"apbjudge: {message}", err=True)
+        typer.echo(f"apbjudge: {message}", err=True)
         code = FAILED_GATE
     return code
 
@@ -186,17 +186,17 @@ def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSp
     from ..judge.dry_run import forecast_text
 
     for n, spec in enumerate(specs):
-        prepared = prepare(spec, config, note=lambda message: click.echo(message, err=True))
+        prepared = prepare(spec, config, note=lambda message: typer.echo(message, err=True))
         arms = prepared.design.arms
-        click.echo(
+        typer.echo(
             f"{visible(spec.model)}: {prepared.design.n_judgements} judgements, nothing is called"
         )
         for arm in arms:
-            click.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
+            typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
         if arms:
             out = _folder(options, config, spec, n)
             forecast = forecast_audit(spec, prepared, out=out, cache=options.cache)
-            click.echo(forecast_text(forecast), nl=False)
+            typer.echo(forecast_text(forecast), nl=False)
     return 0
 
 
@@ -212,7 +212,7 @@ def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
     if out is not None and not options.overwrite:
         _check_comparison(out)
     comparison = compare_cards(cards[0], cards[1])
-    click.echo(cards_text(comparison), nl=False)
+    typer.echo(cards_text(comparison), nl=False)
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)

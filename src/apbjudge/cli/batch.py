@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -44,11 +44,6 @@ class Answers(Config):
     )
 
 
-@click.group()
-def batch() -> None:
-    """Writes requests to a file, for vllm run-batch, and reads its answers."""
-
-
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
     "fail_under gate junit ci_summary full grace allow_unfinished"
@@ -69,12 +64,12 @@ def export(values: Values) -> int:
     else:
         config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
         done = export_requests(rows, out, config)
-    click.echo(
+    typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
     )
     for line in unseen_lines(done.unseen):
-        click.echo(line)
+        typer.echo(line)
     return 0
 
 
@@ -88,11 +83,7 @@ def import_(values: Values) -> int:
 
     done = import_answers(take(Answers, values).answers)
     for complaint in done.unreadable:
-        click.echo(complaint, err=True)
+        typer.echo(complaint, err=True)
     bad = len(done.unreadable)
-    click.echo(f"{done.taken} replies taken, {done.failed} failed, {bad} lines unreadable")
+    typer.echo(f"{done.taken} replies taken, {done.failed} failed, {bad} lines unreadable")
     return 1 if done.failed or bad else 0
-
-
-batch.add_command(export, "export")
-batch.add_command(import_, "import")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -47,9 +47,9 @@ def branch(values: Values) -> int:
     out = session.folder
     with stoppable(values, out), reporter:
         run = branch_in(session)
-    click.echo(branching_text(run.counts), nl=False)
+    typer.echo(branching_text(run.counts), nl=False)
     files = [name for name in FILES.split() if (out / name).exists()]
-    click.echo(f"\n{shown(out)}/: {' '.join(files)}")
+    typer.echo(f"\n{shown(out)}/: {' '.join(files)}")
     runs = shown(out / "trajectories.jsonl")
-    click.echo(f"next: apbjudge grade {runs} --protocol slate --cases {shown(cases)}")
+    typer.echo(f"next: apbjudge grade {runs} --protocol slate --cases {shown(cases)}")
     return failed_code(run.counts.values(), f"a result, see {shown(out / FAILURES)}")

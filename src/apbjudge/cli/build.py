@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-import click
+import typer
 
 from ..construction.config import BuildConfig
 from ..construction.writing.config import WriteConfig
@@ -45,14 +45,14 @@ def build(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:
         result = build_cases(config=config, write=write, events=reporter.events())
-    click.echo(render_text(build_document(result), width=100), nl=False)
-    click.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
+    typer.echo(render_text(build_document(result), width=100), nl=False)
+    typer.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
     root = [] if config.data_root is None else ["--data-root", str(config.data_root)]
     following = shlex.join(["check", str(result.out / CASES), *root])
-    click.echo(visible(f"next: apbjudge {following}"), err=True)
+    typer.echo(visible(f"next: apbjudge {following}"), err=True)
     code = print_problems(result.problems)
     if result.writing is None:
         return code
     for line in failed_lines(result.writing.counts):
-        click.echo(line, err=True)
+        typer.echo(line, err=True)
     return failed_code(result.writing.counts.values(), "the text asked for") or code

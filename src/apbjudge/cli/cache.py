@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import click
+import typer
 
 from ..errors import visible
+from .options import Values, command
 
 
-@click.group()
-def cache() -> None:
-    """Shows or clears the cached replies of earlier runs."""
-
-
-@cache.command()
-def stats() -> None:
+@command()
+def stats(_: Values) -> int:
     """Shows where the cache is and how much it holds."""
     from ..llm.resources import open_cache
 
     contents = open_cache(warn=_warn).stats()
     size = f"{contents.bytes / 2**20:.1f} MiB"
-    click.echo(f"{visible(str(contents.folder))}: {contents.entries} replies, {size}")
+    typer.echo(f"{visible(str(contents.folder))}: {contents.entries} replies, {size}")
+    return 0
 
 
-@cache.command()
-def clear() -> None:
+@command()
+def clear(_: Values) -> int:
     """Removes all cached replies, and what is known of endpoints."""
     from ..llm.resources import clear_caches
 
-    click.echo(f"{clear_caches(warn=_warn)} replies removed")
+    typer.echo(f"{clear_caches(warn=_warn)} replies removed")
+    return 0
 
 
 def _warn(message: str) -> None:
-    click.echo(message, err=True)
+    typer.echo(message, err=True)

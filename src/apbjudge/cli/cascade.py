@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -37,5 +37,5 @@ def cascade(values: Values) -> int:
     from ..judge.ensembles import compare_runs
 
     options = take(CascadeOptions, values)
-    click.echo(compare_runs(options.cheap, options.strong, options.labels, options.when), nl=False)
+    typer.echo(compare_runs(options.cheap, options.strong, options.labels, options.when), nl=False)
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -112,15 +112,15 @@ def check(values: Values) -> int:
             text = render_text(check_document(report), width=100)
     out = output.out or (Path("cases.html") if output.format == "html" else None)
     if out is None:
-        click.echo(text, nl=False)
+        typer.echo(text, nl=False)
     else:
         write_atomically(out, text.encode())
-        click.echo(f"written: {shown(out)}", err=True)
+        typer.echo(f"written: {shown(out)}", err=True)
     code = _unanswered(asked, options.max_unscored)
     names = ("proven", "asked", "suspected")
     counted = names[: names.index(output.fail_on) + 1] if output.fail_on in names else ()
     if failing := sum(map(report.count, counted)):
-        click.echo(visible(f"apbjudge: {failing} findings (--fail-on {output.fail_on})"), err=True)
+        typer.echo(visible(f"apbjudge: {failing} findings (--fail-on {output.fail_on})"), err=True)
         return FAILED_GATE
     return code
 
@@ -158,5 +158,5 @@ def _unanswered(asked: Sequence[Asked], allowed: float) -> int:
     rows = missing + sum(answer.n_answered for answer in asked)
     for judgement in [each for answer in asked for each in answer.unanswered][:20]:
         reason = f"{judgement.item_id or judgement.line}: {judgement.reason}: {judgement.detail}"
-        click.echo(visible(f"not answered: {reason}"), err=True)
+        typer.echo(visible(f"not answered: {reason}"), err=True)
     return unscored_code(missing / max(1, rows), allowed, "cases")

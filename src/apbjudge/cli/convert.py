@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import ACCEPT_LOSS, Config, Option, Share
 from ..errors import visible
-from .options import Values, command, print_problems, shown, take
+from .options import Values, command, flag, print_problems, shown, take
 
 if TYPE_CHECKING:
     from ..trajectories.convert import Conversion
@@ -70,30 +70,28 @@ def convert(values: Values) -> int:
     settings = options.model_dump(exclude={"source", "out", "steps"})
     done = write(options.source, options.out, k=options.steps, **settings)
     for line in _account(done, options.to):
-        click.echo(visible(line), err=True)
+        typer.echo(visible(line), err=True)
     if options.to == "cases" and done.rows:
         following = shlex.join(["grade", str(done.out), "--protocol", "step-wise"])
-        click.echo(visible(f"next: apbjudge {following}"), err=True)
+        typer.echo(visible(f"next: apbjudge {following}"), err=True)
     return print_problems(done.problems)
 
 
-def _explain(ctx: click.Context, _: click.Parameter, value: object) -> None:
-    """What is not counted as content of a log, and why."""
+def _explain(value: bool) -> None:  # noqa: FBT001
     from ..trajectories.conservation import explained
 
     if value:
-        click.echo("\n".join(explained()))
-        ctx.exit()
+        typer.echo("\n".join(explained()))
+        raise typer.Exit
 
 
-convert.params.append(
-    click.Option(
-        ["--explain"],
-        is_flag=True,
+convert.more.append(
+    flag(
+        "explain",
+        help="Print what is not counted as content of a log, and why, and exit.",
+        callback=_explain,
         is_eager=True,
         expose_value=False,
-        callback=_explain,
-        help="Print what is not counted as content of a log, and why, and exit.",
     )
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -57,10 +57,10 @@ def doctor(values: Values) -> int:
     works = True
     for checkup in _tested_models(values) if values.get("model") else _judges(values):
         works = works and checkup.works
-        click.echo(checkup_text(checkup), nl=False)
+        typer.echo(checkup_text(checkup), nl=False)
         if checkup.plan is not None:
-            click.echo(forecast_text(checkup.plan), nl=False)
-    click.echo("a run would work" if works else "a run would not work")
+            typer.echo(forecast_text(checkup.plan), nl=False)
+    typer.echo("a run would work" if works else "a run would not work")
     return 0 if works else 2
 
 

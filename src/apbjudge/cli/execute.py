@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -55,6 +55,6 @@ def execute(values: Values) -> int:
         reporter,
     ):
         run = execute_in(suite, config, out, resources, reporter.events())
-    click.echo(execution_text(run), nl=False)
-    click.echo(f"\n{shown(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
+    typer.echo(execution_text(run), nl=False)
+    typer.echo(f"\n{shown(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
     return failed_code(run.counts, f"an end, see {FAILURES} in the folders of {shown(out)}")

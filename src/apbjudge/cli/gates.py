@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import click
+import typer
 from pydantic import BeforeValidator, Field, field_validator
 
 from ..config import Config, Option
@@ -123,7 +123,7 @@ def finish(
     from ..reports.text import render_text
 
     if gates and prints:
-        click.echo(f"\n{render_text(gates_document(gates))}", nl=False)
+        typer.echo(f"\n{render_text(gates_document(gates))}", nl=False)
     if files.junit is not None:
         _write(files.junit, junit_xml(gates, unscored, too_many_unscored=code != 0))
     if files.ci_summary is not None:
@@ -137,9 +137,9 @@ def finish(
     failed = [gate for gate in gates if not gate.passed]
     if not prints:
         for gate in failed:
-            click.echo(f"apbjudge: {gate.text}", err=True)
+            typer.echo(f"apbjudge: {gate.text}", err=True)
     elif failed:
-        click.echo(f"apbjudge: {len(failed)} of {len(gates)} gates failed", err=True)
+        typer.echo(f"apbjudge: {len(failed)} of {len(gates)} gates failed", err=True)
     return FAILED_GATE if failed else code
 
 
@@ -148,4 +148,4 @@ def _write(path: Path, data: bytes) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, data)
-    click.echo(f"written: {shown(path)}", err=True)
+    typer.echo(f"written: {shown(path)}", err=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import STATIC, Config, Option
@@ -79,16 +79,16 @@ def grade(values: Values) -> int:
     with stoppable(values, out), reporter:
         run = grade_rows(rows, config.model_copy(update={"out": out}), events=reporter.events())
     if silent := run.progress.silent:
-        click.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
+        typer.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
     if left := run.summary.totals.unscored.get("budget"):
-        click.echo(
+        typer.echo(
             f"the budget ended with {left} rows left: the same command continues with them",
             err=True,
         )
-    click.echo(summary_text(run.summary, **_style()), nl=False)
+    typer.echo(summary_text(run.summary, **_style()), nl=False)
     if run.ensemble is not None:
-        click.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
-    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+        typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
+    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
     code = unscored_code(run.unscored_fraction, config.max_unscored, "rows")
@@ -109,7 +109,7 @@ def unscored_code(share: float, allowed: float, what: str) -> int:
     if share <= allowed:
         return 0
     message = f"{share:.2%} of the {what} are unscored; {allowed:.2%} are allowed"
-    click.echo(f"apbjudge: {message}", err=True)
+    typer.echo(f"apbjudge: {message}", err=True)
     return 1
 
 
@@ -189,8 +189,8 @@ def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
         expected = forecast(rows, alone)
         missing = expected.missing_predictions
         for line in missing.lines if missing and spec is judges[0] else ():
-            click.echo(line, err=True)
+            typer.echo(line, err=True)
         if spec is strong:
-            click.echo(f"and {spec.model}, if every item were escalated:")
-        click.echo(forecast_text(expected), nl=False)
+            typer.echo(f"and {spec.model}, if every item were escalated:")
+        typer.echo(forecast_text(expected), nl=False)
     return 0

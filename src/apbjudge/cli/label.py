@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config
@@ -30,31 +30,31 @@ def label(values: Values) -> int:
     config, opens = take(LabelConfig, values), take(Browser, values).open
 
     def started(url: str) -> None:
-        click.echo(f"open {url}\nstop with Ctrl-C; every click is saved at once")
+        typer.echo(f"open {url}\nstop with Ctrl-C; every click is saved at once")
         if opens:
             import webbrowser
 
             webbrowser.open(url)
 
     def problem(text: str) -> None:
-        click.echo(visible(text), err=True)
+        typer.echo(visible(text), err=True)
 
     done = serve(config, problem=problem, started=started)
     out = visible(str(done.out))
     for file in done.files:
-        click.echo(f"wrote {visible(str(file))}")
+        typer.echo(f"wrote {visible(str(file))}")
     if config.export_label_studio is not None:
         return 0
     if done.total and not done.by_rater:
-        click.echo(f"no item is labelled completely yet; the same command continues from {out}")
+        typer.echo(f"no item is labelled completely yet; the same command continues from {out}")
         return 0
     for rater, n in done.by_rater.items():
-        click.echo(f"{visible(rater)}: {n} of {done.total} labelled")
+        typer.echo(f"{visible(rater)}: {n} of {done.total} labelled")
     if config.adjudicate and (n_open := done.total - max(done.by_rater.values(), default=0)):
-        click.echo(f"{n_open} undecided: {out} lacks them, and items with agreement are easier")
+        typer.echo(f"{n_open} undecided: {out} lacks them, and items with agreement are easier")
         return 0
     design = ["--design", done.design] if done.design else []
     following = ["calibrate", str(config.run or "RUN"), str(done.out), *design]
-    click.echo(f"labels: {out}")
-    click.echo(f"next: apbjudge {visible(shlex.join(following))}")
+    typer.echo(f"labels: {out}")
+    typer.echo(f"next: apbjudge {visible(shlex.join(following))}")
     return 0

@@ -5,63 +5,86 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
+import typer
+from typer.main import get_command
 
 from ..errors import ApbJudgeError, needs
 from ..version import VERSION
+from .help import Group
 
-COMMANDS: Mapping[str, str] = {
-    "predict": "Asks tested models for plans or next steps, as grade takes them.",
-    "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
-    "execute": "Carries out the tasks of a suite: directly, after planning, after refining.",
-    "simulate": "Lets tested models act in a world and writes their runs, as grade takes them.",
-    "branch": "Lets tested models carry out given plans, and branches where they doubt.",
-    "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
-    "merge": "Puts the runs of all shards, or of all codes of a rubric, together into one run.",
-    "prompt": "Prints what a judge would get for an item, or a tested model for a case.",
-    "doctor": "Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.",
-    "cascade": "Prints cost and agreement for every threshold of a cascade, as CSV.",
-    "audit": "Puts judges through probes and writes a judge card for each.",
-    "calibrate": "Prints how far judges can be trusted, against human labels.",
-    "compare": "Prints how two judges, tested models or rubrics differ on the same items.",
-    "plan-labels": "Prints how many labels are needed and samples the rows to label next.",
-    "report": "Shows runs: the paper's tables, figures, and a page with every item.",
-    "label": "Serves a local page on which humans label items, until Ctrl-C.",
-    "check": "Checks cases for faults by code, and asks a judge about the rest.",
-    "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
-    "paths": "Enumerates the smallest sets of tools that solve tasks of PlanBench-XL.",
-    "block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
-    "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
-    "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
-    "validate": "Prints whether better plans succeed: verdicts against executions.",
-    "rubric": "Lists and shows rubrics.",
+if TYPE_CHECKING:
+    from .options import ConfigCommand
+
+PANELS: Mapping[str, Mapping[str, str]] = {
+    "Judge": {
+        "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
+        "compare": "Prints how two judges, tested models or rubrics differ on the same items.",
+        "report": "Shows runs: the paper's tables, figures, and a page with every item.",
+        "doctor": "Checks a model's endpoint: key, model, reply formats, logprobs, pictures, "
+        "length.",
+    },
+    "Trust": {
+        "calibrate": "Prints how far judges can be trusted, against human labels.",
+        "audit": "Puts judges through probes and writes a judge card for each.",
+        "plan-labels": "Prints how many labels are needed and samples the rows to label next.",
+        "label": "Serves a local page on which humans label items, until Ctrl-C.",
+    },
+    "Make": {
+        "predict": "Asks tested models for plans or next steps, as grade takes them.",
+        "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
+        "simulate": "Lets tested models act in a world and writes their runs, as grade takes them.",
+        "execute": "Carries out the tasks of a suite: directly, after planning, after refining.",
+        "branch": "Lets tested models carry out given plans, and branches where they doubt.",
+    },
+    "Cases": {
+        "check": "Checks cases for faults by code, and asks a judge about the rest.",
+        "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
+        "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
+    },
+    "More": {
+        "validate": "Prints whether better plans succeed: verdicts against executions.",
+        "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
+        "prompt": "Prints what a judge would get for an item, or a tested model for a case.",
+        "cascade": "Prints cost and agreement for every threshold of a cascade, as CSV.",
+        "planbench paths": "Enumerates the smallest sets of tools that solve tasks of "
+        "PlanBench-XL.",
+        "planbench block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
+        "shards split": "Prints the commands that grade rows in parts, and the one that merges "
+        "them.",
+        "shards merge": "Puts the runs of all shards, or of all codes of a rubric, together into "
+        "one run.",
+        "batch export": "Writes the unanswered requests, one a line, in the OpenAI batch format.",
+        "batch import": "Adds answers to the reply cache, where grade or predict finds them.",
+        "cache stats": "Shows where the cache is and how much it holds.",
+        "cache clear": "Removes all cached replies, and what is known of endpoints.",
+        "rubric list": "Lists the shipped rubrics.",
+        "rubric show": "Shows a rubric as a judge gets it.",
+    },
+}
+"""Each command by the panel of the help that it stands in, or its group does. It is in the module
+of its first word, which is imported when the command is used."""
+COMMANDS = {name: text for commands in PANELS.values() for name, text in commands.items()}
+"""Every command with the first sentence of its help."""
+GROUPS: Mapping[str, str] = {
+    "planbench": "Enumerates minimal paths, and plans blocked tools, of PlanBench-XL.",
+    "shards": "Splits a run into parts, and puts the parts together.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
     "cache": "Shows or clears the cached replies of earlier runs.",
+    "rubric": "Lists and shows rubrics.",
 }
-"""Each command is in the module of its name, which is imported when the command is used."""
 
 
-class _Commands(click.Group):
-    """Commands that are imported when they are used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        command = getattr(import_module(f".{name}", __package__), name)
-        _tune_collector()
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+def command_of(path: str) -> ConfigCommand:
+    """A command by its name, after that of its group."""
+    module, _, part = path.replace("-", "_").partition(" ")
+    loaded = import_module(f".{module}", __package__)
+    name = part or module
+    return getattr(loaded, name, None) or getattr(loaded, f"{name}_")
 
 
 def _tune_collector() -> None:
@@ -71,38 +94,81 @@ def _tune_collector() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-@click.command(cls=_Commands, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...")
-@click.option("--version", is_flag=True, help="Print the version.")
-@click.pass_context
-def app(ctx: click.Context, *, version: bool) -> None:
+class _Lazy(Group):
+    """Commands that are imported when they are used."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Replaces what the help lists by the command itself."""
+        name, found, rest = super().resolve_command(ctx, args)
+        path = " ".join([*ctx.command_path.split()[1:], name or ""])
+        if path in COMMANDS:
+            found = command_of(path).made(path)
+            _tune_collector()
+        return name, found, rest
+
+
+def _group(callback: Callable[..., None], *, complete: bool = False) -> typer.Typer:
+    return typer.Typer(
+        cls=_Lazy, callback=callback, invoke_without_command=True, add_completion=complete
+    )
+
+
+def _help(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def _main(
+    ctx: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     """Grades the plans of LLM agents and says why a plan fails."""
     if version:
-        click.echo(f"apbjudge {VERSION}")
-    elif ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        typer.echo(f"apbjudge {VERSION}")
+    else:
+        _help(ctx)
+
+
+def _stub() -> None:
+    """Stands for a command in the help."""
+
+
+app = _group(_main, complete=True)
+_groups = {name: _group(_help) for name in GROUPS}
+for _panel, _commands in PANELS.items():
+    for _path, _text in _commands.items():
+        _first, _, _second = _path.partition(" ")
+        if not _second:
+            app.command(_path, help=_text, rich_help_panel=_panel)(_stub)
+            continue
+        if not _groups[_first].registered_commands:
+            app.add_typer(_groups[_first], name=_first, help=GROUPS[_first], rich_help_panel=_panel)
+        _groups[_first].command(_second, help=_text)(_stub)
 
 
 def main() -> None:
     """Entry point: bad input ends with exit code 2 and one line, never with a traceback."""
     try:
-        sys.exit(app.main(prog_name="apbjudge", standalone_mode=False) or 0)
-    except (ApbJudgeError, click.ClickException) as error:
-        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"apbjudge: {text}", err=True)
+        code = get_command(app).main(prog_name="apbjudge", standalone_mode=False)
+        sys.exit(code or 0)
+    except (ApbJudgeError, typer.TyperException) as error:
+        text = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        typer.echo(f"apbjudge: {text}", err=True)
         sys.exit(2)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("apbjudge"):
             raise
-        click.echo(f"apbjudge: {needs('this', error.name)}", err=True)
+        typer.echo(f"apbjudge: {needs('this', error.name)}", err=True)
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:  # the disk is full, or standard output can't be written
         where = error.filename or "standard output: can't be written"
-        click.echo(f"apbjudge: {where}: {error.strerror}", err=True)
+        typer.echo(f"apbjudge: {where}: {error.strerror}", err=True)
         with suppress(OSError, ValueError):  # else the interpreter complains of it at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, get_args, get_origin
 
-import click
-from click.core import ParameterSource
+import typer
 from pydantic import Field
 from pydantic.fields import FieldInfo
+from typer.main import get_command
 
-from ..config import Config, check_files, is_negated, is_switch, kinds, option_name, option_of
-from ..errors import OptionError, visible
-
-Values = dict[str, Any]
-"""What the user set, by field name; what is missing has its default."""
+from ..config import Config, check_files, is_switch, kinds, option_name, option_of
+from ..errors import visible
+from ..judge.config import JudgeSpec
+from .completion import completer
+from .help import Command
+from .settings import Settings, Values, is_file
 
 C = TypeVar("C", bound=Config)
 
 CONFIG_HELP = "KEY=VALUE or a TOML file; keys are names of options, such as {}."
+_BY_NAME = Parameter.KEYWORD_ONLY
 _METAVARS = {int: "INTEGER", float: "NUMBER", bool: "true|false", Path: "PATH", dict: "TABLE"}
 
 
-class ConfigCommand(click.Command):
+class ConfigCommand:
     """A command whose parameters are the fields of its configurations.
 
     Args:
@@ -35,6 +36,9 @@ class ConfigCommand(click.Command):
         omit: Fields that are no options.
         hide: Fields that are accepted, so that commands can share a file of settings, but that
             the help does not list.
+
+    Attributes:
+        more: Parameters that are no settings.
     """
 
     def __init__(
@@ -44,7 +48,7 @@ class ConfigCommand(click.Command):
         omit: Sequence[str],
         hide: Sequence[str],
     ) -> None:
-        self.run = run
+        self.run, self.configs, self.hide = run, configs, hide
         self.fields = {
             name: field
             for config in configs
@@ -56,57 +60,52 @@ class ConfigCommand(click.Command):
             for title, names in config.groups.items():
                 known = self.groups.setdefault(title, [])
                 known += [n for n in names.split() if n in self.fields and n not in known]
-        params: list[click.Parameter] = [_parameter(*item) for item in self.fields.items()]
-        for param in params:
-            if isinstance(param, click.Option) and param.name in hide:
-                param.hidden = True
-        own = [param.name for param in params if isinstance(param, click.Option)]
-        known = CONFIG_HELP.format("max_cost" if "max_cost" in own else (own or ["out"])[-1])
-        params.append(click.Option(["--config"], multiple=True, metavar="SETTING", help=known))
-        super().__init__(
-            name=None,
-            params=params,
-            callback=self._call,
-            help=run.__doc__,
-            context_settings={"token_normalize_func": _with_dashes},
-        )
+        self.more: list[Parameter] = []
 
-    def _call(self, config: Sequence[str] = (), **options: Any) -> None:
-        ctx = click.get_current_context()
-        values = read_config(config, self.fields)
-        for name, value in options.items():
-            if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                values[name] = _typed(value, self.fields[name])
+    def made(self, path: str) -> Command:
+        """The command as typer has it.
+
+        Values come as text, and the fields say what is usable: the texts of errors are theirs.
+
+        Args:
+            path: Its name, after that of its group, such as ``batch export``.
+        """
+
+        def call(**options: Any) -> int:
+            return self._call(path, options)
+
+        panels = {name: title for title, names in self.groups.items() for name in names}
+        ordered = dict.fromkeys([*(n for n in self.fields if n not in panels), *panels])
+        params = [_parameter(n, self.fields[n], panels.get(n), n in self.hide) for n in ordered]
+        own = [n for n in self.fields if not option_of(self.fields[n]).is_argument]
+        if own:
+            about = CONFIG_HELP.format("max_cost" if "max_cost" in own else own[-1])
+            option = typer.Option("--config", metavar="SETTING", help=about)
+            params.append(Parameter("config", _BY_NAME, default=None, annotation=_of(list, option)))
+        call.__doc__ = self.run.__doc__
+        call.__signature__ = Signature([*params, *self.more])  # type: ignore[attr-defined]
+        app = typer.Typer(add_completion=False)
+        settings = {"token_normalize_func": _with_dashes}
+        app.command(path.rsplit(maxsplit=1)[-1], cls=Command, context_settings=settings)(call)
+        return cast("Command", get_command(app))
+
+    def _call(self, path: str, options: Values) -> int:
+        settings = Settings(self.fields, path, asks_judge=JudgeSpec in self.configs)
+        has_settings, entries = "config" in options, options.pop("config", None) or ()
+        settings.add_line({n: v for n, v in options.items() if v is not None})
+        settings.add_config(*entries)
+        if has_settings and not any(map(is_file, entries)):
+            settings.add_project()
+        values = settings.values
         check_files(self.fields, values)
+        for note in settings.notes():
+            typer.echo(visible(note), err=True)
         for note in _unfinished(values):
-            click.echo(f"warning: {note}", err=True)
-        ctx.exit(self.run(values))
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Everyday options come first, then each group under its heading."""
-        grouped = {name for names in self.groups.values() for name in names}
-        params = {param.name: param for param in self.get_params(ctx)}
-        arguments = [
-            (option_name(name, field), field.description or "")
-            for name, field in self.fields.items()
-            if option_of(field).is_argument
-        ]
-        everyday = [
-            record
-            for name, param in params.items()
-            if name not in grouped
-            and isinstance(param, click.Option)
-            and (record := param.get_help_record(ctx))
-        ]
-        sections = {"Arguments": arguments, "Options": everyday}
-        for title, names in self.groups.items():
-            sections[title] = [
-                record for name in names if (record := params[name].get_help_record(ctx))
-            ]
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+            typer.echo(f"warning: {note}", err=True)
+        code = self.run(values)
+        if values.get("dry_run"):  # and all of it is usable, so that nothing secret is printed
+            typer.echo(f"\n{settings.origins_text()}", nl=False)
+        return code
 
 
 def command(
@@ -143,20 +142,28 @@ def _with_dashes(token: str) -> str:
     return token.replace("_", "-")
 
 
-def _parameter(name: str, field: FieldInfo) -> click.Parameter:
+def _of(kind: Any, about: object) -> Any:
+    """A parameter's annotation: text, a list of texts or a flag, with what typer is told of it."""
+    return Annotated[list[str] | None if kind is list else kind | None, about]
+
+
+def flag(name: str, text: str = "", **about: Any) -> Parameter:
+    """A parameter without a value; ``about`` goes to ``typer.Option``."""
+    option = typer.Option(text or f"--{name}", metavar="", **about)
+    return Parameter(name, _BY_NAME, default=None, annotation=_of(bool, option))
+
+
+def _parameter(name: str, field: FieldInfo, panel: str | None, is_hidden: bool) -> Parameter:  # noqa: FBT001
     option, text, kind = option_of(field), option_name(name, field), kinds(field)[0]
-    several = get_origin(kind) is tuple
-    if option.is_argument:
-        needed = field.is_required()
-        return click.Argument(
-            [name], nargs=-1 if several else 1, required=needed, metavar=text, type=str
-        )
+    several: Any = list if get_origin(kind) is tuple else str
+    about: Any
     described = option.help or field.description or ""
+    if option.is_argument:
+        about = typer.Argument(metavar=text, help=described, autocompletion=completer(name, field))
+        default = Parameter.empty if field.is_required() else None
+        return Parameter(name, _BY_NAME, default=default, annotation=_of(several, about))
     if is_switch(field):
-        value = not is_negated(name, field)
-        return click.Option(
-            [text, name], is_flag=True, flag_value=value, default=None, help=described
-        )
+        return flag(name, text, help=described, rich_help_panel=panel, hidden=is_hidden)
     default: Any = field.default
     if isinstance(default, tuple):
         default = ",".join(map(str, cast("tuple[Any, ...]", default)))
@@ -166,14 +173,15 @@ def _parameter(name: str, field: FieldInfo) -> click.Parameter:
         default = f"{default:g}"
     shown = isinstance(default, str | int) and default != ""
     note = f" [default: {default}]" if shown else ""
-    note = " [required]" if field.is_required() else note
-    return click.Option(
-        [text, name],
-        type=str,
-        multiple=several,
+    about = typer.Option(
+        text,
         metavar=option.metavar or _metavar(field),
-        help=f"{described}{note}",
+        help=described + (" [required]" if field.is_required() else note),
+        rich_help_panel=panel,
+        hidden=is_hidden,
+        autocompletion=completer(name, field),
     )
+    return Parameter(name, _BY_NAME, default=None, annotation=_of(several, about))
 
 
 def _metavar(field: FieldInfo) -> str:
@@ -183,74 +191,6 @@ def _metavar(field: FieldInfo) -> str:
     if get_origin(kind) is Literal:
         return "|".join(map(str, get_args(kind)))
     return _METAVARS.get(get_origin(kind) or kind, "TEXT")
-
-
-def _typed(value: Any, field: FieldInfo) -> Any:
-    """Numbers, truth values and tables are read as in TOML; anything else is a path or text."""
-    kind = kinds(field)[0]
-    if not isinstance(value, str):
-        return [Path(each) for each in value] if get_args(kind)[:1] == (Path,) else value
-    if kind is Path:
-        return Path(value)
-    return toml_value(value) if {kind, get_origin(kind)} & {int, float, bool, dict} else value
-
-
-def toml_value(text: str) -> Any:
-    """A TOML value; bare words are strings."""
-    try:
-        return tomllib.loads(f"v = {text}")["v"]
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return text
-
-
-def read_config(entries: Sequence[str], fields: Mapping[str, FieldInfo]) -> Values:
-    """Reads ``KEY=VALUE`` settings and TOML files; later ones win.
-
-    A key is the name of a field or of its option, such as ``no_cache``.
-
-    Raises:
-        OptionError: If an entry is neither, a file is no TOML, or a key is unknown.
-    """
-    values: Values = {}
-    for entry in entries:
-        if entry.endswith(".toml") and "=" not in entry:
-            values |= _toml(Path(entry))
-        elif "=" in entry:
-            key, _, text = entry.partition("=")
-            values[key.strip()] = toml_value(text.strip())
-        else:
-            raise OptionError(f"--config: expected KEY=VALUE or a .toml file, got {entry!r}")
-    return dict(_by_field(values, fields))
-
-
-def _by_field(values: Values, fields: Mapping[str, FieldInfo]) -> Iterator[tuple[str, Any]]:
-    options = {
-        option_name(name, field).removeprefix("--").replace("-", "_"): name
-        for name, field in fields.items()
-        if not option_of(field).is_argument
-    }
-    for key, value in values.items():
-        name = options.get(key, key)
-        if name not in options.values():
-            near = difflib.get_close_matches(key, options, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            known = ", ".join(sorted(options))
-            raise OptionError(f"--config: expected one of {known}, got {key!r}{hint}")
-        if key != name and is_negated(name, fields[name]):
-            if not isinstance(value, bool):
-                raise OptionError(f"--config {key}: expected true or false, got {value!r}")
-            yield name, not value
-        else:
-            yield name, value
-
-
-def _toml(path: Path) -> Values:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OptionError(f"--config: {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise OptionError(f"--config: {path}: {error}") from None
 
 
 def shown(path: Path) -> str:
@@ -297,14 +237,14 @@ R = TypeVar("R", bound=_Result)
 def print_result(result: R, as_text: Callable[[R], str], output: Output) -> int:
     """Prints a result, and then as ``print_problems`` does what could not be used."""
     if output.format == "json":
-        click.echo(json_text(result.to_json()))
+        typer.echo(json_text(result.to_json()))
     else:
-        click.echo(as_text(result), nl=False)
+        typer.echo(as_text(result), nl=False)
     return print_problems(result.problems)
 
 
 def print_problems(problems: Sequence[str]) -> int:
     """Prints the rows that could not be used; the exit code is 1 if there are any."""
     for problem in problems:
-        click.echo(visible(problem), err=True)
+        typer.echo(visible(problem), err=True)
     return 1 if problems else 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -72,12 +72,12 @@ def predict(values: Values) -> int:
         for spec in session.specs if config.batch else ():
             batch_api(spec, resources)
         for forecast in forecast_predictions(session):
-            click.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
+            typer.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
         return 0
     with stoppable(values, out), reporter:
         run = predict_in(session, batch=config.batch)
-    click.echo(prediction_text(run.counts), nl=False)
-    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(prediction_text(run.counts), nl=False)
+    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")
 
 
@@ -90,7 +90,7 @@ def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:
     helps = "the same command tries them again"
     if not any(each.may_pass for each in failed):
         helps = "the same command helps once the cause is removed"
-    click.echo(f"apbjudge: {n} without {lacking}; {helps}", err=True)
+    typer.echo(f"apbjudge: {n} without {lacking}; {helps}", err=True)
     return 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -62,14 +62,14 @@ def prompt(values: Values) -> int:
         spec=spec,
     ):
         name = visible(f"{task.item.item_id} / {task.item.tested_model}")
-        click.echo(f"===== {name}: system =====\n{sent.system}")
-        click.echo("===== user =====")
+        typer.echo(f"===== {name}: system =====\n{sent.system}")
+        typer.echo("===== user =====")
         for part in sent.parts:
             if isinstance(part, str):
-                click.echo(part)
+                typer.echo(part)
             else:
                 size = len(part.url)
-                click.echo(f"[picture {visible(part.path)}, {size} characters as data URL]")
+                typer.echo(f"[picture {visible(part.path)}, {size} characters as data URL]")
     return 0
 
 
@@ -78,10 +78,10 @@ def _of_tested_model(rows: Path, options: PromptOptions) -> int:
     from ..prediction.source import case_prompt
 
     sent = case_prompt(case_source(rows, options.data_root), options.item_id, options.prompts)
-    click.echo(f"===== {visible(options.item_id)}: system =====\n{sent.system}")
-    click.echo("===== user =====")
+    typer.echo(f"===== {visible(options.item_id)}: system =====\n{sent.system}")
+    typer.echo("===== user =====")
     for part in sent.parts:
         is_text = isinstance(part, str)
-        click.echo(part if is_text else f"[picture {visible(part.path)}]", nl=not is_text)
-    click.echo()
+        typer.echo(part if is_text else f"[picture {visible(part.path)}]", nl=not is_text)
+    typer.echo()
     return 0

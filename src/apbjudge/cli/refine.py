@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -59,6 +59,6 @@ def refine(values: Values) -> int:
     out = config.out or default_folder(drafts, session, config.method)
     with stoppable(values, out), reporter:
         run = refine_in(replace(session, folder=out, in_memory=False), config)
-    click.echo(prediction_text(run.counts), nl=False)
-    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(prediction_text(run.counts), nl=False)
+    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")

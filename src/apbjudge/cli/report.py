@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config
@@ -90,13 +90,13 @@ def _warn(result: Report) -> None:
     if unknown := result.unknown_names:
         warnings.append(f"--names: no run has judgements of {', '.join(unknown)}")
     for warning in filter(None, dict.fromkeys(warnings)):
-        click.echo(visible(f"warning: {warning}"), err=True)
+        typer.echo(visible(f"warning: {warning}"), err=True)
 
 
 def _print(text: str) -> None:
-    click.echo(text, nl=False)
+    typer.echo(text, nl=False)
     if not text.strip():
-        click.echo(
+        typer.echo(
             "no table is about these runs: summary.json in their folders has the figures, and "
             "--format html shows every item",
             err=True,
@@ -187,4 +187,4 @@ def _write_figures(result: Report, folder: Path) -> None:
 
 def _name_file(path: Path, more: str = "") -> None:
     """Names what was written, on stderr: standard output may be a table or a page."""
-    click.echo(f"written: {visible(str(path))}{more}", err=True)
+    typer.echo(f"written: {visible(str(path))}{more}", err=True)

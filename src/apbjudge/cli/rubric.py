@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-import click
+from typing import Annotated
+
+import typer
+from pydantic import Field
+
+from ..config import Config, Option
+from .options import Values, command, take
 
 
-@click.group()
-def rubric() -> None:
-    """Lists and shows rubrics."""
+class Named(Config):
+    """Which rubric."""
+
+    rubric: Annotated[str, Option(is_argument=True, metavar="NAME")] = Field(
+        description="name@version, a name alone, or a TOML file; with #E4 that code alone."
+    )
 
 
-@rubric.command("list")
-def list_rubrics() -> None:
+@command()
+def list_(_: Values) -> int:
     """Lists the shipped rubrics."""
     from ..rubrics import load_rubric, rubric_names
 
     names = rubric_names()
     width = max(map(len, names))
     for name in names:
-        click.echo(f"{name.ljust(width)}  {load_rubric(name).title}")
+        typer.echo(f"{name.ljust(width)}  {load_rubric(name).title}")
+    return 0
 
 
-@rubric.command("show")
-@click.argument("name")
-def show_rubric(name: str) -> None:
-    """Shows a rubric as a judge gets it.
-
-    NAME is name@version, a name alone, or a TOML file; with #E4 that code alone.
-    """
+@command(Named)
+def show(values: Values) -> int:
+    """Shows a rubric as a judge gets it."""
     from ..protocols.prompts import PromptMaker
     from ..rubrics import load_rubric
 
-    loaded = load_rubric(name)
-    click.echo(f"{loaded.ref}: {loaded.title}\nsha256 {loaded.digest}\n")
-    click.echo(PromptMaker().system(loaded, "judge@1"))
+    loaded = load_rubric(take(Named, values).rubric)
+    typer.echo(f"{loaded.ref}: {loaded.title}\nsha256 {loaded.digest}\n")
+    typer.echo(PromptMaker().system(loaded, "judge@1"))
     for kind, rule in loaded.types.items():
-        click.echo(f"\n{kind}: {rule.situation}")
+        typer.echo(f"\n{kind}: {rule.situation}")
         for text in rule.passes:
-            click.echo(f"  passes: {text}")
+            typer.echo(f"  passes: {text}")
         for text in rule.fails:
-            click.echo(f"  fails: {text}")
+            typer.echo(f"  fails: {text}")
+    return 0

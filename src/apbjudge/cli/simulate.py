@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config, Option
@@ -45,6 +45,6 @@ def simulate(values: Values) -> int:
     out = session.folder
     with stoppable(values, out), reporter:
         run = simulate_in(session)
-    click.echo(simulation_text(run.counts), nl=False)
-    click.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(simulation_text(run.counts), nl=False)
+    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     return failed_code(run.counts.values(), f"an end, see {shown(out / FAILURES)}")

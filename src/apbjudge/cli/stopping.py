@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config
@@ -54,8 +54,8 @@ def stoppable(values: Values, out: Path | None) -> Generator[None]:
         is_paused = isinstance(error, PausedError)
         how, code = ("paused", PAUSED) if is_paused else ("stopped", INTERRUPTED)
         if out is not None:
-            click.echo(f"{how}; the same command continues from {shown(out)}", err=True)
-        raise click.exceptions.Exit(code) from None
+            typer.echo(f"{how}; the same command continues from {shown(out)}", err=True)
+        raise typer.Exit(code) from None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import click
+import typer
 from pydantic import Field
 
 from ..config import Config
@@ -43,8 +43,8 @@ def validate(values: Values) -> int:
         case _:
             text = validation_text(report)
     if output.out is None:
-        click.echo(text, nl=False)
+        typer.echo(text, nl=False)
     else:
         write_atomically(output.out, text.encode())
-        click.echo(f"written: {shown(output.out)}", err=True)
+        typer.echo(f"written: {shown(output.out)}", err=True)
     return print_problems(report.problems)

@@ -29,8 +29,7 @@ class JudgeSpec(ModelSpec):
         "Several replies": "samples logprobs",
         "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
         "Judge: files": "vision max_images max_image_bytes max_text_bytes require_files",
-        "Judge: endpoint": f"{ModelSpec.groups['Endpoint']} lead",
-        "Judge: prices": ModelSpec.groups["Prices"],
+        "Endpoint": f"{ModelSpec.groups['Endpoint']} lead",
     }
 
     model: str = Field(default=STATIC, description="static, or a litellm model name with provider.")
@@ -205,7 +204,7 @@ class GradeConfig(Limits, InputConfig):
     shard: Annotated[str | None, Option(metavar="I/N")] = Field(
         default=None,
         description="Part I of N of the rows only; rows of one case are in one part. apbjudge "
-        "merge puts the folders of all parts together.",
+        "shards merge puts the folders of all parts together.",
     )
 
     from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(

@@ -69,10 +69,10 @@ def meaning_of(name: str) -> Meaning:
         return BAD
     if name.startswith("refusal "):
         return GOOD
-    return _MEANINGS.get(name, UNSTATED)
+    return MEANINGS.get(name, UNSTATED)
 
 
-_MEANINGS: Mapping[str, Meaning] = {
+MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(
         ("CR", CR_BOUNDS, NO_FAULT, "CR_E", "CR_B", "Grade", "Grade_E", "Grade_B", CHEAPEST), GOOD
     ),
@@ -81,6 +81,7 @@ _MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(("TC", "C_all", "C_pass", "C_com", EXCESS), Meaning("lower")),
     **{f"{number} {name}": EITHER for number, name in CATEGORIES.items()},
 }
+"""Metrics by name, but for those of error codes."""
 
 
 def rate(values: Vector, cases: Vector | None) -> Estimate:

@@ -74,8 +74,8 @@ class ModelSpec(Config):
     groups: ClassVar[Mapping[str, str]] = {
         "Sampling": "temperature seed max_reply_tokens params",
         "Files": "vision max_image_bytes max_text_bytes",
-        "Endpoint": "transport timeout_s deadline_s outage_s retries max_concurrency rpm tpm",
-        "Prices": "price_input price_output price_cached",
+        "Endpoint": "api_base transport timeout_s deadline_s outage_s retries max_concurrency rpm "
+        "tpm price_input price_output price_cached",
     }
 
     model: str = Field(description="litellm model name with provider, such as openai/gpt-5.")

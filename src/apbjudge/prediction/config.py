@@ -45,8 +45,7 @@ class PlannerSpec(ModelSpec):
     groups: ClassVar[Mapping[str, str]] = {
         "Model: sampling": ModelSpec.groups["Sampling"],
         "Model: files": "vision max_images max_image_bytes max_text_bytes",
-        "Model: endpoint": ModelSpec.groups["Endpoint"],
-        "Model: prices": ModelSpec.groups["Prices"],
+        "Endpoint": ModelSpec.groups["Endpoint"],
     }
 
     seed: int | None = Field(

@@ -134,7 +134,7 @@ _COEFFICIENTS: Mapping[str, Callable[[Array], Array]] = {
 
 
 _COEFFICIENT = Meaning("higher", (-1.0, 1.0))
-_MEANINGS: Mapping[str, Meaning] = {
+MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(("judge CR", "human CR", "judge rate", "human rate"), EITHER),
     **dict.fromkeys(("agreement", "precision", "recall", "F1", "specificity"), GOOD),
     **dict.fromkeys(("Err-Type (human-incorrect)", "Err-Type (all)"), GOOD),
@@ -142,6 +142,7 @@ _MEANINGS: Mapping[str, Meaning] = {
     "alpha (interval)": Meaning("higher"),  # below -1 it may be
     "grade MAE": Meaning("lower"),
 }
+"""Measures of a judge by name, but for those of one error code or weight."""
 
 
 def reliability_meaning(name: str) -> Meaning:
@@ -150,7 +151,7 @@ def reliability_meaning(name: str) -> Meaning:
         return _COEFFICIENT
     if name.startswith("grade alpha"):
         return Meaning("higher")
-    return _MEANINGS.get(name) or _MEANINGS.get(name.partition(" ")[2], UNSTATED)
+    return MEANINGS.get(name) or MEANINGS.get(name.partition(" ")[2], UNSTATED)
 
 
 def calibrate(

@@ -99,7 +99,7 @@ class EpisodeConfig(Config):
     groups: ClassVar[Mapping[str, str]] = {"Lists": "max_listed domain seed"}
 
     block_plan: Path | None = Field(
-        default=None, description="File of apbjudge block-plan; without it nothing is blocked."
+        default=None, description="File of planbench block-plan; without it nothing is blocked."
     )
     grounding: Grounding = Field(
         default="paper",

@@ -1,0 +1,60 @@
+"""Values that a shell completes: choices, and names of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from ..config import STATIC, kinds
+
+_NAMED = "protocol rubric primary fail_under by judge judges escalate ask".split()
+
+
+def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
+    """What lists the values of a setting; None where the shell completes files by itself.
+
+    Of several values in one text, separated by commas, the last one is completed.
+    """
+    kind = kinds(field)[0]
+    is_list = get_origin(kind) is tuple
+    part = get_args(kind)[0] if is_list else kind
+    choices = tuple(map(str, get_args(part))) if get_origin(part) is Literal else ()
+    choices = ("true", "false") if kind is bool else choices
+    if not choices and name not in _NAMED:
+        return None
+
+    def values(incomplete: str) -> list[str]:
+        before, comma, _ = incomplete.rpartition(",") if is_list else ("", "", "")
+        return [f"{before}{comma}{value}" for value in choices or _names(name)]
+
+    return values
+
+
+def _names(setting: str) -> Iterable[str]:
+    """The names that a setting can have; what knows them is imported here, at a TAB."""
+    match setting:
+        case "protocol":
+            from ..protocols import AUTO, CASE, PROTOCOLS
+            from ..trajectories.table import RUN_PROTOCOLS
+
+            return AUTO, *PROTOCOLS, CASE.name, *RUN_PROTOCOLS
+        case "rubric":
+            from ..rubrics import rubric_names
+
+            return rubric_names()
+        case "primary" | "fail_under":
+            from ..judge.metrics import MEANINGS
+            from ..records.judgements import ERROR_CODES
+            from ..statistics.measures import MEANINGS as OF_JUDGES
+
+            return *MEANINGS, *ERROR_CODES, *OF_JUDGES
+        case "by":
+            from ..records.judgement_table import BY_FIELDS
+
+            return BY_FIELDS
+        case _:
+            from .settings import project_judges
+
+            return STATIC, *project_judges()
