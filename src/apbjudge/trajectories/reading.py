@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -21,9 +21,13 @@ from .base import LogEntry
 from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
+from .formats.benchmarks import AGENTDOJO, TOOLBENCH, WHO_WHEN
+from .formats.bfcl import BFCL
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
+from .formats.openhands import OPENHANDS, OPENHANDS_EVENTS
 from .formats.own import OWN
+from .formats.swe_agent import SWE_AGENT
 from .formats.tau import TAU2, TAU_BENCH
 from .json_stream import (
     Element,
@@ -47,6 +51,13 @@ FORMATS: Mapping[str, LogFormat] = {
         TAU_BENCH,
         TAU2,
         INSPECT,
+        AGENTDOJO,
+        BFCL,
+        OPENHANDS,
+        OPENHANDS_EVENTS,
+        SWE_AGENT,
+        TOOLBENCH,
+        WHO_WHEN,
         MESSAGES,
     )
 }
@@ -220,7 +231,8 @@ def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
             content = error
         except RecursionError:
             content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
-        yield LogEntry(element.number, element.offset, element.digest, content, element.value)
+        raw = list(element.value) if isinstance(element.value, _Parts) else element.value
+        yield LogEntry(element.number, element.offset, element.digest, content, raw)
 
 
 class _Parts(list[Any]):

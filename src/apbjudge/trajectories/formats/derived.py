@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from ...records.messages import Message, Messages, Role
-from ...records.trajectories import StepSource, TrajectoryStep
+from ...records.loose_json import check_depth
+from ...records.messages import Message, Messages, Role, read_messages
+from ...records.trajectories import LogPlace, StepSource, Trajectory, TrajectoryStep
 
 _SOURCES: Mapping[Role, StepSource] = {
     "system": "system",
@@ -17,8 +20,74 @@ _SOURCES: Mapping[Role, StepSource] = {
 _ROLES: Mapping[StepSource, Role] = {source: role for role, source in _SOURCES.items()}
 
 
-def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
-    """A step for each message."""
+def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
+    """The id of a run whose log gives it none: its case with its trial, or with its place."""
+    base = case_id or Path(place.file).stem or "run"
+    if case_id and trial is not None:
+        return f"{base}-{trial}"
+    return f"{base}-{place.line}" if place.line else base
+
+
+def run_of_messages(
+    raw: Iterable[tuple[int, Any]],
+    where: str,
+    place: LogPlace,
+    *,
+    extra: Mapping[str, Any],
+    left_out: Mapping[str, list[Any]] | None = None,
+    remarks: Mapping[str, int] | None = None,
+    case_id: str = "",
+    trial: int | None = None,
+    **facts: Any,
+) -> Trajectory:
+    """The run that messages are, with what the log says beside them.
+
+    Args:
+        raw: Messages of any dialect, each with the position of the entry that it was taken from.
+        where: Name of their list, for errors.
+        place: Where the run was read.
+        extra: Fields of the log that have no place in a run.
+        left_out: What is no part of the run, by the remark that counts it; it is kept in ``extra``.
+        remarks: How often something else occurred.
+        case_id: The task; the id of the run where the log names none.
+        trial: Number of the repetition.
+        facts: Further fields of the run. Where they are None or empty, what the messages say of
+            them holds.
+
+    Raises:
+        RowError: If a message can't be read.
+    """
+    listed = list(raw)
+    read = read_messages([message for _, message in listed], where)
+    left_out = {remark: entries for remark, entries in (left_out or {}).items() if entries}
+    kept = {**extra, **left_out, **({"unknown_steps": read.unknown} if read.unknown else {})}
+    facts = {name: value for name, value in facts.items() if value not in (None, "", ())}
+    check_depth("entry", (facts.get("tools"), facts.get("task"), kept))
+    made: dict[str, Any] = {
+        "trajectory_id": derived_id(case_id, trial, place),
+        "tested_model": read.model,
+        "query": read.query,
+        "system_prompt": read.system_prompt,
+        "final_answer": read.final_answer,
+        **facts,
+    }
+    return Trajectory(
+        **made,
+        case_id=case_id or made["trajectory_id"],
+        trial=trial,
+        steps=steps_of(read.messages, [position for position, _ in listed]),
+        place=place,
+        remarks=read.remarks
+        | {remark: len(entries) for remark, entries in left_out.items()}
+        | {remark: n for remark, n in (remarks or {}).items() if n},
+        extra=kept,
+    )
+
+
+def steps_of(
+    messages: Iterable[Message], entries: Sequence[int] | None = None
+) -> tuple[TrajectoryStep, ...]:
+    """A step for each message; ``entries`` are the positions of the raw messages in the log."""
     return tuple(
         TrajectoryStep(
             _SOURCES[of.role],
@@ -28,7 +97,8 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
             of.calls,
             of.results,
             extra=of.extra,
-            sources=of.entries,
+            sources=of.entries if entries is None else tuple({entries[i]: 0 for i in of.entries}),
+            speaker=of.speaker,
         )
         for of in messages
     )
@@ -36,7 +106,8 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
 
 def message_of(step: TrajectoryStep) -> Message:
     """The chat message that a step is."""
-    return Message(_ROLES[step.source], step.text, step.thought, step.calls, step.observations)
+    said = (step.text, step.thought, step.calls, step.observations)
+    return Message(_ROLES[step.source], *said, speaker=step.speaker)
 
 
 def query_of(steps: Sequence[TrajectoryStep]) -> str:

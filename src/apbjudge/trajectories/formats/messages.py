@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from typing import Any
 
 from ...errors import RowError
@@ -13,7 +12,7 @@ from ...records.messages import chat_of, is_message, read_messages
 from ...records.messages.envelope import LISTS
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
-from .derived import steps_of
+from .derived import derived_id, steps_of
 from .fields import (
     first_of,
     id_field,
@@ -35,14 +34,6 @@ _USUAL = frozenset(
     "messages id case_id model trial setting tools system reward success outcome".split()
 )
 """Names of different fields."""
-
-
-def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
-    """The id of a run whose log gives it none: its case with its trial, or with its place."""
-    base = case_id or Path(place.file).stem or "run"
-    if case_id and trial is not None:
-        return f"{base}-{trial}"
-    return f"{base}-{place.line}" if place.line else base
 
 
 _GENERAL = 0.9
