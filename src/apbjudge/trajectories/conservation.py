@@ -131,16 +131,6 @@ def _of_swe_agent(of: dict[str, Any]) -> dict[str, Any]:
     return {**of, "type": "command_call"} if is_call else of
 
 
-def _with_answers(history: Iterable[Any]) -> Iterator[Any]:
-    """The messages of a history, of which one of the user after a command is its result."""
-    before: dict[str, Any] = {}
-    for value in history:
-        of = as_object(value) or {}
-        is_answer = of.get("role") == "user" and "type" in _of_swe_agent(before)
-        yield {**of, "type": "tool_result"} if is_answer else value
-        before = of
-
-
 _RESHAPED: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "bfcl": _of_bfcl,
     "messages": _of_sharegpt,
@@ -333,8 +323,6 @@ class _Walk:
             return self._object({str(of.get("key")): _plain(of.get("value")) for of in pairs}, path)
         is_result = path.endswith("observation.results")
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
-        if key == "history":
-            values = [*_with_answers(values)]
         parts = [
             self.walk(of, path, key) if each is None else self._object(each, path, mode)
             for of, each in zip(values, map(as_object, values), strict=True)

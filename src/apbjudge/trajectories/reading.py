@@ -21,13 +21,11 @@ from .base import LogEntry
 from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
-from .formats.benchmarks import AGENTDOJO, TOOLBENCH, WHO_WHEN
-from .formats.bfcl import BFCL
+from .formats.benchmarks import BENCHMARKS
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
 from .formats.openhands import OPENHANDS, OPENHANDS_EVENTS
 from .formats.own import OWN
-from .formats.swe_agent import SWE_AGENT
 from .formats.tau import TAU2, TAU_BENCH
 from .json_stream import (
     Element,
@@ -51,13 +49,9 @@ FORMATS: Mapping[str, LogFormat] = {
         TAU_BENCH,
         TAU2,
         INSPECT,
-        AGENTDOJO,
-        BFCL,
+        *BENCHMARKS,
         OPENHANDS,
         OPENHANDS_EVENTS,
-        SWE_AGENT,
-        TOOLBENCH,
-        WHO_WHEN,
         MESSAGES,
     )
 }

@@ -34,10 +34,10 @@ def run_of_messages(
     place: LogPlace,
     *,
     extra: Mapping[str, Any],
-    left_out: Mapping[str, list[Any]] | None = None,
-    remarks: Mapping[str, int] | None = None,
+    remarks: Mapping[str, int | list[Any]] | None = None,
     case_id: str = "",
     trial: int | None = None,
+    system_prompt: str = "",
     **facts: Any,
 ) -> Trajectory:
     """The run that messages are, with what the log says beside them.
@@ -47,10 +47,11 @@ def run_of_messages(
         where: Name of their list, for errors.
         place: Where the run was read.
         extra: Fields of the log that have no place in a run.
-        left_out: What is no part of the run, by the remark that counts it; it is kept in ``extra``.
-        remarks: How often something else occurred.
+        remarks: How often something occurred, beside what the messages show; or the entries that
+            are left out under that remark, which ``extra`` keeps by its name.
         case_id: The task; the id of the run where the log names none.
         trial: Number of the repetition.
+        system_prompt: Instructions beside the messages.
         facts: Further fields of the run. Where they are None or empty, what the messages say of
             them holds.
 
@@ -59,27 +60,25 @@ def run_of_messages(
     """
     listed = list(raw)
     read = read_messages([message for _, message in listed], where)
-    left_out = {remark: entries for remark, entries in (left_out or {}).items() if entries}
-    kept = {**extra, **left_out, **({"unknown_steps": read.unknown} if read.unknown else {})}
-    facts = {name: value for name, value in facts.items() if value not in (None, "", ())}
-    check_depth("entry", (facts.get("tools"), facts.get("task"), kept))
-    made: dict[str, Any] = {
-        "trajectory_id": derived_id(case_id, trial, place),
-        "tested_model": read.model,
-        "query": read.query,
-        "system_prompt": read.system_prompt,
-        "final_answer": read.final_answer,
-        **facts,
-    }
+    stated: dict[str, Any] = {name: of for name, of in facts.items() if of not in (None, "")}
+    counted = {name: of for name, of in (remarks or {}).items() if of}
+    kept = {**extra, **{name: of for name, of in counted.items() if isinstance(of, list)}}
+    if read.unknown:
+        kept["unknown_steps"] = read.unknown
+    check_depth("entry", (stated.get("tools"), stated.get("task"), kept))
+    run_id = stated.pop("trajectory_id", "") or derived_id(case_id, trial, place)
+    stated = {"tested_model": read.model, "query": read.query} | stated
+    stated.setdefault("final_answer", read.final_answer)
     return Trajectory(
-        **made,
-        case_id=case_id or made["trajectory_id"],
+        **stated,
+        trajectory_id=run_id,
+        case_id=case_id or run_id,
         trial=trial,
+        system_prompt="\n\n".join(filter(None, (system_prompt, read.system_prompt))),
         steps=steps_of(read.messages, [position for position, _ in listed]),
         place=place,
         remarks=read.remarks
-        | {remark: len(entries) for remark, entries in left_out.items()}
-        | {remark: n for remark, n in (remarks or {}).items() if n},
+        | {name: len(of) if isinstance(of, list) else of for name, of in counted.items()},
         extra=kept,
     )
 
@@ -87,7 +86,7 @@ def run_of_messages(
 def steps_of(
     messages: Iterable[Message], entries: Sequence[int] | None = None
 ) -> tuple[TrajectoryStep, ...]:
-    """A step for each message; ``entries`` are the positions of the raw messages in the log."""
+    """A step for each message; ``entries`` are the places in the log of what it was made of."""
     return tuple(
         TrajectoryStep(
             _SOURCES[of.role],
@@ -97,7 +96,7 @@ def steps_of(
             of.calls,
             of.results,
             extra=of.extra,
-            sources=of.entries if entries is None else tuple({entries[i]: 0 for i in of.entries}),
+            sources=of.entries if entries is None else tuple({entries[n]: 0 for n in of.entries}),
             speaker=of.speaker,
         )
         for of in messages

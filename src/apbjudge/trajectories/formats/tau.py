@@ -114,7 +114,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         trial=whole_field(entry, "trial"),
         tested_model=text_field(agent, "llm", "implementation"),
         setting=text_field(world, "domain_name"),
-        tools=tuple(object_in(world, "tool_defs").values()),
+        tools=tuple(object_in(world, "tool_defs").values()) or None,
         termination=reason,
         infrastructure_error=reason if is_broken else "",
         outcome=outcome_of(reward_info),
