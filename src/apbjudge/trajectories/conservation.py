@@ -15,6 +15,7 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
@@ -82,14 +83,14 @@ _NO_TOOLS = frozenset(
 def _of_sharegpt(of: dict[str, Any]) -> dict[str, Any]:
     """A message, with the calls and results between tags as objects."""
     speaker, text = of.get("from"), of.get("value")
+    if speaker == "function_call":
+        calls = _opened(text.strip()) if type(text) is str else text
+        return {**of, "value": None, "tool_calls": as_list(calls) or [calls]}
     if type(speaker) is not str or type(text) is not str:
         return of
-    if speaker == "function_call":
-        calls = _opened(text.strip())
-        return {**of, "value": None, "tool_calls": as_list(calls) or [calls]}
     for key, pattern in _TAGGED.items():
         said = pattern.split(text)
-        inner = [_opened(each.strip()) for each in said[1::2]]
+        inner = [_evaluated(_opened(each.strip())) for each in said[1::2]]
         if key == "tool_messages":
             inner = [{"role": "tool", "content": each} for each in inner]
         if inner:
@@ -112,7 +113,7 @@ def _of_openhands(of: dict[str, Any]) -> dict[str, Any]:
             return {**of, "action": None, "args": None, "tool_call_metadata": None, "": of["args"]}
         args = None if reply else of["args"]
         return {**of, "type": "tool_call", "action": None, "args": args}
-    if "tool_call" in of and "llm_response_id" in of:
+    if "tool_call" in of:
         return {**of, "action": None}
     return {**of, "type": "tool_result"} if "tool_call_id" in of and "tool_name" in of else of
 
@@ -383,10 +384,12 @@ class _Walk:
         parts = [as_object(of) or {} for of in as_list(value) or ()]
         if not parts or not all(map(self._is_part, parts)):
             return self._values(value, path)
+        rests: list[dict[str, Any]] = []
         for part in parts:
-            for name in {"text", "json"} & part.keys():
+            names = {"text", "json", *(("content",) if part.get("type") in _TEXTS else ())}
+            for name in names & part.keys():
                 self._values(part[name], f"{path}.{name}")
-        rests = [{k: v for k, v in part.items() if k not in ("text", "json")} for part in parts]
+            rests.append({k: v for k, v in part.items() if k not in names})
         return self._list(rests, path, "")
 
     def _is_part(self, of: Mapping[str, Any]) -> bool:
@@ -610,14 +613,19 @@ def _stands_in(text: str, whole: str) -> bool:
 
 def _literal(text: str) -> list[str]:
     """The leaves of a Python dictionary or list that is written as text; none for other texts."""
-    if not (text[0] in "{[(" and text[-1] in "}])" and len(text) < _LITERAL):
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return values_in(ast.literal_eval(text))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return []
+    value = _evaluated(text)
+    return [] if value is text else values_in(value)
+
+
+def _evaluated(value: Any) -> Any:
+    """What a text says that is a dictionary or list of Python; any other value as it is."""
+    text = value if type(value) is str else ""
+    if text[:1] in ("{", "[", "(") and text[-1] in "}])" and len(text) < _LITERAL:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return ast.literal_eval(text)
+    return value
 
 
 # A log --------------------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ def detect(path: Path) -> str:
             got = error.got
             continue
         got = f"fields {shorten(', '.join(record))}"
+        if record.keys() >= {"query", "tools", "answers"}:
+            got += ": tasks with reference calls, of which apbjudge build makes cases"
         stated = {name: format_.score(record) for name, format_ in FORMATS.items()}
         n += any(stated.values())
         scores = {name: scores[name] + of for name, of in stated.items()}

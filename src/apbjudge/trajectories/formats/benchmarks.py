@@ -122,7 +122,7 @@ def _unlogged(turns: list[Any], result: Any, entry: _Entry) -> Iterator[Any]:
     """The turns of the task, each with the model's steps in it; a single turn is one step."""
     is_single = not all(isinstance(turn, list) for turn in as_list(result) or (None,))
     for number, steps in enumerate([[result]] if is_single else result):
-        yield from turns[number] if number < len(turns) else ()
+        yield from (as_list(turns[number]) if number < len(turns) else None) or ()
         thought = {"reasoning_content": entry.get("reasoning_content")} if is_single else {}
         yield from (_reply({"content": step, **thought}) for step in steps)
 

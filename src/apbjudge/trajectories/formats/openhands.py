@@ -76,15 +76,18 @@ def _messages(
         args, meta = object_in(event, "args"), object_in(event, "tool_call_metadata")
         if tools := as_list(args.get("tools") or event.get("tools")):
             facts["tools"] = tuple(tools)
-        message: _Message = None
+        message: _Message = event
+        if kind in _SILENT:
+            continue
         if kind in _FORGETS:
+            message = None
             facts.setdefault("remarks", {}).setdefault("rewritten context", []).append(event)
         elif "kind" in event:
             message = _of_kind(kind, event, facts, replies)
-        elif "observation" in event and kind not in _SILENT:
+        elif "observation" in event:
             call_id = meta.get("tool_call_id") or ids.get(event.get("cause"), "")
             message = _of_observation(kind, event, call_id)
-        elif kind not in _SILENT:
+        elif "action" in event:
             ids[event.get("id")] = call_id = str(meta.get("tool_call_id") or event.get("id"))
             message = _of_action(kind, event, facts, call_id, replies)
         if message is not None:
