@@ -610,7 +610,13 @@ def test_rows_of_reference_calls_are_refused_with_what_they_are_for(tmp_path: Pa
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_records_that_are_no_such_log_are_errors_of_a_row_at_most(name: str) -> None:
-    odd = [{}, {"history": 7}, {"history": [7]}, {"messages": {}}, {"answer_generation": {}}]
+    odd: list[Any] = [
+        {},
+        {"history": 7},
+        {"history": [7]},
+        {"messages": {}},
+        {"answer_generation": {}},
+    ]
     odd += [{"inference_log": 7}, {"result": [[7]], "prompt": 7}, {"history": [{"content": []}]}]
     for raw in odd:
         with suppress(RowError):

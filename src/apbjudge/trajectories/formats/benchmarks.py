@@ -51,7 +51,7 @@ def _read_agentdojo(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
         tested_model=fields.text_field(entry, "pipeline_name"),
         setting=fields.text_field(entry, "attack_type", "condition"),
         tools=tuple({"name": name} for name in tools) or None,
-        termination=fields.text_field(entry, "error"),
+        infrastructure_error=fields.text_field(entry, "error"),
         outcome=None if utility is None else Outcome(success=utility),
         scores=_truths(graded, "security"),
         task={name: entry[name] for name in ("injections", "ranking_modes") if entry.get(name)},

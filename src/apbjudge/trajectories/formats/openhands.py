@@ -22,6 +22,7 @@ _SILENT = frozenset("change_agent_state agent_state_changed null condensation_re
 _FORGETS = frozenset(("condensation", "Condensation"))
 _CONTENTS = ("content", "output", "message", "error", "rejection_reason")
 _INSTRUCTIONS = ("repo_instructions", "additional_agent_instructions", "conversation_instructions")
+_WORDS = ("thought", "content", "final_thought")
 _Message = dict[str, Any] | None
 
 
@@ -67,8 +68,8 @@ def _messages(
     pairs = (
         (number, of) for number, entry in enumerate(history) for of in as_list(entry) or [entry]
     )
-    ids: dict[Any, str] = {}  # of calls, by the events that make them
-    replies: set[Any] = set()
+    ids: dict[str, str] = {}  # of calls, by the events that make them
+    replies: set[str] = set()
     for number, value in pairs:
         if (event := as_object(value)) is None:
             raise RowError(f"history.{number}", "an event", value)
@@ -85,21 +86,28 @@ def _messages(
         elif "kind" in event:
             message = _of_kind(kind, event, facts, replies)
         elif "observation" in event:
-            call_id = meta.get("tool_call_id") or ids.get(event.get("cause"), "")
+            call_id = meta.get("tool_call_id") or ids.get(str(event.get("cause")), "")
             message = _of_observation(kind, event, call_id)
         elif "action" in event:
-            ids[event.get("id")] = call_id = str(meta.get("tool_call_id") or event.get("id"))
+            ids[str(event.get("id"))] = call_id = str(meta.get("tool_call_id") or event.get("id"))
             message = _of_action(kind, event, facts, call_id, replies)
         if message is not None:
             yield number, message
 
 
+def _is_known(reply_id: object, replies: set[str]) -> bool:
+    """Whether a reply of the model was taken in before, which it is from now on."""
+    is_known = reply_id is not None and str(reply_id) in replies
+    replies.add(str(reply_id))
+    return is_known
+
+
 def _of_action(
-    kind: str, event: dict[str, Any], facts: dict[str, Any], call_id: str, replies: set[Any]
+    kind: str, event: dict[str, Any], facts: dict[str, Any], call_id: str, replies: set[str]
 ) -> _Message:
     args, meta = object_in(event, "args"), object_in(event, "tool_call_metadata")
     if kind in ("message", "system", "finish"):
-        texts = dict.fromkeys(args.get(name) for name in ("thought", "content", "final_thought"))
+        texts = dict.fromkeys(text_field(args, name) for name in _WORDS)
         said = [{"type": "text", "text": text} for text in texts if text]
         urls = as_list(args.get("image_urls")) or ()
         said += [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -108,9 +116,8 @@ def _of_action(
         return {"role": "system" if kind == "system" else event.get("source"), "content": said}
     reply = object_in(meta, "model_response", "tool_call_metadata.")
     if choices := list_in(reply, "choices", "tool_call_metadata.model_response."):
-        is_new = reply.get("id") not in replies
-        replies.add(reply.get("id"))
-        return object_in(as_object(choices[0]) or {}, "message") if is_new else None
+        is_known = _is_known(reply.get("id"), replies)
+        return None if is_known else object_in(as_object(choices[0]) or {}, "message")
     given = rest_of(args, frozenset(("thought",)))
     call = {"id": call_id, "name": meta.get("function_name") or kind, "arguments": given}
     said = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call]}
@@ -131,7 +138,7 @@ def _of_observation(kind: str, event: dict[str, Any], call_id: str) -> dict[str,
 
 
 def _of_kind(
-    kind: str, event: dict[str, Any], facts: dict[str, Any], replies: set[Any]
+    kind: str, event: dict[str, Any], facts: dict[str, Any], replies: set[str]
 ) -> dict[str, Any]:
     """A message of version 1; of an unknown kind, the event itself."""
     more = list_in(event, "extended_content")
@@ -146,8 +153,8 @@ def _of_kind(
         message["reasoning_content"] = said.get("reasoning_content")
         if call := object_in(event, "tool_call"):
             # of several calls in one reply, the later ones go on with its message
-            message |= {"type": "message"} if event.get("llm_response_id") in replies else {}
-            replies.add(event.get("llm_response_id"))
+            is_known = _is_known(event.get("llm_response_id"), replies)
+            message |= {"type": "message"} if is_known else {}
             named = {name: call.get(name) for name in ("id", "name", "arguments")}
             message["tool_calls"] = [named]
             if named["name"] == "finish":
