@@ -640,6 +640,57 @@ def test_calls_and_results_are_counted_in_every_dialect(shape: str) -> None:
     assert (counts["calls"], counts["results"]) == (calls, results)
 
 
+_CALLED = '<tool_call>{"name": "find", "arguments": {"n": 1}}</tool_call>'
+_REPLY = {"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "a", **CALL}]}}]}
+_METADATA = {"tool_call_id": "a", "function_name": "find", "model_response": _REPLY}
+
+
+@pytest.mark.parametrize(
+    ("format_", "raw", "calls", "results"),
+    [
+        ("messages", {"from": "gpt", "value": f"I look.\n{_CALLED}\n{_CALLED}"}, 2, 0),
+        ("messages", {"from": "gpt", "value": "I look. <tool_call>{"}, 0, 0),
+        ("messages", {"from": "function_call", "value": f"[{json.dumps(CALL)}]"}, 1, 0),
+        ("messages", {"from": "observation", "value": '{"n": 1}'}, 0, 1),
+        ("messages", {"from": "tool", "value": "<tool_response>x</tool_response>" * 2}, 0, 2),
+        ("messages", {"role": "assistant", "content": "x", "action": "wave"}, 0, 0),
+        ("swe-agent", [{"role": "assistant", "content": "x", "action": "ls"}], 1, 0),
+        ("swe-agent", [{"role": "assistant", "action": "ls", "tool_calls": [{"id": "a"}]}], 1, 0),
+        ("openhands", {"id": 1, "action": "run", "args": {"command": "ls"}}, 1, 0),
+        (
+            "openhands",
+            {"id": 1, "action": "think", "args": {}, "tool_call_metadata": _METADATA},
+            1,
+            0,
+        ),
+        ("openhands", {"id": 1, "action": "finish", "args": {"final_thought": "x"}}, 0, 0),
+        (
+            "openhands",
+            {"id": 2, "observation": "run", "extras": {}, "tool_call_metadata": _METADATA},
+            0,
+            1,
+        ),
+        ("openhands", {"id": 2, "observation": "recall", "extras": {}}, 0, 0),
+        ("openhands", {"tool_call": {"id": "a"}, "tool_name": "f", "tool_call_id": "a"}, 1, 0),
+        ("openhands", {"observation": {}, "tool_name": "f", "tool_call_id": "a"}, 0, 1),
+        ("bfcl", {"result": [{"find": '{"n": 1}'}, {"find": '{"n": 1}'}]}, 2, 0),
+        ("bfcl", {"result": [[[{"find": "{}"}], "x"]], "latency": {"find": 1}}, 1, 0),
+    ],
+)
+def test_calls_and_results_that_single_formats_word_otherwise_are_counted(
+    format_: str, raw: Any, calls: int, results: int
+) -> None:
+    counts = balance_of(raw, replace(empty_run(), place=LogPlace(format_))).counts
+    assert (counts["calls"], counts["results"]) == (calls, results)
+
+
+def test_what_is_under_a_remark_in_one_place_is_content_in_another() -> None:
+    raw = {"messages": [{"role": "user", "content": ASKED, "is_demo": flag} for flag in (True, 0)]}
+    copied = empty_run(remarks={"copied context": 1})
+    assert balance_of(raw, copied).unread == {"messages.content": len(ASKED)}
+    assert balance_of({"messages": raw["messages"][:1]}, copied).unread == {}
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -100,7 +100,7 @@ AROUND: dict[str, Any] = {
             "tool_defs": {"look_up": {"name": "look_up"}},
         },
     },
-    "tasks": [{"id": "7"}],
+    "tasks": [{"id": "6"}, {"id": "7", "purpose": "It is offline."}],
 }
 
 
@@ -120,11 +120,8 @@ def test_a_result_of_tau_bench() -> None:
     assert run.final_answer == "No flights."
     assert run.outcome == Outcome(1.0)
     assert run.usage == {"user_cost": 0.25}
-    assert run.extra == {
-        "task": {"instruction": "You want to fly.", "actions": []},
-        "source": "user",
-        "reward_version": 2,
-    }
+    assert run.task == {"instruction": "You want to fly.", "actions": []}
+    assert run.extra == {"source": "user", "reward_version": 2}
     assert [(s.source, s.kind, len(s.observations)) for s in run.steps] == [
         *(("user", "message", 0), ("agent", "call", 1), ("agent", "message", 0)),
         ("user", "message", 0),
@@ -189,6 +186,7 @@ def test_a_simulation_of_tau2() -> None:
     assert run.steps[0].extra == {"turn_idx": 0}
     assert run.extra["reward_info"] == {"db_check": {"db_match": False}}
     assert (run.extra["seed"], run.extra["duration"]) == (42, 9.5)
+    assert run.task == {"id": "7", "purpose": "It is offline."}
 
 
 def test_infrastructure_errors_of_tau2_are_named() -> None:

@@ -96,6 +96,8 @@ class TrajectoryStep:
         execution: What it says of the call.
         extra: Fields of the log that have no place here.
         sources: Positions, from 0, of the messages, lines or spans of the log that it was made of.
+        speaker: Name of who speaks, where the log tells several agents or people apart; empty
+            without.
     """
 
     source: StepSource
@@ -108,6 +110,7 @@ class TrajectoryStep:
     execution: Execution | None = None
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: tuple[int, ...] = ()
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,8 @@ class Trajectory:
         outcome: None where the log states none.
         scores: What the log states of the run beside its outcome, by name: numbers, truth values,
             or the words of a scale.
+        task: What the log says of the task that no message does, as it says it: instructions of a
+            simulated user, expected calls. The agent has not seen it, and no judge is shown it.
         usage: Counts of tokens and costs, by the names of the log.
         place: Where it was read.
         remarks: How often something occurred that a reader has to know; see ``REMARKS``.
@@ -180,6 +185,7 @@ class Trajectory:
     infrastructure_error: str = ""
     outcome: Outcome | None = None
     scores: dict[str, bool | float | str] = field(default_factory=dict[str, bool | float | str])
+    task: dict[str, Any] = field(default_factory=dict[str, Any])
     usage: dict[str, float] = field(default_factory=dict[str, float])
     place: LogPlace
     remarks: dict[str, int] = field(default_factory=dict[str, int])

@@ -15,6 +15,7 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
@@ -68,10 +69,83 @@ def explained() -> Iterator[str]:
                 yield f"  {name}: {' '.join(sorted(rule[name].split()))}"
 
 
+# Shapes of single formats, as those that the walk knows -------------------------------------------
+
+_TAGGED = {
+    key: re.compile(rf"<{tag}>(.*?)(?:</{tag}>|\Z)", re.DOTALL)
+    for key, tag in (("tool_calls", "tool_call"), ("tool_messages", "tool_response"))
+}
+_NO_TOOLS = frozenset(
+    "message system finish recall change_agent_state agent_state_changed null condensation".split()
+)
+
+
+def _of_sharegpt(of: dict[str, Any]) -> dict[str, Any]:
+    """A message, with the calls and results between tags as objects."""
+    speaker, text = of.get("from"), of.get("value")
+    if speaker == "function_call":
+        calls = _opened(text.strip()) if type(text) is str else text
+        return {**of, "value": None, "tool_calls": as_list(calls) or [calls]}
+    if type(speaker) is not str or type(text) is not str:
+        return of
+    for key, pattern in _TAGGED.items():
+        said = pattern.split(text)
+        inner = [_evaluated(_opened(each.strip())) for each in said[1::2]]
+        if key == "tool_messages":
+            inner = [{"role": "tool", "content": each} for each in inner]
+        if inner:
+            return {**of, "value": said[::2], key: inner}
+    return of
+
+
+def _of_openhands(of: dict[str, Any]) -> dict[str, Any]:
+    """An event as a call or a result.
+
+    An action that has the model's reply beside it states the call of that reply anew, with settings
+    of the runtime; an observation repeats the reply.
+    """
+    if "extras" in of and type(name := of.get("observation")) is str:
+        kind = "event" if name in _NO_TOOLS else "tool_result"
+        return {**of, "type": kind, "observation": None, "tool_call_metadata": None}
+    if "args" in of and type(name := of.get("action")) is str:
+        reply = (as_object(of.get("tool_call_metadata")) or {}).get("model_response")
+        if name in _NO_TOOLS:
+            return {**of, "action": None, "args": None, "tool_call_metadata": None, "": of["args"]}
+        args = None if reply else of["args"]
+        return {**of, "type": "tool_call", "action": None, "args": args}
+    if "tool_call" in of:
+        return {**of, "action": None}
+    return {**of, "type": "tool_result"} if "tool_call_id" in of and "tool_name" in of else of
+
+
+def _of_bfcl(of: dict[str, Any]) -> dict[str, Any]:
+    """A call, which is an object of its name and, as JSON text, its arguments."""
+    for name, arguments in of.items() if len(of) == 1 else ():
+        if type(arguments) is str and type(_opened(arguments)) is dict:
+            return {"type": "tool_call", "name": name, "arguments": arguments}
+    return of
+
+
+def _of_swe_agent(of: dict[str, Any]) -> dict[str, Any]:
+    """A message whose action is the call, where it has no other."""
+    is_call = of.get("role") == "assistant" and of.get("action") and not of.get("tool_calls")
+    return {**of, "type": "command_call"} if is_call else of
+
+
+_RESHAPED: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "bfcl": _of_bfcl,
+    "messages": _of_sharegpt,
+    "openhands": _of_openhands,
+    "openhands-events": _of_openhands,
+    "swe-agent": _of_swe_agent,
+}
+
+
 class _Rules:
     """The rules for logs of a format, by what they are looked up with."""
 
     def __init__(self, format_: str) -> None:
+        self.reshaped = _RESHAPED.get(format_)
         of = [
             rule
             for rule in rules()
@@ -99,7 +173,7 @@ _rules_for = cache(_Rules)
 # The record as it came ----------------------------------------------------------------------------
 
 _AGENTS = frozenset("assistant model agent ai gpt gemini".split())
-_TOOLS = frozenset("tool function toolResult tool_result".split())
+_TOOLS = frozenset("tool function toolResult tool_result observation".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
 _TYPES = frozenset("user assistant system human ai tool gemini".split())
 _CALL_LISTS = frozenset(
@@ -274,12 +348,14 @@ class _Walk:
             self.walk(of, path, key) if each is None else self._object(each, path, mode)
             for of, each in zip(values, map(as_object, values), strict=True)
         ]
-        repeats = any(not _HISTORIES.isdisjoint(of) for of in objects)
+        repeats = key == "train_messages" or any(not _HISTORIES.isdisjoint(of) for of in objects)
         return _joined(parts, repeats=repeats)
 
     def _object(self, of: dict[str, Any], path: str, mode: _Mode = "") -> _Counts | None:
         rules, start = self._rules, len(self.leaves)
-        kind, role = str(of.get("type") or of.get("part_kind") or ""), _role_of(of)
+        of = rules.reshaped(of) if rules.reshaped else of
+        kind = str(of.get("type") or of.get("part_kind") or of.get("kind") or of.get("role") or "")
+        role = _role_of(of)
         flags = (remark for flag, remark in rules.flags.items() if of.get(flag) is True)
         if remark := next(flags, rules.types.get(kind)):
             return self._under(remark, of)
@@ -332,10 +408,12 @@ class _Walk:
         parts = [as_object(of) or {} for of in as_list(value) or ()]
         if not parts or not all(map(self._is_part, parts)):
             return self._values(value, path)
+        rests: list[dict[str, Any]] = []
         for part in parts:
-            for name in {"text", "json"} & part.keys():
+            names = {"text", "json", *(("content",) if part.get("type") in _TEXTS else ())}
+            for name in names & part.keys():
                 self._values(part[name], f"{path}.{name}")
-        rests = [{k: v for k, v in part.items() if k not in ("text", "json")} for part in parts]
+            rests.append({k: v for k, v in part.items() if k not in names})
         return self._list(rests, path, "")
 
     def _is_part(self, of: Mapping[str, Any]) -> bool:
@@ -477,9 +555,7 @@ def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balanc
         return Balance(counts=counts)
     remarked = {text for text, _ in aside.leaves}
     for remark, texts in walk.remarked.items():
-        if run.remarks.get(remark):
-            remarked |= texts
-        else:
+        if not run.remarks.get(remark):
             walk.leaves += [(text, remark) for text in texts]
     if texts := as_object((as_object(raw) or {}).get("attachments")):
         walk.leaves = [(_referred(text, of.prefixes, texts), path) for text, path in walk.leaves]
@@ -563,14 +639,19 @@ def _stands_in(text: str, whole: str) -> bool:
 
 def _literal(text: str) -> list[str]:
     """The leaves of a Python dictionary or list that is written as text; none for other texts."""
-    if not (text[0] in "{[(" and text[-1] in "}])" and len(text) < _LITERAL):
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return values_in(ast.literal_eval(text))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return []
+    value = _evaluated(text)
+    return [] if value is text else values_in(value)
+
+
+def _evaluated(value: Any) -> Any:
+    """What a text says that is a dictionary or list of Python; any other value as it is."""
+    text = value if type(value) is str else ""
+    if text[:1] in ("{", "[", "(") and text[-1] in "}])" and len(text) < _LITERAL:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return ast.literal_eval(text)
+    return value
 
 
 # A log --------------------------------------------------------------------------------------------

@@ -21,11 +21,13 @@ from .base import LogEntry
 from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
+from .formats.benchmarks import BENCHMARKS
 from .formats.claude_code import CLAUDE_CODE
 from .formats.codex import CODEX
 from .formats.gemini_cli import GEMINI_CLI
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
+from .formats.openhands import OPENHANDS, OPENHANDS_EVENTS
 from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
 from .formats.own import OWN
 from .formats.tau import TAU2, TAU_BENCH
@@ -57,6 +59,9 @@ FORMATS: Mapping[str, LogFormat] = {
         LOGFIRE,
         OPENINFERENCE,
         OTLP,
+        *BENCHMARKS,
+        OPENHANDS,
+        OPENHANDS_EVENTS,
         MESSAGES,
     )
 }
@@ -125,6 +130,8 @@ def detect(path: Path) -> str:
             got = error.got
             continue
         got = f"fields {shorten(', '.join(record))}"
+        if record.keys() >= {"query", "tools", "answers"}:
+            got += ": tasks with reference calls, of which apbjudge build makes cases"
         stated = {name: format_.score(record) for name, format_ in FORMATS.items()}
         n += any(stated.values())
         scores = {name: scores[name] + of for name, of in stated.items()}

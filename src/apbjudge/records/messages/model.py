@@ -60,6 +60,8 @@ class Message:
         attachments: Pictures, audio and files, each by its name, address or kind.
         extra: Fields that have no place here.
         entries: Positions, from 0, of the raw messages or items that it was made of.
+        speaker: Name of who speaks, where the log tells several agents or people apart; empty
+            without.
     """
 
     role: Role
@@ -70,6 +72,7 @@ class Message:
     attachments: tuple[str, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     entries: tuple[int, ...] = ()
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,9 @@ def _frozen(drafts: list[Draft], remarks: Counter[str]) -> Iterator[Message]:
             remarks["user-side calls"] += len(calls)
         texts = (of.text, of.reasoning)
         attachments, entries = tuple(of.attachments), tuple(of.entries)
-        yield Message(of.role, *texts, calls, tuple(of.results), attachments, of.extra, entries)
+        speaker = of.extra.pop("name") if isinstance(of.extra.get("name"), str) else ""
+        made = (of.role, *texts, calls, tuple(of.results), attachments, of.extra, entries)
+        yield Message(*made, speaker)
 
 
 class _Reader:
@@ -577,11 +579,12 @@ class _Reader:
             raise self._error(f"{place}.{field}", "true or false", holder[field]) from None
         if isinstance(extra.get("error"), bool):
             del extra["error"]
-        if content in (None, "") and not isinstance(fault := extra.get("error"), bool | None):
-            content = (as_object(fault) or {}).get("message", fault)
         if type(content) is not str:
             content = content if is_value else self._result_content(content, extra)
             content = "" if content is None else content
+        if content == "" and not isinstance(fault := extra.get("error"), bool | None):
+            content = (as_object(fault) or {}).get("message", fault)
+        if type(content) is not str:
             check_depth(f"{self._where}.{self._at}.content", content)
         self._add_result(ToolResult(content, call_id, name, is_error))
         self._keep_of_result(extra)

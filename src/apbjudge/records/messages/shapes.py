@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import orjson
 
-from ..loose_json import as_list, as_object, json_values
+from ..loose_json import as_list, as_object, blocks, decodable, json_values
 from .model import Role
 
 Kind = Literal[
@@ -242,8 +242,10 @@ def _of_sharegpt(role: Role, message: Mapping[str, Any]) -> dict[str, Any]:
     text = message["value"]
     plain = {name: message[name] for name in message if name not in ("from", "value")}
     plain |= {"role": role, "content": text}
-    if role == "assistant" and isinstance(text, str):
-        calls = list(tagged_calls(text))
+    if role == "assistant" and message["from"] == "function_call" and not isinstance(text, str):
+        plain |= {"content": None, "tool_calls": _objects(text)}
+    elif role == "assistant" and isinstance(text, str):
+        calls = list(tagged_calls(text, mends=True))
         if not calls and message["from"] == "function_call":
             calls = [spec for value in json_values(text) for spec in _objects(value)]
             text = "" if calls else text
@@ -264,10 +266,8 @@ _OF_TAGGED_RESULTS = frozenset("name content tool_call_id".split())
 
 
 def _tagged_result(body: str) -> dict[str, Any]:
-    try:
-        value = as_object(orjson.loads(body))
-    except orjson.JSONDecodeError:
-        value = None
+    is_object = body.strip()[:1] == "{" and body.strip()[-1] == "}"
+    value = as_object(next(iter(_loose_values(body)), None)) if is_object else None
     if value is not None and "content" in value and value.keys() <= _OF_TAGGED_RESULTS:
         return value
     return {"content": body.strip()}
@@ -333,12 +333,19 @@ def without_tags(text: str) -> str:
     return _MISTRAL.split(text)[0].strip()
 
 
-def tagged_calls(text: str) -> Iterator[dict[str, Any]]:
+def _loose_values(body: str) -> list[object]:
+    """The JSON values of a text; where there are none, those that data sets write as Python."""
+    mended = blocks(decodable(body), mends=True)
+    return [*json_values(body)] or [of.value for of in mended if not of.fault]
+
+
+def tagged_calls(text: str, *, mends: bool = False) -> Iterator[dict[str, Any]]:
     """The calls that a text holds between tags, each with its name and arguments.
 
     Read are ``<tool_call>`` (Hermes, Qwen), ``<function=NAME>`` (Llama), ``<invoke name=NAME>``
     (Anthropic) and ``[TOOL_CALLS]`` (Mistral). Parameters between tags of their own have no types,
-    so they are left unread.
+    so they are left unread. With ``mends`` also calls are read that are no JSON but mean one thing
+    only, as a dictionary of Python does.
     """
     if "<function=" in text or "<invoke " in text:
         for pattern in (_FUNCTION, _INVOKE):
@@ -349,7 +356,7 @@ def tagged_calls(text: str) -> Iterator[dict[str, Any]]:
     if mistral := _MISTRAL.search(text):
         bodies.append(text[mistral.end() :])
     for body in bodies:
-        for value in json_values(body):
+        for value in _loose_values(body) if mends else json_values(body):
             for spec in _objects(value):
                 if is_call(spec):
                     yield dict(call_body(spec) or spec)

@@ -38,6 +38,8 @@ def openai_messages(
 
     if message.role != "tool":
         row: dict[str, Any] = {"role": message.role, "content": message.text}
+        if message.speaker:
+            row["name"] = message.speaker
         if is_extended and message.reasoning:
             row["thought"] = message.reasoning
         if message.calls:

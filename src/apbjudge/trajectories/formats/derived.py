@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from ...records.messages import Message, Messages, Role
-from ...records.trajectories import StepSource, TrajectoryStep
+from ...records.loose_json import check_depth
+from ...records.messages import Message, Messages, Role, read_messages
+from ...records.trajectories import LogPlace, StepSource, Trajectory, TrajectoryStep
 
 _SOURCES: Mapping[Role, StepSource] = {
     "system": "system",
@@ -17,8 +20,73 @@ _SOURCES: Mapping[Role, StepSource] = {
 _ROLES: Mapping[StepSource, Role] = {source: role for role, source in _SOURCES.items()}
 
 
-def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
-    """A step for each message."""
+def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
+    """The id of a run whose log gives it none: its case with its trial, or with its place."""
+    base = case_id or Path(place.file).stem or "run"
+    if case_id and trial is not None:
+        return f"{base}-{trial}"
+    return f"{base}-{place.line}" if place.line else base
+
+
+def run_of_messages(
+    raw: Iterable[tuple[int, Any]],
+    where: str,
+    place: LogPlace,
+    *,
+    extra: Mapping[str, Any],
+    remarks: Mapping[str, int | list[Any]] | None = None,
+    case_id: str = "",
+    trial: int | None = None,
+    system_prompt: str = "",
+    **facts: Any,
+) -> Trajectory:
+    """The run that messages are, with what the log says beside them.
+
+    Args:
+        raw: Messages of any dialect, each with the position of the entry that it was taken from.
+        where: Name of their list, for errors.
+        place: Where the run was read.
+        extra: Fields of the log that have no place in a run.
+        remarks: How often something occurred, beside what the messages show; or the entries that
+            are left out under that remark, which ``extra`` keeps by its name.
+        case_id: The task; the id of the run where the log names none.
+        trial: Number of the repetition.
+        system_prompt: Instructions beside the messages.
+        facts: Further fields of the run. Where they are None or empty, what the messages say of
+            them holds.
+
+    Raises:
+        RowError: If a message can't be read.
+    """
+    listed = list(raw)
+    read = read_messages([message for _, message in listed], where)
+    stated: dict[str, Any] = {name: of for name, of in facts.items() if of not in (None, "")}
+    counted = {name: of for name, of in (remarks or {}).items() if of}
+    kept = {**extra, **{name: of for name, of in counted.items() if isinstance(of, list)}}
+    if read.unknown:
+        kept["unknown_steps"] = read.unknown
+    check_depth("entry", (stated.get("tools"), stated.get("task"), kept))
+    run_id = stated.pop("trajectory_id", "") or derived_id(case_id, trial, place)
+    stated = {"tested_model": read.model, "query": read.query} | stated
+    stated.setdefault("final_answer", read.final_answer)
+    return Trajectory(
+        **stated,
+        trajectory_id=run_id,
+        case_id=case_id or run_id,
+        trial=trial,
+        system_prompt="\n\n".join(filter(None, (system_prompt, read.system_prompt))),
+        steps=steps_of(read.messages, [position for position, _ in listed]),
+        place=place,
+        remarks=read.remarks
+        | {name: len(of) if isinstance(of, list) else of for name, of in counted.items()},
+        extra=kept,
+    )
+
+
+def steps_of(
+    messages: Iterable[Message], entries: Sequence[int] | None = None
+) -> tuple[TrajectoryStep, ...]:
+    """A step for each message; ``entries`` are the places in the log of what it was made of."""
     return tuple(
         TrajectoryStep(
             _SOURCES[of.role],
@@ -28,7 +96,8 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
             of.calls,
             of.results,
             extra=of.extra,
-            sources=of.entries,
+            sources=of.entries if entries is None else tuple({entries[n]: 0 for n in of.entries}),
+            speaker=of.speaker,
         )
         for of in messages
     )
@@ -36,7 +105,8 @@ def steps_of(messages: Iterable[Message]) -> tuple[TrajectoryStep, ...]:
 
 def message_of(step: TrajectoryStep) -> Message:
     """The chat message that a step is."""
-    return Message(_ROLES[step.source], step.text, step.thought, step.calls, step.observations)
+    said = (step.text, step.thought, step.calls, step.observations)
+    return Message(_ROLES[step.source], *said, speaker=step.speaker)
 
 
 def query_of(steps: Sequence[TrajectoryStep]) -> str:

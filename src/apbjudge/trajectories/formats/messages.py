@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object, check_depth, rest_of
-from ...records.messages import chat_of, is_message, read_messages
+from ...records.loose_json import as_list, as_object, rest_of
+from ...records.messages import chat_of, is_message
 from ...records.messages.envelope import LISTS
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
-from .derived import steps_of
+from .derived import run_of_messages
 from .fields import (
     first_of,
     id_field,
@@ -37,14 +36,6 @@ _USUAL = frozenset(
 """Names of different fields."""
 
 
-def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
-    """The id of a run whose log gives it none: its case with its trial, or with its place."""
-    base = case_id or Path(place.file).stem or "run"
-    if case_id and trial is not None:
-        return f"{base}-{trial}"
-    return f"{base}-{place.line}" if place.line else base
-
-
 _GENERAL = 0.9
 """The most that messages alone score: they stand in the records of other formats too."""
 
@@ -62,31 +53,24 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     messages = as_list(chat.messages)
     if not messages:
         raise RowError(chat.field, "a list of messages", chat.messages)
-    conversation = read_messages(messages, chat.field)
-    case_id, trial = id_field(entry, "case_id", "task_id"), whole_field(entry, "trial")
-    trajectory_id = id_field(entry, "trajectory_id", "id") or derived_id(case_id, trial, place)
     extra = _extra(entry, chat.read)
-    if conversation.unknown:
-        extra["unknown_steps"] = conversation.unknown
-    others = {"other candidates": chat.n_others} if chat.n_others else {}
     outcome = _outcome(entry, extra)
-    check_depth("entry", (chat.tools, extra))
-    return Trajectory(
-        trajectory_id=trajectory_id,
-        case_id=case_id or trajectory_id,
-        tested_model=chat.model or conversation.model,
-        trial=trial,
+    return run_of_messages(
+        enumerate(messages),
+        chat.field,
+        place,
+        trajectory_id=id_field(entry, "trajectory_id", "id"),
+        case_id=id_field(entry, "case_id", "task_id"),
+        tested_model=chat.model,
+        trial=whole_field(entry, "trial"),
         setting=text_field(entry, "setting"),
-        query=conversation.query,
-        system_prompt="\n\n".join(filter(None, (chat.system, conversation.system_prompt))),
+        system_prompt=chat.system,
         tools=chat.tools,
-        steps=steps_of(conversation.messages),
-        final_answer=text_field(entry, "final_answer") or conversation.final_answer,
+        final_answer=text_field(entry, "final_answer"),
         termination=text_field(entry, "termination", "stop_reason"),
         outcome=outcome,
         usage=numbers_in(as_object(entry.get("usage")) or {}),
-        place=place,
-        remarks=conversation.remarks | others,
+        remarks={"other candidates": chat.n_others},
         extra=extra,
     )
 

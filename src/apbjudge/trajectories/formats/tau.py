@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list, check_depth, rest_of
-from ...records.messages import read_messages
+from ...records.loose_json import as_list, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .derived import steps_of
+from .derived import run_of_messages
 from .fields import (
     id_field,
     list_field,
     number_field,
     numbers_in,
     object_in,
+    objects_in,
     text_field,
     whole_field,
 )
-from .messages import derived_id, outcome_of
+from .messages import outcome_of
 
 _INFRASTRUCTURE = "infrastructure_error"
 
@@ -34,7 +35,7 @@ def _is_tau_bench(entry: Mapping[str, Any]) -> bool:
 
 
 def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    """A result of τ-bench; what it says of the task goes to ``extra``.
+    """A result of τ-bench.
 
     A run that raised an exception has no messages, a reward of 0 and the error in ``info``.
     """
@@ -43,27 +44,17 @@ def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, A
     messages = list_field(entry, "traj")
     if not messages and not broke:
         raise RowError("traj", "a list of messages", entry.get("traj"))
-    conversation = read_messages(messages or [], "traj")
-    case_id, trial = _case_id(entry), whole_field(entry, "trial")
-    extra = rest_of(entry, _KNOWN) | rest_of(info, frozenset(("user_cost", "error")))
-    if conversation.unknown:
-        extra["unknown_steps"] = conversation.unknown
-    check_depth("entry", extra)
-    return Trajectory(
-        trajectory_id=derived_id(case_id, trial, place),
-        case_id=case_id,
-        tested_model="",
-        trial=trial,
-        query=conversation.query,
-        system_prompt=conversation.system_prompt,
-        steps=steps_of(conversation.messages),
-        final_answer=conversation.final_answer,
+    return run_of_messages(
+        enumerate(messages or []),
+        "traj",
+        place,
+        case_id=_case_id(entry),
+        trial=whole_field(entry, "trial"),
+        extra=rest_of(entry, _KNOWN) | rest_of(info, frozenset(("task", "user_cost", "error"))),
+        task=object_in(info, "task"),
         infrastructure_error=broke,
         outcome=outcome_of(entry),
         usage=_costs(info, "user_cost"),
-        place=place,
-        remarks=conversation.remarks,
-        extra=extra,
     )
 
 
@@ -97,8 +88,7 @@ def _is_tau2(entry: Mapping[str, Any]) -> bool:
 def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) -> Trajectory:
     """A simulation of τ²-bench; the setting is its domain.
 
-    The users of τ² have tools too: their calls are in steps of theirs. The list of tasks around the
-    simulations is not carried over.
+    The users of τ² have tools too: their calls are in steps of theirs.
     """
     info = object_in(around, "info")
     agent, world = object_in(info, "agent_info"), object_in(info, "environment_info")
@@ -110,40 +100,33 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         if as_list(entry.get("ticks")) is not None:
             expected += " (the ticks of spoken runs are not read)"
         raise RowError("messages", expected, entry.get("messages"))
-    conversation = read_messages(messages or [])
-    case_id, trial = _case_id(entry), whole_field(entry, "trial")
-    reward_info = object_in(entry, "reward_info")
+    case_id, reward_info = _case_id(entry), object_in(entry, "reward_info")
+    tasks = (task for _, task in objects_in(around, "tasks") if str(task.get("id")) == case_id)
     extra = rest_of(entry, _KNOWN_2)
     if rest := rest_of(reward_info, frozenset(("reward",))):
         extra["reward_info"] = rest
-    if conversation.unknown:
-        extra["unknown_steps"] = conversation.unknown
-    tools = object_in(world, "tool_defs")
-    check_depth("entry", extra)
-    check_depth("tool_defs", tools)
-    prompts = (conversation.system_prompt, text_field(entry, "policy"), text_field(world, "policy"))
-    return Trajectory(
-        trajectory_id=id_field(entry, "id") or derived_id(case_id, trial, place),
+    run = run_of_messages(
+        enumerate(messages or []),
+        "messages",
+        place,
+        trajectory_id=id_field(entry, "id"),
         case_id=case_id,
+        trial=whole_field(entry, "trial"),
         tested_model=text_field(agent, "llm", "implementation"),
-        trial=trial,
         setting=text_field(world, "domain_name"),
-        query=conversation.query,
-        system_prompt=next(filter(None, prompts), ""),
-        tools=tuple(tools.values()) or None,
-        steps=steps_of(conversation.messages),
-        final_answer=conversation.final_answer,
+        tools=tuple(object_in(world, "tool_defs").values()) or None,
         termination=reason,
         infrastructure_error=reason if is_broken else "",
         outcome=outcome_of(reward_info),
+        task=next(tasks, None),
         usage={
             **_costs(entry, "agent_cost", "user_cost"),
             **numbers_in(object_in(entry, "agent_usage"), "agent_usage."),
         },
-        place=place,
-        remarks=conversation.remarks,
         extra=extra,
     )
+    policy = text_field(entry, "policy") or text_field(world, "policy")
+    return run if run.system_prompt else replace(run, system_prompt=policy)
 
 
 TAU_BENCH = LogFormat(
