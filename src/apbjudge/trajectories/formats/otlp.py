@@ -13,7 +13,7 @@ from ...records.loose_json import as_list, as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .attributes import Attributes, span_of_attributes
-from .messages import derived_id
+from .derived import derived_id
 from .spans import Span, opened, run_of, time_of
 
 _TRACE = ("traceId", "trace_id", "context.trace_id")

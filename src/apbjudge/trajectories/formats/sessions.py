@@ -12,8 +12,7 @@ from ...errors import RowError
 from ...records.loose_json import as_list, as_object
 from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Trajectory
-from .derived import steps_of
-from .messages import derived_id
+from .derived import derived_id, steps_of
 
 
 def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
