@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +15,7 @@ import orjson
 from ..errors import InputError, OptionError, RowError, shorten
 from ..records.keys import KeySet, short_key
 from ..records.loose_json import as_list, as_object
-from ..records.messages import UnreadError, is_message
+from ..records.messages import is_message
 from ..records.trajectories import LogPlace, Trajectory
 from .base import LogEntry
 from .conservation import Conservation, LossError
@@ -256,7 +256,7 @@ def _conserved(
     """
     compared = (_compared(entry, conservation) for entry in entries)
     head = deque(islice(compared, _LOOKED_AT))
-    if head and all(isinstance(entry.content, LossError | UnreadError) for entry in head):
+    if head and all(isinstance(entry.content, LossError) for entry in head):
         raise InputError(f"{path}:{head[0].line}: {head[0].content}")
     while head:
         yield head.popleft()
