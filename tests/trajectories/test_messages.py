@@ -427,14 +427,19 @@ def test_attachments_are_counted_and_kept() -> None:
     assert run.remarks == {"attachments": 2}
 
 
-
-
 @pytest.mark.parametrize(
     ("message", "is_unread"),
     [
         ({"role": "assistant", "content": [{"words": "without a type"}]}, 1),
         ({"role": "assistant", "content": [{"type": "hunch", "name": "f"}]}, 1),
-        ({"role": "assistant", "content": [{"type": "data-weather", "data": {}}], "toolCalls": [call()]}, 1),
+        (
+            {
+                "role": "assistant",
+                "content": [{"type": "data-weather", "data": {}}],
+                "toolCalls": [call()],
+            },
+            1,
+        ),
         ({"role": "assistant", "content": None, "toolCalls": [call()]}, 1),
         ({"role": "assistant", "content": "Hm.", "toolCalls": [call()]}, 1),
         ({"role": "user", "parts": [{"type": "data-weather", "data": {"sky": "grey"}}]}, 1),

@@ -601,6 +601,8 @@ class Conservation:
         counts, share = balance.counts, _share(balance.unread, balance.counts)
         if share > max(OF_A_RUN, self.accepts or 0):
             raise LossError(f"{share:.1%} of it unread", balance.unread)
+        if self.accepts is None and 0 < counts["characters"] == balance.unread.total():
+            raise LossError("nothing of it", balance.unread)
         if self.accepts is None and balance.silent:
             raise LossError("a message of the agent of which nothing is read", balance.unread)
         if self.accepts is None and counts["calls"] and not counts["calls read"]:

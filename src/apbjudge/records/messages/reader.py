@@ -402,7 +402,7 @@ class _Reader:
         arguments = next((of for key in ARGUMENTS if (of := holder.get(key)) is not None), None)
         if not name and "language" in holder:
             name, arguments = CODE, holder
-        problem = call.get("parse_error") or call.get("error")
+        problem = call.get("parse_error") or (None if "result" in call else call.get("error"))
         if copies and (copy := _copy_among(copies, name, call_id, arguments)) is not None:
             copies.remove(copy)
             return

@@ -91,6 +91,53 @@ def success_of(value: object) -> bool | None:
     return success
 
 
+_LETTERS: Mapping[object, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_WORDS: Mapping[str, float] = {
+    **dict.fromkeys("pass passed correct success".split(), 1.0),
+    **dict.fromkeys("fail failed incorrect failure".split(), 0.0),
+}
+
+
+def number_of(score: object, *, letters: bool = False) -> float | None:
+    """A score as a number, words as the tools read them that write them; None for other words.
+
+    Inspect (``value_to_float``): C is 1, P 0.5, I and N 0, yes and true 1, no and false 0, and
+    digits are their number. Langfuse: a score of the type BOOLEAN is 1 or 0, in words True or
+    False. LangSmith: the score of a feedback is a number or a truth value. MLflow: yes and no; its
+    unknown is neither. OpenTelemetry: labels of ``gen_ai.evaluation.score`` are free words, those
+    of a scale of two are pass and fail, correct and incorrect.
+
+    Args:
+        score: A number, truth value or word.
+        letters: Whether Inspect wrote it: elsewhere a C may be a mark.
+    """
+    if letters and isinstance(score, str) and score in _LETTERS:
+        return _LETTERS[score]
+    if (truth := truth_of(score)) is not None:
+        return float(truth)
+    if isinstance(score, str):
+        try:
+            score = _WORDS.get(score.strip().lower(), score)
+            score = float(score)
+        except ValueError:
+            return None
+    return float(score) if type(score) in _NUMBERS and isfinite(cast("float", score)) else None
+
+
+def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
+    """The truth values, finite numbers and words of an object and of objects in it, by names.
+
+    Those of inner objects are joined with dots; other values, as lists, are left out.
+    """
+    scores: dict[str, bool | float | str] = {}
+    for name, value in values.items():
+        if isinstance(value, bool | str) or (type(value) in _NUMBERS and isfinite(value)):
+            scores[name] = value
+        elif (inner := as_object(value)) is not None:
+            scores |= scores_in({f"{name}.{key}": of for key, of in inner.items()})
+    return scores
+
+
 def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
     """A list; None where there is none.
 
