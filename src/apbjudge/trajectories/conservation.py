@@ -78,6 +78,7 @@ class _Rules:
             if format_ in rule.get("formats", format_).split() or not format_
         ]
         self.shapes = {k: r["shape"] for r in of if "shape" in r for k in r["keys"].split()}
+        self.roots = {key.partition(".")[0] for key in self.shapes if "." in key}
         self.prefixes = tuple(p for r in of for p in r.get("prefixes", "").split())
         noted = [rule for rule in of if "remark" in rule]
         self.keys, self.types, self.flags = (
@@ -291,7 +292,10 @@ class _Walk:
         rules, is_object = self._rules, type(value) is dict
         if "." in key and key not in rules.shapes:
             key = key[key.rindex(".") + 1 :]
-        if rules.shapes.get(key) == "tree":
+        root = path[: path.find(".")]
+        if rules.shapes.get(key) == "tree" or (
+            root in rules.roots and f"{root}.{key}" in rules.shapes
+        ):
             return None
         if key in rules.keys and (is_object or type(value) is list):
             return self._under(rules.keys[key], value)

@@ -139,8 +139,8 @@ def read_log(
     Args:
         path: A file or folder.
         log_format: One of ``format_names``, or ``auto``.
-        outcomes: Outcomes that the log does not state. Given as ``Outcomes``, it can be asked
-            afterwards which of them were of no run.
+        outcomes: File of outcomes that the log does not state. Given as ``Outcomes``, it also says
+            which score is a success, and can be asked afterwards where outcomes are from.
         conservation: Keeps account of what is not carried over, and says how much is accepted.
 
     Yields:
@@ -149,7 +149,8 @@ def read_log(
         contradicts the log's.
 
     Raises:
-        OptionError: If there is no such format.
+        OptionError: If there is no such format, or at the end, if no run has the score that is to
+            say what a success is.
         InputError: If a file as a whole is unusable, or too much of it is not carried over, which
             may be known only at its end.
     """
@@ -167,7 +168,9 @@ def read_log(
         title = next(of.title for of in OTHER_LOGS if of.name == name)
         raise InputError(f"{path}: expected {title}, got something else")
     entries = _conserved(path, entries, conservation or Conservation())
-    return _checked(entries, Outcomes(outcomes) if isinstance(outcomes, Path) else outcomes)
+    return _checked(
+        path, entries, outcomes if isinstance(outcomes, Outcomes) else Outcomes(outcomes)
+    )
 
 
 def _other_log(path: Path) -> OtherLog | None:
@@ -176,7 +179,7 @@ def _other_log(path: Path) -> OtherLog | None:
     return next((log for log in OTHER_LOGS if log.recognises(path)), None)
 
 
-def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator[LogEntry]:
+def _checked(path: Path, entries: Iterator[LogEntry], outcomes: Outcomes) -> Iterator[LogEntry]:
     """The entries with their outcomes; of runs with one id, the first stays."""
     seen = KeySet()
     for entry in entries:
@@ -190,10 +193,11 @@ def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator
             continue
         content: Trajectory | RowError = run
         try:
-            content = run if outcomes is None else outcomes.joined(run)
+            content = outcomes.settled(run)
         except RowError as error:
             content = error
         yield entry if content is run else entry._replace(content=content)
+    outcomes.check(str(path))
 
 
 # Where the runs of a log are ---------------------------------------------------------------------

@@ -91,6 +91,7 @@ def success_of(value: object) -> bool | None:
     return success
 
 
+_WORD = 64
 _LETTERS: Mapping[object, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS: Mapping[str, float] = {
     **dict.fromkeys("pass passed correct success".split(), 1.0),
@@ -127,11 +128,13 @@ def number_of(score: object, *, letters: bool = False) -> float | None:
 def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
     """The truth values, finite numbers and words of an object and of objects in it, by names.
 
-    Those of inner objects are joined with dots; other values, as lists, are left out.
+    Those of inner objects are joined with dots. Lists and longer texts are no scores.
     """
     scores: dict[str, bool | float | str] = {}
     for name, value in values.items():
-        if isinstance(value, bool | str) or (type(value) in _NUMBERS and isfinite(value)):
+        if type(value) in _NUMBERS and isfinite(value):
+            scores[name] = float(value)
+        elif isinstance(value, bool) or (isinstance(value, str) and len(value) <= _WORD):
             scores[name] = value
         elif (inner := as_object(value)) is not None:
             scores |= scores_in({f"{name}.{key}": of for key, of in inner.items()})
@@ -154,13 +157,8 @@ def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
 
 def numbers_in(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """The finite numbers of an object and of objects in it, by names joined with dots."""
-    numbers: dict[str, float] = {}
-    for name, value in values.items():
-        if type(value) in _NUMBERS and isfinite(value):
-            numbers[prefix + name] = float(value)
-        elif (inner := as_object(value)) is not None:
-            numbers |= numbers_in(inner, f"{prefix}{name}.")
-    return numbers
+    scores = scores_in(values).items()
+    return {prefix + name: float(value) for name, value in scores if type(value) in _NUMBERS}
 
 
 def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:

@@ -17,6 +17,7 @@ from .fields import (
     number_field,
     numbers_in,
     object_in,
+    scores_in,
     text_field,
     whole_field,
 )
@@ -136,6 +137,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         termination=reason,
         infrastructure_error=reason if is_broken else "",
         outcome=outcome_of(reward_info),
+        scores=scores_in(rest_of(reward_info, frozenset(("reward",)))),
         usage={
             **_costs(entry, "agent_cost", "user_cost"),
             **numbers_in(object_in(entry, "agent_usage"), "agent_usage."),
