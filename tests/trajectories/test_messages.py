@@ -586,7 +586,9 @@ def test_a_run_that_is_a_file_has_its_name() -> None:
             Outcome(success=True),
             {"outcome": {"success": True, "by": "x"}},
         ),
-        ({"outcome": "all passed"}, None, {"outcome": "all passed"}),
+        ({"outcome": "Passed"}, Outcome(success=True), {}),
+        ({"outcome": "fail", "reward": 0.2}, Outcome(0.2, success=False), {}),
+        ({"outcome": "all passed"}, None, {}),
     ],
 )
 def test_outcomes_are_as_stated_and_never_guessed(

@@ -293,9 +293,8 @@ class _Walk:
         if "." in key and key not in rules.shapes:
             key = key[key.rindex(".") + 1 :]
         root = path[: path.find(".")]
-        if rules.shapes.get(key) == "tree" or (
-            root in rules.roots and f"{root}.{key}" in rules.shapes
-        ):
+        rooted = rules.shapes.get(f"{root}.{key}") if root in rules.roots else None
+        if "tree" in (rooted, rules.shapes.get(key)):
             return None
         if key in rules.keys and (is_object or type(value) is list):
             return self._under(rules.keys[key], value)

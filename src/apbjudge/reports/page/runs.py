@@ -59,9 +59,9 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
         model's), ``success``, ``reward``, ``usage``, ``scores``, ``place`` (where in the log,
         in words), ``answer`` (left out where there is none), ``word``, ``first_error`` (number of
         a step), ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown,
-        ``extra``, and ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``, ``thought``,
-        ``calls`` (name; arguments, or ``raw`` where they are no object or too long; error),
-        ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
+        ``extra``, and ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``,
+        ``thought``, ``calls`` (name; arguments, or ``raw`` where they are no object or too long;
+        error), ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
         ``execution``, ``extra`` and ``word``: the letters of its executed calls.
     """
     outcome, steps = trajectory.outcome, trajectory.steps
