@@ -176,10 +176,13 @@ def test_a_reward_of_one_is_success_and_of_one_off_0_to_1_nobody_knows(
 @pytest.mark.parametrize(
     ("outcome", "refusal"),
     [
-        ({"reward": 85}, "field reward: expected a reward from 0 to 1, or a success too"),
+        ({"reward": 85}, "field reward: expected a reward from 0 to 1, --success 'reward>=X'"),
         ({"reward": 85, "success": "yes"}, None),
         ({"reward": 0.5, "success": 0}, None),
-        ({"success": "perhaps"}, "field success: expected true or false (or yes, no, 1, 0)"),
+        (
+            {"success": "perhaps"},
+            "field success: expected true or false (or yes, no, 1, 0, pass, fail)",
+        ),
     ],
 )
 def test_a_reward_off_0_to_1_needs_a_success(

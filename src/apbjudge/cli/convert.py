@@ -109,12 +109,11 @@ _LEFT_OUT = {
 def _account(done: Conversion, to: str) -> Iterator[str]:
     """What was read, remarked and written, and what was not."""
     from ..records.trajectories import LOSSES, REMARKS
-    from ..trajectories.outcomes import WITHOUT_CHOICE
 
     yield f"format: {done.format}"
     yield from (*done.conservation.lines, *done.outcomes.lines)
     for name, count in sorted(done.remarks.items()):
-        if name in (*LOSSES, WITHOUT_CHOICE):
+        if name in LOSSES:
             continue
         yield f"{count} {name}: {REMARKS.get(name, 'see the log')}"
     for name, count in sorted(done.left_out.items()):

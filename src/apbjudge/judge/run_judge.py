@@ -18,7 +18,6 @@ from ..rubrics import load_rubric
 from ..runs.loop import Job, Lane, Progress, run_lanes
 from ..runs.rows import BadRow
 from ..trajectories import Evaluation, Question
-from ..trajectories.outcomes import WITHOUT_CHOICE
 from .llm_judge import LLMJudge, make_judge
 from .run_source import RunSource, RunTask
 from .session import Log, Run, RunConfig, run_in
@@ -219,6 +218,6 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     if n := run.summary.totals.unscored.get(NO_OUTCOME):
         config.events.note(f"{source.name}: {n} runs without an outcome: {_ADDS}")
     for name, count in source.remarks.items():
-        if name not in (*LOSSES, WITHOUT_CHOICE):
+        if name not in LOSSES:
             config.events.note(f"{source.name}: {count} {name} ({REMARKS.get(name, 'kept')})")
     return run

@@ -189,9 +189,9 @@ class ReportItems:
 
     def _runs(self) -> Iterator[tuple[str, Trajectory]]:
         all_of_it = Conservation(accepts=1)  # what was graded is shown
-        for protocol, path, format_, *stated in self.logs:
+        for protocol, path, format_, outcomes, success in self.logs:
             try:
-                settled = Outcomes(*stated)
+                settled = Outcomes(outcomes, success)
                 for entry in read_log(path, format_, outcomes=settled, conservation=all_of_it):
                     if isinstance(entry.content, Trajectory):
                         yield protocol, entry.content

@@ -50,8 +50,8 @@ class OutcomeEvaluator:
         outcome = trajectory.outcome or Outcome()
         success = outcome.is_success
         if success is None and outcome.reward is not None:
-            expected = "a reward from 0 to 1, or a success too, by --outcomes or 'reward>=X' after "
-            raise RowError("reward", f"{expected}--success", outcome.reward)
+            expected = "a reward from 0 to 1, --success 'reward>=X', or a success by --outcomes"
+            raise RowError("reward", expected, outcome.reward)
         if outcome.reward is not None and abs(outcome.reward) > MAX_REWARD:
             raise RowError(
                 "reward", f"a number from -{MAX_REWARD:g} to {MAX_REWARD:g}", outcome.reward
@@ -152,12 +152,7 @@ OUTCOME = TrajectoryProtocol(
             for kind in ("unknown", "repeated", "unanswered", "unreadable")
         ),
         Figure(
-            name="faulty turns",
-            of="faulty turns",
-            per="turns",
-            bounds=(0.0, 1.0),
-            better="lower",
-            meaning="messages of the agent with a fault that code proves of the step alone",
+            name="faulty turns", of="faulty turns", per="turns", bounds=(0.0, 1.0), better="lower"
         ),
         Figure(name="ended", of="termination=*"),
     ),

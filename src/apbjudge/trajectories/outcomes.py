@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import isclose, isfinite, nan
+from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,10 +22,7 @@ from ..records.tables import column_names, read_table
 from ..records.trajectories import Outcome, Trajectory
 from .formats.fields import id_field, number_of, success_of, text_field, whole_field
 
-WITHOUT_CHOICE = "scores without choice"
-"""Remark of a run whose scores leave open whether it succeeded."""
 _ADVICE = "--success NAME, 'NAME>=X', 'NAME<=X' or 'NAME==WORD' says what a success is"
-_Score = bool | float | str
 
 _IDS = (("trajectory_id", "id"), ("case_id", "task_id"))
 _COLUMNS = (
@@ -131,7 +128,7 @@ class Outcomes:
         self._stated: dict[_Key, _Stated] = {}
         self._used: set[_Key] = set()
         self._names, self._taken, self._open = Counter[str](), Counter[str](), Counter[str]()
-        self._counts = Counter[str]()
+        self._runs = self._lacking = self._off = 0
         self.n_without = 0
         for number, row in () if path is None else _rows(path):
             try:
@@ -152,50 +149,48 @@ class Outcomes:
     def lines(self) -> list[str]:
         """Where successes are from that the log states otherwise than as such, and what is open."""
         lines = [f"success is the score {name} in {n} runs" for name, n in self._taken.items()]
-        if n := self._counts["no such score"]:
-            lines.append(f"{n} runs without the score that --success names: no outcome")
+        if self._lacking:
+            lines.append(f"{self._lacking} runs without the score that --success names: no outcome")
         if self._open:
             names = ", ".join(f"{name} in {n} runs" for name, n in self._open.most_common())
-            lines.append(f"{WITHOUT_CHOICE}: {names}: {_ADVICE}")
-        if (n := self._counts["off"]) and n < self._counts["rewards"]:
+            lines.append(f"scores without choice: {names}: {_ADVICE}")
+        if 0 < self._off < (n := self._names["reward"]):
             lines.append(
-                f"warning: {n} of {self._counts['rewards']} rewards are off 0 to 1, so that the "
-                "others may be on another scale too: --success 'reward>=X' says what a success is"
+                f"warning: {self._off} of {n} rewards are off 0 to 1, so that the others may be on "
+                "another scale too: --success 'reward>=X' says what a success is"
             )
         return lines
 
     def check(self, log: str) -> None:
         """Raises OptionError if no run of a log, which is named, has the score of ``--success``."""
-        n = self._counts["no such score"]
-        if self._rule is not None and 0 < n == self._counts["runs"]:
+        if self._rule is not None and 0 < self._lacking == self._runs:
             names = ", ".join(+self._names) or "none"
             expected = f"expected a score of its runs ({names})"
             raise OptionError(f"{log}: --success: {expected}, got {self._rule.name!r}")
 
     def settled(self, run: Trajectory) -> Trajectory:
-        """The run with its outcome, and a remark where its scores leave it open.
+        """The run with its outcome.
 
         Raises:
             RowError: As in ``joined``, or if the score of ``--success`` can't be compared.
         """
-        run, self._counts["runs"] = self.joined(run), self._counts["runs"] + 1
-        outcome, rule = run.outcome or Outcome(), self._rule
-        self._names.update(list(run.scores))
-        self._names["reward"] += outcome.reward is not None
-        if rule is not None:
-            success = rule.of_run(run)
-            self._counts["no such score"] += success is None
-            outcome = None if success is None else Outcome(outcome.reward, success)
-            return _marked(replace(run, outcome=outcome), is_open=False)
-        self._counts["rewards"] += outcome.reward is not None and outcome.success is None
-        if outcome.is_success is not None:
-            return _marked(run, is_open=False)
-        self._counts["off"] += outcome.reward is not None
-        if (found := _telling(run.scores)) is not None:
-            self._taken[found[0]] += 1
-            return _marked(replace(run, outcome=Outcome(outcome.reward, found[1])), is_open=False)
-        self._open.update(list(run.scores))
-        return _marked(run, is_open=bool(run.scores))
+        self._runs += 1
+        run = self.joined(run)
+        reward, success = (run.outcome or Outcome()).reward, None
+        self._names.update([*run.scores, *(() if reward is None else ("reward",))])
+        if self._rule is not None:
+            success = self._rule.of_run(run)
+            self._lacking += success is None
+            return replace(run, outcome=None if success is None else Outcome(reward, success))
+        if run.outcome is not None and run.outcome.is_success is not None:
+            return run
+        self._off += reward is not None
+        name, success = _telling(run.scores)
+        if success is None:
+            self._open.update(list(run.scores))
+            return run
+        self._taken[name] += 1
+        return replace(run, outcome=Outcome(reward, success))
 
     def joined(self, run: Trajectory) -> Trajectory:
         """The run with its outcome; as it was where the file has none.
@@ -230,19 +225,12 @@ class Outcomes:
         )
 
 
-def _telling(scores: Mapping[str, _Score]) -> tuple[str, bool] | None:
+def _telling(scores: Mapping[str, bool | float | str]) -> tuple[str, bool | None]:
     """The score that says whether a run succeeded: the one of that name, or the only flag."""
     named = [name for name in scores if name.lower() == "success"]
-    name, *others = named or [name for name in scores if isinstance(scores[name], bool)] or [""]
-    number = None if others or not name else number_of(scores[name])
-    return (name, number == 1) if number in (0, 1) else None
-
-
-def _marked(run: Trajectory, *, is_open: bool) -> Trajectory:
-    if is_open == (WITHOUT_CHOICE in run.remarks):
-        return run
-    remarks = {name: n for name, n in run.remarks.items() if name != WITHOUT_CHOICE}
-    return replace(run, remarks=remarks | ({WITHOUT_CHOICE: 1} if is_open else {}))
+    named = named or [name for name in scores if isinstance(scores[name], bool)]
+    number = number_of(scores[named[0]]) if len(named) == 1 else None
+    return (named[0], number == 1) if number in (0, 1) else ("", None)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
@@ -276,13 +264,8 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
 
 def _reward(value: object) -> float | None:
     """A finite number, also as a cell of a table."""
-    if value is None:
-        return None
-    try:
-        reward = float(value) if isinstance(value, str | int | float) else nan
-    except (ValueError, OverflowError):
-        reward = nan
-    if not isfinite(reward) or isinstance(value, bool):
+    reward = None if isinstance(value, bool) else number_of(value)
+    if reward is None and value is not None:
         raise RowError("reward", "a number", value)
     return reward
 

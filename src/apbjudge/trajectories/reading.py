@@ -168,9 +168,8 @@ def read_log(
         title = next(of.title for of in OTHER_LOGS if of.name == name)
         raise InputError(f"{path}: expected {title}, got something else")
     entries = _conserved(path, entries, conservation or Conservation())
-    return _checked(
-        path, entries, outcomes if isinstance(outcomes, Outcomes) else Outcomes(outcomes)
-    )
+    settled = outcomes if isinstance(outcomes, Outcomes) else Outcomes(outcomes)
+    return _checked(path, entries, settled)
 
 
 def _other_log(path: Path) -> OtherLog | None:

@@ -34,6 +34,9 @@ def step_rows(
     predicted calls nor, where the agent speaks first, the query. Calls of the user and their
     results are left out, since they are the user's own. There is no reference.
 
+    ``sources`` are the positions, from 0, of the entries of the log that the predicted steps were
+    made of.
+
     With k above 1, later predicted steps may rest on results that the row does not show, since the
     real agent saw them.
 
@@ -73,6 +76,7 @@ def step_rows(
             before.extend(_json(message, f"steps[{place}]") for message in shown)
         start = at_step
         response = [prediction_of(steps[place]) for place in predicted]
+        sources = [source for place in predicted for source in steps[place].sources]
         text = _json(response[0] if k == 1 else response, f"steps[{at_step}]")
         yield {
             "id": f"{trajectory.trajectory_id}-step{number}{f'-k{k}' if k > 1 else ''}",
@@ -87,6 +91,7 @@ def step_rows(
             **offered,
             "trajectory_prefix_json": f"[{','.join(before)}]",
             "tested_model": trajectory.tested_model or NOT_STATED,
+            **({"sources": sources} if sources else {}),
             "model_response": _TAG.sub(_escaped, text),
         }
 

@@ -85,14 +85,14 @@ def success_of(value: object) -> bool | None:
     Raises:
         RowError: If it is something else.
     """
-    success = truth_of(value)
-    if success is None and value is not None:
-        raise RowError("success", "true or false (or yes, no, 1, 0)", value)
-    return success
+    number = number_of(value)
+    if value is not None and number not in (0, 1):
+        raise RowError("success", "true or false (or yes, no, 1, 0, pass, fail)", value)
+    return None if number is None else number == 1
 
 
 _WORD = 64
-_LETTERS: Mapping[object, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_LETTERS: Mapping[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS: Mapping[str, float] = {
     **dict.fromkeys("pass passed correct success".split(), 1.0),
     **dict.fromkeys("fail failed incorrect failure".split(), 0.0),
@@ -112,17 +112,15 @@ def number_of(score: object, *, letters: bool = False) -> float | None:
         score: A number, truth value or word.
         letters: Whether Inspect wrote it: elsewhere a C may be a mark.
     """
-    if letters and isinstance(score, str) and score in _LETTERS:
-        return _LETTERS[score]
     if (truth := truth_of(score)) is not None:
         return float(truth)
-    if isinstance(score, str):
-        try:
-            score = _WORDS.get(score.strip().lower(), score)
-            score = float(score)
-        except ValueError:
-            return None
-    return float(score) if type(score) in _NUMBERS and isfinite(cast("float", score)) else None
+    word = score.strip() if isinstance(score, str) else ""
+    known = _WORDS.get(word.lower(), _LETTERS.get(word) if letters else None)
+    try:
+        number = float(cast("Any", score)) if known is None else known
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
 
 
 def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
@@ -132,8 +130,8 @@ def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
     """
     scores: dict[str, bool | float | str] = {}
     for name, value in values.items():
-        if type(value) in _NUMBERS and isfinite(value):
-            scores[name] = float(value)
+        if type(value) in _NUMBERS and (number := number_of(value)) is not None:
+            scores[name] = number
         elif isinstance(value, bool) or (isinstance(value, str) and len(value) <= _WORD):
             scores[name] = value
         elif (inner := as_object(value)) is not None:

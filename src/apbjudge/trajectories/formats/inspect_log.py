@@ -72,7 +72,8 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
     n_turns = sum(message.get("role") == "assistant" for message in raw)
     remarks["cut content"] += _missing_turns(entry, events, n_turns) + _unresolved(steps)
     scores = object_in(entry, "scores")
-    value = _main_score(scores, spec, object_in(members, "results"))
+    values = {name: object_in(scores, name, "scores.").get("value") for name in scores}
+    value = _main_score(values, spec, object_in(members, "results"))
 
     extra = {k: v for k, v in entry.items() if k not in _READ and v not in (None, {}, [])}
     task = {"task": spec.get("task"), "created": spec.get("created")}
@@ -98,7 +99,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
         termination=limit,
         infrastructure_error=_problem(entry),
         outcome=_outcome(value),
-        scores=dict(_scores(scores)),
+        scores=scores_in(values),
         usage=numbers_in(usage),
         place=replace(place, format="inspect", version=str(members.get("version", ""))),
         remarks=dict(+remarks),
@@ -146,7 +147,7 @@ def _tools(events: list[dict[str, Any]], attachments: Mapping[str, Any]) -> list
 
 
 def _main_score(
-    scores: Mapping[str, Any], spec: Mapping[str, Any], results: Mapping[str, Any]
+    values: Mapping[str, Any], spec: Mapping[str, Any], results: Mapping[str, Any]
 ) -> object:
     """The value of the only scorer, or of that which the log names as its main one."""
     by_scorer = [score for _, score in objects_in(results, "scores", "results.")]
@@ -157,21 +158,11 @@ def _main_score(
         or {"scorer": first.get("scorer"), "score": first.get("name")}
     )
     named = (text_in(main, "scorer", "headline."), text_in(main, "score", "headline."))
-    if len(scores) == 1:
-        (name,) = scores
-    else:
-        name = next((name for name in named if name in scores), "")
-    value = object_in(scores, name, "scores.").get("value")
+    names = values if len(values) == 1 else [name for name in named if name in values]
+    value = values[next(iter(names))] if names else None
     if isinstance(value, dict):  # a scorer of several values
         return cast("dict[str, Any]", value).get(named[1])
     return value
-
-
-def _scores(scores: Mapping[str, Any]) -> Iterator[tuple[str, bool | float | str]]:
-    """The values of all scorers; of one that has several, each under its name and the value's."""
-    for scorer in scores:
-        value = object_in(scores, scorer, "scores.").get("value")
-        yield from scores_in({scorer: value}).items()
 
 
 def _outcome(value: object) -> Outcome | None:
