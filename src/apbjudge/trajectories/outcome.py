@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..errors import RowError
 from ..protocols.base import FINDINGS_PER_RULE
@@ -20,7 +21,7 @@ from ..protocols.table import STEP_WISE
 from ..records import Finding, Row
 from ..records.trajectories import Outcome, Trajectory, TrajectoryStep
 from .base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
-from .steps import step_rows
+from .steps import call_ids, messages_of, step_rows
 
 NOT_STATED = "not stated"
 MAX_REWARD = 1e15
@@ -89,6 +90,7 @@ class OutcomeEvaluator:
 
 _FAULTS = replace(STEP_WISE, checks=(unknown_tools, concrete_arguments, used_before_made))
 """The checks of step-wise that prove a fault of what was done, in whatever form it is logged."""
+_FAULTS_OF_KNOWN = replace(_FAULTS, checks=_FAULTS.checks[1:])
 
 
 def _proven(run: Trajectory, measures: dict[str, float]) -> Iterator[Finding]:
@@ -98,15 +100,22 @@ def _proven(run: Trajectory, measures: dict[str, float]) -> Iterator[Finding]:
     can't be read as a prediction has no faults.
     """
     places = [at for at, step in enumerate(run.steps) if step.source == "agent"]
+    hidden = call_ids(run.steps, "user") - call_ids(run.steps, "agent")
+    before, start, called = list[dict[str, Any]](), 0, set[str]()
     with suppress(RowError):
-        for at, row in zip(places, step_rows(run), strict=True):
+        for at, row in zip(places, step_rows(run, with_prefix=False), strict=True):
             if not run.steps[at].calls:
                 continue
-            item = Row(row, 0, parsed=True).to_item()
+            before += (of for step in run.steps[start:at] for of in messages_of(step, hidden))
+            start, item = at, Row(row, 0, parsed=True).to_item()
+            item = item.model_copy(update={"trajectory": tuple(before)})
             if item.tools is not None:
                 strange = sum(call.name not in item.tools.names for call in item.prediction.calls)
                 measures["unknown calls"] = measures.get("unknown calls", 0) + strange
-            for of in _FAULTS.find(item, _FAULTS.rubric_for(item)):
+            names = {call.name for call in run.steps[at].calls}
+            checks = _FAULTS if names - called else _FAULTS_OF_KNOWN  # a tool is unknown once
+            called |= names
+            for of in checks.find(item, checks.rubric_for(item)):
                 if of.certainty == "proven":
                     yield of.model_copy(update={"where": f"steps[{at}].{of.where}"})
 

@@ -27,6 +27,7 @@ def step_rows(
     k: int = 1,
     at: Places = "all",
     tools: Sequence[Any] | None = None,
+    with_prefix: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yields rows in the published step-wise format, where the prediction is what the agent did.
 
@@ -47,6 +48,7 @@ def step_rows(
             quarters of them are done.
         tools: Definitions of the tools, for a run whose log has none; without either the row
             claims none.
+        with_prefix: Whether rows hold what came before, which in a long run is most of it.
 
     Raises:
         OptionError: If k is out of range.
@@ -71,7 +73,7 @@ def step_rows(
         if len(predicted) < k:
             return
         at_step = predicted[0]
-        for place in range(start, at_step):
+        for place in range(start, at_step) if with_prefix else ():
             shown = messages_of(steps[place], hidden)
             before.extend(_json(message, f"steps[{place}]") for message in shown)
         start = at_step
