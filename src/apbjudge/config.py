@@ -86,6 +86,14 @@ ACCEPT_LOSS: Any = Field(
     "2 % where a model is to judge it or predictions are made of it.",
 )
 """The setting of commands that read logs."""
+SUCCESS: Any = Field(
+    default="",
+    description="Score of the log that says which runs succeeded, such as 'correctness>=0.8': "
+    "NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one too. "
+    "Without it success is what the log states, a score of that name, or its only one that is "
+    "true or false.",
+)
+"""Likewise, where runs need an outcome."""
 
 
 class Config(BaseModel):

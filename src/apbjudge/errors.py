@@ -48,10 +48,12 @@ UnscoredReason = Literal[
     "error",
     "missing",
     "infrastructure",
+    "no_outcome",
 ]
 """Why there is no verdict; ``error``: a judge that is a function of the user's raised something;
 ``missing``: a case that the log has no run of, or that a tested model has no prediction of;
-``infrastructure``: the run broke for a reason that is not the tested model's."""
+``infrastructure``: the run broke for a reason that is not the tested model's; ``no_outcome``: the
+run was measured, and nothing says whether it succeeded."""
 
 
 class ApbJudgeError(Exception):

@@ -91,17 +91,49 @@ def test_runs_that_broke_are_unscored_and_both_readings_are_shown(tmp_path: Path
     assert (unscored.reason, unscored.detail) == ("infrastructure", "the simulator crashed")
 
 
-def test_a_run_without_outcome_is_bad_input_and_costs_no_other(tmp_path: Path) -> None:
-    heard: list[str] = []
-    events = apbjudge.Events(progress=lambda progress: None, bad_row=heard.append)
+def test_a_run_without_outcome_is_measured_and_no_failure(tmp_path: Path) -> None:
     log = write_runs(tmp_path / "runs.jsonl", run_of("a"), run_of("b", success=None), run_of("c"))
+    run = apbjudge.grade(log, out=tmp_path / "out")
+    assert (run.summary.scored, run.unscored_fraction) == (2, pytest.approx(1 / 3))
+    found = figures(run)
+    assert (found["success"].n_items, found["success"].value) == (2, 1.0)
+    assert "success, unscored as failures" not in found
+    assert (found["calls"].n_items, found["calls"].value) == (3, 1.0)
+    (open_one,) = (j for j in run.judgements if isinstance(j, Unscored))
+    assert (open_one.reason, open_one.item_id) == ("no_outcome", "b-0")
+    assert open_one.diagnosis is not None
+    assert open_one.diagnosis.measures["turns"] == 2
+    assert apbjudge.grade(log, out=tmp_path / "out").summary == run.summary  # nothing is added
+
+
+def test_a_log_without_outcomes_gives_all_that_needs_none(tmp_path: Path) -> None:
+    notes: list[str] = []
+    events = apbjudge.Events(lambda progress: None, notes.append, notes.append)
+    log = write_runs(tmp_path / "runs.jsonl", *(run_of(f"{n}", success=None) for n in range(3)))
     run = apbjudge.grade(log, events=events)
-    assert run.summary.scored == 2
-    (complaint,) = heard
-    assert complaint == (
-        f"{log}:2: field outcome: expected a reward or success, in the log or by --outcomes, "
-        "got nothing"
-    )
+    assert (figures(run)["success"].value, figures(run)["turns"].value) == (None, 2.0)
+    assert run.unscored_fraction == 0.0
+    assert "success –" in " ".join(summary_text(run.summary).split())
+    assert not any(name.startswith("pass") for name in figures(run))
+    assert any("3 runs without an outcome: a reward or success" in note for note in notes)
+
+
+@pytest.mark.parametrize("offered", [None, ["find"], ["other"]])
+def test_faults_of_steps_are_those_that_step_wise_proves(
+    tmp_path: Path, offered: list[str] | None
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    tools = None if offered is None else tuple({"name": n, "parameters": schema} for n in offered)
+    steps = (call_step("find"), call_step("lose"), call_step("find"))
+    log = write_runs(tmp_path / "runs.jsonl", run_of("a", steps=steps, tools=tools))
+    by_step = [j.findings for j in apbjudge.grade(log, protocol="step-wise").judgements]
+    proven = [[of.message for of in each if of.certainty == "proven"] for each in by_step]
+    (whole,) = apbjudge.grade(log).judgements
+    assert [of.message for of in whole.findings] == [text for each in proven for text in each]
+    measures = whole.diagnosis.measures
+    assert measures["faulty turns"] == sum(map(bool, proven))
+    unknown = sum(name not in (offered or ()) for name in ("find", "lose", "find"))
+    assert measures.get("unknown calls") == (None if offered is None else unknown)
 
 
 def test_measures_of_outcome_are_counted_by_hand() -> None:
@@ -122,6 +154,7 @@ def test_measures_of_outcome_are_counted_by_hand() -> None:
         "unreadable calls": 0,
         "error answers": 1,
         "marked answers": 2,
+        "faulty turns": 0,
         "reward": 0.5,
     }
     assert not found.is_correct
@@ -143,10 +176,13 @@ def test_a_reward_of_one_is_success_and_of_one_off_0_to_1_nobody_knows(
 @pytest.mark.parametrize(
     ("outcome", "refusal"),
     [
-        ({"reward": 85}, "field reward: expected a reward from 0 to 1, or a success too"),
+        ({"reward": 85}, "field reward: expected a reward from 0 to 1, --success 'reward>=X'"),
         ({"reward": 85, "success": "yes"}, None),
         ({"reward": 0.5, "success": 0}, None),
-        ({"success": "perhaps"}, "field success: expected true or false (or yes, no, 1, 0)"),
+        (
+            {"success": "perhaps"},
+            "field success: expected true or false (or yes, no, 1, 0, pass, fail)",
+        ),
     ],
 )
 def test_a_reward_off_0_to_1_needs_a_success(

@@ -637,9 +637,9 @@ INVOKED = {"type": "tool-invocation", "toolInvocation": OLD_UI}
                 "tool_calls": [{"name": "f", "args": {"a": 1}, "id": "1"}],
                 "additional_kwargs": old_call('{"a": 2}'),
             },
-            *([("f", {"a": 1})], [], {"calls without results": 1, "unread content": 1}),
+            *([("f", {"a": 1})], [], {"calls without results": 1}),
         ),
-        (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {"unread content": 1}),
+        (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {}),
         (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
         ({"type": "item_reference", "id": "x"}, None, [], {"cut content": 1}),
         (

@@ -58,6 +58,7 @@ def test_a_run_with_all_that_its_log_and_its_diagnosis_say() -> None:
         "success": False,
         "reward": 0.25,
         "usage": {"prompt_tokens": 181234.0},
+        "scores": {"f1": 0.5},
         "place": "planbench-xl, result.jsonl, run 3",
         "word": "PN",
         "first_error": 5,

@@ -597,7 +597,11 @@ def test_a_file_of_scores_says_what_is_read_of_it_and_what_not(tmp_path: Path) -
     assert "sums up a file of scores" in str(first)
     assert "1 of 2" in str(first)
     assert isinstance(second, Trajectory)
-    assert (second.scores, second.outcome, second.query) == ({"valid": False}, None, "One?")
+    assert (second.scores, second.outcome, second.query) == (
+        {"valid": False},
+        Outcome(None, False),
+        "One?",
+    )
     assert [step.text for step in second.steps] == ["One?", "", "Here."]
 
 

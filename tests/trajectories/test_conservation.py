@@ -775,6 +775,15 @@ def test_a_key_of_the_list_that_holds_something_else_is_content(raw: dict[str, A
     assert balance_of(raw, empty_run()).unread
 
 
+def test_a_key_with_a_root_counts_below_it_alone() -> None:
+    raw = _inspect()
+    run = read("inspect", raw)
+    said = {"answer": "about 42, as it seems"}
+    beside = {**raw, "scores": {"s": {"value": "C", **said}}}
+    assert not balance_of(beside, run).unread
+    assert balance_of({**raw, "metadata": said}, run).unread == {"metadata.answer": 21}
+
+
 # Verdicts -----------------------------------------------------------------------------------------
 
 

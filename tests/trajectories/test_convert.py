@@ -266,3 +266,37 @@ def test_last_messages_are_rows_to_be_labelled(tmp_path: Path) -> None:
     assert done.left_out == {"runs without a last message": 1}
     run = apbjudge.grade(tmp_path / "answers.jsonl", rubric="surrender@1", protocol="holistic")
     assert run.summary.totals.rows == 1
+
+
+def test_scores_and_the_entries_of_steps_are_carried_on(tmp_path: Path) -> None:
+    chat = json.dumps(
+        {
+            "id": "a",
+            "model": "m",
+            "scores": {"f1": 0.5, "tone": "dry"},
+            "messages": [
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": "x"},
+                {"role": "user", "content": "and?"},
+                {"role": "assistant", "content": "y"},
+            ],
+        }
+    )
+    log = log_of(tmp_path / "log.jsonl", chat)
+    rows: dict[Target, list[dict[str, Any]]] = {}
+    for to in TARGETS:
+        done = convert(log, tmp_path / to, to=to, success="f1>=0.5")
+        rows[to] = lines(tmp_path / to) if to != "atif" else []
+    assert [of["sources"] for of in rows["cases"]] == [[1], [3]]
+    assert done.left_out == {"outcome": 1, "scores": 2}
+    own = trajectory_of(rows["jsonl"][0])
+    assert own.scores == {"f1": 0.5, "tone": "dry"}
+    assert own.outcome == Outcome(success=True)
+    assert [step.sources for step in own.steps] == [(0,), (1,), (2,), (3,)]
+    (again,) = (convert(tmp_path / to, tmp_path / f"{to}2", to="jsonl") for to in ("messages",))
+    assert trajectory_of(lines(again.out)[0]).scores == own.scores
+    (folder,) = (tmp_path / "atif").iterdir()
+    convert(folder, tmp_path / "atif2", to="jsonl")
+    assert trajectory_of(lines(tmp_path / "atif2")[0]) == replace(
+        own, place=LogPlace("atif", "1.8", folder.name)
+    )

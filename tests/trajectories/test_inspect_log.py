@@ -104,7 +104,7 @@ def test_a_whole_sample() -> None:
     assert trajectory.extra["metadata"] == {"level": 1}
     assert trajectory.extra["target"] == "3"
     assert trajectory.steps == (
-        TrajectoryStep("user", text="Add 1 and 2."),
+        TrajectoryStep("user", text="Add 1 and 2.", sources=(1,)),
         TrajectoryStep(
             "agent",
             "call",
@@ -119,10 +119,11 @@ def test_a_whole_sample() -> None:
             ),
             extra={
                 "model": "openai/m-1",
-                "results": {"0": {"error": error}, "1": {"id": "m5"}},
+                "results": [{"call_id": "c2", "error": error}],
             },
+            sources=(2, 3, 4),
         ),
-        TrajectoryStep("agent", text="3"),
+        TrajectoryStep("agent", text="3", sources=(5,)),
     )
 
 
@@ -185,11 +186,11 @@ def test_parts_of_messages() -> None:
     )
     asked, called = trajectory.steps
     assert asked.text == "See\nthis"
-    assert asked.extra == {"files": [{"type": "image", "detail": "auto"}]}
+    assert asked.extra["content"][1] == {"type": "image", "detail": "auto"}
     assert (called.text, called.thought) == ("I look.", "Hm.\nShort")
     assert called.calls == (
-        ToolCall("add", {"x": 1}, "c1"),
         ToolCall("web_search", {"q": "sum"}, "w1"),
+        ToolCall("add", {"x": 1}, "c1"),
     )
     assert called.observations == (ToolResult("offline", "w1", is_error=True),)
     assert trajectory.remarks == {
@@ -223,22 +224,25 @@ def test_references_are_resolved() -> None:
 
 def test_results_without_calls_are_steps_of_the_environment() -> None:
     trajectory = read(
-        result("c1", "early"), assistant("", call("c1")), result(None, "x"), result("c1", "3")
+        result("c1", "early"),
+        assistant("", call("c1")),
+        result(None, "x", function="other"),
+        result("c1", "3"),
     )
     early, called, apart = trajectory.steps
     assert early == TrajectoryStep(
-        "environment", observations=(ToolResult("early", "c1", "add", False),)
+        "environment", observations=(ToolResult("early", "c1", "add", False),), sources=(0,)
     )
     assert called.observations == (ToolResult("3", "c1", "add", False),)
     assert (apart.source, apart.observations[0].content) == ("environment", "x")
-    assert trajectory.remarks["results without calls"] == 1
+    assert trajectory.remarks["results without calls"] == 2
 
 
 def test_messages_of_no_known_role_are_kept_apart() -> None:
     odd = {"role": ["x"], "content": "?"}
     trajectory = read(user(), odd)
     assert len(trajectory.steps) == 1
-    assert trajectory.extra["unknown_messages"] == [odd]
+    assert trajectory.extra["unknown_steps"] == [odd]
     assert trajectory.remarks == {"unknown steps": 1}
 
 
@@ -281,7 +285,6 @@ def test_values_of_one_scorer(value: Any, outcome: Outcome | None) -> None:
     trajectory = read(user(), scores={"s": {"value": value}})
     assert trajectory.outcome == outcome
     assert trajectory.extra["scores"] == {"s": {"value": value}}
-    assert "scores without choice" not in trajectory.remarks
 
 
 TWO = {"match": {"value": "C"}, "two": {"value": {"a": 0.5, "b": "I"}}}
@@ -313,7 +316,7 @@ def test_of_several_scorers_the_log_names_the_main_one(
     trajectory = read(user(), members=members, scores=TWO)
     assert trajectory.outcome == (None if outcome is None else Outcome(outcome))
     assert trajectory.extra["scores"] == TWO
-    assert trajectory.remarks == ({"scores without choice": 1} if outcome is None else {})
+    assert trajectory.scores == {"match": "C", "two.a": 0.5, "two.b": "I"}
 
 
 # What is unusual ----------------------------------------------------------------------------------
@@ -332,22 +335,21 @@ def test_text_that_looks_like_instructions_stays_text() -> None:
     [
         ({"id": ...}, "id"),
         ({"id": [1]}, "id"),
-        ({"id": " ", "uuid": "u"}, "case_id"),
+        ({"id": " ", "uuid": "u"}, "id"),
         ({"epoch": "1"}, "epoch"),
         ({"epoch": True}, "epoch"),
         ({"messages": {}}, "messages"),
         ({"messages": ["hello"]}, "messages.0"),
         ({"messages": [user(3)]}, "messages.0.content"),
-        ({"messages": [user(["x"])]}, "messages.0.content.0"),
+        ({"messages": [user([3])]}, "messages.0.content.0"),
         ({"messages": [user([{"type": "text", "text": 1}])]}, "messages.0.content.0.text"),
-        ({"messages": [assistant("", call(id=1))]}, "messages.0.tool_calls.0.id"),
+        ({"messages": [assistant("", call(id=[1]))]}, "messages.0.tool_calls.id"),
         ({"messages": [result(["c1"])]}, "messages.0.tool_call_id"),
-        ({"messages": [result(error="x")]}, "messages.0.error"),
         ({"attachments": []}, "attachments"),
         ({"scores": [1]}, "scores"),
         ({"scores": {"s": 1}}, "scores.s"),
         ({"limit": 3}, "limit"),
-        ({"limit": {"type": 3}}, "termination"),
+        ({"limit": {"type": 3}}, "limit.type"),
         ({"error": 3}, "error"),
         ({"model_usage": {"openai/m": 3}}, "model_usage.openai/m"),
         ({"members": {"results": {"headline": {"scorer": [1]}}}}, "headline.scorer"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apbjudge import InputError, RowError
+from apbjudge import InputError, OptionError, RowError
 from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.outcomes import Outcomes
+from apbjudge.trajectories.reading import read_log
+from tests.support.runs import run_of, write_runs
 
 WON, LOST = Outcome(success=True), Outcome(success=False)
 
@@ -130,7 +133,7 @@ def test_a_termination_against_the_log_is_an_error(tmp_path: Path) -> None:
         ({"id": "a", "reward": "1e999"}, "reward"),
         ({"id": "a", "reward": True}, "reward"),
         ({"id": "a", "reward": []}, "reward"),
-        ({"id": "a", "success": "passed"}, "success"),
+        ({"id": "a", "success": "C"}, "success"),
         ({"id": "a", "success": 2}, "success"),
         ({"id": "a", "success": 0.5}, "success"),
         ({"case_id": "a", "trial": "x", "success": True}, "trial"),
@@ -157,3 +160,99 @@ def test_broken_lines_and_tables_are_refused(tmp_path: Path) -> None:
         outcomes(tmp_path, "run,success", "a,true")
     with pytest.raises(InputError, match="can't be read"):
         Outcomes(tmp_path / "none.csv")
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scores", "success"),
+    [
+        ({"success": 1.0, "quality": 0.3}, True),  # as Langfuse has its flags
+        ({"Success": "no", "helpful": True}, False),
+        ({"success": 0.7}, None),
+        ({"correct": True, "f1": 0.5}, True),
+        ({"correct": True, "polite": True}, None),
+        ({"accuracy": 1.0}, None),
+        ({"grade": "pass"}, None),
+        ({}, None),
+    ],
+)
+def test_a_score_is_a_success_only_where_it_says_so(
+    scores: dict[str, Any], success: bool | None
+) -> None:
+    outcomes = Outcomes()
+    settled = outcomes.settled(run(scores=scores))
+    assert (settled.outcome and settled.outcome.is_success) is success
+    is_open = success is None and bool(scores)
+    text = "\n".join(outcomes.lines)
+    assert ("--success NAME" in text) == is_open
+    assert all(name in text for name in scores) or not is_open
+    assert outcomes.settled(run(outcome=LOST, scores=scores)).outcome == LOST
+
+
+@pytest.mark.parametrize(
+    ("rule", "scores", "expected"),
+    [
+        ("f1>=0.5", {"f1": 0.5}, True),
+        (" f1 <= 0.4 ", {"f1": 0.5}, False),
+        ("f1==0.50", {"f1": 0.5}, True),
+        ("f1>=1", {"f1": True}, True),
+        ("f1", {"f1": 1.0}, True),
+        ("f1", {"f1": "fail"}, False),
+        ("f1", {"f1": 0.5}, RowError),
+        ("f1>=1", {"f1": "much"}, RowError),
+        ("grade==C", {"grade": "c"}, True),
+        ("grade==C", {"grade": "B"}, False),
+        ("grade==yes", {"grade": True}, True),
+        ("reward>=80", {}, True),
+        ("success", {}, False),
+        ("gone>=1", {"f1": 1.0}, None),
+    ],
+)
+def test_what_a_success_is_can_be_said(rule: str, scores: dict[str, Any], expected: Any) -> None:
+    outcomes = Outcomes(success=rule)
+    given = run(scores=scores, outcome=Outcome(85.0, success=False))
+    if expected is RowError:
+        with pytest.raises(RowError, match=r"scores\.f1: expected (a number|true or false, or)"):
+            outcomes.settled(given)
+        return
+    settled = outcomes.settled(given).outcome
+    assert settled == (None if expected is None else Outcome(85.0, expected))
+
+
+def test_letters_are_those_of_inspect_there_alone() -> None:
+    marks = {"C": True, "I": False, "P": False, "N": False}
+    for mark, success in marks.items():
+        graded = run(scores={"g": mark})
+        if mark != "N":  # which is a no anywhere
+            with pytest.raises(RowError, match=r"scores\.g"):
+                Outcomes(success="g").settled(replace(graded, place=LogPlace("langfuse")))
+        settled = Outcomes(success="g").settled(replace(graded, place=LogPlace("inspect")))
+        assert settled.outcome == Outcome(success=success)
+
+
+@pytest.mark.parametrize("rule", [">=1", "f1>=", "f1>=much", "f1>1", "f1<", "f1==", " "])
+def test_a_rule_that_is_none_is_refused(rule: str) -> None:
+    with pytest.raises(OptionError, match="--success: expected NAME, NAME>=X"):
+        Outcomes(success=rule)
+
+
+def test_a_score_that_no_run_has_is_refused_and_the_names_are_said(tmp_path: Path) -> None:
+    log = write_runs(tmp_path / "runs.jsonl", run_of("a", scores={"f1": 0.5}), run_of("b"))
+    with pytest.raises(OptionError, match=r"--success: .* its runs \(f1\), got 'gone'"):
+        list(read_log(log, outcomes=Outcomes(success="gone")))
+    outcomes = Outcomes(success="f1>=0.5")
+    first, second = read_log(log, outcomes=outcomes)
+    assert isinstance(first.content, Trajectory)
+    assert isinstance(second.content, Trajectory)
+    assert (first.content.outcome, second.content.outcome) == (WON, None)
+    assert outcomes.lines == ["1 runs without the score that --success names: no outcome"]
+
+
+def test_rewards_off_0_to_1_put_the_others_in_doubt() -> None:
+    outcomes = Outcomes()
+    for reward in (0.0, 1.0, 85.0):
+        outcomes.settled(run(outcome=Outcome(reward)))
+    (line,) = outcomes.lines
+    assert line.startswith("warning: 1 of 3 rewards are off 0 to 1")

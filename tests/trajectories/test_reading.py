@@ -226,11 +226,12 @@ def test_a_log_of_which_nothing_is_read_is_refused_and_one_such_run_costs_no_oth
 ) -> None:
     unread = {"messages": [{"role": "user", "pieces": [{"text": "hi"}]}]}
     with pytest.raises(
-        InputError, match=r"x\.jsonl:1: field messages: expected text.*'only pieces'"
+        InputError,
+        match=r"x\.jsonl:1: field entry: expected content that is .*nothing.*messages\.pieces",
     ):
         ids(lines(tmp_path / "x.jsonl", *([unread] * 3)))
     assert ids(lines(tmp_path / "y.jsonl", unread, unread, chat("a"), unread)) == [
-        *("! messages", "! messages", "a", "! messages")
+        *("! entry", "! entry", "a", "! entry")
     ]
 
 

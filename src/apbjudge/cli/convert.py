@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import Field
 
-from ..config import ACCEPT_LOSS, Config, Option, Share
+from ..config import ACCEPT_LOSS, SUCCESS, Config, Option, Share
 from ..errors import visible
 from .options import Values, command, flag, print_problems, shown, take
 
@@ -39,6 +39,7 @@ class ConvertOptions(Config):
     outcomes: Path | None = Field(
         default=None, description="File with rewards or successes of runs, joined on id."
     )
+    success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     tools: Path | None = Field(
         default=None,
         description="For cases: JSON list of the tools' definitions, for runs whose log has none.",
@@ -108,7 +109,7 @@ def _account(done: Conversion, to: str) -> Iterator[str]:
     from ..records.trajectories import LOSSES, REMARKS
 
     yield f"format: {done.format}"
-    yield from done.conservation.lines
+    yield from (*done.conservation.lines, *done.outcomes.lines)
     for name, count in sorted(done.remarks.items()):
         if name in LOSSES:
             continue

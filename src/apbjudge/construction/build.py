@@ -20,6 +20,7 @@ from ..records import Row
 from ..records.keys import short_key
 from ..runs.loop import QUIET, Events
 from ..runs.rows import row_error_of
+from ..trajectories.outcomes import Outcomes
 from ..version import VERSION
 from .cases import EFFICIENCY, Context, Reject
 from .cases import Row as CaseRow
@@ -247,7 +248,7 @@ class Builder:
             config.source,
             source_format=config.source_format,
             tools=config.tools,
-            outcomes=config.outcomes,
+            outcomes=Outcomes(config.outcomes, config.success),
             any_outcome=config.any_outcome,
             licence=config.licence,
             source=config.name,

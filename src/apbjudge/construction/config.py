@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from ..config import Config, Names, Numbers, Option
+from ..config import SUCCESS, Config, Names, Numbers, Option
 from .cases import BUILT_SPLITS
 
 SourceName = Literal["auto", "trajectories", "functions", "queries", "bfcl", "tau2"]
@@ -38,7 +38,7 @@ class BuildConfig(Config):
     """What cases are built from, which, and where they go."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Source": "source_format tools outcomes any_outcome name licence data_root",
+        "Source": "source_format tools outcomes success any_outcome name licence data_root",
         "Cases": "n levels horizons seed_of_draw",
         "Run": "overwrite",
     }
@@ -59,6 +59,7 @@ class BuildConfig(Config):
     outcomes: Path | None = Field(
         default=None, description="File with the outcomes of runs, for logs that state none."
     )
+    success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     any_outcome: bool = Field(
         default=False, description="Use runs that failed, or of which no outcome is known, as well."
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import ACCEPT_LOSS, STATIC, Config, Grounding, Names, Option, Share
+from ..config import ACCEPT_LOSS, STATIC, SUCCESS, Config, Grounding, Names, Option, Share
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 
@@ -136,7 +136,7 @@ class GradeConfig(Limits, InputConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
-        "Logs of runs": "from_ outcomes accept_loss tested_model grounding",
+        "Logs of runs": "from_ outcomes success accept_loss tested_model grounding",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root missing overwrite cache batch shard",
     }
@@ -215,6 +215,7 @@ class GradeConfig(Limits, InputConfig):
         default=None,
         description="JSONL or CSV file with the rewards of runs, joined with the log on id.",
     )
+    success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     accept_loss: Share = ACCEPT_LOSS
     tested_model: str = Field(
         default="", description="Name of the tested model, for runs whose log names none."

@@ -60,16 +60,19 @@ def values_of(c: JudgementTable, of: str) -> list[str]:
 
 
 def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
-    """The figures of some runs, those that no run has left out."""
-    scored = rows[c.scored[rows] == 1]
-    cases = c.case[scored] if c.share_cases(rows) else None
+    """The figures of some runs, those that no run has left out.
+
+    Runs without an outcome are measured, and neither successes nor failures.
+    """
+    scored, settled = rows[c.scored[rows] == 1], rows[~c.lacks_outcome[rows]]
+    alone = not c.share_cases(rows)
     success = success_name(protocol)
-    figures = {success: rate(c.correct[scored], cases)}
-    if len(scored) < len(rows):
-        figures[f"{success}, {AS_FAILURES}"] = rate(c.correct[rows] == 1, c.case[rows])
-    sample = Sample(clusters=cases)
+    figures = {success: rate(c.correct[scored], None if alone else c.case[scored])}
+    if len(scored) < len(settled):
+        figures[f"{success}, {AS_FAILURES}"] = rate(c.correct[settled] == 1, c.case[settled])
+    sample = Sample(clusters=None if alone else c.case[rows])
     for figure in figures_of(c, protocol):
-        of, per = columns_of(c, figure, scored)
+        of, per = columns_of(c, figure, rows)
         has = ~np.isnan(of + per)
         if has.any():
             figures[figure.name] = ratio_of_sums(

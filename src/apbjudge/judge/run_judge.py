@@ -12,7 +12,7 @@ import orjson
 from ..errors import AccessError, OptionError, guarded
 from ..protocols import Protocol
 from ..records import Condition, Item, Prediction, Unscored, Verdict
-from ..records.judgements import MISSING, Diagnosis
+from ..records.judgements import MISSING, NO_OUTCOME, Diagnosis
 from ..records.trajectories import LOSSES, REMARKS, Trajectory
 from ..rubrics import load_rubric
 from ..runs.loop import Job, Lane, Progress, run_lanes
@@ -26,6 +26,12 @@ from .worker import Judgement, unusable
 
 CODE = "code"
 """The judge of whole runs: unlike the static judge, what it states is the figure itself."""
+
+
+_ADDS = (
+    "a reward or success, in the log or by --outcomes FILE, or --success with the name of a score, "
+    "adds success, pass^k and pass@k"
+)
 
 
 class RunJudge:
@@ -66,7 +72,9 @@ class RunJudge:
             return self._done(_unscored(self._source.name, row, common))
         found = self._evaluate(run)
         common["groups"] = {**row.groups, **found.groups}
-        judgement = _verdict(found, run, common)
+        judgement = _judged(found, run, common)
+        if isinstance(judgement, Unscored):
+            return self._done(judgement)
         if self._model is None or self._rubric is None or found.question is None:
             return self._done(judgement)
         item = _item(row, run, found.question)
@@ -138,21 +146,21 @@ def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
     return Unscored(reason="infrastructure", detail=detail, **common)
 
 
-def _verdict(found: Evaluation, run: Trajectory, common: dict[str, Any]) -> Verdict:
+def _judged(found: Evaluation, run: Trajectory, common: dict[str, Any]) -> Judgement:
     used = {f"used {name}": float(count) for name, count in run.usage.items()}
-    return Verdict(
-        is_correct=found.is_correct,
-        reasoning=found.reasoning,
-        findings=found.findings,
-        diagnosis=Diagnosis(
+    common |= {
+        "findings": found.findings,
+        "diagnosis": Diagnosis(
             measures={**found.measures, **used},
             classes=dict(found.classes),
             word=found.word,
             first_error=found.first_error,
         ),
-        cost_usd=0.0,
-        **common,
-    )
+        "cost_usd": 0.0,
+    }
+    if found.is_correct is None:
+        return Unscored(reason=NO_OUTCOME, detail=found.reasoning, **common)
+    return Verdict(is_correct=found.is_correct, reasoning=found.reasoning, **common)
 
 
 def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:
@@ -205,8 +213,10 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     run = run_in(named, work)
     if source.log_format:
         config.events.note(f"{source.name}: read as {source.log_format}")
-    for line in source.conservation.lines:
+    for line in [*source.conservation.lines, *source.settled.lines]:
         config.events.note(f"{source.name}: {line}")
+    if n := run.summary.totals.unscored.get(NO_OUTCOME):
+        config.events.note(f"{source.name}: {n} runs without an outcome: {_ADDS}")
     for name, count in source.remarks.items():
         if name not in LOSSES:
             config.events.note(f"{source.name}: {count} {name} ({REMARKS.get(name, 'kept')})")

@@ -74,6 +74,8 @@ class RunSource(JudgedSource):
         evaluator: Of that protocol, for this log.
         log_format: Name of the log's format; empty for runs in memory.
         outcomes: File of outcomes, joined with the runs by id.
+        success: Score that says which runs succeeded, see ``SuccessRule``; empty for none.
+        settled: Where the outcomes are from, as far as the log was read.
         grounding: See ``EvaluatorSettings``.
         tested_model: Name of the tested model of runs whose log names none.
         accept_loss: Share of the log's content that may stay unread; None for the usual.
@@ -86,6 +88,8 @@ class RunSource(JudgedSource):
     evaluator: Evaluator = field(kw_only=True)
     log_format: str = ""
     outcomes: Path | None = None
+    success: str = ""
+    settled: Outcomes = field(default_factory=Outcomes)
     grounding: Grounding = "paper"
     tested_model: str = NOT_STATED
     accept_loss: float | None = None
@@ -111,6 +115,7 @@ class RunSource(JudgedSource):
         return {
             "run_protocol": f"{self.run_protocol.name}@{self.run_protocol.version}",
             "data": self.evaluator.digest or None,
+            "success": self.success or None,
             "grounding": self.grounding,
         }
 
@@ -118,10 +123,8 @@ class RunSource(JudgedSource):
     def described(self) -> dict[str, Any]:
         """The log's format, the file of outcomes, and what a reader of the figures has to know."""
         outcomes = None if self.outcomes is None else str(self.outcomes)
-        return {
-            "log": {"format": self.log_format, "outcomes": outcomes, "remarks": dict(self.remarks)},
-            **self.conservation.described,
-        }
+        log = {"format": self.log_format, "outcomes": outcomes, "success": self.success}
+        return {"log": {**log, "remarks": dict(self.remarks)}, **self.conservation.described}
 
     def check(self) -> None:
         """Raises InputError where there is no such log, or one that no model may be asked about."""
@@ -166,18 +169,18 @@ class RunSource(JudgedSource):
             yield from self._missing(settings)
 
     def _entries(self) -> Iterator[LogEntry]:
+        self.settled = Outcomes(self.outcomes, self.success)
         if isinstance(self.rows, Path):
-            outcomes = None if self.outcomes is None else Outcomes(self.outcomes)
             self.conservation = _account(self.accept_loss, asks=self.asks)
             yield from read_log(
-                self.rows, self.log_format, outcomes=outcomes, conservation=self.conservation
+                self.rows, self.log_format, outcomes=self.settled, conservation=self.conservation
             )
-            if outcomes is not None and (n := len(outcomes.unused)):
+            if n := len(self.settled.unused):
                 self.remarks["outcomes of no run"] = n
             return
         for number, row in enumerate(self.rows, start=1):
             try:
-                content: Trajectory | RowError = trajectory_of(row)
+                content: Trajectory | RowError = self.settled.settled(trajectory_of(row))
             except Exception as error:  # noqa: BLE001 - one odd run must not cost the others
                 content = row_error_of(error)
             digest = sha256(repr(sorted(row.items())).encode(errors="backslashreplace")).digest()
@@ -274,6 +277,7 @@ def runs_of(
         evaluator=guarded(f"protocol {protocol.name}", protocol.evaluator)(settings),
         log_format="" if log is None else detect(log) if is_auto else config.from_,
         outcomes=config.outcomes,
+        success=config.success,
         grounding=config.grounding,
         tested_model=config.tested_model or NOT_STATED,
         accept_loss=config.accept_loss,
@@ -351,7 +355,8 @@ def _step_rows(
     log: Path, config: GradeConfig, events: Events, account: Conservation
 ) -> Iterator[dict[str, Any]]:
     format_ = detect(log) if config.from_ == "auto" else config.from_
-    for entry in read_log(log, format_, outcomes=config.outcomes, conservation=account):
+    outcomes = Outcomes(config.outcomes, config.success)
+    for entry in read_log(log, format_, outcomes=outcomes, conservation=account):
         if isinstance(entry.content, RowError):
             events.bad_row(f"{log}:{entry.line}: {entry.content}")
         else:

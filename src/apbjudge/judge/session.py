@@ -22,6 +22,7 @@ from ..llm.resources import Resources, transport_of
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
+from ..records.judgements import NO_OUTCOME
 from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
 from ..rubrics import Rubric
 from ..runs.event_loops import block_on
@@ -127,10 +128,14 @@ class Run:
 
     @property
     def unscored_fraction(self) -> float:
-        """Share of the rows without a verdict, 0 to 1; cases without a prediction are none."""
+        """Share of the rows without a verdict, 0 to 1.
+
+        Cases without a prediction are none, and neither are runs of a log that states no outcome.
+        """
         totals = self.summary.totals
-        n_rows = totals.rows - totals.missing
-        return (sum(totals.unscored.values()) - totals.missing) / n_rows if n_rows else 0.0
+        left = totals.missing + (0 if self.summary.scored else totals.unscored.get(NO_OUTCOME, 0))
+        n_rows = totals.rows - left
+        return (sum(totals.unscored.values()) - left) / n_rows if n_rows else 0.0
 
     def check(self, *conditions: str, at: At = "point") -> None:
         """Does nothing if every tested model meets every condition, as a test asserts it.

@@ -18,7 +18,7 @@ import numpy as np
 from ..config import STATIC
 from ..errors import visible
 from .columns import Codes, Scores, Texts, Vector, all_codes
-from .judgements import MISSING, UNSEEN, Usage
+from .judgements import MISSING, NO_OUTCOME, UNSEEN, Usage
 from .keys import model_key, short_key
 
 Problems = list[str]
@@ -236,6 +236,12 @@ class JudgementTable(Scores):
         is_plan = np.array([profile[_SETTING] is None for profile in self.profiles], dtype=bool)
         says_so = self.reason == self.reasons.index(MISSING)
         return ~self.scored & says_so & is_plan[self.profile]
+
+    @cached_property
+    def lacks_outcome(self) -> Vector:
+        """Bool: whether a row is a run of which nothing says whether it succeeded."""
+        at = self.reasons.index(NO_OUTCOME) if NO_OUTCOME in self.reasons else -1
+        return ~self.scored & (self.reason == at)
 
     @cached_property
     def outcome(self) -> Vector:

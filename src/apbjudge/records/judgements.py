@@ -127,6 +127,8 @@ def unseen_of(images_shown: object, images_of: object, not_shown: object) -> lis
 
 MISSING: UnscoredReason = "missing"
 """Reason of the record of a case that has no run, or that a tested model has no prediction of."""
+NO_OUTCOME: UnscoredReason = "no_outcome"
+"""Reason of the record of a run that was measured, of which nothing says whether it succeeded."""
 
 
 class _Judgement(Record):
@@ -156,6 +158,7 @@ class _Judgement(Record):
     content_id: str | None = None
     response_id: str | None = None
     groups: Groups = {}
+    diagnosis: Diagnosis | None = None
 
 
 class Verdict(_Judgement):
@@ -200,11 +203,14 @@ class Verdict(_Judgement):
     doubt: Doubt | None = None
     reasoning: str = ""
     reply_fields: dict[str, Any] | None = None
-    diagnosis: Diagnosis | None = None
 
 
 class Unscored(_Judgement):
-    """No verdict, and why. Never a grade, never dropped."""
+    """No verdict, and why. Never a grade, never dropped.
+
+    Attributes:
+        diagnosis: What code measured of a whole run all the same; None without.
+    """
 
     kind: Literal["unscored"] = "unscored"
     reason: UnscoredReason
@@ -232,9 +238,9 @@ def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     if isinstance(judgement, Verdict):
         row["overrides"] = [override.__dict__ for override in judgement.overrides]
         row["doubt"] = judgement.doubt.__dict__ if judgement.doubt else None
-        row["diagnosis"] = judgement.diagnosis.__dict__ if judgement.diagnosis else None
     else:
         row["overrides"] = []
+    row["diagnosis"] = judgement.diagnosis.__dict__ if judgement.diagnosis else None
     row["usage"] = judgement.usage.__dict__ if judgement.usage else None
     return row
 

@@ -329,6 +329,11 @@ class RunFolder:
         return self._named(mapping(self.manifest.get("log")).get("outcomes"), "--predictions")
 
     @property
+    def success(self) -> str:
+        """The score of a log that says which runs succeeded; empty without."""
+        return str(mapping(self.manifest.get("log")).get("success") or "")
+
+    @property
     def input_digest(self) -> str:
         """SHA-256 of the predictions as they were judged; empty where that is not known."""
         return str(self.manifest.get("input_sha256") or "")

@@ -211,8 +211,6 @@ REMARKS: Mapping[str, str] = {
     "other candidates": "further answers to one request: left out",
     "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
-    "scores without choice": "scores by several scorers, none of them the log's main one: kept in "
-    "extra, and no outcome made of them",
 }
 """What readers report, and what became of it."""
 

@@ -46,7 +46,7 @@ _STRUCTURED = (
 FIELDS = frozenset(
     "id item_id case_id tested_model model_response split planning_regime query system_prompt plan "
     "prediction_horizon broken_tool_name unsolvable_type format_demanded finish_reason source "
-    "ends ends_json task_category modality stage task_family source_subset".split()
+    "ends ends_json task_category modality stage task_family source_subset sources".split()
 ) | {f"{name}{ending}" for name in _STRUCTURED for ending in ("", "_json")}
 """The fields of a row that are read, and those of the published format that say no more."""
 

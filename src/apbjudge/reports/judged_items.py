@@ -18,6 +18,7 @@ from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
 from ..records.trajectories import Trajectory
 from ..trajectories.conservation import Conservation
+from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import read_log
 from .config import ReportConfig
 from .frames import JudgeRuns
@@ -28,18 +29,19 @@ MAX_PICTURE_BYTES = 4 * 1024 * 1024
 _Key = tuple[str | None, str, str | None, int | str | None]
 """Protocol, item, tested model; and the setting of a run, or the line of what became no item."""
 
+_Log = tuple[str, Path, str, Path | None, str]
+"""Protocol, path, format, file of outcomes, and the score that is a success."""
+
 _Place = tuple[RunFolder, int]
 """A run, and the offset of a row in its file."""
 
 
-def logs_of(
-    judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems
-) -> list[tuple[str, Path, str, Path | None]]:
-    """The logs of whole runs that were judged: protocol, path, format and file of outcomes.
+def logs_of(judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems) -> list[_Log]:
+    """The logs of whole runs that were judged: see ``_Log``.
 
     Named by the settings where all runs are of logs, or else by the manifests.
     """
-    logs: dict[tuple[str, Path, str, Path | None], None] = {}
+    logs: dict[_Log, None] = {}
     named = config.predictions if _are_of_logs(judges) else ()
     for run in (run for judge in judges for run in judge.runs if run.log_format):
         outcomes = None
@@ -51,7 +53,7 @@ def logs_of(
             paths = named
         for path in paths:
             if path.exists():
-                logs[run.protocol or "", path, run.log_format, outcomes] = None
+                logs[run.protocol or "", path, run.log_format, outcomes, run.success] = None
             else:
                 problems.append(
                     f"{visible(str(path))}: not found; its runs are shown without steps"
@@ -123,7 +125,7 @@ class ReportItems:
     sources: Sequence[tuple[Source, str]]
     labels: Labels | None
     problems: Problems
-    logs: Sequence[tuple[str, Path, str, Path | None]] = ()
+    logs: Sequence[_Log] = ()
     roots: Sequence[Path] = ()
 
     def __iter__(self) -> Iterator[Entry]:
@@ -187,12 +189,13 @@ class ReportItems:
 
     def _runs(self) -> Iterator[tuple[str, Trajectory]]:
         all_of_it = Conservation(accepts=1)  # what was graded is shown
-        for protocol, path, format_, outcomes in self.logs:
+        for protocol, path, format_, outcomes, success in self.logs:
             try:
-                for entry in read_log(path, format_, outcomes=outcomes, conservation=all_of_it):
+                settled = Outcomes(outcomes, success)
+                for entry in read_log(path, format_, outcomes=settled, conservation=all_of_it):
                     if isinstance(entry.content, Trajectory):
                         yield protocol, entry.content
-            except InputError as error:
+            except (InputError, OptionError) as error:
                 self.problems.append(str(error))
 
     def _entry(

@@ -51,7 +51,8 @@ class Evaluation:
     """What code found of one run.
 
     Attributes:
-        is_correct: Whether the run succeeded.
+        is_correct: Whether the run succeeded; None where nothing says so: then what is measured
+            stands without a verdict.
         measures: Numbers by name, such as ``turns``; a missing name is "not applicable".
         classes: One of a few values by name, such as ``failure``: ``Stalled``.
         word: A letter for each executed call: P progress, N none; empty where not known.
@@ -62,7 +63,7 @@ class Evaluation:
         question: What a judge would be asked; None where code knows all.
     """
 
-    is_correct: bool
+    is_correct: bool | None
     measures: Mapping[str, float]
     classes: Mapping[str, str] = field(default_factory=lambda: cast("Mapping[str, str]", {}))
     word: str = ""

@@ -152,6 +152,7 @@ class _Rules:
             if format_ in rule.get("formats", format_).split() or not format_
         ]
         self.shapes = {k: r["shape"] for r in of if "shape" in r for k in r["keys"].split()}
+        self.roots = {key.partition(".")[0] for key in self.shapes if "." in key}
         self.prefixes = tuple(p for r in of for p in r.get("prefixes", "").split())
         noted = [rule for rule in of if "remark" in rule]
         self.keys, self.types, self.flags = (
@@ -389,7 +390,9 @@ class _Walk:
         rules, is_object = self._rules, type(value) is dict
         if "." in key and key not in rules.shapes:
             key = key[key.rindex(".") + 1 :]
-        if rules.shapes.get(key) == "tree":
+        root = path[: path.find(".")]
+        rooted = rules.shapes.get(f"{root}.{key}") if root in rules.roots else None
+        if "tree" in (rooted, rules.shapes.get(key)):
             return None
         if key in rules.keys and (is_object or type(value) is list):
             return self._under(rules.keys[key], value)
@@ -708,6 +711,8 @@ class Conservation:
         counts, share = balance.counts, _share(balance.unread, balance.counts)
         if share > max(OF_A_RUN, self.accepts or 0):
             raise LossError(f"{share:.1%} of it unread", balance.unread)
+        if self.accepts is None and 0 < counts["characters"] == balance.unread.total():
+            raise LossError("nothing of it", balance.unread)
         if self.accepts is None and balance.silent:
             raise LossError("a message of the agent of which nothing is read", balance.unread)
         if self.accepts is None and counts["calls"] and not counts["calls read"]:

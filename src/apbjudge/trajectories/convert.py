@@ -18,6 +18,7 @@ from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
+from .outcomes import Outcomes
 from .reading import detect, read_log
 from .steps import Places, answer_row, step_rows
 from .writing import left_out, to_atif, to_messages
@@ -38,6 +39,7 @@ class Conversion:
         remarks: How often something occurred in the log, by its name in ``REMARKS``.
         left_out: How often something has no field in the target, by what it is.
         conservation: What of the log was not carried over.
+        outcomes: Where the outcomes are from.
         problems: A line for each run that could not be read or written.
     """
 
@@ -49,6 +51,7 @@ class Conversion:
     remarks: Mapping[str, int]
     left_out: Mapping[str, int]
     conservation: Conservation
+    outcomes: Outcomes
     problems: tuple[str, ...]
 
 
@@ -59,6 +62,7 @@ def convert(
     to: Target,
     from_: str = "auto",
     outcomes: str | Path | None = None,
+    success: str = "",
     tools: str | Path | None = None,
     tested_model: str = "",
     k: int = 1,
@@ -79,6 +83,7 @@ def convert(
             predictions, see ``step_rows``. ``answers``: last messages, see ``answer_row``.
         from_: Format of the log; ``auto``: as its content shows.
         outcomes: File with the outcomes of runs, for logs that state none.
+        success: Score that says which runs succeeded, see ``SuccessRule``.
         tools: For ``cases``: JSON file with the list of tools, for runs whose log has none.
         tested_model: Name of the tested model, for runs whose log names none.
         k: For ``cases``: steps that make one prediction, 1 to 3.
@@ -100,8 +105,8 @@ def convert(
     definitions = None if tools is None else read_tool_list(Path(tools))
     format_ = detect(source) if from_ == "auto" else from_
     account = Conservation(accept_loss, MENTIONED if to in ("cases", "answers") else ACCEPTED)
-    joined = None if outcomes is None else Path(outcomes)
-    entries = read_log(source, format_, outcomes=joined, conservation=account)
+    settled = Outcomes(None if outcomes is None else Path(outcomes), success)
+    entries = read_log(source, format_, outcomes=settled, conservation=account)
 
     runs = rows = 0
     remarks: Counter[str] = Counter()
@@ -128,7 +133,9 @@ def convert(
         if not runs:
             more = f"; the first of {len(problems)}: {problems[0]}" if problems else ""
             raise InputError(f"{source}: expected runs of agents, got none that can be read{more}")
-    return Conversion(format_, out, is_folder, runs, rows, remarks, lost, account, tuple(problems))
+    return Conversion(
+        format_, out, is_folder, runs, rows, remarks, lost, account, settled, tuple(problems)
+    )
 
 
 def _converted(
@@ -162,6 +169,7 @@ def _not_in_cases(run: Trajectory, rows: Sequence[object]) -> dict[str, int]:
     users = (len(step.calls) for step in run.steps if step.source == "user")
     counts = {
         "outcome": int(run.outcome is not None),
+        "scores": len(run.scores),
         "user-side calls": sum(users),
         "retrieval facts": sum(step.retrieval is not None for step in run.steps),
         "execution facts": sum(step.execution is not None for step in run.steps),

@@ -1,17 +1,27 @@
-"""The protocol ``outcome``: what any log with a reward says of its runs.
+"""The protocol ``outcome``: what any log says of its runs.
 
-Success is what the log or a second file states; nothing is guessed from text.
+Success is what the log, a score or a second file states; nothing is guessed from text. All else
+needs none: what was called, answered and repeated, and the faults that code proves of each step.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..errors import RowError
-from ..records.trajectories import Trajectory, TrajectoryStep
+from ..protocols.base import FINDINGS_PER_RULE
+from ..protocols.checks.arguments import concrete_arguments
+from ..protocols.checks.dataflow import used_before_made
+from ..protocols.checks.names import unknown_tools
+from ..protocols.table import STEP_WISE
+from ..records import Finding, Row
+from ..records.trajectories import Outcome, Trajectory, TrajectoryStep
 from .base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
+from .steps import call_ids, messages_of, step_rows
 
 NOT_STATED = "not stated"
 MAX_REWARD = 1e15
@@ -30,18 +40,18 @@ class OutcomeEvaluator:
 
         ``turns`` are the agent's messages, ``calls`` those that it makes, ``repeated calls`` those
         with the tool and arguments of an earlier one. ``error answers`` are counted where the log
-        marks any answer as an error or as none.
+        marks any answer as an error or as none; ``unknown calls``, those of tools that are not
+        offered, where it says which are. ``faulty turns`` are those of which the protocol step-wise
+        proves a fault other than one of form.
 
         Raises:
-            RowError: If neither the log nor a second file states an outcome, or only a reward off 0
-                to 1, of which nobody knows what a success is.
+            RowError: If only a reward off 0 to 1 is stated, of which nobody knows what a success
+                is.
         """
-        outcome = trajectory.outcome
-        success = None if outcome is None else outcome.is_success
-        if outcome is None:
-            raise RowError("outcome", "a reward or success, in the log or by --outcomes", None)
-        if success is None:
-            expected = "a reward from 0 to 1, or a success too, in the log or by --outcomes"
+        outcome = trajectory.outcome or Outcome()
+        success = outcome.is_success
+        if success is None and outcome.reward is not None:
+            expected = "a reward from 0 to 1, --success 'reward>=X', or a success by --outcomes"
             raise RowError("reward", expected, outcome.reward)
         if outcome.reward is not None and abs(outcome.reward) > MAX_REWARD:
             raise RowError(
@@ -58,6 +68,8 @@ class OutcomeEvaluator:
             "repeated calls": len(calls) - len({(c.name, repr(c.arguments)) for c in calls}),
             "unreadable calls": sum(bool(call.parse_error) for call in calls),
         }
+        findings = tuple(_proven(trajectory, measures))
+        measures["faulty turns"] = len({of.where.partition(".")[0] for of in findings})
         if outcome.reward is not None:
             measures["reward"] = outcome.reward
         if errors:
@@ -65,13 +77,47 @@ class OutcomeEvaluator:
         failed = (any(a.is_error for a in step.observations) for step in trajectory.steps)
         how = trajectory.termination or NOT_STATED
         reward = "" if outcome.reward is None else f", reward {outcome.reward:g}"
+        stated = "success as the log states" if success else "failure as the log states"
         return Evaluation(
             is_correct=success,
             measures=measures,
             classes={"termination": how},
             first_error=next((i for i, is_error in enumerate(failed) if is_error), None),
-            reasoning=f"{'success' if success else 'failure'} as the log states{reward}",
+            reasoning="no outcome stated" if success is None else f"{stated}{reward}",
+            findings=findings[:FINDINGS_PER_RULE],
         )
+
+
+_FAULTS = replace(STEP_WISE, checks=(unknown_tools, concrete_arguments, used_before_made))
+"""The checks of step-wise that prove a fault of what was done, in whatever form it is logged."""
+_FAULTS_OF_KNOWN = replace(_FAULTS, checks=_FAULTS.checks[1:])
+
+
+def _proven(run: Trajectory, measures: dict[str, float]) -> Iterator[Finding]:
+    """Yields the faults that are proven of single steps, with the number of the step from 0.
+
+    Adds ``unknown calls`` to the measures where it is known which tools are offered. A step that
+    can't be read as a prediction has no faults.
+    """
+    places = [at for at, step in enumerate(run.steps) if step.source == "agent"]
+    hidden = call_ids(run.steps, "user") - call_ids(run.steps, "agent")
+    before, start, called = list[dict[str, Any]](), 0, set[str]()
+    with suppress(RowError):
+        for at, row in zip(places, step_rows(run, with_prefix=False), strict=True):
+            if not run.steps[at].calls:
+                continue
+            before += (of for step in run.steps[start:at] for of in messages_of(step, hidden))
+            start, item = at, Row(row, 0, parsed=True).to_item()
+            item = item.model_copy(update={"trajectory": tuple(before)})
+            if item.tools is not None:
+                strange = sum(call.name not in item.tools.names for call in item.prediction.calls)
+                measures["unknown calls"] = measures.get("unknown calls", 0) + strange
+            names = {call.name for call in run.steps[at].calls}
+            checks = _FAULTS if names - called else _FAULTS_OF_KNOWN  # a tool is unknown once
+            called |= names
+            for of in checks.find(item, checks.rubric_for(item)):
+                if of.certainty == "proven":
+                    yield of.model_copy(update={"where": f"steps[{at}].{of.where}"})
 
 
 def _unanswered(step: TrajectoryStep) -> int:
@@ -88,6 +134,7 @@ def _evaluator(_: EvaluatorSettings) -> OutcomeEvaluator:
 
 OUTCOME = TrajectoryProtocol(
     name="outcome",
+    version=2,
     success="success",
     figures=(
         Figure(
@@ -111,7 +158,10 @@ OUTCOME = TrajectoryProtocol(
                 bounds=(0.0, 1.0),
                 better="lower",
             )
-            for kind in ("repeated", "unanswered", "unreadable")
+            for kind in ("unknown", "repeated", "unanswered", "unreadable")
+        ),
+        Figure(
+            name="faulty turns", of="faulty turns", per="turns", bounds=(0.0, 1.0), better="lower"
         ),
         Figure(name="ended", of="termination=*"),
     ),

@@ -1,19 +1,28 @@
-"""Outcomes from a second file, for logs that state none."""
+"""The outcome of each run of a log: as the log states it, a second file, or a score.
+
+A scale is stated or asked for, never guessed: success is a reward from 0 to 1 that is 1, a score
+that is called success, the only score that is true or false, or what ``--success`` says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from math import isfinite, nan
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import InputError, RowError
+from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines
 from ..records.labels import TABLE_SUFFIXES
 from ..records.tables import column_names, read_table
 from ..records.trajectories import Outcome, Trajectory
-from .formats.fields import id_field, success_of, text_field, whole_field
+from .formats.fields import id_field, number_of, success_of, text_field, whole_field
+
+_ADVICE = "--success NAME, 'NAME>=X', 'NAME<=X' or 'NAME==WORD' says what a success is"
 
 _IDS = (("trajectory_id", "id"), ("case_id", "task_id"))
 _COLUMNS = (
@@ -36,28 +45,92 @@ class _Stated(NamedTuple):
     termination: str
 
 
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": isclose,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessRule:
+    """Which score says whether a run succeeded, and from where on.
+
+    Attributes:
+        name: Name of the score, or ``reward`` or ``success`` for what the log states as such.
+        sign: One of ``>=``, ``<=`` and ``==``; empty where the score itself says it.
+        bound: What it is compared with; with ``==`` also a word, in any case of letters.
+    """
+
+    name: str
+    sign: str = ""
+    bound: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> SuccessRule:
+        """Reads ``NAME``, ``NAME>=X``, ``NAME<=X`` or ``NAME==X``.
+
+        Raises:
+            OptionError: If it is none of these.
+        """
+        name, sign, bound = (part.strip() for part in re.split("([<>=]=|$)", text, maxsplit=1))
+        odd = not name or (not sign and re.search("[<>]", name))
+        if odd or (sign and not bound) or (sign in (">=", "<=") and number_of(bound) is None):
+            wanted = "NAME, NAME>=X, NAME<=X with a number, or NAME==WORD"
+            raise OptionError(f"--success: expected {wanted}, got {text!r}")
+        return cls(name, sign, bound)
+
+    def of_run(self, run: Trajectory) -> bool | None:
+        """Whether a run succeeded; None where it has no such score.
+
+        Raises:
+            RowError: If the score can't be compared, or is on a scale of which nothing is known.
+        """
+        stated = run.outcome or Outcome()
+        own = {"reward": stated.reward, "success": stated.success}
+        score = run.scores.get(self.name, own.get(self.name))
+        if score is None:
+            return None
+        number = number_of(score, letters=run.place.format == "inspect")
+        limit, is_word = number_of(self.bound), isinstance(score, str) and score.isalpha()
+        if self.sign == "==" and (number is None or limit is None):
+            return str(score).strip().lower() == self.bound.lower()
+        if number is not None and limit is not None:
+            return _COMPARED[self.sign](number, limit)
+        if not self.sign and number is not None and (number in (0, 1) or is_word):
+            return number == 1
+        wanted = "a number" if self.sign else f"true or false, or --success '{self.name}>=X'"
+        raise RowError(f"scores.{self.name}", wanted, score)
+
+
 class Outcomes:
-    """Outcomes by run, each of which belongs to one run.
+    """The outcome of each run of a log, and an account of where it is from.
 
     Args:
-        path: JSONL, or a table when it is named ``.csv`` or ``.tsv``. A row names its run by
-            ``trajectory_id`` or ``id``, else by ``case_id`` or ``task_id`` and, where a case has
-            several runs, ``trial``; and by ``tested_model`` where several models share ids. It
-            states a ``reward`` (number), a ``success`` (true or false), a ``termination``, or
-            several of them.
+        path: File of outcomes, each of one run; None without. JSONL, or a table when it is named
+            ``.csv`` or ``.tsv``. A row names its run by ``trajectory_id`` or ``id``, else by
+            ``case_id`` or ``task_id`` and, where a case has several runs, ``trial``; and by
+            ``tested_model`` where several models share ids. It states a ``reward`` (number), a
+            ``success`` (true or false), a ``termination``, or several of them.
+        success: Which score says what a success is, see ``SuccessRule``: then neither the log nor
+            the file does. Empty for what they state.
 
     Attributes:
         n_without: Runs that were asked for and had no outcome in the file.
 
     Raises:
         InputError: If the file can't be read, a row is unusable, or two rows are of the same run.
+        OptionError: If ``success`` can't be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None = None, success: str = "") -> None:
+        self._rule = SuccessRule.of(success) if success else None
         self._stated: dict[_Key, _Stated] = {}
         self._used: set[_Key] = set()
+        self._names, self._taken, self._open = Counter[str](), Counter[str](), Counter[str]()
+        self._runs = self._lacking = self._off = 0
         self.n_without = 0
-        for number, row in _rows(path):
+        for number, row in () if path is None else _rows(path):
             try:
                 key, stated = _read(row)
             except RowError as error:
@@ -71,6 +144,53 @@ class Outcomes:
     def unused(self) -> list[str]:
         """What the outcomes are of that belong to no run so far."""
         return [_name(key) for key in self._stated if key not in self._used]
+
+    @property
+    def lines(self) -> list[str]:
+        """Where successes are from that the log states otherwise than as such, and what is open."""
+        lines = [f"success is the score {name} in {n} runs" for name, n in self._taken.items()]
+        if self._lacking:
+            lines.append(f"{self._lacking} runs without the score that --success names: no outcome")
+        if self._open:
+            names = ", ".join(f"{name} in {n} runs" for name, n in self._open.most_common())
+            lines.append(f"scores without choice: {names}: {_ADVICE}")
+        if 0 < self._off < (n := self._names["reward"]):
+            lines.append(
+                f"warning: {self._off} of {n} rewards are off 0 to 1, so that the others may be on "
+                "another scale too: --success 'reward>=X' says what a success is"
+            )
+        return lines
+
+    def check(self, log: str) -> None:
+        """Raises OptionError if no run of a log, which is named, has the score of ``--success``."""
+        if self._rule is not None and 0 < self._lacking == self._runs:
+            names = ", ".join(+self._names) or "none"
+            expected = f"expected a score of its runs ({names})"
+            raise OptionError(f"{log}: --success: {expected}, got {self._rule.name!r}")
+
+    def settled(self, run: Trajectory) -> Trajectory:
+        """The run with its outcome.
+
+        Raises:
+            RowError: As in ``joined``, or if the score of ``--success`` can't be compared.
+        """
+        self._runs += 1
+        run = self.joined(run)
+        reward, success = (run.outcome or Outcome()).reward, None
+        self._names.update([*run.scores, *(() if reward is None else ("reward",))])
+        if self._rule is not None:
+            success = self._rule.of_run(run)
+            self._lacking += success is None
+            return replace(run, outcome=None if success is None else Outcome(reward, success))
+        if run.outcome is not None and run.outcome.is_success is not None:
+            return run
+        self._off += reward is not None
+        name, success = _telling(run.scores)
+        if success is None:
+            self._open.update(list(run.scores))
+            return run
+        self._taken[name] += 1
+        return replace(run, outcome=Outcome(reward, success))
 
     def joined(self, run: Trajectory) -> Trajectory:
         """The run with its outcome; as it was where the file has none.
@@ -105,6 +225,14 @@ class Outcomes:
         )
 
 
+def _telling(scores: Mapping[str, bool | float | str]) -> tuple[str, bool | None]:
+    """The score that says whether a run succeeded: the one of that name, or the only flag."""
+    named = [name for name in scores if name.lower() == "success"]
+    named = named or [name for name in scores if isinstance(scores[name], bool)]
+    number = number_of(scores[named[0]]) if len(named) == 1 else None
+    return (named[0], number == 1) if number in (0, 1) else ("", None)
+
+
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     if path.suffix.lower() not in TABLE_SUFFIXES:
         for line in read_lines(path):
@@ -136,13 +264,8 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
 
 def _reward(value: object) -> float | None:
     """A finite number, also as a cell of a table."""
-    if value is None:
-        return None
-    try:
-        reward = float(value) if isinstance(value, str | int | float) else nan
-    except (ValueError, OverflowError):
-        reward = nan
-    if not isfinite(reward) or isinstance(value, bool):
+    reward = None if isinstance(value, bool) else number_of(value)
+    if reward is None and value is not None:
         raise RowError("reward", "a number", value)
     return reward
 

@@ -15,7 +15,7 @@ import orjson
 from ..errors import InputError, OptionError, RowError, shorten
 from ..records.keys import KeySet, short_key
 from ..records.loose_json import as_list, as_object
-from ..records.messages import UnreadError, is_message
+from ..records.messages import is_message
 from ..records.trajectories import LogPlace, Trajectory
 from .base import LogEntry
 from .conservation import Conservation, LossError
@@ -156,8 +156,8 @@ def read_log(
     Args:
         path: A file or folder.
         log_format: One of ``format_names``, or ``auto``.
-        outcomes: Outcomes that the log does not state. Given as ``Outcomes``, it can be asked
-            afterwards which of them were of no run.
+        outcomes: File of outcomes that the log does not state. Given as ``Outcomes``, it also says
+            which score is a success, and can be asked afterwards where outcomes are from.
         conservation: Keeps account of what is not carried over, and says how much is accepted.
 
     Yields:
@@ -166,7 +166,8 @@ def read_log(
         contradicts the log's.
 
     Raises:
-        OptionError: If there is no such format.
+        OptionError: If there is no such format, or at the end, if no run has the score that is to
+            say what a success is.
         InputError: If a file as a whole is unusable, or too much of it is not carried over, which
             may be known only at its end.
     """
@@ -184,7 +185,8 @@ def read_log(
         title = next(of.title for of in OTHER_LOGS if of.name == name)
         raise InputError(f"{path}: expected {title}, got something else")
     entries = _conserved(path, entries, conservation or Conservation())
-    return _checked(entries, Outcomes(outcomes) if isinstance(outcomes, Path) else outcomes)
+    settled = outcomes if isinstance(outcomes, Outcomes) else Outcomes(outcomes)
+    return _checked(path, entries, settled)
 
 
 def _other_log(path: Path) -> OtherLog | None:
@@ -193,7 +195,7 @@ def _other_log(path: Path) -> OtherLog | None:
     return next((log for log in OTHER_LOGS if log.recognises(path)), None)
 
 
-def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator[LogEntry]:
+def _checked(path: Path, entries: Iterator[LogEntry], outcomes: Outcomes) -> Iterator[LogEntry]:
     """The entries with their outcomes; of runs with one id, the first stays."""
     seen = KeySet()
     for entry in entries:
@@ -207,10 +209,11 @@ def _checked(entries: Iterator[LogEntry], outcomes: Outcomes | None) -> Iterator
             continue
         content: Trajectory | RowError = run
         try:
-            content = run if outcomes is None else outcomes.joined(run)
+            content = outcomes.settled(run)
         except RowError as error:
             content = error
         yield entry if content is run else entry._replace(content=content)
+    outcomes.check(str(path))
 
 
 # Where the runs of a log are ---------------------------------------------------------------------
@@ -281,7 +284,7 @@ def _conserved(
     """
     compared = (_compared(entry, conservation) for entry in entries)
     head = deque(islice(compared, _LOOKED_AT))
-    if head and all(isinstance(entry.content, LossError | UnreadError) for entry in head):
+    if head and all(isinstance(entry.content, LossError) for entry in head):
         raise InputError(f"{path}:{head[0].line}: {head[0].content}")
     while head:
         yield head.popleft()

@@ -27,12 +27,16 @@ def step_rows(
     k: int = 1,
     at: Places = "all",
     tools: Sequence[Any] | None = None,
+    with_prefix: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """Yields rows in the published step-wise format, where the prediction is what the agent did.
 
     A row holds what the agent had seen by then and nothing later: neither the results of the
     predicted calls nor, where the agent speaks first, the query. Calls of the user and their
     results are left out, since they are the user's own. There is no reference.
+
+    ``sources`` are the positions, from 0, of the entries of the log that the predicted steps were
+    made of.
 
     With k above 1, later predicted steps may rest on results that the row does not show, since the
     real agent saw them.
@@ -44,6 +48,7 @@ def step_rows(
             quarters of them are done.
         tools: Definitions of the tools, for a run whose log has none; without either the row
             claims none.
+        with_prefix: Whether rows hold what came before, which in a long run is most of it.
 
     Raises:
         OptionError: If k is out of range.
@@ -68,11 +73,12 @@ def step_rows(
         if len(predicted) < k:
             return
         at_step = predicted[0]
-        for place in range(start, at_step):
+        for place in range(start, at_step) if with_prefix else ():
             shown = messages_of(steps[place], hidden)
             before.extend(_json(message, f"steps[{place}]") for message in shown)
         start = at_step
         response = [prediction_of(steps[place]) for place in predicted]
+        sources = [source for place in predicted for source in steps[place].sources]
         text = _json(response[0] if k == 1 else response, f"steps[{at_step}]")
         yield {
             "id": f"{trajectory.trajectory_id}-step{number}{f'-k{k}' if k > 1 else ''}",
@@ -87,6 +93,7 @@ def step_rows(
             **offered,
             "trajectory_prefix_json": f"[{','.join(before)}]",
             "tested_model": trajectory.tested_model or NOT_STATED,
+            **({"sources": sources} if sources else {}),
             "model_response": _TAG.sub(_escaped, text),
         }
 

@@ -58,6 +58,7 @@ def to_messages(trajectory: Trajectory) -> dict[str, Any]:
         "setting": trajectory.setting,
         "reward": outcome and outcome.reward,
         "success": outcome and outcome.success,
+        "scores": trajectory.scores or None,
         "termination": trajectory.termination,
         "infrastructure_error": trajectory.infrastructure_error,
         "usage": trajectory.usage or None,
@@ -284,6 +285,7 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
         counts["other fields"] += len(trajectory.extra)
     else:
         counts["outcome"] += trajectory.outcome is not None
+        counts["scores"] += len(trajectory.scores)
         counts["termination"] += bool(trajectory.termination)
         counts["infrastructure error"] += bool(trajectory.infrastructure_error)
         counts["case and trial"] += trajectory.trial is not None or trajectory.setting != ""

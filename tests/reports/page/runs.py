@@ -101,6 +101,7 @@ def explored(n_steps: int, **fields: Any) -> tuple[Trajectory, Diagnosis]:
         "termination": "final_answer_wrong",
         "outcome": Outcome(reward=0.25),
         "usage": {"prompt_tokens": 181234.0},
+        "scores": {"f1": 0.5},
         "system_prompt": "You are an agent of a shop.",
         "tools": ({"name": "track_order", "description": "Tracks.", "parameters": {}},),
         "remarks": {"cut content": 3},

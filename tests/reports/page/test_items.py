@@ -267,6 +267,13 @@ def test_what_belongs_to_the_row_alone_is_not_in_the_key_of_its_case():
             {"role": "user", "text": "r"},
         ),
         (
+            {
+                "role": "model",
+                "parts": [{"text": "t"}, {"functionCall": {"name": "A", "args": {"x": 1}}}],
+            },
+            {"role": "model", "text": "t", "calls": [{"name": "A", "arguments": {"x": 1}}]},
+        ),
+        (
             {"what": {"ever": 1}},
             {"role": "message", "text": '{\n  "what": {\n    "ever": 1\n  }\n}'},
         ),

@@ -1,13 +1,13 @@
 """The one reader of chat messages, in every dialect, and the writer back to OpenAI's.
 
-What a message is shows in its shape (``shapes``); ``read_messages`` makes a ``Message`` of each,
-joins results to their calls (``pairing``), and counts what it could not read.
+What a message is shows in its shape (``shapes``); ``read_messages`` makes a ``Message`` of each
+and joins results to their calls (``pairing``).
 """
 
 from .dialects import Dialect, is_message, recognised
 from .envelope import Chat, chat_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
-from .reader import UnreadError, read_messages
+from .reader import read_messages
 from .writer import openai_messages
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Role",
     "ToolCall",
     "ToolResult",
-    "UnreadError",
     "chat_of",
     "is_message",
     "openai_messages",

@@ -30,7 +30,6 @@ from .shapes import (
     parts_of,
     plain_messages,
     result_body,
-    role_of,
 )
 
 
@@ -46,26 +45,16 @@ def read_messages(messages: list[Any], where: str = "messages") -> Messages:
         where: Name of the list, for errors.
 
     Raises:
-        UnreadError: If nothing at all was read of messages that have content.
         RowError: If a message, a part or a call is not even an object, or a text no text, or what
             is kept as JSON is nested too deeply to be written.
     """
     reader = _Reader(where)
     reader.read(messages)
-    drafts = reader.drafts
-    if reader.unread and not (any(reader.system) or any(map(_says_something, drafts))):
-        fields = ", ".join(sorted(set(reader.unread.values())))
-        raise UnreadError(where, "text, calls or results that can be read", f"only {fields}")
-    check_depth(where, [reader.unknown, *(of.extra for of in drafts if of.extra)])
-    read = tuple(_frozen(drafts, reader.remarks))
+    check_depth(where, [reader.unknown, *(of.extra for of in reader.drafts if of.extra)])
+    read = tuple(_frozen(reader.drafts, reader.remarks))
     reader.remarks["calls without results"] = reader.matching.n_waiting
-    reader.remarks["unread content"] = len(reader.unread)
     system = "\n\n".join(reader.system)
     return Messages(read, system, reader.model, dict(+reader.remarks), reader.unknown)
-
-
-class UnreadError(RowError):
-    """Of a run that has content, nothing at all was read."""
 
 
 _KNOWN = frozenset(
@@ -78,15 +67,6 @@ _KNOWN_OF_RESULTS = frozenset(
     "name tool_name toolName is_error isError output response result errorText requestor "
     "outcome".split()
 )
-_CONTENT = _KNOWN - {"role", "type"} | {"output"}
-_NO_CONTENT = frozenset(
-    "uuid timestamp created created_at createdAt date time index model usage cost metadata status "
-    "state finish_reason stop_reason stop_sequence logprobs annotations tool_call_ids "
-    "response_metadata usage_metadata model_name provider_details".split()
-)
-_READ = _KNOWN | _KNOWN_OF_RESULTS | _NO_CONTENT
-"""Fields that are read, and those that never are content."""
-_OF_ANSWERS = frozenset(("error", "function"))
 _USUAL = frozenset("role content tool_calls tool_call_id name".split())
 _KNOWN_OF_CALLS = frozenset(
     "id call_id tool_call_id toolCallId toolUseId type part_kind kind name tool_name toolName "
@@ -101,23 +81,6 @@ _NO_RESULT_YET = frozenset(
     "input-streaming input-available approval-requested approval-responded partial-call "
     "call".split()
 )
-
-
-def _unread_field(message: Mapping[str, Any]) -> str:
-    """The first field whose content has no place in a message; empty without.
-
-    Beside content that is read, that is one with a list of objects, such as calls; in a message
-    that says nothing else, any field.
-    """
-    says_more = any(message.get(name) for name in _CONTENT)
-    read = _READ | _OF_ANSWERS if role_of(message) == "tool" else _READ
-    for name in message:
-        value = message[name]
-        listed = as_list(value)
-        is_content = any(map(as_object, listed or ())) or (value and not says_more)
-        if name not in read and is_content and isinstance(value, str | list | dict):
-            return name
-    return ""
 
 
 def _says_something(draft: Draft) -> bool:
@@ -149,7 +112,6 @@ class _Reader:
         self.system: list[str] = []
         self.model = ""
         self.remarks: Counter[str] = Counter()
-        self.unread: dict[int, str] = {}  # what was not read of a message, by its number
         self.unknown: list[Any] = []
         self.matching = Matching()
         self._turn: Draft | None = None  # of the agent, as long as nothing else came
@@ -188,9 +150,7 @@ class _Reader:
                 self.unknown.append(raw)
 
     def _look_beside(self, message: Mapping[str, Any]) -> None:
-        """Notes the model, and content in fields that are not read."""
-        if message.keys() - _READ and (field := _unread_field(message)):
-            self.unread[self._at] = field
+        """Notes the model."""
         if self.model:
             return
         about = as_object(message.get("response_metadata") or message.get("metadata")) or {}
@@ -388,9 +348,6 @@ class _Reader:
             self.remarks["attachments"] += 1
         elif kind == "cut":
             self.remarks["cut content"] += 1
-        elif kind == "unread":
-            name = part.get("type") or part.get("part_kind")
-            self.unread[self._at] = "content " + (f"of type {name}" if name else "without a type")
         return 0
 
     def _words(self, part: Mapping[str, Any], place: str) -> str:
@@ -454,11 +411,9 @@ class _Reader:
         arguments = next((of for key in ARGUMENTS if (of := holder.get(key)) is not None), None)
         if not name and "language" in holder:
             name, arguments = CODE, holder
-        problem = call.get("parse_error") or call.get("error")
+        problem = call.get("parse_error") or (None if "result" in call else call.get("error"))
         if copies and (copy := _copy_among(copies, name, call_id, arguments)) is not None:
             copies.remove(copy)
-            if _value(arguments) != _value(copy.arguments) and arguments not in (None, "", {}):
-                self.unread[self._at] = "tool_calls that differ"
             return
         self._add_call(draft, name, arguments, call_id, is_free_text=is_free_text, problem=problem)
         rest = rest_of(call, _KNOWN_OF_CALLS | {"function", "custom"})

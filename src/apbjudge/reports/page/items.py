@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
+from ...errors import RowError
 from ...protocols.checks.names import unknown_calls
 from ...records import (
     Call,
@@ -23,6 +24,9 @@ from ...records import (
     Toolset,
     message_calls,
 )
+from ...records.loose_json import as_object
+from ...records.messages import Messages, read_messages
+from ...records.messages.shapes import ARGUMENTS, NAMES, kind_of
 from .alignment import align
 from .values import View, as_json, present, safe
 
@@ -117,70 +121,37 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
 
 def _message(message: Mapping[str, Any]) -> View:
     """A message in one shape; what has no place in it is added to the text as JSON."""
-    texts = [_text(message[key]) for key in _TEXT_KEYS if message.get(key)]
-    calls = _message_calls(message)
-    known = {*_TEXT_KEYS, *_OTHER_KEYS, *(_CALL_KEYS if calls else ())}
-    rest = {key: value for key, value in message.items() if key not in known and value}
-    role = message.get("role")
-    names = (message.get(key) for key in ("name", "tool_name") if role in ("tool", "function"))
-    answered_tool = next((name for name in names if isinstance(name, str)), None)
+    try:
+        read = read_messages([dict(message)])
+    except RowError:
+        read = Messages((), unknown=[message])
+    texts, rest, calls = [read.system_prompt], dict[str, Any](), list[View]()
+    for of in read.messages:
+        seen = [
+            as_json(r.content) if not isinstance(r.content, str) else r.content for r in of.results
+        ]
+        thought = str(of.extra.get("thought") or of.reasoning)
+        texts += [thought, of.text, *(f"[{name}]" for name in of.attachments), *seen]
+        calls += [{"name": c.name, "arguments": safe(as_object(c.arguments))} for c in of.calls]
+        rest |= {name: of.extra[name] for name in of.extra if name not in _NAMING}
+        unread = [p for p in of.extra.get("content", ()) if kind_of(as_object(p) or {}) == "unread"]
+        rest |= {"content": unread}
+    for own in read.unknown:  # a step in the benchmark's own form, or what nobody knows
+        calls += map(_call, message_calls(own))
+        texts.append(str(own.get("thought") or ""))
+        known = {"thought", "action", *NAMES, *ARGUMENTS} if calls else {"thought"}
+        rest |= {key: own[key] for key in own if key not in known}
+    rest = {key: value for key, value in rest.items() if value}
+    named = (result.name for of in read.messages for result in of.results)
+    stated = message.get("role") or next((of.role for of in read.messages), None)
     return {
-        "role": role if isinstance(role, str) else "assistant" if calls else "message",
+        "role": stated if isinstance(stated, str) else "assistant" if calls else "message",
         "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
-        **present(calls=[_call(call) for call in calls], name=answered_tool),
+        **present(calls=calls, name=next(filter(None, named), None)),
     }
 
 
-_TEXT_KEYS = ("thought", "reasoning_content", "reasoning", "content")
-_OTHER_KEYS = ("role", "name", "tool_name", "tool_call_id", "type")
-_CALL_KEYS = (
-    "tool_calls function_call tool tool_name api_name arguments parameter_description "
-    "parameters args input kwargs function"
-).split()
-
-
-def _message_calls(message: Mapping[str, Any]) -> tuple[Call, ...]:
-    if message.get("role") in _NEVER_CALLING:
-        return ()  # an answer may name its tool the way a call does
-    calls = list(message_calls(dict(message)))
-    listed: list[Any] = [message.get("function_call")]
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = cast("list[Any]", content)
-        listed += [p for p in parts if isinstance(p, dict) and _kind_of(p) in _CALLING]
-    for entry in filter(None, listed):
-        calls.extend(message_calls({"tool_calls": [entry]}))
-    return tuple(calls)
-
-
-_NEVER_CALLING = ("tool", "function", "user", "system")
-_CALLING = ("tool_use", "tool_call", "function_call")
-
-
-def _kind_of(part: Any) -> str:
-    return str(cast("dict[str, Any]", part).get("type"))
-
-
-def _text(value: Any) -> str:
-    """The words of a message's content, which may come in parts."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        parts = (_part(part) for part in cast("list[Any]", value))
-        return "\n".join(part for part in parts if part)
-    return as_json(value)
-
-
-def _part(part: Any) -> str:
-    if not isinstance(part, dict):
-        return _text(part)
-    spec = cast("dict[str, Any]", part)
-    if _kind_of(spec) in _CALLING:
-        return ""
-    for key in ("text", "content"):
-        if isinstance(spec.get(key), str | list):
-            return _text(spec[key])
-    return f"[{_kind_of(spec)}]" if "image" in _kind_of(spec) else as_json(spec)
+_NAMING = ("thought", "content", "name", "tool_call_id")
 
 
 # The prediction ----------------------------------------------------------------------------------

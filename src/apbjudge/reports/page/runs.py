@@ -56,12 +56,12 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
 
     Returns:
         ``trial``, ``setting``, ``termination``, ``broke`` (what broke that was not the tested
-        model's), ``success``, ``reward``, ``usage``, ``place`` (where in the log, in words),
-        ``answer`` (left out where there is none), ``word``, ``first_error`` (number of a step),
-        ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown, ``extra``, and
-        ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``, ``thought``,
-        ``calls`` (name; arguments, or ``raw`` where they are no object or too long; error),
-        ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
+        model's), ``success``, ``reward``, ``usage``, ``scores``, ``place`` (where in the log,
+        in words), ``answer`` (left out where there is none), ``word``, ``first_error`` (number of
+        a step), ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown,
+        ``extra``, and ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``,
+        ``thought``, ``calls`` (name; arguments, or ``raw`` where they are no object or too long;
+        error), ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
         ``execution``, ``extra`` and ``word``: the letters of its executed calls.
     """
     outcome, steps = trajectory.outcome, trajectory.steps
@@ -78,6 +78,7 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
             success=outcome and outcome.is_success,
             reward=outcome and outcome.reward,
             usage=trajectory.usage,
+            scores=trajectory.scores,
             place=_place(trajectory.place),
             word=word,
             first_error=None if first_error is None else first_error + 1,

@@ -164,8 +164,8 @@ def _contenders(
         yield success, Contender(values=correct, items=c.item[scored], cases=c.case[scored])
     for figure in figures_of(c, protocol):
         if figure.name in wanted and figure.better is not None and figure.per is None:
-            values, _ = columns_of(c, figure, scored)
-            at = scored[~np.isnan(values)]
+            values, _ = columns_of(c, figure, rows)
+            at = rows[~np.isnan(values)]
             yield (
                 figure.name,
                 Contender(values=values[~np.isnan(values)], items=c.item[at], cases=c.case[at]),

@@ -285,6 +285,9 @@
 
   const about = ({ run }) => facts([
     ["outcome in the log", outcomeOf(run) || "not stated"],
+    ["scores in the log", when(run.scores, () =>
+      Object.entries(run.scores).map(([name, value]) => `${name} ${Number.isFinite(value) ?
+        number(value) : value}`).join(", "))],
     ["ended", run.termination], ["setting", run.setting], ["trial", run.trial],
     ["used", when(run.usage, () =>
       Object.entries(run.usage).map(([name, value]) => `${name} ${number(value)}`).join(", "))],

@@ -8,19 +8,18 @@ and is read again. No other ``extra`` is taken for an outcome.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
-
 from ...errors import RowError
+from ...records.messages import Message, read_messages
 from ...records.trajectories import LogPlace, Trajectory, trajectory_of
 from . import LogFormat
 from .derived import final_answer_of, query_of, remarks_of
-from .fields import list_in, object_in, objects_in, text_in
+from .fields import list_in, numbers_in, object_in, objects_in, text_in
 
 OURS = "apbjudge"
 """Key of our own annotations in an ``extra``."""
@@ -64,14 +63,20 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         if fields.get("is_copied_context") is True:
             remarks["copied context"] += 1
             continue
-        row = _step(fields, f"steps.{number}.", remarks)
-        is_prompt = row["source"] == "system" and row.keys() <= {"source", "text", "extra"}
+        row = _step(fields, f"steps.{number}.", remarks, [] if own else [number])
+        is_prompt = row["source"] == "system" and row.keys() <= {
+            "source",
+            "text",
+            "extra",
+            "sources",
+        }
         if rows or not is_prompt or _own(fields, f"steps.{number}."):
             rows.append(row)
             continue
         prompts.append(row["text"])
         if row["extra"]:
             extra.setdefault("system_steps", []).append(row["extra"])
+    _pair(() if own else rows)
     if unknown:
         remarks["unknown steps"] = len(unknown)
         extra["unknown_steps"] = unknown
@@ -113,24 +118,32 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     )
 
 
-def _step(step: Mapping[str, Any], where: str, remarks: Counter[str]) -> dict[str, Any]:
+def _step(
+    step: Mapping[str, Any], where: str, remarks: Counter[str], sources: list[int]
+) -> dict[str, Any]:
     """A step as a row of our own format."""
-    extra = _rest(step, _READ_OF_STEP, where)
-    text = _text(step.get("message"), remarks)
-    if text is None:
+    if not isinstance(step.get("message"), str | list | None):
         raise RowError(f"{where}message", "text or a list of parts", step["message"])
-    if isinstance(step.get("message"), list):
-        extra["message"] = step["message"]
-    row: dict[str, Any] = {"source": step["source"], "text": text}
-    if thought := text_in(step, "reasoning_content", where):
-        row["thought"] = thought
-
+    extra = _rest(step, _READ_OF_STEP, where)
     calls: list[dict[str, Any]] = []
     for number, call in objects_in(step, "tool_calls", where):
         at = f"{where}tool_calls.{number}."
-        calls.append(_call(call, at))
+        names = {
+            "id": text_in(call, "tool_call_id", at),
+            "name": text_in(call, "function_name", at),
+        }
+        calls.append({**names, "arguments": call.get("arguments")})
         if rest := _rest(call, _READ_OF_CALL, at):
             extra.setdefault("tool_calls", {})[str(number)] = rest
+    plain = {"content": step.get("message"), "tool_calls": calls}
+    thought = text_in(step, "reasoning_content", where)
+    role = "assistant" if step["source"] == "agent" else "user"
+    said = read_messages([{"role": role, "reasoning_content": thought, **plain}], where[:-1])
+    remarks["attachments"] += said.remarks.get("attachments", 0)
+    (message,) = said.messages
+    row: dict[str, Any] = {"source": step["source"], "text": message.text, "sources": sources}
+    row |= {"thought": thought} if thought else {}
+    row |= {"calls": _calls(step, message, where), "kind": "call"} if calls else {}
     results: list[dict[str, Any]] = []
     observation = object_in(step, "observation", where)
     for number, result in objects_in(observation, "results", f"{where}observation."):
@@ -138,80 +151,55 @@ def _step(step: Mapping[str, Any], where: str, remarks: Counter[str]) -> dict[st
         results.append(answer)
         if rest:
             extra.setdefault("results", {})[str(number)] = rest
-    row |= {"calls": calls, "kind": "call"} if calls else {}
     row |= {"observations": results} if results else {}
     own = _own(step, where)
-    return {**row, **own, "extra": extra | object_in(own, "extra", f"{where}extra.{OURS}.")}
+    extra |= message.extra | object_in(own, "extra", f"{where}extra.{OURS}.")
+    return {**row, **own, "extra": extra}
+
+
+def _calls(step: Mapping[str, Any], message: Message, where: str) -> list[dict[str, Any]]:
+    places = enumerate(zip(message.calls, list_in(step, "tool_calls"), strict=True))
+    return [asdict(of) | _own(raw, f"{where}tool_calls.{n}.") for n, (of, raw) in places]
 
 
 def _result(
     result: Mapping[str, Any], where: str, remarks: Counter[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """A result as a row of our own format, and the fields that this has no place for."""
-    content = result.get("content")
+    content: Any = result.get("content")
     rest = _rest(result, _READ_OF_RESULT, where)
-    if isinstance(content, list) and (text := _text(cast("Any", content), remarks)) is not None:
-        rest["content"], content = content, text
+    if isinstance(content, list):
+        seen = read_messages([{"role": "tool", "content": content}], where[:-1])
+        remarks["attachments"] += seen.remarks.get("attachments", 0)
+        rest["content"], content = content, seen.messages[0].results[0].content
     remarks["sub-agents"] += len(list_in(result, "subagent_trajectory_ref", where))
     call_id = text_in(result, "source_call_id", where)
     return {"content": content, "call_id": call_id, **_own(result, where)}, rest
 
 
-def _call(call: Mapping[str, Any], where: str) -> dict[str, Any]:
-    arguments = call.get("arguments")
-    problem = ""
-    if isinstance(arguments, str):
-        try:
-            value: Any = orjson.loads(arguments)
-        except orjson.JSONDecodeError as error:
-            problem = str(error)
-        else:
-            arguments = cast("Any", value if isinstance(value, dict) else arguments)
-    if not isinstance(arguments, dict):
-        problem = problem or "no JSON object"
-    return {
-        "name": text_in(call, "function_name", where),
-        "arguments": cast("Any", arguments),
-        "call_id": text_in(call, "tool_call_id", where),
-        "parse_error": problem,
-        **_own(call, where),
-    }
-
-
-def _text(value: object, remarks: Counter[str]) -> str | None:
-    """The text of a message or result, its parts joined; None where it is neither."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if not isinstance(value, list):
-        return None
-    items = cast("list[Any]", value)
-    parts = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
-    if len(parts) < len(items) or not all(isinstance(part.get("type"), str) for part in parts):
-        return None
-    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
-    remarks["attachments"] += len(parts) - len(texts)
-    return "\n".join(texts)
+def _pair(rows: Sequence[dict[str, Any]]) -> None:
+    """Results that name no call answer those of their step that no result of the log names."""
+    named = {seen["call_id"] for row in rows for seen in row.get("observations", ())}
+    for row in rows:
+        waiting = deque(of["call_id"] for of in row.get("calls", ()) if of["call_id"] not in named)
+        for seen in row.get("observations", ()):
+            if waiting and not seen["call_id"]:
+                seen["call_id"] = waiting.popleft()
 
 
 def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
     """The counts that the log states for the run, else the sums of those of its steps."""
     if entry.get("final_metrics") is not None:
         final = object_in(entry, "final_metrics")
-        counts = {k: v for k, v in final.items() if k != "total_steps"}
-        return dict(_numbers(object_in(final, "extra", "final_metrics.") | counts))
+        counts = {k: v for k, v in final.items() if k not in ("total_steps", "extra")}
+        return numbers_in(object_in(final, "extra", "final_metrics.") | counts)
     sums: Counter[str] = Counter()
     for number, step in enumerate(list_in(entry, "steps")):
         fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
         if fields.get("is_copied_context") is not True:
             metrics = object_in(fields, "metrics", f"steps.{number}.")
-            sums.update({f"total_{name}": value for name, value in _numbers(metrics)})
+            sums.update({f"total_{name}": value for name, value in numbers_in(metrics).items()})
     return dict(sums)
-
-
-def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, value in values.items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            yield name, value
 
 
 # Fields -------------------------------------------------------------------------------------------

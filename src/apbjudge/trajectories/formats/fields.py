@@ -85,10 +85,58 @@ def success_of(value: object) -> bool | None:
     Raises:
         RowError: If it is something else.
     """
-    success = truth_of(value)
-    if success is None and value is not None:
-        raise RowError("success", "true or false (or yes, no, 1, 0)", value)
-    return success
+    number = number_of(value)
+    if value is not None and number not in (0, 1):
+        raise RowError("success", "true or false (or yes, no, 1, 0, pass, fail)", value)
+    return None if number is None else number == 1
+
+
+_WORD = 64
+_LETTERS: Mapping[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_WORDS: Mapping[str, float] = {
+    **dict.fromkeys("pass passed correct success".split(), 1.0),
+    **dict.fromkeys("fail failed incorrect failure".split(), 0.0),
+}
+
+
+def number_of(score: object, *, letters: bool = False) -> float | None:
+    """A score as a number, words as the tools read them that write them; None for other words.
+
+    Inspect (``value_to_float``): C is 1, P 0.5, I and N 0, yes and true 1, no and false 0, and
+    digits are their number. Langfuse: a score of the type BOOLEAN is 1 or 0, in words True or
+    False. LangSmith: the score of a feedback is a number or a truth value. MLflow: yes and no; its
+    unknown is neither. OpenTelemetry: labels of ``gen_ai.evaluation.score`` are free words, those
+    of a scale of two are pass and fail, correct and incorrect.
+
+    Args:
+        score: A number, truth value or word.
+        letters: Whether Inspect wrote it: elsewhere a C may be a mark.
+    """
+    if (truth := truth_of(score)) is not None:
+        return float(truth)
+    word = score.strip() if isinstance(score, str) else ""
+    known = _WORDS.get(word.lower(), _LETTERS.get(word) if letters else None)
+    try:
+        number = float(cast("Any", score)) if known is None else known
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
+    """The truth values, finite numbers and words of an object and of objects in it, by names.
+
+    Those of inner objects are joined with dots. Lists and longer texts are no scores.
+    """
+    scores: dict[str, bool | float | str] = {}
+    for name, value in values.items():
+        if type(value) in _NUMBERS and (number := number_of(value)) is not None:
+            scores[name] = number
+        elif isinstance(value, bool) or (isinstance(value, str) and len(value) <= _WORD):
+            scores[name] = value
+        elif (inner := as_object(value)) is not None:
+            scores |= scores_in({f"{name}.{key}": of for key, of in inner.items()})
+    return scores
 
 
 def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
@@ -107,13 +155,8 @@ def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
 
 def numbers_in(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """The finite numbers of an object and of objects in it, by names joined with dots."""
-    numbers: dict[str, float] = {}
-    for name, value in values.items():
-        if type(value) in _NUMBERS and isfinite(value):
-            numbers[prefix + name] = float(value)
-        elif (inner := as_object(value)) is not None:
-            numbers |= numbers_in(inner, f"{prefix}{name}.")
-    return numbers
+    scores = scores_in(values).items()
+    return {prefix + name: float(value) for name, value in scores if type(value) in _NUMBERS}
 
 
 def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:

@@ -8,39 +8,44 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
-
 from ...errors import InputError, RowError, needs
 from ...jsonl import MAX_LINE_BYTES, object_of
-from ...records.trajectories import LogPlace, Trajectory, trajectory_of
+from ...records.loose_json import as_list, as_object, check_depth
+from ...records.messages import read_messages
+from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from ..base import LogEntry
 from . import LogFormat
-from .derived import final_answer_of, query_of, remarks_of
-from .fields import list_in, object_in, objects_in, text_in
+from .derived import steps_of
+from .fields import (
+    id_field,
+    list_in,
+    number_of,
+    numbers_in,
+    object_in,
+    objects_in,
+    scores_in,
+    text_in,
+)
 
 MAX_SAMPLE_BYTES = 4 * MAX_LINE_BYTES
 """Of an archive's member, unpacked."""
 
 _ZSTD = 93
 _REFERENCES = ("attachment://", "tc://")
-_LETTERS: Mapping[Any, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _MAX_DEPTH = 64
 _READ = frozenset(
     "id epoch uuid input messages output events events_data attachments timelines error".split()
 )
-_READ_OF_MESSAGE = frozenset(("role", "content", "tool_calls", "tool_call_id", "function"))
-_READ_OF_CALL = frozenset(("id", "function", "arguments", "parse_error", "type"))
 
 
 def _is_sample(entry: Mapping[str, Any]) -> bool:
@@ -50,65 +55,64 @@ def _is_sample(entry: Mapping[str, Any]) -> bool:
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any]) -> Trajectory:
-    sample_id, epoch = entry.get("id"), entry.get("epoch")
-    if isinstance(sample_id, bool) or not isinstance(sample_id, str | int):
-        raise RowError("id", "text or a number", sample_id)
-    if isinstance(epoch, bool) or not isinstance(epoch, int):
+    sample_id, epoch = id_field(entry, "id"), entry.get("epoch")
+    if not sample_id:
+        raise RowError("id", "text or a number", None)
+    if type(epoch) is not int:
         raise RowError("epoch", "a number", epoch)
     spec = object_in(members, "eval")
-    output = object_in(entry, "output")
-    model = text_in(spec, "model", "eval.") or text_in(output, "model", "output.")
-    conversation = _Conversation(object_in(entry, "attachments"))
-    for number, message in objects_in(entry, "messages"):
-        conversation.add(message, f"messages.{number}.")
+    model = text_in(spec, "model", "eval.") or text_in(object_in(entry, "output"), "model")
+    attachments = object_in(entry, "attachments")
+    raw = [message for _, message in objects_in(entry, "messages")]
+    conversation = read_messages([_plain(message, attachments) for message in raw])
+    steps = steps_of(conversation.messages)
 
-    remarks = conversation.remarks
+    remarks = Counter(conversation.remarks)
     events = [cast("dict[str, Any]", e) for e in list_in(entry, "events") if isinstance(e, dict)]
-    remarks["cut content"] += _missing_turns(entry, events, conversation.turns)
+    n_turns = sum(message.get("role") == "assistant" for message in raw)
+    remarks["cut content"] += _missing_turns(entry, events, n_turns) + _unresolved(steps)
     scores = object_in(entry, "scores")
-    value = _main_score(scores, spec, object_in(members, "results"))
-    remarks["scores without choice"] = len(scores) > 1 and value is None
+    values = {name: object_in(scores, name, "scores.").get("value") for name in scores}
+    value = _main_score(values, spec, object_in(members, "results"))
 
     extra = {k: v for k, v in entry.items() if k not in _READ and v not in (None, {}, [])}
     task = {"task": spec.get("task"), "created": spec.get("created")}
     extra |= {name: known for name, known in task.items() if known is not None}
     if conversation.unknown:
-        extra["unknown_messages"] = conversation.unknown
-    limit = entry.get("limit")
-    usage = object_in(entry, "model_usage")
-    trajectory = trajectory_of(
-        {
-            "trajectory_id": text_in(entry, "uuid") or f"{sample_id}-{epoch}",
-            "case_id": str(sample_id),
-            "tested_model": model,
-            "trial": epoch,
-            "system_prompt": "\n\n".join(conversation.prompts),
-            "tools": _tools(events, conversation.attachments),
-            "steps": conversation.rows,
-            "termination": limit
-            if isinstance(limit, str)
-            else object_in(entry, "limit").get("type", ""),
-            "infrastructure_error": _problem(entry),
-            "outcome": _outcome(value),
-            "usage": {
-                name: count
-                for name, count in object_in(usage, model, "model_usage.").items()
-                if isinstance(count, int | float) and not isinstance(count, bool)
-            },
-            "place": asdict(
-                replace(place, format="inspect", version=str(members.get("version", "")))
-            ),
-            "extra": extra,
-        }
+        extra["unknown_steps"] = conversation.unknown
+    tools = _tools(events, attachments)
+    check_depth("entry", (extra, tools))
+    limit, asked = entry.get("limit"), entry.get("input")
+    usage = object_in(object_in(entry, "model_usage"), model, "model_usage.")
+    if not isinstance(limit, str):
+        limit = text_in(object_in(entry, "limit"), "type", "limit.")
+    return Trajectory(
+        trajectory_id=id_field(entry, "uuid") or f"{sample_id}-{epoch}",
+        case_id=sample_id,
+        tested_model=model,
+        trial=epoch,
+        query=conversation.query or (asked if isinstance(asked, str) else ""),
+        system_prompt=conversation.system_prompt,
+        tools=None if tools is None else tuple(tools),
+        steps=steps,
+        final_answer=conversation.final_answer,
+        termination=limit,
+        infrastructure_error=_problem(entry),
+        outcome=_outcome(value),
+        scores=scores_in(values),
+        usage=numbers_in(usage),
+        place=replace(place, format="inspect", version=str(members.get("version", ""))),
+        remarks=dict(+remarks),
+        extra=extra,
     )
-    steps = trajectory.steps
-    asked = entry.get("input")
-    return replace(
-        trajectory,
-        query=query_of(steps) or (asked if isinstance(asked, str) else ""),
-        final_answer=final_answer_of(steps),
-        remarks=dict(+(remarks + remarks_of(steps))),
+
+
+def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
+    """Texts that are a reference to what the sample does not hold."""
+    texts = (
+        (of.text, of.thought, *(str(seen.content) for seen in of.observations)) for of in steps
     )
+    return sum(text.startswith(_REFERENCES) for several in texts for text in several)
 
 
 def _problem(entry: Mapping[str, Any]) -> str:
@@ -143,7 +147,7 @@ def _tools(events: list[dict[str, Any]], attachments: Mapping[str, Any]) -> list
 
 
 def _main_score(
-    scores: Mapping[str, Any], spec: Mapping[str, Any], results: Mapping[str, Any]
+    values: Mapping[str, Any], spec: Mapping[str, Any], results: Mapping[str, Any]
 ) -> object:
     """The value of the only scorer, or of that which the log names as its main one."""
     by_scorer = [score for _, score in objects_in(results, "scores", "results.")]
@@ -154,175 +158,40 @@ def _main_score(
         or {"scorer": first.get("scorer"), "score": first.get("name")}
     )
     named = (text_in(main, "scorer", "headline."), text_in(main, "score", "headline."))
-    if len(scores) == 1:
-        (name,) = scores
-    else:
-        name = next((name for name in named if name in scores), "")
-    value = object_in(scores, name, "scores.").get("value")
+    names = values if len(values) == 1 else [name for name in named if name in values]
+    value = values[next(iter(names))] if names else None
     if isinstance(value, dict):  # a scorer of several values
         return cast("dict[str, Any]", value).get(named[1])
     return value
 
 
-def _outcome(value: object) -> dict[str, Any] | None:
+def _outcome(value: object) -> Outcome | None:
     if isinstance(value, bool):
-        return {"success": value}
-    if isinstance(value, str):
-        return {"reward": _LETTERS[value]} if value in _LETTERS else None
-    if isinstance(value, int | float) and math.isfinite(value):
-        return {"reward": float(value)}
-    return None
+        return Outcome(success=value)
+    reward = number_of(value, letters=True)
+    return None if reward is None else Outcome(reward)
 
 
 # Messages -----------------------------------------------------------------------------------------
 
 
-class _Conversation:
-    """Steps, made of one message after the other.
-
-    Attributes:
-        rows: Steps as rows of our own format.
-        prompts: System messages before any other.
-        unknown: Messages of no known role.
-        turns: Messages of the model.
-        remarks: What can't be seen in the steps themselves.
-    """
-
-    def __init__(self, attachments: Mapping[str, Any]) -> None:
-        self.attachments = attachments
-        self.rows: list[dict[str, Any]] = []
-        self.prompts: list[str] = []
-        self.unknown: list[Any] = []
-        self.turns = 0
-        self.remarks: Counter[str] = Counter()
-        self._callers: dict[str, dict[str, Any]] = {}
-
-    def add(self, message: Mapping[str, Any], where: str) -> None:
-        """Adds a message; ``where`` is put before the names of fields in errors."""
-        role = message.get("role")
-        text, thought, used, files = self._content(message.get("content"), where)
-        rest = {k: v for k, v in message.items() if k not in _READ_OF_MESSAGE and v is not None}
-        if files:
-            rest["files"] = files
-        if role == "system" and not self.rows:
-            self.prompts.append(text)
-        elif role in ("system", "user"):
-            self.rows.append({"source": role, "text": text, "extra": rest})
-        elif role == "assistant":
-            self._add_turn(message, {"text": text, "thought": thought, "extra": rest}, used, where)
-        elif role == "tool":
-            self._add_result(message, text, rest, where)
-        else:
-            self.unknown.append(message)
-            self.remarks["unknown steps"] += 1
-
-    def _add_turn(
-        self,
-        message: Mapping[str, Any],
-        row: dict[str, Any],
-        used: list[dict[str, Any]],
-        where: str,
-    ) -> None:
-        self.turns += 1
-        calls: list[dict[str, Any]] = []
-        row |= {"source": "agent", "calls": calls, "observations": []}
-        for number, call in objects_in(message, "tool_calls", where):
-            at = f"{where}tool_calls.{number}."
-            arguments = _resolved(call.get("arguments"), self.attachments)
-            problem = text_in(call, "parse_error", at)
-            self.remarks["unreadable arguments"] += bool(problem) and isinstance(arguments, dict)
-            call_id = text_in(call, "id", at)
-            calls.append(
-                {
-                    "name": text_in(call, "function", at),
-                    "arguments": arguments,
-                    "call_id": call_id,
-                    "parse_error": problem,
-                }
-            )
-            if call_id:
-                self._callers[call_id] = row
-        for tool in used:  # by the provider of the model, which shows call and result in one
-            call_id, error = text_in(tool, "id", where), text_in(tool, "error", where)
-            arguments = self._text(text_in(tool, "arguments", where))
-            calls.append(
-                {"name": text_in(tool, "name", where), "call_id": call_id} | _parsed(arguments)
-            )
-            result = self._text(text_in(tool, "result", where)) or error
-            row["observations"].append(
-                {"content": result, "call_id": call_id, "is_error": bool(error)}
-            )
-        if calls:
-            row["kind"] = "call"
-        self.rows.append(row)
-
-    def _add_result(
-        self, message: Mapping[str, Any], text: str, rest: dict[str, Any], where: str
-    ) -> None:
-        call_id = text_in(message, "tool_call_id", where)
-        error = object_in(message, "error", where)
-        result: dict[str, Any] = {
-            "content": text or text_in(error, "message", f"{where}error."),
-            "call_id": call_id,
-            "name": text_in(message, "function", where),
-            "is_error": bool(error),
-        }
-        row = self._callers.get(call_id)
-        if row is None:
-            row = dict[str, Any](source="environment", observations=[], extra={})
-            self.rows.append(row)
-        if rest:
-            number = str(len(row["observations"]))
-            row["extra"].setdefault("results", {})[number] = rest
-        row["observations"].append(result)
-
-    def _content(
-        self, content: object, where: str
-    ) -> tuple[str, str, list[dict[str, Any]], list[dict[str, Any]]]:
-        """Text, reasoning, tools used by the provider, and files without what is in them."""
-        if content is None or isinstance(content, str):
-            return self._text(content or ""), "", [], []
-        texts: list[str] = []
-        thoughts: list[str] = []
-        used: list[dict[str, Any]] = []
-        files: list[dict[str, Any]] = []
-        for number, part in objects_in({"content": content}, "content", where):
-            at = f"{where}content.{number}."
-            kind = part.get("type")
-            if kind == "text":
-                texts.append(self._text(text_in(part, "text", at)))
-            elif kind == "reasoning":
-                whole = text_in(part, "reasoning", at)
-                if part.get("redacted"):
-                    self.remarks["cut content"] += 1
-                    whole = text_in(part, "summary", at)
-                thoughts.append(self._text(whole))
-            elif kind == "tool_use":
-                used.append(part)
-            else:
-                self.remarks["attachments"] += 1
-                named = {k: v for k, v in part.items() if not _is_data(v)}
-                files.append({k: v for k, v in named.items() if v is not None})
-        return "\n".join(texts), "\n".join(thoughts), used, files
-
-    def _text(self, text: str) -> str:
-        resolved = _resolved(text, self.attachments)
-        self.remarks["cut content"] += resolved is text and text.startswith(_REFERENCES)
-        return resolved
+def _plain(message: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without references, nor what is in files; its results say whether they failed."""
+    plain: dict[str, Any] = _resolved(message, attachments) if attachments else message
+    if plain.get("role") == "tool":
+        plain = {**plain, "is_error": bool(plain.get("error"))}
+    if (parts := as_list(plain.get("content"))) is not None:
+        plain = {**plain, "content": [_plain_part(of) for of in parts]}
+    return plain
 
 
-def _is_data(value: object) -> bool:
-    return isinstance(value, str) and value.startswith("data:")
-
-
-def _parsed(arguments: str) -> dict[str, Any]:
-    try:
-        value: object = orjson.loads(arguments)
-    except orjson.JSONDecodeError as error:
-        return {"arguments": arguments, "parse_error": str(error)}
-    if isinstance(value, dict):
-        return {"arguments": cast("Any", value)}
-    return {"arguments": arguments, "parse_error": "no JSON object"}
+def _plain_part(part: Any) -> Any:
+    """A part; that of a tool which the provider of the model ran has call and result in one."""
+    if (of := as_object(part)) is None:
+        return part
+    if of.get("type") == "tool_use":
+        return {**of, "result": of.get("result") or None, "error": of.get("error") or False}
+    return {k: v for k, v in of.items() if not (isinstance(v, str) and v.startswith("data:"))}
 
 
 def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any:

@@ -17,7 +17,9 @@ from .fields import (
     first_of,
     id_field,
     number_field,
+    number_of,
     numbers_in,
+    scores_in,
     success_of,
     text_field,
     whole_field,
@@ -29,6 +31,9 @@ _GROUPS = (
     ("usage",),
 )
 """Names of a field, of which the first that holds something is read."""
+
+_SCORES = tuple("score is_correct correct passed grade".split())
+"""Names of fields with a score of the run."""
 
 _USUAL = frozenset(
     "messages id case_id model trial setting tools system reward success outcome".split()
@@ -53,7 +58,8 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     messages = as_list(chat.messages)
     if not messages:
         raise RowError(chat.field, "a list of messages", chat.messages)
-    extra = _extra(entry, chat.read)
+    scores = _scores(entry)
+    extra = _extra(entry, chat.read | scores.keys() | {"scores"})
     outcome = _outcome(entry, extra)
     return run_of_messages(
         enumerate(messages),
@@ -69,6 +75,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         final_answer=text_field(entry, "final_answer"),
         termination=text_field(entry, "termination", "stop_reason"),
         outcome=outcome,
+        scores=scores,
         usage=numbers_in(as_object(entry.get("usage")) or {}),
         remarks={"other candidates": chat.n_others},
         extra=extra,
@@ -85,21 +92,25 @@ def _extra(entry: Mapping[str, Any], read: AbstractSet[str]) -> dict[str, Any]:
     return rest_of(entry, known)
 
 
-def _outcome(entry: Mapping[str, Any], extra: dict[str, Any]) -> Outcome | None:
-    """Reward and success as stated; an outcome in words says neither, and goes to ``extra``."""
-    stated: dict[str, Any] = {"reward": entry.get("reward"), "success": entry.get("success")}
+def _scores(entry: Mapping[str, Any]) -> dict[str, bool | float | str]:
+    """The scores of a row, by name; an outcome in a word is one too."""
     outcome = entry.get("outcome")
-    if (inner := as_object(outcome)) is not None:
-        stated = {**inner, **{name: value for name, value in stated.items() if value is not None}}
-        if not inner.keys() <= {"reward", "success"}:
-            extra["outcome"] = inner
-    elif isinstance(outcome, str):
-        extra["outcome"] = outcome
-    elif isinstance(outcome, bool):
-        stated["success"] = outcome if stated["success"] is None else stated["success"]
-    elif outcome is not None:
-        stated["reward"] = outcome if stated["reward"] is None else stated["reward"]
-    return outcome_of(stated)
+    stated = {"outcome": outcome if isinstance(outcome, str) else None}
+    stated |= {name: entry.get(name) for name in _SCORES} | (as_object(entry.get("scores")) or {})
+    return scores_in(stated)
+
+
+def _outcome(entry: Mapping[str, Any], extra: dict[str, Any]) -> Outcome | None:
+    """Reward and success as stated; an outcome in words is a success where these are for it."""
+    outcome = entry.get("outcome")
+    if (inner := as_object(outcome)) is None:
+        number = number_of(outcome) if isinstance(outcome, str | bool) else None
+        inner = {"reward": outcome} if not isinstance(outcome, str | bool) else {}
+        inner |= {"success": number == 1} if number in (0, 1) else {}
+    elif not inner.keys() <= {"reward", "success"}:
+        extra["outcome"] = inner
+    own = {name: entry[name] for name in ("reward", "success") if entry.get(name) is not None}
+    return outcome_of({**inner, **own})
 
 
 def outcome_of(stated: Mapping[str, Any]) -> Outcome | None:

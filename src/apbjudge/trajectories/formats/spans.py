@@ -17,7 +17,6 @@ from ...records.messages import (
     Messages,
     ToolCall,
     ToolResult,
-    UnreadError,
     read_messages,
 )
 from ...records.trajectories import LogPlace, Trajectory
@@ -284,10 +283,7 @@ class _Line:
 
 
 def _parsed(raw: Any, where: str) -> tuple[str, tuple[bytes, ...]]:
-    try:
-        read = read_messages([raw], where)
-    except UnreadError:
-        return "", (_key("unread", raw),)
+    read = read_messages([raw], where)
     atoms = [_key("unread", of) for of in read.unknown]
     for of in read.messages:
         atoms += [_key("text", of.role, text) for text in (of.text.strip(),) if text]

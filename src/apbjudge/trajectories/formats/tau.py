@@ -18,6 +18,7 @@ from .fields import (
     numbers_in,
     object_in,
     objects_in,
+    scores_in,
     text_field,
     whole_field,
 )
@@ -119,6 +120,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         infrastructure_error=reason if is_broken else "",
         outcome=outcome_of(reward_info),
         task=next(tasks, None),
+        scores=scores_in(rest_of(reward_info, frozenset(("reward",)))),
         usage={
             **_costs(entry, "agent_cost", "user_cost"),
             **numbers_in(object_in(entry, "agent_usage"), "agent_usage."),
