@@ -5,7 +5,7 @@ joins results to their calls (``pairing``), and counts what it could not read.
 """
 
 from .dialects import Dialect, is_message, recognised
-from .envelope import Chat, chat_of
+from .envelope import Chat, chat_in, chat_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
 from .reader import UnreadError, read_messages
 from .writer import openai_messages
@@ -19,6 +19,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "UnreadError",
+    "chat_in",
     "chat_of",
     "is_message",
     "openai_messages",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -11,6 +11,8 @@ import orjson
 from ...errors import RowError
 from ..loose_json import as_list, as_object
 from .dialects import is_message
+from .model import Role
+from .shapes import is_call
 
 LISTS = tuple("messages contents input items traj conversation conversations trajectory".split())
 """Names under which a list of messages stands; the first that holds something is read."""
@@ -34,6 +36,7 @@ class Chat:
         model: As stated; empty without.
         n_others: Answers beside the first, which are left out.
         read: Names of the fields that were read.
+        is_words: Whether the messages are made of texts that name no speaker.
     """
 
     field: str
@@ -43,6 +46,7 @@ class Chat:
     model: str
     n_others: int
     read: frozenset[str]
+    is_words: bool = False
 
 
 def chat_of(entry: Mapping[str, Any]) -> Chat:
@@ -51,6 +55,8 @@ def chat_of(entry: Mapping[str, Any]) -> Chat:
     Raises:
         RowError: If the instructions, the model or the tools are of an unknown form.
     """
+    if (state := _state(entry)) is not None:
+        return replace(chat_of(state), read=_OF_STATES)
     request = as_object(entry.get("request")) or entry
     field, value = _first(request, LISTS)
     if field == "input" and isinstance(value, str):
@@ -85,6 +91,36 @@ def chat_of(entry: Mapping[str, Any]) -> Chat:
     )
 
 
+_OF_STATES = frozenset(
+    "original_input originalInput session_items generated_items generatedItems model_responses "
+    "modelResponses last_model_response lastModelResponse last_processed_response "
+    "lastProcessedResponse".split()
+)
+"""Fields of a paused run of OpenAI's Agents SDK that have its items, all of them but once."""
+
+
+def _state(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A paused run of OpenAI's Agents SDK as a request with its response; None for all else."""
+    _, asked = _first(entry, ("original_input", "originalInput"))
+    if asked is None or "$schemaVersion" not in entry:
+        return None
+    listed = next(
+        (
+            of
+            for name in ("session_items", "generated_items", "generatedItems")
+            if (of := as_list(entry.get(name)))
+        ),
+        [],
+    )
+    items = [as_object(of) or {} for of in listed]
+    raw = [
+        of.get("raw_item") or of.get("rawItem") or of
+        for of in items
+        if of.get("type") != "tool_approval_item"
+    ]
+    return {"input": asked, "output": raw}
+
+
 CANDIDATES = {"choices": "message", "candidates": "content", "generations": "message"}
 """Fields that list several answers to one request, and where in each the message is."""
 
@@ -100,8 +136,7 @@ def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
         listed = as_list(response.get(field)) or []
         flat = [of for each in listed for of in (as_list(each) or [each])]
         if flat:
-            specs = [as_object(each) or {} for each in flat]
-            return field, [as_object(s.get(inner)) or e for s, e in zip(specs, flat, strict=True)]
+            return field, [_candidate(each, inner) for each in flat]
     output = response.get("output")
     if (listed := as_list(output)) is not None:
         return "output", listed
@@ -110,6 +145,90 @@ def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
     if outer is not None and "content" in response:
         return "content", [{"role": "assistant", **response}]
     return "", []
+
+
+def _candidate(value: Any, inner: str) -> Any:
+    """The message in one of several answers, which may be a text alone."""
+    spec = as_object(value) or {}
+    if (message := as_object(spec.get(inner))) is not None or not isinstance(spec.get("text"), str):
+        return message or value
+    return {"role": "assistant", "content": spec["text"]}
+
+
+_WORDS = ("prompt", "content", "message", "output", "text", "args")
+"""Names of what is sent or answered, in an object without a list of messages."""
+
+
+def chat_in(value: Any, role: Role) -> Chat | None:
+    """The chat in a field of a trace, such as the input of a span, in whatever form it stands.
+
+    That is a request, a response, a message, or a list of messages, of calls alone or of texts,
+    also as JSON text, or a list of such lists, of which the first is read.
+
+    Args:
+        value: The field.
+        role: Who speaks where it is a text or a list of calls alone.
+
+    Returns:
+        The chat; None where it is none of these, or empty.
+
+    Raises:
+        RowError: As ``chat_of`` does.
+    """
+    value = _opened(value)
+    if isinstance(value, str):
+        return _bare([{"role": role, "content": value}] if value else [], is_words=True)
+    if (listed := as_list(value)) is not None:
+        return _in_list(listed, role)
+    if (spec := as_object(value)) is None or is_message(spec):
+        return _bare([] if spec is None else [spec])
+    spec = {**(as_object(spec.get("config")) or {}), **spec}
+    chat = chat_of(spec)
+    found = (spec[name] for name in _WORDS if spec.get(name) not in (None, "", []))
+    within = chat_in(next(found, None) if chat.messages is None else chat.messages, role)
+    if within is None:
+        return None
+    return replace(
+        chat,
+        messages=within.messages,
+        system=chat.system or within.system,
+        tools=within.tools if chat.tools is None else chat.tools,
+        model=chat.model or within.model,
+        n_others=chat.n_others + within.n_others,
+        is_words=within.is_words,
+    )
+
+
+def _in_list(listed: list[Any], role: Role) -> Chat | None:
+    specs = [as_object(of) or {} for of in listed]
+    if listed and as_list(listed[0]) is not None:
+        inner = chat_in(listed[0], role)
+        return inner and replace(inner, n_others=inner.n_others + len(listed) - 1)
+    if any(map(is_message, specs)):
+        return _bare(listed)
+    if listed and all(map(is_call, specs)):
+        return _bare([{"role": role, "tool_calls": listed}])
+    if any("message" in spec for spec in specs):
+        return chat_in({"choices": listed}, role)
+    is_words = all(isinstance(of, str) for of in listed)
+    texts = [{"role": role, "content": of} for of in listed] if is_words else []
+    return _bare(texts, is_words=True)
+
+
+def _bare(messages: list[Any], *, is_words: bool = False) -> Chat | None:
+    return Chat("", messages, "", None, "", 0, frozenset(), is_words) if messages else None
+
+
+def _opened(value: Any) -> Any:
+    """What a text holds that is a JSON object, array, text or null, also twice; else the value."""
+    for _ in range(2):
+        if not (isinstance(value, str) and (value[:1] in ("{", "[", '"') or value == "null")):
+            break
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            break
+    return value
 
 
 def _first(holder: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:

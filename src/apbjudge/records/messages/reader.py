@@ -167,7 +167,7 @@ class _Reader:
             raw = cast("dict[str, Any]", message)
             role: Any = raw.get("role")
             known = ROLES.get(role) if type(role) is str else None
-            if known is not None:
+            if known is not None and "additional_kwargs" not in raw:
                 readers[known](raw)
                 if not raw.keys() <= _USUAL:
                     self._look_beside(raw)
@@ -422,7 +422,7 @@ class _Reader:
                         self._add_call(draft, name, arguments, call_id)
                         continue
             self._call(call, draft, ".tool_calls", copies=copies)
-            if "toolCallId" in call:
+            if "toolCallId" in call and "state" in call:
                 self._result_of_call(call, draft)
 
     def _call(

@@ -1,0 +1,92 @@
+"""Traces of Langfuse: a trace with its observations, or observations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...records.loose_json import as_list, as_object, rest_of
+from ...records.trajectories import LogPlace, Trajectory
+from . import LogFormat
+from .fields import id_field, object_in, objects_in
+from .spans import Span, opened, run_of
+from .traces import score_span, span_in
+
+_OF_OBSERVATIONS = frozenset("parentObservationId startTime level statusMessage".split())
+_KNOWN = frozenset("id name timestamp sessionId scores input output observations".split())
+
+
+def _score(record: Mapping[str, Any]) -> float:
+    if as_list(record.get("observations")) is None:
+        return float(not _OF_OBSERVATIONS.isdisjoint(record) and {"traceId", "type"} <= {*record})
+    trace = as_object(record.get("trace")) or record
+    return float("id" in trace and len(_KNOWN.intersection(trace)) > 2)
+
+
+def _parts(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The trace, and its observations, each of which may stand in both of its places."""
+    if "traceId" in record:
+        return [(id_field(record, "traceId"), record)]
+    trace = object_in(record, "trace") or record
+    trace_id = id_field(trace, "id")
+    listed = [of for holder in (trace, record) for of in as_list(holder.get("observations")) or ()]
+    found = {id_field(of, "id"): of for each in listed if (of := as_object(each))}
+    whole = {name: value for name, value in trace.items() if name != "observations"}
+    return [(trace_id, of) for of in (whole, *found.values())]
+
+
+def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+    trace = next((of for of in parts if "traceId" not in of), {})
+    spans = [_span(of, entry) for entry, of in enumerate(parts) if of is not trace]
+    scores = [(of.get("name"), _value(of), of) for _, of in objects_in(trace, "scores")]
+    trace_id = id_field(trace, "id") or id_field(parts[0], "traceId")
+    spans.append(score_span(scores, rest_of(trace, _KNOWN), parts.index(trace) if trace else -1))
+    return run_of(spans, trajectory_id=trace_id, place=place)
+
+
+def _value(score: Mapping[str, Any]) -> Any:
+    kind, value = score.get("dataType"), score.get("value")
+    return (
+        score.get("stringValue")
+        if kind == "CATEGORICAL"
+        else bool(value)
+        if kind == "BOOLEAN"
+        else value
+    )
+
+
+def _span(of: Mapping[str, Any], entry: int) -> Span:
+    about = as_object(opened(of.get("metadata"))) or {}
+    span = span_in(
+        of,
+        entry,
+        of.get("type"),
+        of.get("input"),
+        of.get("output"),
+        model=of.get("model"),
+        error=of.get("statusMessage"),
+        is_error=of.get("level") == "ERROR" or None,
+        usage=of.get("usageDetails"),
+        attributes=as_object(opened(about.get("attributes"))),
+    )
+    # LangChain's callback lists the tools among the messages.
+    tools = [each["content"] for each in span.input or () if _is_tool(each)]
+    if tools and span.tools is None:
+        span.tools = tuple(tools)
+        span.input = [each for each in span.input or () if not _is_tool(each)]
+    return span
+
+
+def _is_tool(message: Any) -> bool:
+    content = as_object((as_object(message) or {}).get("content")) or {}
+    return "parameters" in (as_object(content.get("function")) or ())
+
+
+LANGFUSE = LogFormat(
+    name="langfuse",
+    title="Langfuse traces",
+    score=_score,
+    read=_read,
+    member="data",
+    parts=_parts,
+)

@@ -1,0 +1,64 @@
+"""Calls of Weave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...records.loose_json import as_list, as_object
+from ...records.messages import chat_in
+from ...records.trajectories import LogPlace, Trajectory
+from . import LogFormat
+from .fields import id_field, object_in, text_field
+from .spans import Span, run_of
+from .traces import span_in
+
+
+def _score(record: Mapping[str, Any]) -> float:
+    return float({"op_name", "inputs"} <= record.keys() and bool({"id", "trace_id"} & {*record}))
+
+
+def _trace_id(record: Mapping[str, Any]) -> str:
+    return id_field(record, "trace_id", "id")
+
+
+def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+    spans = [_span(of, entry) for entry, of in enumerate(parts)]
+    return run_of(spans, trajectory_id=_trace_id(parts[0]), place=place)
+
+
+def _span(of: Mapping[str, Any], entry: int) -> Span:
+    """A call; that of a model is one with messages on both sides where no kind is stated."""
+    sent, answered = of.get("inputs"), of.get("output")
+    kind = (as_object(object_in(of, "attributes").get("weave")) or {}).get("kind")
+    chats = (chat_in(sent, "user"), chat_in(answered, "assistant")) if kind is None else ()
+    span = span_in(
+        of,
+        entry,
+        "llm" if chats and all(chat and not chat.is_words for chat in chats) else kind,
+        sent,
+        answered,
+        name=text_field(of, "op_name").rpartition("/")[2].partition(":")[0],
+        error=of.get("exception"),
+        usage=object_in(of, "summary").get("usage"),
+    )
+    span.remarks["cut content"] = _n_references([sent, answered])
+    return span
+
+
+def _n_references(value: Any) -> int:
+    """Objects that the log only refers to, but for those whose methods were called."""
+    of = as_object(value) or {}
+    inner = as_list(value) or [of[name] for name in of if name != "self"]
+    is_reference = isinstance(value, str) and value.startswith("weave:///")
+    return sum(map(_n_references, inner)) + is_reference
+
+
+WEAVE = LogFormat(
+    name="weave",
+    title="Weave calls",
+    score=_score,
+    read=_read,
+    member="calls",
+    parts=lambda record: [(_trace_id(record), record)],
+)
