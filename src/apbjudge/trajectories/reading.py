@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -23,6 +23,7 @@ from .formats import LogFormat
 from .formats.atif import ATIF
 from .formats.inspect_log import INSPECT, read_eval
 from .formats.messages import MESSAGES
+from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
 from .formats.own import OWN
 from .formats.tau import TAU2, TAU_BENCH
 from .json_stream import (
@@ -47,6 +48,9 @@ FORMATS: Mapping[str, LogFormat] = {
         TAU_BENCH,
         TAU2,
         INSPECT,
+        LOGFIRE,
+        OPENINFERENCE,
+        OTLP,
         MESSAGES,
     )
 }
@@ -211,16 +215,17 @@ class _Found(NamedTuple):
 def _read(path: Path, format_: LogFormat) -> Iterator[LogEntry]:
     for element, file, line, around in _runs(path, format_):
         content: Trajectory | RowError
+        value = element.value
+        raw = list(value) if isinstance(value, _Parts) else value
         try:
             place = LogPlace(format_.name, "", file, line)
-            value = element.value
             record = value if isinstance(value, _Parts) else _object_of(value)
             content = format_.read(record, place, around)
         except RowError as error:
             content = error
         except RecursionError:
             content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
-        yield LogEntry(element.number, element.offset, element.digest, content, element.value)
+        yield LogEntry(element.number, element.offset, element.digest, content, raw)
 
 
 class _Parts(list[Any]):

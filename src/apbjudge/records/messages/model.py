@@ -35,12 +35,14 @@ class ToolResult:
             that call has none, or where it answers no call.
         name: Tool that answers, where the log says so; of a call without an id always.
         is_error: Whether the log marks it as an error; None where it says nothing.
+        error: Words of the error that the log has apart from the content; empty without.
     """
 
     content: Any
     call_id: str = ""
     name: str = ""
     is_error: bool | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
