@@ -36,7 +36,6 @@ class Chat:
         model: As stated; empty without.
         n_others: Answers beside the first, which are left out.
         read: Names of the fields that were read.
-        is_words: Whether the messages are made of texts that name no speaker.
     """
 
     field: str
@@ -46,7 +45,6 @@ class Chat:
     model: str
     n_others: int
     read: frozenset[str]
-    is_words: bool = False
 
 
 def chat_of(entry: Mapping[str, Any]) -> Chat:
@@ -104,21 +102,10 @@ def _state(entry: Mapping[str, Any]) -> dict[str, Any] | None:
     _, asked = _first(entry, ("original_input", "originalInput"))
     if asked is None or "$schemaVersion" not in entry:
         return None
-    listed = next(
-        (
-            of
-            for name in ("session_items", "generated_items", "generatedItems")
-            if (of := as_list(entry.get(name)))
-        ),
-        [],
-    )
-    items = [as_object(of) or {} for of in listed]
-    raw = [
-        of.get("raw_item") or of.get("rawItem") or of
-        for of in items
-        if of.get("type") != "tool_approval_item"
-    ]
-    return {"input": asked, "output": raw}
+    names = ("session_items", "generated_items", "generatedItems")
+    listed = next(filter(None, (as_list(entry.get(name)) for name in names)), [])
+    items = [of for of in map(as_object, listed) if of and of.get("type") != "tool_approval_item"]
+    return {"input": asked, "output": [_first(of, ("raw_item", "rawItem"))[1] for of in items]}
 
 
 CANDIDATES = {"choices": "message", "candidates": "content", "generations": "message"}
@@ -175,27 +162,26 @@ def chat_in(value: Any, role: Role) -> Chat | None:
     Raises:
         RowError: As ``chat_of`` does.
     """
-    value = _opened(value)
     if isinstance(value, str):
-        return _bare([{"role": role, "content": value}] if value else [], is_words=True)
+        try:
+            opens = value[:1] in ("{", "[", '"') or value == "null"
+            return chat_in(orjson.loads(value), role) if opens else _bare(_said(role, value))
+        except orjson.JSONDecodeError:
+            return _bare(_said(role, value))
     if (listed := as_list(value)) is not None:
         return _in_list(listed, role)
     if (spec := as_object(value)) is None or is_message(spec):
         return _bare([] if spec is None else [spec])
-    spec = {**(as_object(spec.get("config")) or {}), **spec}
-    chat = chat_of(spec)
+    chat = chat_of({**(as_object(spec.get("config")) or {}), **spec})
     found = (spec[name] for name in _WORDS if spec.get(name) not in (None, "", []))
     within = chat_in(next(found, None) if chat.messages is None else chat.messages, role)
-    if within is None:
-        return None
-    return replace(
+    return within and replace(
         chat,
         messages=within.messages,
         system=chat.system or within.system,
         tools=within.tools if chat.tools is None else chat.tools,
         model=chat.model or within.model,
         n_others=chat.n_others + within.n_others,
-        is_words=within.is_words,
     )
 
 
@@ -208,27 +194,19 @@ def _in_list(listed: list[Any], role: Role) -> Chat | None:
         return _bare(listed)
     if listed and all(map(is_call, specs)):
         return _bare([{"role": role, "tool_calls": listed}])
-    if any("message" in spec for spec in specs):
-        return chat_in({"choices": listed}, role)
-    is_words = all(isinstance(of, str) for of in listed)
-    texts = [{"role": role, "content": of} for of in listed] if is_words else []
-    return _bare(texts, is_words=True)
+    if any(as_object(spec.get("message")) for spec in specs):
+        n_others = len(specs) - 1 if "index" in specs[0] else 0
+        messages = [spec.get("message", spec) for spec in specs[: len(specs) - n_others]]
+        return _bare(messages, n_others)
+    return _bare([of for text in listed for of in _said(role, text)])
 
 
-def _bare(messages: list[Any], *, is_words: bool = False) -> Chat | None:
-    return Chat("", messages, "", None, "", 0, frozenset(), is_words) if messages else None
+def _said(role: Role, text: object) -> list[Any]:
+    return [{"role": role, "content": text}] if isinstance(text, str) and text else []
 
 
-def _opened(value: Any) -> Any:
-    """What a text holds that is a JSON object, array, text or null, also twice; else the value."""
-    for _ in range(2):
-        if not (isinstance(value, str) and (value[:1] in ("{", "[", '"') or value == "null")):
-            break
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            break
-    return value
+def _bare(messages: list[Any], n_others: int = 0) -> Chat | None:
+    return Chat("", messages, "", None, "", n_others, frozenset()) if messages else None
 
 
 def _first(holder: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from ...records.loose_json import as_list, as_object, json_values
-from ...records.messages import chat_of, is_message
+from ...records.messages import Chat, Role, chat_in, is_message
 from .fields import numbers_in
 from .spans import Span, SpanKind, opened
 
@@ -130,10 +133,10 @@ class Attributes:
         if found is value and value[:1] == "[" and not value.rstrip().endswith("]"):
             self.n_cut += 1
             found = list(json_values(value[1:]))
-        return _literal(value) if found is value else found
+        return literal(value) if found is value else found
 
 
-def _literal(text: str) -> Any:
+def literal(text: Any) -> Any:
     """The value of a text that is a dictionary or list of Python; else the text."""
     try:
         return ast.literal_eval(text)
@@ -180,13 +183,13 @@ def span_of_attributes(
         span.call_id = of.text(*_CALL_ID)
         span.arguments, span.result = of.of(*_ARGUMENTS), of.of(*_RESULT)
     else:
-        span.input = _messages(of.of(*_ASKED), "user")
-        span.output = _messages(of.of(*_SAID), "assistant")
+        asked, said = _chat(of.of(*_ASKED), "user"), _chat(of.of(*_SAID), "assistant")
+        span.input, span.output = asked and asked.messages, said and said.messages
         span.name = of.text(*_AGENT) or name
     failed = of.of("lk.function_tool.is_error")
     span.is_error = failed if isinstance(failed, bool) else is_error
     span.error = error or (of.text(*_ERROR) if span.is_error else "")
-    span.model = of.text(*_MODEL)
+    span.model = of.text(*_MODEL) or span.model
     usage = (as_object(of.of(path)) for path in _USAGE)
     span.usage = numbers_in(next(filter(None, usage), None) or {})
     for title, about in (("", stated), *events):
@@ -234,21 +237,31 @@ def _add_messages(span: Span, of: Attributes, events: Sequence[tuple[str, Any]])
     said = None if span.is_whole else _answer(of)
     told = [_of_event(_ROLES[title], about) for title, about in events if title in _ROLES]
     chosen = [_of_event("assistant", about) for title, about in events if title == _CHOICE]
-    if asked is said is None and not told and not chosen:
-        asked, said = of.of("input.value"), of.of("output.value")
-    request = as_object(asked) or {}
-    chat = chat_of({**(as_object(request.get("config")) or {}), **request})
-    span.input = _messages(asked, "user") or told or None
-    span.output = _messages(said, "assistant") or chosen or None
+    if asked is None and not told:
+        asked = of.of("input.value")
+    if said is None and not chosen and not span.is_whole:
+        said = of.of("output.value")
+    sent, answer = _chat(asked, "user"), _chat(said, "assistant")
+    span.input = (sent and sent.messages) or told or None
+    span.output = (answer and answer.messages) or chosen or None
+    if span.output is None and said not in (None, [], {}):
+        span.output = [{"role": "assistant", "content": orjson.dumps(said).decode()}]
+    chats = list(filter(None, (sent, answer)))
     answers = list(filter(None, map(as_object, span.output or ())))
+    n_others = sum(chat.n_others for chat in chats)
     if len(answers) > 1 and all("finish_reason" in each for each in answers):
-        span.output, span.remarks["other candidates"] = answers[:1], len(answers) - 1
+        span.output, n_others = answers[:1], n_others + len(answers) - 1
+    if n_others:
+        span.remarks["other candidates"] = n_others
     system = of.of("gen_ai.system_instructions")
     parts = [as_object(part) or {"text": part} for part in as_list(system) or [system] if part]
     texts = [str(part.get("content") or part.get("text") or "") for part in parts]
-    span.system = "\n\n".join(filter(None, texts)) or chat.system
+    system = "\n\n".join(filter(None, texts))
+    span.system = system or next((of.system for of in chats if of.system), "")
+    span.model = span.model or next((of.model for of in chats if of.model), "")
     tools = as_list(of.of(*_TOOLS))
-    span.tools = chat.tools if tools is None else tuple(map(_definition, tools))
+    offered = next((of.tools for of in chats if of.tools is not None), None)
+    span.tools = offered if tools is None else tuple(map(_definition, tools))
 
 
 def _answer(of: Attributes) -> Any:
@@ -266,14 +279,12 @@ def _answer(of: Attributes) -> Any:
     return {"role": "assistant", "content": content}
 
 
-def _messages(value: Any, role: str) -> list[Any] | None:
-    """Raw messages in a value: a list of them, one, a request or response that has some, a text."""
-    if (of := as_object(value)) is not None:
-        value = of.get("") or ([of] if is_message(of) else chat_of(of).messages) or of.get("prompt")
-    if isinstance(value, str):
-        return [{"role": role, "content": value}]
-    found = [_message(of) for of in map(as_object, as_list(value) or ()) if of is not None]
-    return found or None
+def _chat(value: Any, role: Role) -> Chat | None:
+    """The chat in a value, its messages without the wrappings of OpenInference."""
+    chat = chat_in((as_object(value) or {}).get("") or value, role)
+    listed = as_list(chat and chat.messages) or ()
+    found = [_message(of) for of in map(as_object, listed) if of is not None]
+    return chat and replace(chat, messages=found or None)
 
 
 def _message(of: dict[str, Any]) -> dict[str, Any]:

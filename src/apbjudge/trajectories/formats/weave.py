@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...records.loose_json import as_list, as_object
-from ...records.messages import chat_in
+from ...records.messages.envelope import LISTS
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import id_field, object_in, text_field
@@ -31,11 +31,11 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
     """A call; that of a model is one with messages on both sides where no kind is stated."""
     sent, answered = of.get("inputs"), of.get("output")
     kind = (as_object(object_in(of, "attributes").get("weave")) or {}).get("kind")
-    chats = (chat_in(sent, "user"), chat_in(answered, "assistant")) if kind is None else ()
+    is_asked = any(as_list(object_in(of, "inputs").get(name)) for name in LISTS)
     span = span_in(
         of,
         entry,
-        "llm" if chats and all(chat and not chat.is_words for chat in chats) else kind,
+        "llm" if kind is None and is_asked and as_object(answered) else kind,
         sent,
         answered,
         name=text_field(of, "op_name").rpartition("/")[2].partition(":")[0],
