@@ -133,6 +133,8 @@ _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
 _HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
 """Keys of objects that may repeat each other's history, where they are listed."""
+_NAMED = frozenset("spanId span_id context attributes timeUnixNano context.span_id".split())
+"""Keys of spans and of events in them, whose names are no content."""
 _FLAT = re.compile(r"\.\d+\.")
 _MARK = "\0"
 """Stands before the key and the value of a leaf that is no text: ``1`` alone says too little."""
@@ -267,6 +269,8 @@ class _Walk:
         for name in _INNER if mode == "call" else ():
             if inner := as_object(of.get(name)):
                 of = {**of, name: None, **inner, "id": of.get("id") or inner.get("id")}
+        if "name" in of and not _NAMED.isdisjoint(of):
+            of = {**of, "name": None}
         flat = {key: value for key, value in of.items() if "." in key and _FLAT.search(key)}
         parts = [
             self._member(value, f"{path}.{key}" if path else key, key, mode)
@@ -378,6 +382,8 @@ def _plain(value: Any) -> Any:
             return [_plain(of) for of in listed]
         pairs = [pair for of in listed if (pair := as_object(of))]
         return {str(pair.get("key")): _plain(pair.get("value")) for pair in pairs}
+    if kind == "intValue" and isinstance(inner, str) and inner.lstrip("-").isdecimal():
+        return int(inner)
     return inner if len(holder) == 1 and kind.endswith("Value") else value
 
 
