@@ -135,7 +135,7 @@ def mlflow(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def openai_agents(span: Mapping[str, Any]) -> dict[str, Any]:
-    data: dict[str, Any] = {"type": "agent", "name": "helper", "tools": ["find"]}
+    data: dict[str, Any] = {"type": "agent", "name": "helper", "handoffs": [], "tools": ["find"]}
     if span["kind"] == "model":
         data = {"type": "generation", "input": span["sent"], "output": [span["answered"]]}
         data["model"] = "m-1"

@@ -125,7 +125,8 @@ _VALUES = frozenset(
 """Keys below which every key is content, and numbers are."""
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
-    "system_instructions definitions tools functions toolCalls tool_calls spanInputs spanOutputs "
+    "metadata system_instructions definitions tools functions toolCalls tool_calls spanInputs "
+    "spanOutputs "
     "llm_request llm_response chat_ctx body payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
@@ -133,7 +134,10 @@ _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
 _HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
 """Keys of objects that may repeat each other's history, where they are listed."""
-_NAMED = frozenset("spanId span_id context attributes timeUnixNano context.span_id".split())
+_NAMED = frozenset(
+    "spanId span_id context attributes timeUnixNano context.span_id traceId sessionId run_type "
+    "handoffs".split()
+)
 """Keys of spans and of events in them, whose names are no content."""
 _FLAT = re.compile(r"\.\d+\.")
 _MARK = "\0"
@@ -265,6 +269,8 @@ class _Walk:
         flags = (remark for flag, remark in rules.flags.items() if of.get(flag) is True)
         if remark := next(flags, rules.types.get(kind)):
             return self._under(remark, of)
+        if "lg_name" in of:  # LangGraph's note of the node that is next, with a copy of the state
+            return self.walk(of.get("args"), path)
         mode = mode or _mode_of(of, kind, role)
         for name in _INNER if mode == "call" else ():
             if inner := as_object(of.get(name)):
@@ -294,7 +300,9 @@ class _Walk:
     def _member(self, value: Any, path: str, key: str, mode: _Mode) -> _Counts | None:
         rules, is_object = self._rules, type(value) is dict
         if "." in key and key not in rules.shapes:
-            key = key[key.rindex(".") + 1 :]
+            *holders, key = key.split(".")
+            if any(rules.shapes.get(holder) == "tree" for holder in holders):
+                return None
         if rules.shapes.get(key) == "tree":
             return None
         if key in rules.keys and (is_object or type(value) is list):
@@ -341,7 +349,7 @@ def _role_of(of: Mapping[str, Any]) -> str:
 def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
     """Whether an object is a call or a result."""
     if (
-        role in _TOOLS
+        (role in _TOOLS and not _defines(of.get("content")))
         or kind.endswith(_RESULT_TYPES)
         or (kind == "retry-prompt" and "tool_name" in of)
     ):
@@ -350,13 +358,20 @@ def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
     return "call" if is_tool or kind.endswith(_CALL_TYPES) else ""
 
 
+def _defines(content: Any) -> bool:
+    """Whether the content of a message is the definition of a tool, as some tracers list them."""
+    function = as_object((as_object(content) or {}).get("function"))
+    return function is not None and "parameters" in function
+
+
 def _counted(what: str, of: Mapping[str, Any]) -> _Counts:
     """A call or a result, known by its id or else by what it says."""
     if call_id := next((str(of[name]) for name in _IDS if of.get(name) not in (None, "")), ""):
         return Counter([(what, call_id, "")])
     name = next((str(of[name]) for name in _NAMES if of.get(name)), "")
     stated = next((of[name] for name in _STATED if of.get(name) is not None), "")
-    return Counter([(what, name, stated if type(stated) is str else repr(stated))])
+    value = _opened(stated) if type(stated) is str else stated
+    return Counter([(what, name, repr(value) if value else "")])
 
 
 def _joined(parts: Iterable[_Counts | None], *, repeats: bool) -> _Counts | None:
@@ -525,7 +540,7 @@ def _contained(texts: set[str], known: set[str]) -> set[str]:
             break
         key, _, sought = text[1:].partition(_MARK) if text[0] == _MARK else ("", "", text)
         is_there = key in whole and _stands_in(sought, whole)
-        if is_there or text in plain or known.issuperset(_literal(text) or {""}):
+        if is_there or text in plain or _is_literal(text, known):
             contained.add(text)
     return contained
 
@@ -541,16 +556,16 @@ def _stands_in(text: str, whole: str) -> bool:
     return False
 
 
-def _literal(text: str) -> list[str]:
-    """The leaves of a Python dictionary or list that is written as text; none for other texts."""
+def _is_literal(text: str, known: set[str]) -> bool:
+    """Whether a text is a dictionary or list of Python with no leaves but these."""
     if not (text[0] in "{[(" and text[-1] in "}])" and len(text) < _LITERAL):
-        return []
+        return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return values_in(ast.literal_eval(text))
+            return known.issuperset(values_in(ast.literal_eval(text)))
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return []
+            return False
 
 
 # A log --------------------------------------------------------------------------------------------

@@ -142,8 +142,8 @@ def _candidate(value: Any, inner: str) -> Any:
     return {"role": "assistant", "content": spec["text"]}
 
 
-_WORDS = ("prompt", "content", "message", "output", "text", "args")
-"""Names of what is sent or answered, in an object without a list of messages."""
+_WORDS = {"user": ("prompt", "args"), "assistant": ("content", "message", "output", "text")}
+"""Names of what is sent and of what is answered, in an object without a list of messages."""
 
 
 def chat_in(value: Any, role: Role) -> Chat | None:
@@ -173,7 +173,7 @@ def chat_in(value: Any, role: Role) -> Chat | None:
     if (spec := as_object(value)) is None or is_message(spec):
         return _bare([] if spec is None else [spec])
     chat = chat_of({**(as_object(spec.get("config")) or {}), **spec})
-    found = (spec[name] for name in _WORDS if spec.get(name) not in (None, "", []))
+    found = (spec[name] for name in _WORDS.get(role, ()) if spec.get(name) not in (None, "", []))
     within = chat_in(next(found, None) if chat.messages is None else chat.messages, role)
     return within and replace(
         chat,

@@ -8,6 +8,8 @@ alike.
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -100,6 +102,10 @@ def _listed(node: Any) -> Any:
     return node if of is None else {key: _listed(value) for key, value in of.items()}
 
 
+_CUT = re.compile(r"\[\s*\{(?!.*\]\s*\Z)", re.DOTALL)
+"""How a list of objects begins that ends before it is whole."""
+
+
 class Attributes:
     """The attributes of a span, nested or not.
 
@@ -130,7 +136,7 @@ class Attributes:
         if not isinstance(value, str) or value[:1] not in ("[", "{"):
             return value
         found = opened(value)
-        if found is value and value[:1] == "[" and not value.rstrip().endswith("]"):
+        if found is value and _CUT.match(value):
             self.n_cut += 1
             found = list(json_values(value[1:]))
         return literal(value) if found is value else found
@@ -138,10 +144,12 @@ class Attributes:
 
 def literal(text: Any) -> Any:
     """The value of a text that is a dictionary or list of Python; else the text."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return text
 
 
 def span_of_attributes(
@@ -185,6 +193,7 @@ def span_of_attributes(
     else:
         asked, said = _chat(of.of(*_ASKED), "user"), _chat(of.of(*_SAID), "assistant")
         span.input, span.output = asked and asked.messages, said and said.messages
+        span.system = _system(of) or (asked.system if asked else "")
         span.name = of.text(*_AGENT) or name
     failed = of.of("lk.function_tool.is_error")
     span.is_error = failed if isinstance(failed, bool) else is_error
@@ -237,15 +246,16 @@ def _add_messages(span: Span, of: Attributes, events: Sequence[tuple[str, Any]])
     said = None if span.is_whole else _answer(of)
     told = [_of_event(_ROLES[title], about) for title, about in events if title in _ROLES]
     chosen = [_of_event("assistant", about) for title, about in events if title == _CHOICE]
-    if asked is None and not told:
-        asked = of.of("input.value")
-    if said is None and not chosen and not span.is_whole:
-        said = of.of("output.value")
     sent, answer = _chat(asked, "user"), _chat(said, "assistant")
+    if sent is None and not told:
+        sent = _chat(of.of("input.value"), "user")
+    if answer is None and not chosen and not span.is_whole:
+        said = of.of("output.value")
+        answer = _chat(said, "assistant")
+        if answer is None and said is not None:
+            chosen = [{"role": "assistant", "content": orjson.dumps(said).decode()}]
     span.input = (sent and sent.messages) or told or None
     span.output = (answer and answer.messages) or chosen or None
-    if span.output is None and said not in (None, [], {}):
-        span.output = [{"role": "assistant", "content": orjson.dumps(said).decode()}]
     chats = list(filter(None, (sent, answer)))
     answers = list(filter(None, map(as_object, span.output or ())))
     n_others = sum(chat.n_others for chat in chats)
@@ -253,15 +263,23 @@ def _add_messages(span: Span, of: Attributes, events: Sequence[tuple[str, Any]])
         span.output, n_others = answers[:1], n_others + len(answers) - 1
     if n_others:
         span.remarks["other candidates"] = n_others
+    span.system = _system(of) or next((of.system for of in chats if of.system), "")
+    span.model = span.model or next((of.model for of in chats if of.model), "")
+    tools = [*_listed_in(of, *_TOOLS), *_listed_in(of, "model_request_parameters.output_tools")]
+    offered = next((of.tools for of in chats if of.tools is not None), None)
+    span.tools = tuple(map(_definition, tools)) or offered
+
+
+def _listed_in(of: Attributes, *paths: str) -> list[Any]:
+    return as_list(of.of(*paths)) or []
+
+
+def _system(of: Attributes) -> str:
+    """The instructions that stand apart from the messages."""
     system = of.of("gen_ai.system_instructions")
     parts = [as_object(part) or {"text": part} for part in as_list(system) or [system] if part]
     texts = [str(part.get("content") or part.get("text") or "") for part in parts]
-    system = "\n\n".join(filter(None, texts))
-    span.system = system or next((of.system for of in chats if of.system), "")
-    span.model = span.model or next((of.model for of in chats if of.model), "")
-    tools = as_list(of.of(*_TOOLS))
-    offered = next((of.tools for of in chats if of.tools is not None), None)
-    span.tools = offered if tools is None else tuple(map(_definition, tools))
+    return "\n\n".join(filter(None, texts))
 
 
 def _answer(of: Attributes) -> Any:
@@ -295,6 +313,9 @@ def _message(of: dict[str, Any]) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = [_inner(call, "tool_call") for call in calls]
     inner = [as_object(_inner(part, "message_content")) or {} for part in parts]
+    inner = [
+        part if "type" in part or "text" not in part else {"type": "text", **part} for part in inner
+    ]
     if inner and message.get("role") != "tool" and all("type" in part for part in inner):
         message["content"] = inner
     return message

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...records.loose_json import as_list, as_object, rest_of
+from ...records.messages import is_message
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import id_field, object_in, objects_in
@@ -69,16 +70,24 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
         usage=of.get("usageDetails"),
         attributes=as_object(opened(about.get("attributes"))),
     )
-    # LangChain's callback lists the tools among the messages.
-    tools = [each["content"] for each in span.input or () if _is_tool(each)]
-    if tools and span.tools is None:
-        span.tools = tuple(tools)
-        span.input = [each for each in span.input or () if not _is_tool(each)]
+    said = [_message(each) for each in span.input or ()]
+    tools = [each["content"] for each in said if _is_tool(each)]
+    span.tools = tuple(tools) if tools and span.tools is None else span.tools
+    span.input = [each for each in said if not _is_tool(each)] or None
     return span
 
 
-def _is_tool(message: Any) -> bool:
-    content = as_object((as_object(message) or {}).get("content")) or {}
+def _message(raw: Any) -> Any:
+    """A message as the callback of LangChain notes it, whose tools speak by their name."""
+    message = as_object(raw) or {}
+    if "additional_kwargs" not in message or is_message(message):
+        return raw
+    return {**message, "role": "tool", "name": message.get("role")}
+
+
+def _is_tool(raw: Any) -> bool:
+    """Whether a message is the definition of a tool, which that callback lists among them."""
+    content = as_object((as_object(raw) or {}).get("content")) or {}
     return "parameters" in (as_object(content.get("function")) or ())
 
 

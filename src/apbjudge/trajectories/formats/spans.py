@@ -132,10 +132,10 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         reads = [_Read(thread) for thread in threads.threads]
         _matched(tools, reads, tree)
     read = next(of for of in reads if of.thread is main)
+    extra = threads.left_out(main)
     remarks = threads.remarks + Counter(read.of.remarks)
     messages = tuple(read.answered(remarks))
     conversation = replace(read.of, messages=messages)
-    extra = threads.left_out(main)
     if read.of.unknown:
         extra["unknown_steps"] = read.of.unknown
     about = [*main.spans, *(of for of in tree.spans if tree.agent(of) in main.agents)]
@@ -148,6 +148,7 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         more = span.extra | ({"scores": others} if others else {})
         if more:
             extra.setdefault("spans", []).append({"name": span.name, **more})
+    held = (main.spans[0], *tree.above(main.spans[0]))
     tools_offered = _tools_of(about)
     check_depth("entry", (tools_offered, extra))
     return Trajectory(
@@ -155,7 +156,8 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         case_id=trajectory_id,
         tested_model=next((of.model for of in about if of.model), "") or conversation.model,
         query=conversation.query,
-        system_prompt=conversation.system_prompt,
+        system_prompt=conversation.system_prompt
+        or next((of.system for of in held if of.system), ""),
         tools=tools_offered,
         steps=steps_of(messages),
         final_answer=conversation.final_answer,
@@ -183,13 +185,12 @@ class _Tree:
         self.spans = sorted(spans, key=lambda of: of.start or 0) if is_timed else list(spans)
         self.rank = {span.entry: at for at, span in enumerate(self.spans)}
         self._by_id = {span.span_id: span for span in self.spans}
-        self._outer = {
-            above.span_id
-            for span in self.spans
-            if span.kind == "model"
-            for above in self.above(span)
-            if above.kind == "model" and (_speaks(span) or not _speaks(above))
-        }
+        self._outer: set[str] = set()
+        for span in self.spans:
+            above = next((of for of in self.above(span) if of.kind != "other"), None)
+            if span.kind == "model" and above is not None and above.kind == "model":
+                is_less = len(span.input or ()) < len(above.input or ())
+                self._outer.add((span if is_less else above).span_id)
 
     def above(self, span: Span) -> Iterator[Span]:
         """Yields the spans that it ran in, the nearest first."""
@@ -498,7 +499,8 @@ class _Threads:
             self.remarks[remark] += 1
             names = [up.name for up in self._tree.spans if up.span_id in of.agents and up.name]
             thread = {"name": " ".join(names), "messages": [line.raw for line in of.lines]}
-            extra.setdefault(remark, []).append(thread)
+            tools = _tools_of(of.spans)
+            extra.setdefault(remark, []).append(thread | ({"tools": tools} if tools else {}))
         return extra
 
 

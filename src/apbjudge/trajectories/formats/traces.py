@@ -54,9 +54,10 @@ def span_in(
     Raises:
         RowError: If an id or a name is none, or messages are of an unknown form.
     """
+    # As texts, no key in them is taken for a part of an attribute's name.
     stated = {
-        "input.value": sent,
-        "output.value": answered,
+        "input.value": _json(sent),
+        "output.value": _json(answered),
         "gen_ai.request.model": model,
         "gen_ai.tool.definitions": tools if as_list(tools) else None,
         "gen_ai.usage": usage,
@@ -68,10 +69,12 @@ def span_in(
         kind=str(kind or ""),
         start=time_of(next((of for key in _STARTS if (of := record.get(key))), None)),
         is_error=True if error and is_error is None else is_error,
-        error=error if isinstance(error, str) else orjson.dumps(error).decode() if error else "",
+        error=_json(error) or "",
         entry=entry,
     )
     span.name = span.name or name or text_field(record, "name")
+    if span.kind == "agent" and (listed := as_list(tools)):
+        span.tools = tuple(listed)
     span.scores |= {key: of for key, of in (scores or {}).items() if _is_score(of)}
     if span.kind == "tool":
         inner = (as_object(span.arguments) or {}).get("input")
@@ -79,6 +82,10 @@ def span_in(
             span.arguments = inner
         _take_message(span)
     return span
+
+
+def _json(value: Any) -> str | None:
+    return value if isinstance(value, str | None) else orjson.dumps(value).decode()
 
 
 def _is_score(value: object) -> bool:
@@ -104,7 +111,7 @@ def score_span(
         extra: Content of the trace that has no place in a run.
         entry: Its position among the parts of the run, where it is one.
     """
-    span = Span(span_id="", start=0, entry=entry, extra=extra)
+    span = Span(span_id="(trace)", start=0, entry=entry, extra=extra)
     for name, value, record in scores:
         known = span.scores.setdefault(str(name), value) if _is_score(value) else None
         if known != value or not {"comment", "rationale"}.isdisjoint(record):
