@@ -145,7 +145,9 @@ def test_a_bad_beginning_hides_no_format(tmp_path: Path) -> None:
 
 
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"expected one of .*tau2, trajectories, got 'xml'"):
+    with pytest.raises(
+        OptionError, match=r"expected one of .*tau2, trajectories, weave, got 'xml'"
+    ):
         read_log(lines(tmp_path / "x.jsonl", chat("a")), "xml")
     assert set(FORMATS) <= set(format_names())
 

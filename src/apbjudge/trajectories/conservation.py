@@ -78,6 +78,7 @@ class _Rules:
             if format_ in rule.get("formats", format_).split() or not format_
         ]
         self.shapes = {k: r["shape"] for r in of if "shape" in r for k in r["keys"].split()}
+        self.trees = frozenset(key for key, shape in self.shapes.items() if shape == "tree")
         self.prefixes = tuple(p for r in of for p in r.get("prefixes", "").split())
         noted = [rule for rule in of if "remark" in rule]
         self.keys, self.types, self.flags = (
@@ -102,7 +103,9 @@ _AGENTS = frozenset("assistant model agent ai gpt".split())
 _TOOLS = frozenset("tool function toolResult tool_result".split())
 _SPEAKERS = _AGENTS | _TOOLS | frozenset("user human system developer environment".split())
 _TYPES = frozenset("user assistant system human ai tool".split())
-_CALL_LISTS = frozenset("tool_calls invalid_tool_calls toolCalls toolInvocations".split())
+_CALL_LISTS = frozenset(
+    "tool_calls invalid_tool_calls toolCalls toolInvocations function_calls".split()
+)
 _CALL_KEYS = frozenset(
     "function_call functionCall toolUse toolCall tool_call executableCode executable_code".split()
 )
@@ -126,13 +129,18 @@ _VALUES = frozenset(
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
     "metadata system_instructions definitions tools functions toolCalls tool_calls spanInputs "
-    "spanOutputs "
-    "llm_request llm_response chat_ctx body payload data result".split()
+    "spanOutputs function_calls llm_request llm_response chat_ctx body payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
+_BEGUN = frozenset(("[{", '{"'))
+"""How JSON texts begin."""
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
-_HISTORIES = frozenset("trace_id traceId span_id spanId span_data context run_type".split())
+_FORMS = frozenset("text json error-text error-json content".split())
+"""How a result of Vercel's SDK says what it is."""
+_HISTORIES = frozenset(
+    "trace_id traceId span_id spanId span_data context context.trace_id run_type".split()
+)
 """Keys of objects that may repeat each other's history, where they are listed."""
 _NAMED = frozenset(
     "spanId span_id context attributes timeUnixNano context.span_id traceId sessionId run_type "
@@ -227,7 +235,8 @@ class _Walk:
         """Takes in a value below a key; returns its calls and results."""
         kind = _kind_of(value)
         if kind is dict:
-            return self._object(value, path)
+            state = value.get("args") if "lg_name" in value else None  # a copy by LangGraph
+            return self._object(as_object(state) or value, path)
         if kind is list:
             return self._list(value, path, key)
         if kind is not str or not (text := _clean(value)) or not self._rules.is_content(text, key):
@@ -240,7 +249,10 @@ class _Walk:
                 return self.walk(opened, path, key)
             except RecursionError:
                 del self.leaves[n:]
-        self.leaves.append((text, path))
+        if opened is text and key in _CARRIERS and text[:2] in _BEGUN and text[-1] not in "]}":
+            self._under("cut content", text)
+        else:
+            self.leaves.append((text, path))
         return None
 
     def _values(self, value: Any, path: str) -> None:
@@ -269,8 +281,6 @@ class _Walk:
         flags = (remark for flag, remark in rules.flags.items() if of.get(flag) is True)
         if remark := next(flags, rules.types.get(kind)):
             return self._under(remark, of)
-        if "lg_name" in of:  # LangGraph's note of the node that is next, with a copy of the state
-            return self.walk(of.get("args"), path)
         mode = mode or _mode_of(of, kind, role)
         for name in _INNER if mode == "call" else ():
             if inner := as_object(of.get(name)):
@@ -299,11 +309,10 @@ class _Walk:
 
     def _member(self, value: Any, path: str, key: str, mode: _Mode) -> _Counts | None:
         rules, is_object = self._rules, type(value) is dict
+        holders: list[str] = []
         if "." in key and key not in rules.shapes:
             *holders, key = key.split(".")
-            if any(rules.shapes.get(holder) == "tree" for holder in holders):
-                return None
-        if rules.shapes.get(key) == "tree":
+        if key in rules.trees or not rules.trees.isdisjoint(holders):
             return None
         if key in rules.keys and (is_object or type(value) is list):
             return self._under(rules.keys[key], value)
@@ -317,6 +326,8 @@ class _Walk:
 
     def _answer(self, value: Any, path: str) -> _Counts | None:
         """The content of a result: a value of the tool's, or parts of a message."""
+        if (of := as_object(value)) and of.keys() == {"type", "value"} and of["type"] in _FORMS:
+            value = of["value"]
         parts = [as_object(of) or {} for of in as_list(value) or ()]
         if not parts or not all(map(self._is_part, parts)):
             return self._values(value, path)

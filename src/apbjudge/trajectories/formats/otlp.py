@@ -12,49 +12,55 @@ from typing import Any
 from ...records.loose_json import as_list, as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .attributes import Attributes, nested, span_of_attributes
+from .attributes import Attributes, span_of_attributes
 from .messages import derived_id
 from .spans import Span, opened, run_of, time_of
 
 _TRACE = ("traceId", "trace_id", "context.trace_id")
 _SPAN = ("spanId", "span_id", "context.span_id")
 _PARENT = ("parentSpanId", "parent_span_id", "parent_id")
-_NAME = ("span_name", "name", "eventName")
-_START = ("startTimeUnixNano", "start_time_unix_nano", "start_timestamp", "start_time")
+_NAME = ("span_name", "name", "event_name", "eventName", "attributes.event.name")
+_START = ("startTimeUnixNano", "start_timestamp", "start_time")
 _STATUS = ("status.code", "status_code", "otel_status_code")
 _MESSAGE = ("status.message", "status_message", "otel_status_message", "exception_message")
-_EVENTS = ("events", "otel_events", "span_events")
-_RESOURCES = {"resourceSpans": ("scopeSpans", "spans"), "resourceLogs": ("scopeLogs", "logRecords")}
+_EVENTS = ("events", "otel_events")
+_RESOURCES = {
+    **dict.fromkeys(("resourceSpans", "batches"), ("scopeSpans", "spans")),
+    "resourceLogs": ("scopeLogs", "logRecords"),
+}
 _FAILED = {"2": True, "ERROR": True, "1": False, "OK": False}
 
 
+def _objects(value: object) -> Iterator[dict[str, Any]]:
+    return filter(None, map(as_object, as_list(value) or ()))
+
+
 def _plain(value: Any) -> Any:
-    """A value of OTLP as a JSON value; attributes as an object."""
-    if (pairs := as_list(value)) is not None:
-        objects = list(filter(None, map(as_object, pairs)))
-        return {str(of.get("key")): _plain(of.get("value")) for of in objects}
+    """A value of OTLP as a JSON value, attributes as an object; any other value as it is."""
+    if as_list(value) is not None:
+        return {str(of.get("key")): _plain(of.get("value")) for of in _objects(value)}
     holder = as_object(value) or {}
     kind, inner = next(iter(holder.items()), ("", None))
+    if len(holder) != 1 or not kind.endswith("Value"):
+        return value
     values = as_list((as_object(inner) or {}).get("values")) or []
     if kind == "arrayValue":
         return [_plain(of) for of in values]
-    if kind == "kvlistValue":
-        return _plain(values)
-    return int(inner) if kind == "intValue" and isinstance(inner, str) else inner
-
-
-def _attributes(of: Attributes, name: str) -> dict[str, Any]:
-    """Attributes as an object, whether pairs, an object or its JSON text."""
-    value = opened(of.of(name))
-    return _plain(value) if isinstance(value, list) else as_object(value) or {}
+    return (
+        _plain(values)
+        if kind == "kvlistValue"
+        else int(str(inner))
+        if kind == "intValue"
+        else inner
+    )
 
 
 def _otlp_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The spans and log records in a record of OTLP, by their traces."""
     for name, (scopes, inner) in _RESOURCES.items():
-        for resource in filter(None, map(as_object, as_list(record.get(name)) or ())):
-            for scope in filter(None, map(as_object, as_list(resource.get(scopes)) or ())):
-                for of in filter(None, map(as_object, as_list(scope.get(inner)) or ())):
+        for resource in _objects(record.get(name)):
+            for scope in _objects(resource.get(scopes)):
+                for of in _objects(scope.get(inner)):
                     yield str(of.get("traceId") or ""), of
 
 
@@ -62,72 +68,69 @@ def _rows(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield Attributes(record).text(*_TRACE), record
 
 
+def _told(of: Attributes) -> tuple[str, dict[str, Any]]:
+    """The name of an event or of a log record, and what it says."""
+    body, about = _plain(of.of("body")), as_object(_plain(opened(of.of("attributes")))) or {}
+    return of.text(*_NAME), about | (as_object(body) or ({"content": body} if body else {}))
+
+
 def _read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    spans: list[Span] = []
-    logs: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     rows = [Attributes(part) for part in parts]
-    for of in rows:
-        if of.of(*_START) is None:
-            title = of.text(*_NAME, "attributes.event.name")
-            body = _plain(of.of("body"))
-            about = as_object(body) or {"content": body}
-            logs.setdefault(of.text(*_SPAN), []).append(
-                (title, _attributes(of, "attributes") | about)
-            )
+    logs: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for of in (row for row in rows if row.of(*_START) is None):
+        logs.setdefault(of.text(*_SPAN), []).append(_told(of))
+    read: list[Span] = []
     for entry, of in enumerate(rows):
-        if of.of(*_START) is None:
+        if of.of(*_START) is None or of.text("kind") == "pending_span":  # begun, and written again
             continue
-        events = [
-            Attributes(each) for each in map(as_object, as_list(of.of(*_EVENTS)) or ()) if each
-        ]
-        told = [
-            (each.text("name", "event_name"), _attributes(each, "attributes")) for each in events
-        ]
-        errors = [about.get("exception.message") for title, about in told if title == "exception"]
         status = of.text(*_STATUS).upper().removeprefix("STATUS_CODE_")
-        is_error = True if of.of("is_exception") is True else _FAILED.get(status)
-        spans.append(
-            span_of_attributes(
-                _attributes(of, "attributes"),
-                span_id=of.text(*_SPAN),
-                parent_id=of.text(*_PARENT),
-                kind=of.text("span_kind"),
-                name=of.text(*_NAME),
-                start=time_of(of.of(*_START)),
-                events=[*told, *logs.get(of.text(*_SPAN), ())],
-                is_error=is_error,
-                error=of.text(*_MESSAGE) or next((str(each) for each in errors if each), ""),
-                entry=entry,
-            )
+        span = Span(
+            span_id=of.text(*_SPAN),
+            parent_id=of.text(*_PARENT),
+            start=time_of(of.of(*_START)),
+            is_error=True if of.of("is_exception") is True else _FAILED.get(status),
+            error=of.text(*_MESSAGE),
+            entry=entry,
         )
-    trace_id = next((name for of in rows if (name := of.text(*_TRACE))), "")
-    return run_of(spans, trajectory_id=trace_id or derived_id("", None, place), place=place)
+        told = [_told(Attributes(each)) for each in _objects(of.of(*_EVENTS))]
+        told += logs.get(span.span_id, ())
+        about = _told(of)[1]
+        name, kind = of.text(*_NAME), of.text("span_kind")
+        read.append(span_of_attributes(about, span, kind=kind, name=name, events=told))
+    trace_id = next(filter(None, (of.text(*_TRACE) for of in rows)), "")
+    return run_of(read, trajectory_id=trace_id or derived_id("", None, place), place=place)
 
 
 def _score_otlp(record: Mapping[str, Any]) -> float:
-    parts = [of for name, of in _otlp_parts(record) if name]
-    return 1.0 if parts else 0.5 * any(name in record for name in _RESOURCES)
+    return 1.0 if any(name for name, _ in _otlp_parts(record)) else 0.0
+
+
+def _score_row(record: Mapping[str, Any], *marks: str) -> float:
+    """Rows of spans, the more surely if they have one of the keys too."""
+    of = Attributes(record)
+    has_ids = of.text(*_TRACE[1:]) and of.text(*_SPAN[1:]) and of.of("attributes") is not None
+    return 0.0 if not has_ids else 1.0 if of.of(*marks) is not None else 0.5
 
 
 def _score_phoenix(record: Mapping[str, Any]) -> float:
-    of = nested(record)
-    context, attributes = as_object(of.get("context")) or {}, as_object(of.get("attributes"))
-    is_span = {"trace_id", "span_id"} <= context.keys() and attributes is not None
-    return is_span * (
-        0.8 + 0.2 * ("span_kind" in of or "openinference" in nested(attributes or {}))
-    )
+    marks = ("span_kind", "attributes.openinference.span.kind", "attributes.llm")
+    return _score_row(record, *marks) * ("context.trace_id" in record or "context" in record)
 
 
 def _score_logfire(record: Mapping[str, Any]) -> float:
-    has_ids = {"trace_id", "span_id", "span_name"} <= record.keys()
-    return has_ids * (0.8 + 0.2 * ("start_timestamp" in record))
+    return _score_row(record, "start_timestamp") * ("span_name" in record)
 
 
 OTLP = LogFormat(
     name="otlp", title="OpenTelemetry", score=_score_otlp, read=_read, parts=_otlp_parts
 )
 OPENINFERENCE = LogFormat(
-    name="openinference", title="OpenInference", score=_score_phoenix, read=_read, parts=_rows
+    name="openinference",
+    title="OpenInference",
+    score=_score_phoenix,
+    read=_read,
+    parts=_rows,
+    member="data",
 )
 LOGFIRE = LogFormat(
     name="logfire", title="Logfire", score=_score_logfire, read=_read, parts=_rows, member="rows"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -78,29 +78,25 @@ class Span:
 
 
 def time_of(value: object) -> int | None:
-    """A time as nanoseconds: a number of any unit, also as text, or an ISO date; else None."""
+    """A time as nanoseconds: a whole number of them, also as text, seconds, or an ISO date."""
     if isinstance(value, str) and not value.strip().isdecimal():
         try:
             date = datetime.fromisoformat(value.strip())
         except ValueError:
             return None
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return int(date.timestamp() * 10**6) * 1000
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    number = int(value) if isinstance(value, int | str) else value
-    unit = next((10**n for n in (9, 6, 3) if abs(number) < 10 ** (20 - n)), 1)
-    return int(number * unit)
+        return round(date.timestamp() * 10**6) * 1000
+    if isinstance(value, float):
+        return int(value * 10**9)
+    return int(value) if isinstance(value, int | str) else None
 
 
 def opened(value: Any) -> Any:
     """The JSON value that a text holds; any other value as it is."""
-    if isinstance(value, str):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            pass
-    return value
+    try:
+        return orjson.loads(value) if isinstance(value, str) else value
+    except orjson.JSONDecodeError:
+        return value
 
 
 def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Trajectory:
@@ -125,42 +121,40 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         threads.add(span)
     main = threads.finished()
     tools = list(tree.tools(threads.remarks))
-    reads = [_Read(thread) for thread in threads.threads]
+    reads = [_Read(of) for of in threads.threads]
     if left := _matched(tools, reads, tree):
         for span in left:
             threads.call(span, main)
-        reads = [_Read(thread) for thread in threads.threads]
+        reads = [_Read(of) for of in threads.threads]
         _matched(tools, reads, tree)
     read = next(of for of in reads if of.thread is main)
-    extra = threads.left_out(main)
+    extra = threads.left_out(main) | ({"unknown_steps": read.of.unknown} if read.of.unknown else {})
     remarks = threads.remarks + Counter(read.of.remarks)
-    messages = tuple(read.answered(remarks))
-    conversation = replace(read.of, messages=messages)
-    if read.of.unknown:
-        extra["unknown_steps"] = read.of.unknown
-    about = [*main.spans, *(of for of in tree.spans if tree.agent(of) in main.agents)]
+    conversation = replace(read.of, messages=tuple(read.answered(remarks)))
     usage: Counter[str] = Counter()
     scores: dict[str, Any] = {}
-    for span in sorted(tree.spans, key=tree.depth):
+    for span in sorted(tree.spans, key=lambda of: len(tree.up[of.entry])):
         remarks.update(span.remarks)
-        usage.update(span.usage if span.kind == "model" and not tree.is_outer(span) else {})
+        usage.update(span.usage if span.entry in tree.models else {})
         others = {k: v for k, v in span.scores.items() if scores.setdefault(k, v) != v}
-        more = span.extra | ({"scores": others} if others else {})
-        if more:
+        if more := span.extra | ({"scores": others} if others else {}):
             extra.setdefault("spans", []).append({"name": span.name, **more})
-    held = (main.spans[0], *tree.above(main.spans[0]))
-    tools_offered = _tools_of(about)
-    check_depth("entry", (tools_offered, extra))
+    about = [*main.spans, *(of for of in tree.spans if tree.agent(of) in main.agents)]
+    stated = [of.tools for of in about if of.tools is not None]
+    offered = tuple({_key(of): of for several in stated for of in several}.values())
+    last = main.spans[-1]
+    check_depth("entry", (offered, extra))
     return Trajectory(
         trajectory_id=trajectory_id,
         case_id=trajectory_id,
         tested_model=next((of.model for of in about if of.model), "") or conversation.model,
         query=conversation.query,
         system_prompt=conversation.system_prompt
-        or next((of.system for of in held if of.system), ""),
-        tools=tools_offered,
-        steps=steps_of(messages),
+        or next((of.system for of in tree.up[main.spans[0].entry] if of.system), ""),
+        tools=offered if stated else None,
+        steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
+        infrastructure_error="" if last.output else last.error,
         scores=scores,
         usage=dict(usage),
         place=place,
@@ -169,52 +163,45 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
     )
 
 
-def _tools_of(spans: Iterable[Span]) -> tuple[Any, ...] | None:
-    """The definitions that the spans state, each once; None where none states any."""
-    stated = [span.tools for span in spans if span.tools is not None]
-    unique = {_key(tool): tool for tools in stated for tool in tools}
-    return tuple(unique.values()) if stated else None
+def _speaks(span: Span) -> bool:
+    return bool(span.input or span.output)
 
 
 class _Tree:
-    """The spans of a trace in order of time, and what each ran in."""
+    """The spans of a trace in order of time.
+
+    Attributes:
+        rank: Place of each span in that order, by its entry.
+        up: The spans that each ran in, the nearest first.
+        models: Entries of models' spans, without those that say what one in or around them says.
+    """
 
     def __init__(self, spans: Sequence[Span]) -> None:
-        times = [span.start for span in spans if span.start is not None]
+        times = [of.start for of in spans if of.start is not None]
         is_timed = len(times) == len(spans)
         self.spans = sorted(spans, key=lambda of: of.start or 0) if is_timed else list(spans)
-        self.rank = {span.entry: at for at, span in enumerate(self.spans)}
-        self._by_id = {span.span_id: span for span in self.spans}
-        self._outer: set[str] = set()
-        for span in self.spans:
-            above = next((of for of in self.above(span) if of.kind != "other"), None)
-            if span.kind == "model" and above is not None and above.kind == "model":
-                is_less = len(span.input or ()) < len(above.input or ())
-                self._outer.add((span if is_less else above).span_id)
-
-    def above(self, span: Span) -> Iterator[Span]:
-        """Yields the spans that it ran in, the nearest first."""
-        seen = {span.span_id}
-        while (above := self._by_id.get(span.parent_id)) and above.span_id not in seen:
-            seen.add(above.span_id)
-            yield (span := above)
-
-    def depth(self, span: Span) -> int:
-        """How many spans it ran in."""
-        return sum(1 for _ in self.above(span))
+        self.rank = {of.entry: at for at, of in enumerate(self.spans)}
+        by_id = {of.span_id: of for of in self.spans}
+        self.up = {of.entry: list(_above(of, by_id)) for of in self.spans}
+        self._inner = {
+            of.span_id for of in self.spans if any(up.kind in _ACTORS for up in self.up[of.entry])
+        }
+        models = [of for of in self.spans if of.kind == "model"]
+        nearest = (
+            (of, next((up for up in self.up[of.entry] if up.kind != "other"), of)) for of in models
+        )
+        pairs = [(of, up) for of, up in nearest if up is not of and up.kind == "model"]
+        twice = {min(up, of, key=lambda of: len(of.input or ())).entry for of, up in pairs}
+        self.models = {of.entry for of in models} - twice
 
     def agent(self, span: Span) -> str:
         """The id of the agent's span that it is or ran in; empty without."""
-        return next((of.span_id for of in (span, *self.above(span)) if of.kind == "agent"), "")
+        chain = (span, *self.up[span.entry])
+        return next((of.span_id for of in chain if of.kind == "agent"), "")
 
-    def is_inner(self, agent: str) -> bool:
-        """Whether an agent ran in another one's span or in a tool's."""
-        span = self._by_id.get(agent)
-        return span is not None and any(of.kind in ("agent", "tool") for of in self.above(span))
-
-    def is_outer(self, span: Span) -> bool:
-        """Whether another model's span in it says the same."""
-        return span.span_id in self._outer
+    def is_root(self, agent: str) -> bool:
+        """Whether an agent ran neither in another one's span nor in a tool's."""
+        return agent not in self._inner
 
     def speakers(self) -> list[Span]:
         """The spans that messages are taken of.
@@ -222,35 +209,41 @@ class _Tree:
         Raises:
             RowError: If there is none.
         """
-        models = [of for of in self.spans if of.kind == "model" and not self.is_outer(of)]
-        whole = {of.span_id for of in self.spans if of.is_whole and _speaks(of)}
-        found = [of for of in models if _speaks(of) and self.agent(of) not in whole]
-        found += [of for of in self.spans if of.span_id in whole]
-        if not found and not models:
-            found = [of for of in self.spans if of.kind != "tool" and _speaks(of)]
-            ids = {of.span_id for of in found}
-            found = [of for of in found if not any(up.span_id in ids for up in self.above(of))]
+        spoken = {of.entry: of for of in self.spans if _speaks(of) and of.kind != "tool"}
+        whole = {of.span_id for of in spoken.values() if of.is_whole}
+        found = [
+            of
+            for of in spoken.values()
+            if of.is_whole or (of.entry in self.models and self.agent(of) not in whole)
+        ]
+        if not self.models and not found:
+            ups = {at: {up.entry for up in self.up[at]} for at in spoken}
+            found = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
         if not found:
-            many = f"{len(models)} model spans" if models else f"{len(self.spans)} spans"
+            many = f"{len(self.models)} model spans" if self.models else f"{len(self.spans)} spans"
             error = RowError("spans", "messages", f"none in {many}")
             error.args = (f"no message in {many}: content capture is off",)
             raise error
-        return sorted(found, key=lambda of: self.rank[of.entry])
+        return found
 
     def tools(self, remarks: Counter[str]) -> Iterator[Span]:
         """Yields the spans of tools, without those that say again what they ran in."""
-        for span in self.spans:
-            if span.kind == "tool":
-                key = _call_key(span.name, span.arguments)
-                ups = (of for of in self.above(span) if of.kind == "tool")
-                if any(_call_key(up.name, up.arguments) == key for up in ups):
-                    remarks["duplicate carriers"] += 1
-                else:
-                    yield span
+        for span in (of for of in self.spans if of.kind == "tool"):
+            around = [_call_key(up.name, up.arguments) for up in self.up[span.entry]]
+            if _call_key(span.name, span.arguments) in around:
+                remarks["duplicate carriers"] += 1
+            else:
+                yield span
 
 
-def _speaks(span: Span) -> bool:
-    return bool(span.input or span.output)
+_ACTORS = ("agent", "tool")
+
+
+def _above(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
+    seen = {span.span_id}
+    while (above := by_id.get(span.parent_id)) is not None and above.span_id not in seen:
+        seen.add(above.span_id)
+        yield (span := above)
 
 
 # Threads ------------------------------------------------------------------------------------------
@@ -261,12 +254,12 @@ def _key(*values: Any) -> bytes:
     return orjson.dumps(values, option=orjson.OPT_SORT_KEYS, default=str)
 
 
-_TEXT, _USER = b'["text"', b'["text","user"'
-"""How keys of texts begin, and those of a user's."""
-
-
 def _call_key(name: str, arguments: Any) -> bytes:
     return _key("call", name, opened(arguments) or {})
+
+
+_TEXT, _USER = b'["text"', b'["text","user"'
+"""How keys of texts begin, and those of a user's."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -274,8 +267,8 @@ class _Line:
     """A raw message of a thread, and the entry that it came with first.
 
     Attributes:
-        atoms: What it says, a text, call or result each; nothing of a system message.
         system: Text of a system message.
+        atoms: Whatever else it says, a key for each text, call and result.
     """
 
     raw: Any
@@ -291,8 +284,7 @@ def _parsed(raw: Any, where: str) -> tuple[str, tuple[bytes, ...]]:
         return "", (_key("unread", raw),)
     atoms = [_key("unread", of) for of in read.unknown]
     for of in read.messages:
-        if text := of.text.strip():
-            atoms.append(_key("text", of.role, text))
+        atoms += [_key("text", of.role, text) for text in (of.text.strip(),) if text]
         atoms += [_key("file", name) for name in of.attachments]
         atoms += [_call_key(call.name, call.arguments) for call in of.calls]
         atoms += [_key("result", opened(result.content)) for result in of.results]
@@ -309,15 +301,16 @@ class _Thread:
     """
 
     agents: set[str]
-    spans: list[Span]
-    n_asked: int = 0
-    is_fork: bool = False
+    n_asked: int
+    is_fork: bool
+    spans: list[Span] = field(default_factory=list[Span])
     lines: list[_Line] = field(default_factory=list[_Line])
     atoms: list[bytes] = field(default_factory=list[bytes])
     systems: set[str] = field(default_factory=set[str])
 
-    def grow(self, lines: Iterable[_Line]) -> None:
+    def grow(self, lines: Iterable[_Line], spans: Iterable[Span]) -> None:
         """Adds lines at its end."""
+        self.spans += spans
         for line in lines:
             self.lines.append(line)
             self.atoms += line.atoms
@@ -332,19 +325,10 @@ class _Thread:
         """Whether a request with these instructions can belong to it."""
         return systems <= self.systems or self.is_open
 
-    def lacks(self, line: _Line) -> bool:
-        """Whether it has no message that says this."""
-        return not set(line.atoms) <= set(self.atoms) or not {line.system} <= self.systems | {""}
-
-
-def _split(lines: Sequence[_Line], n: int) -> tuple[int, int]:
-    """How many lines the first ``n`` atoms fill wholly, and how many atoms these have."""
-    at = 0
-    for number, line in enumerate(lines):
-        if at + len(line.atoms) > n:
-            return number, at
-        at += len(line.atoms)
-    return len(lines), at
+    def lacks(self, lines: Iterable[_Line]) -> list[_Line]:
+        """Those of the lines that say what it does not."""
+        known, systems = set(self.atoms), self.systems | {""}
+        return [of for of in lines if of.system not in systems or not known.issuperset(of.atoms)]
 
 
 class _Threads:
@@ -357,9 +341,9 @@ class _Threads:
         self.threads: list[_Thread] = []
         self.remarks: Counter[str] = Counter()
 
-    def _lines(self, raws: Iterable[Any], span: Span) -> list[_Line]:
+    def _lines(self, raws: Iterable[Any] | None, span: Span) -> list[_Line]:
         lines: list[_Line] = []
-        for raw in raws:
+        for raw in raws or ():
             key = _key(raw)
             if key not in self._seen:
                 self._seen[key] = _parsed(raw, f"spans.{span.entry}")
@@ -368,103 +352,78 @@ class _Threads:
 
     def add(self, span: Span) -> None:
         """Takes in a request to a model and its answer."""
-        asked, said = self._lines(span.input or (), span), self._lines(span.output or (), span)
-        stated = {line.system for line in asked}
-        if span.system and span.system not in stated:
-            system = {"role": "system", "content": span.system}
-            asked = [*self._lines([system], span), *asked]
+        asked, said = self._lines(span.input, span), self._lines(span.output, span)
+        if span.system and span.system not in {line.system for line in asked}:
+            asked[:0] = self._lines([{"role": "system", "content": span.system}], span)
         agent = self._tree.agent(span)
-        thread, new = self._place(span, agent, asked, said)
-        if thread is None:
+        if (place := self._place(span, agent, asked, said)) is None:
+            self.remarks["duplicate carriers"] += 1
             return
-        thread.grow([*new, *said])
+        thread, n = place
+        first = at = 0
+        while first < len(asked) and (at := at + len(asked[first].atoms)) <= n:
+            first += 1
+        first *= n > 0
+        if old := thread.lacks(asked[:first]):
+            self.remarks["rewritten context"] += 1  # a summary, or other instructions
+            self._context += [line.raw for line in old]
+        thread.grow([*asked[first:], *said], [span])
         thread.agents.add(agent)
-        thread.spans.append(span)
         self.threads = [of for of in self.threads if of is not thread] + [thread]
 
     def _place(
         self, span: Span, agent: str, asked: list[_Line], said: list[_Line]
-    ) -> tuple[_Thread | None, list[_Line]]:
-        """The thread that a request belongs to, and what is new to it; None where nothing is."""
+    ) -> tuple[_Thread, int] | None:
+        """The thread that a request belongs to, and how many of its atoms are no news there.
+
+        None where it says what a thread has already.
+        """
         atoms = [atom for line in asked for atom in line.atoms]
+        whole = atoms + [atom for line in said for atom in line.atoms]
         systems = {line.system for line in asked} - {""}
-        own = [of for of in reversed(self.threads) if agent in of.agents]
         longest = sorted(self.threads, key=lambda of: (-len(of.atoms), agent not in of.agents))
         for of in longest:
             n = len(of.atoms)
             if n and of.atoms == atoms[:n] and of.takes(systems):
-                return of, self._rest(of, asked, n)
-        whole = [*atoms, *(atom for line in said for atom in line.atoms)]
+                return of, n
+        own = [of for of in reversed(self.threads) if agent in of.agents]
+        forks = [of for of in own if atoms and of.atoms[: len(atoms)] == atoms]
+        forks = [of for of in forks if of.takes(systems)]
+        if any(of.atoms[: len(whole)] == whole for of in forks if said):
+            return None
+        if span.is_cut and forks:
+            return forks[0], len(atoms)
+        is_delta = not systems and not any(of.startswith(_USER) for of in atoms[:1])
         for of in own:
-            if len(whole) > len(atoms) and of.atoms[: len(whole)] == whole and of.takes(systems):
-                self.remarks["duplicate carriers"] += 1
-                return None, []
-        for of in own:
-            if span.is_cut and of.atoms[: len(atoms)] == atoms:
-                return of, []
-        if own and not systems and not any(of.startswith(_USER) for of in atoms[:1]):
-            return own[0], self._news(own[0], asked, atoms)
-        for of in own:
-            if of.atoms and of.atoms[-1] in atoms and of.takes(systems):
-                self.remarks["rewritten context"] += 1
-                return of, self._news(of, asked, atoms)
-        is_fork = any(atoms and of.atoms[: len(atoms)] == atoms for of in own)
-        self.threads.append(_Thread({agent}, [], len(asked), is_fork))
-        return self.threads[-1], asked
-
-    def _rest(self, thread: _Thread, asked: list[_Line], n: int) -> list[_Line]:
-        """What follows in a request that begins with the ``n`` atoms of a thread.
-
-        Where a message goes on that ends in the thread, the longer one replaces it.
-        """
-        first, at = _split(asked, n)
-        kept, n = _split(thread.lines, at)
-        while n < at:
-            first, at = _split(asked, n)
-            kept, n = _split(thread.lines, at)
-        del thread.lines[kept:], thread.atoms[n:]
-        self._leave(thread, asked[:first])
-        return asked[first:]
-
-    def _news(self, thread: _Thread, asked: list[_Line], atoms: list[bytes]) -> list[_Line]:
-        """What follows in a request after that which the thread ends with."""
-        found = (at for at, atom in enumerate(atoms, 1) if atom in thread.atoms[-1:])
-        first, _ = _split(asked, max(found, default=0)) if atoms else (0, 0)
-        self._leave(thread, asked[:first])
-        return asked[first:]
-
-    def _leave(self, thread: _Thread, lines: Iterable[_Line]) -> None:
-        """Keeps what is said anew of the past, such as a summary or other instructions, apart."""
-        if left := [line.raw for line in lines if thread.lacks(line)]:
-            self.remarks["rewritten context"] += 1
-            self._context += left
+            found = [at for at, atom in enumerate(atoms, 1) if atom in of.atoms[-1:]]
+            if is_delta or (found and of.takes(systems)):
+                return of, max(found, default=0)
+        self.threads.append(_Thread({agent}, len(asked), bool(forks)))
+        return self.threads[-1], 0
 
     def finished(self) -> _Thread:
         """The main thread, once what agents went on with after they cut their history is joined.
 
-        Threads of the root agent come first, and of these one whose last words are what the trace
+        Threads of root agents come first, and of these one whose last words are what the trace
         returns, then the longest.
         """
         tree, joined = self._tree, list[_Thread]()
-        rank = tree.rank
-        for later in sorted(self.threads, key=lambda of: rank[of.spans[0].entry]):
+        for later in sorted(self.threads, key=lambda of: tree.rank[of.spans[0].entry]):
             before = next((of for of in reversed(joined) if self._continues(later, of)), None)
             if before is None:
                 joined.append(later)
                 continue
             self.remarks["rewritten context"] += 1
-            new = [of for of in later.lines[: later.n_asked] if before.lacks(of)]
-            before.grow([*new, *later.lines[later.n_asked :]])
-            before.spans += later.spans
+            new = before.lacks(later.lines[: later.n_asked])
+            before.grow([*new, *later.lines[later.n_asked :]], later.spans)
         self.threads = joined
-        tops = [of for of in tree.spans if of.kind in ("agent", "other") and of.output]
-        tops = [of for of in tops if not tree.is_inner(of.span_id)]
-        ends = {
-            atom for of in tops for line in self._lines(of.output or (), of) for atom in line.atoms
-        }
+        tops = [
+            of for of in tree.spans if of.kind in ("agent", "other") and tree.is_root(of.span_id)
+        ]
+        ends = {atom for of in tops for line in self._lines(of.output, of) for atom in line.atoms}
 
         def order(of: _Thread) -> tuple[bool, bool, int, bool]:
-            is_root = not all(map(tree.is_inner, of.agents))
+            is_root = any(map(tree.is_root, of.agents))
             return is_root, not ends.isdisjoint(of.atoms[-1:]), len(of.spans), of.is_fork
 
         return max(joined, key=order)
@@ -479,27 +438,26 @@ class _Threads:
 
     def call(self, span: Span, main: _Thread) -> None:
         """Adds a call that no message makes to the thread of the agent that it ran in."""
-        agents = [of.span_id for of in self._tree.above(span) if of.kind == "agent"]
+        agents = [of.span_id for of in self._tree.up[span.entry] if of.kind == "agent"]
         found = (of for agent in agents for of in (main, *self.threads) if agent in of.agents)
         thread, rank = next(found, main), self._tree.rank
         function = {"name": span.name, "arguments": span.arguments}
         call = {"id": span.call_id or None, "type": "function", "function": function}
-        (line,) = self._lines([{"role": "assistant", "content": None, "tool_calls": [call]}], span)
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
         earlier = (at for at, of in enumerate(thread.lines, 1) if rank[of.entry] < rank[span.entry])
-        thread.lines.insert(max(earlier, default=0), line)
+        at = min(max(earlier, default=0), len(thread.lines) - (thread.spans[-1].kind != "model"))
+        thread.lines[at:at] = self._lines([message], span)
 
     def left_out(self, main: _Thread) -> dict[str, Any]:
-        """What is left out of the run, by the names of the remarks that count it."""
+        """What is not in the run, by the names of the remarks that count it."""
         extra: dict[str, Any] = {"rewritten context": self._context} if self._context else {}
-        for of in self.threads:
-            if of is main:
-                continue
+        for of in (of for of in self.threads if of is not main):
             is_branch = (of.is_fork or main.is_fork) and of.atoms[:1] == main.atoms[:1]
             remark = "abandoned branches" if is_branch else "sub-agents"
             self.remarks[remark] += 1
             names = [up.name for up in self._tree.spans if up.span_id in of.agents and up.name]
             thread = {"name": " ".join(names), "messages": [line.raw for line in of.lines]}
-            tools = _tools_of(of.spans)
+            tools = [tool for span in of.spans for tool in span.tools or ()]
             extra.setdefault(remark, []).append(thread | ({"tools": tools} if tools else {}))
         return extra
 
@@ -509,10 +467,9 @@ class _Threads:
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A call of a thread, the span of its execution, and the place of its result."""
+    """A call of a thread, its result, and the span of its execution."""
 
     call: ToolCall
-    key: bytes
     result: ToolResult | None = None
     span: Span | None = None
 
@@ -522,16 +479,13 @@ class _Read:
 
     def __init__(self, thread: _Thread) -> None:
         self.thread = thread
-        self.of: Messages = read_messages([line.raw for line in thread.lines], "messages")
-        self.slots: list[list[_Slot]] = []
-        for message in self.of.messages:
-            slots = [_Slot(of, _call_key(of.name, of.arguments)) for of in message.calls]
-            self.slots.append(slots)
+        self.of: Messages = read_messages([line.raw for line in thread.lines])
+        self.slots = [[_Slot(call) for call in message.calls] for message in self.of.messages]
+        for message, slots in zip(self.of.messages, self.slots, strict=True):
             for result in message.results:
                 name = result.call_id or result.name
-                waiting = (of for of in slots if of.result is None)
-                fits = (of for of in waiting if (of.call.call_id or of.call.name) == name)
-                if slot := next(fits, None):
+                named = (of for of in slots if name == (of.call.call_id or of.call.name))
+                if slot := next((of for of in named if of.result is None), None):
                     slot.result = result
 
     def answered(self, remarks: Counter[str]) -> Iterator[Message]:
@@ -544,21 +498,20 @@ class _Read:
                 if span is None:
                     continue
                 entries.add(span.entry)
-                if before is None and (span.result is not None or span.error):
+                content = span.error if span.result is None else span.result
+                if before is None and content not in (None, ""):
                     remarks["calls without results"] -= 1
-                    before = ToolResult("", call.call_id, "" if call.call_id else call.name)
+                    before = ToolResult(content, call.call_id, "" if call.call_id else call.name)
                     results.append(before)
                 if before is None:
                     continue
-                content = before.content
-                if content == "":
-                    content = span.error if span.result is None else span.result
-                elif span.result is not None and opened(span.result) != opened(content):
+                if span.result is not None and opened(span.result) != opened(before.content):
                     kept = {"call_id": call.call_id, "result": span.result}
                     extra["results"] = [*(as_list(extra.get("results")) or ()), kept]
-                mark = span.is_error if before.is_error is None else before.is_error
-                error = "" if span.error == content else span.error
-                answer = replace(before, content=content, is_error=mark, error=error)
+                marks = span.is_error, before.is_error
+                mark = next((mark for mark in (True, False) if mark in marks), None)
+                error = "" if span.error == before.content else span.error
+                answer = replace(before, is_error=mark, error=error)
                 results = [answer if of is before else of for of in results]
             ordered = tuple(sorted(entries))
             yield replace(message, results=tuple(results), extra=extra, entries=ordered)
@@ -570,25 +523,37 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: _Tree) -> list
     By id, by name and equal arguments, or by name and equal result; of several calls the first, in
     a thread of the span's own agent before others.
     """
-    left = list(spans)
-    for level in range(4):
-        for span in tuple(left):
-            agent = tree.agent(span)
-            ordered = sorted(reads, key=lambda of: agent not in of.thread.agents)
-            slots = (of for read in ordered for slots in read.slots for of in slots)
-            if slot := next((of for of in slots if not of.span and _fits(span, of, level)), None):
-                slot.span = span
-                left.remove(span)
-    return left
+    said = (span.error or None if span.result is None else span.result for span in spans)
+    left = [
+        (of, _grounds(of.name, of.arguments, of.call_id, result))
+        for of, result in zip(spans, said, strict=True)
+    ]
+    slots = [(read, of) for read in reads for several in read.slots for of in several]
+    keys = [
+        _grounds(of.call.name, of.call.arguments, of.call.call_id, of.result and of.result.content)
+        for _, of in slots
+    ]
+    for level in range(6):
+        waiting: dict[Any, list[tuple[_Read, _Slot]]] = {}
+        for pair, key in zip(slots, keys, strict=True):
+            if pair[1].span is None:
+                waiting.setdefault(key[level], []).append(pair)
+        for span, key in tuple(left):
+            is_known = level == 5 and span.arguments is not None
+            found = waiting.get(key[level]) if key[level] and not is_known else None
+            if found:
+                agent = tree.agent(span)
+                pair = min(found, key=lambda of: agent not in of[0].thread.agents)
+                found.remove(pair)
+                pair[1].span = span
+                left.remove((span, key))
+    return [span for span, _ in left]
 
 
-def _fits(span: Span, slot: _Slot, level: int) -> bool:
-    """Whether a call may be what a span executed, the higher the level on the weaker grounds."""
-    call, result = slot.call, slot.result
-    has_id = span.call_id != "" and span.call_id == call.call_id
-    is_equal = _call_key(span.name, span.arguments) == slot.key
-    is_silent = span.arguments is None or (
-        result is not None and opened(span.result) == opened(result.content)
-    )
-    grounds = has_id and is_equal, has_id, is_equal, is_silent and span.name == call.name
-    return grounds[level]
+def _grounds(name: str, arguments: Any, call_id: str, result: Any) -> tuple[Any, ...]:
+    """What a call and its execution have in common, the surest first; None where unknown."""
+    call, said = _call_key(name, arguments), _key(opened(result))
+    is_answered = result is not None
+    by_id = ((call_id, call), call_id) if call_id else (None, None)
+    by_result = ((call, said), (name, said)) if is_answered else (None, None)
+    return *by_id, *by_result, call, name

@@ -64,13 +64,15 @@ def span_in(
     }
     span = span_of_attributes(
         {name: of for name, of in stated.items() if of is not None} | {**(attributes or {})},
-        span_id=id_field(record, "span_id", "id") or f"entry {entry}",
-        parent_id=id_field(record, *_PARENTS),
+        Span(
+            span_id=id_field(record, "span_id", "id") or f"entry {entry}",
+            parent_id=id_field(record, *_PARENTS),
+            start=time_of(next((of for key in _STARTS if (of := record.get(key))), None)),
+            is_error=True if error and is_error is None else is_error,
+            error=_json(error) or "",
+            entry=entry,
+        ),
         kind=str(kind or ""),
-        start=time_of(next((of for key in _STARTS if (of := record.get(key))), None)),
-        is_error=True if error and is_error is None else is_error,
-        error=_json(error) or "",
-        entry=entry,
     )
     span.name = span.name or name or text_field(record, "name")
     if span.kind == "agent" and (listed := as_list(tools)):
