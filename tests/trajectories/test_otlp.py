@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from apbjudge.errors import RowError
 from apbjudge.records.messages import ToolCall
 from apbjudge.records.tools import build_toolset
-from apbjudge.records.trajectories import Trajectory
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
+from apbjudge.trajectories.formats.attributes import literal
+from apbjudge.trajectories.reading import FORMATS, detect, read_log
 
 SYSTEM, ASKED, ANSWER = (
     "You help with the weather.",
@@ -452,3 +457,127 @@ def test_the_run_is_the_same_in_every_container(
     tmp_path: Path, convention: str, write: Callable[[list[Span]], Any], name: str
 ) -> None:
     check(read(tmp_path / "trace.jsonl", write(spans(convention)), name))
+
+
+def changed(name: str, at: int, **about: Any) -> list[Span]:
+    """The spans of a run, of which one has other attributes; None for one that it lacks."""
+    found = spans(name)
+    merged = found[at]["about"] | {key.replace("__", "."): value for key, value in about.items()}
+    found[at]["about"] = {key: value for key, value in merged.items() if value is not None}
+    return found
+
+
+def test_a_text_that_the_exporter_cut_is_counted_and_what_was_whole_is_read(tmp_path: Path) -> None:
+    sent = text([otel(of, "result") for of in HISTORY[1:4]])
+    found = changed("newest", 3, gen_ai__input__messages=sent[:-30])
+    result = {"gen_ai.tool.call.result": RESULT}
+    found[2]["about"] = {**found[2]["about"], **result}
+    run = read(tmp_path / "trace.json", otlp(found), "otlp")
+    assert [step.text for step in run.steps] == [ASKED, THOUGHT, ANSWER]
+    assert run.steps[1].observations[0].content == RESULT
+    assert run.remarks == {"cut content": 1}
+
+
+def test_all_messages_that_an_agent_has_are_its_run(tmp_path: Path) -> None:
+    whole = text([otel(of, "result") for of in HISTORY[1:]])
+    system = text([{"type": "text", "content": SYSTEM}])
+    found = changed(
+        "newest", 0, pydantic_ai__all_messages=whole, gen_ai__system_instructions=system
+    )
+    for span in found[1::2]:
+        for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
+            del span["about"][name]
+    check(read(tmp_path / "trace.jsonl", logfire(found), "logfire"))
+
+
+def test_scores_candidates_and_usage_are_read(tmp_path: Path) -> None:
+    others = text([otel(HISTORY[4]) | {"finish_reason": "stop"}] * 2)
+    found = changed("newest", 3, gen_ai__output__messages=others, gen_ai__usage__input_tokens=7)
+    evaluations = [
+        {"gen_ai.evaluation.name": "relevance", "gen_ai.evaluation.score.value": 0.5},
+        {"gen_ai.evaluation.name": "tone", "gen_ai.evaluation.score.label": "friendly"},
+    ]
+    found[0]["events"] = [("gen_ai.evaluation.result", about) for about in evaluations]
+    run = read(tmp_path / "trace.json", otlp(found), "otlp")
+    assert run.scores == {"relevance": 0.5, "tone": "friendly"}
+    assert run.usage == {"input_tokens": 7.0}
+    assert run.remarks["other candidates"] == 1
+
+
+def test_traces_of_one_file_are_runs_in_whatever_lines_their_spans_are(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    rows = [*logfire(spans("newest")), *logfire(spans("vercel"))]
+    for row in rows[4:]:
+        row["trace_id"] = "0af8"
+    begun = {**rows[1], "kind": "pending_span", "span_id": "p", "parent_span_id": "m0"}
+    path.write_text("\n".join(map(text, [*rows[::2], begun, *rows[1::2]])))
+    first, second = (entry.content for entry in read_log(path))
+    assert isinstance(first, Trajectory)
+    assert isinstance(second, Trajectory)
+    assert [of.text for of in first.steps] == [of.text for of in second.steps]
+    assert (first.trajectory_id, second.trajectory_id) == ("0af7", "0af8")
+
+
+def test_a_trace_without_contents_is_refused_alone(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    bare = changed("newest", 1, gen_ai__input__messages=None, gen_ai__output__messages=None)[:2]
+    other = otlp(spans("newest"))
+    for span in other["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        span["traceId"] = "0af8"
+    path.write_text("\n".join(map(text, [otlp(bare), other])))
+    refused, run = (entry.content for entry in read_log(path))
+    assert str(refused) == "no message in 1 model spans: content capture is off"
+    assert isinstance(run, Trajectory)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("{'city': 'Oslo', 'at': (1, None)}", {"city": "Oslo", "at": [1, None]}),
+        ("{1: True}", {"1": True}),
+        ("{'a': {1, 2}}", "{'a': {1, 2}}"),
+        ("{'a': " + "9" * 40 + "}", "{'a': " + "9" * 40 + "}"),
+        ("[" * 500, "[" * 500),
+        (r"{'\d': 1}", {r"\d": 1}),
+    ],
+)
+def test_arguments_may_be_written_in_python(written: str, arguments: Any) -> None:
+    assert literal(written) == arguments
+
+
+JUNK: list[Any] = [None, 0, True, 1.5, "", "x", [], {}, [1], [[]], [{}], {"a": 1}, 2**70]
+JUNK += ["[{", '{"a":', "{1: (2, {3})}", "[" * 600, {"intValue": "x"}, {"arrayValue": 3}]
+WRITERS: list[tuple[Callable[[list[Span]], Any], str]] = [
+    (otlp, "otlp"),
+    (lambda found: otlp(found, has_logs=True), "otlp"),
+    (lambda found: phoenix(found, nested), "openinference"),
+    (table, "openinference"),
+    (logfire, "logfire"),
+]
+
+
+def holders(value: Any) -> Iterable[tuple[Any, Any]]:
+    items: Any = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from holders(inner)
+
+
+@given(st.sampled_from(sorted(CONVENTIONS)), st.sampled_from(WRITERS), st.data())
+def test_no_value_breaks_the_reader(
+    convention: str, writer: tuple[Callable[[list[Span]], Any], str], data: st.DataObject
+) -> None:
+    write, name = writer
+    raw = json.loads(text(write(spans(convention))))
+    records = raw if isinstance(raw, list) else [raw]
+    for _ in range(2):
+        holder, key = data.draw(st.sampled_from([*holders(records)]))
+        holder[key] = data.draw(st.sampled_from(JUNK))
+    format_ = FORMATS[name]
+    assert format_.parts is not None
+    objects = [of for of in records if isinstance(of, dict)]
+    assert all(0 <= format_.score(of) <= 1 for of in objects)
+    parts = [part for of in objects for _, part in format_.parts(of)]
+    with suppress(RowError):
+        trajectory_row(format_.read(parts, LogPlace(name), {}))

@@ -129,7 +129,8 @@ _VALUES = frozenset(
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
     "metadata system_instructions definitions tools functions toolCalls tool_calls spanInputs "
-    "spanOutputs function_calls llm_request llm_response chat_ctx body payload data result".split()
+    "spanOutputs function_calls all_messages all_messages_events llm_request llm_response chat_ctx body "
+    "payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
 _BEGUN = frozenset(("[{", '{"'))
@@ -265,7 +266,9 @@ class _Walk:
         objects = [each for of in values[:2] if (each := as_object(of))]
         if objects and objects[0].keys() == {"key", "value"} and as_object(objects[0]["value"]):
             pairs = [each for of in values if (each := as_object(of))]  # attributes of OTLP
-            return self._object({str(of.get("key")): _plain(of.get("value")) for of in pairs}, path)
+            about = {str(of.get("key")): _plain(of.get("value")) for of in pairs}
+            odd = [of for of in pairs if of.keys() != {"key", "value"}]
+            return _joined((self._object(about, path), self.walk(odd, path, key)), repeats=True)
         is_result = path.endswith("observation.results")
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
         parts = [

@@ -121,13 +121,17 @@ def _opened(value: Any) -> Any:
 
 def literal(value: Any) -> Any:
     """The value of a text that is a dictionary or list of Python; any other value as it is."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            is_begun = isinstance(value, str) and value[:1] in ("[", "{")
-            return ast.literal_eval(value) if is_begun else value
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return orjson.loads(orjson.dumps(ast.literal_eval(value), option=_OF_PYTHON))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             return value
+
+
+_OF_PYTHON = orjson.OPT_NON_STR_KEYS
 
 
 def span_of_attributes(
@@ -261,7 +265,8 @@ def _answer(said: Any) -> Any:
         for key, kind in _WORDS.items()
         if isinstance(answer.get(key), str)
     ]
-    calls = next((as_list(opened(answer[key])) for key in _CALLS if key in answer), None) or []
+    listed = next((as_list(opened(answer[key])) for key in _CALLS if key in answer), None)
+    calls = list(filter(None, map(as_object, listed or ())))
     if "parts" in inner or not (texts or calls):
         return inner or said  # the former of Gemini
     return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}

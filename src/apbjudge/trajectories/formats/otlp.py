@@ -28,6 +28,7 @@ _RESOURCES = {
     **dict.fromkeys(("resourceSpans", "batches"), ("scopeSpans", "spans")),
     "resourceLogs": ("scopeLogs", "logRecords"),
 }
+_SCALARS = ("stringValue", "boolValue", "doubleValue", "bytesValue")
 _FAILED = {"2": True, "ERROR": True, "1": False, "OK": False}
 
 
@@ -39,20 +40,13 @@ def _plain(value: Any) -> Any:
     """A value of OTLP as a JSON value, attributes as an object; any other value as it is."""
     if as_list(value) is not None:
         return {str(of.get("key")): _plain(of.get("value")) for of in _objects(value)}
-    holder = as_object(value) or {}
-    kind, inner = next(iter(holder.items()), ("", None))
-    if len(holder) != 1 or not kind.endswith("Value"):
-        return value
+    kind, inner = next(iter((as_object(value) or {}).items()), ("", None))
     values = as_list((as_object(inner) or {}).get("values")) or []
     if kind == "arrayValue":
         return [_plain(of) for of in values]
-    return (
-        _plain(values)
-        if kind == "kvlistValue"
-        else int(str(inner))
-        if kind == "intValue"
-        else inner
-    )
+    if kind == "kvlistValue":
+        return _plain(values)
+    return opened(inner) if kind == "intValue" else inner if kind in _SCALARS else value
 
 
 def _otlp_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -12,8 +12,14 @@ import orjson
 
 from ...errors import RowError
 from ...records.loose_json import as_list, check_depth
-from ...records.messages import Message, ToolCall, ToolResult, UnreadError, read_messages
-from ...records.messages.model import Messages
+from ...records.messages import (
+    Message,
+    Messages,
+    ToolCall,
+    ToolResult,
+    UnreadError,
+    read_messages,
+)
 from ...records.trajectories import LogPlace, Trajectory
 from .derived import steps_of
 
@@ -154,7 +160,7 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         tools=offered if stated else None,
         steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
-        infrastructure_error="" if last.output else last.error,
+        infrastructure_error=last.error if last.kind == "model" and not last.output else "",
         scores=scores,
         usage=dict(usage),
         place=place,
@@ -181,7 +187,7 @@ class _Tree:
         is_timed = len(times) == len(spans)
         self.spans = sorted(spans, key=lambda of: of.start or 0) if is_timed else list(spans)
         self.rank = {of.entry: at for at, of in enumerate(self.spans)}
-        by_id = {of.span_id: of for of in self.spans}
+        by_id = {of.span_id: of for of in self.spans if of.span_id}
         self.up = {of.entry: list(_above(of, by_id)) for of in self.spans}
         self._inner = {
             of.span_id for of in self.spans if any(up.kind in _ACTORS for up in self.up[of.entry])
@@ -220,17 +226,18 @@ class _Tree:
             ups = {at: {up.entry for up in self.up[at]} for at in spoken}
             found = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
         if not found:
-            many = f"{len(self.models)} model spans" if self.models else f"{len(self.spans)} spans"
-            error = RowError("spans", "messages", f"none in {many}")
-            error.args = (f"no message in {many}: content capture is off",)
+            n, error = len(self.models), RowError("spans", "messages", None)
+            why = "content capture is off" if n else "none of them is a model's"
+            error.args = (f"no message in {n or len(self.spans)} {'model ' * bool(n)}spans: {why}",)
             raise error
         return found
 
     def tools(self, remarks: Counter[str]) -> Iterator[Span]:
         """Yields the spans of tools, without those that say again what they ran in."""
         for span in (of for of in self.spans if of.kind == "tool"):
-            around = [_call_key(up.name, up.arguments) for up in self.up[span.entry]]
-            if _call_key(span.name, span.arguments) in around:
+            ups = [up for up in self.up[span.entry] if up.kind == "tool"]
+            key = _call_key(span.name, span.arguments)
+            if key in [_call_key(up.name, up.arguments) for up in ups]:
                 remarks["duplicate carriers"] += 1
             else:
                 yield span
@@ -251,7 +258,10 @@ def _above(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
 
 def _key(*values: Any) -> bytes:
     """What makes values equal, whatever form they are written in."""
-    return orjson.dumps(values, option=orjson.OPT_SORT_KEYS, default=str)
+    try:
+        return orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # of values that are nested deeply
+        return repr(values).encode()
 
 
 def _call_key(name: str, arguments: Any) -> bytes:
@@ -538,15 +548,17 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: _Tree) -> list
         for pair, key in zip(slots, keys, strict=True):
             if pair[1].span is None:
                 waiting.setdefault(key[level], []).append(pair)
-        for span, key in tuple(left):
+        rest = left[:0]
+        for span, key in left:
             is_known = level == 5 and span.arguments is not None
             found = waiting.get(key[level]) if key[level] and not is_known else None
-            if found:
-                agent = tree.agent(span)
-                pair = min(found, key=lambda of: agent not in of[0].thread.agents)
-                found.remove(pair)
-                pair[1].span = span
-                left.remove((span, key))
+            if not found:
+                rest.append((span, key))
+                continue
+            agent = tree.agent(span)
+            at = next((i for i, of in enumerate(found) if agent in of[0].thread.agents), 0)
+            found.pop(at)[1].span = span
+        left = rest
     return [span for span, _ in left]
 
 
