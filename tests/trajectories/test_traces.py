@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import RowError
-from apbjudge.records.messages import chat_in
 from apbjudge.records.trajectories import LogPlace, Trajectory
 from apbjudge.trajectories.conservation import balance_of
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
@@ -259,3 +258,273 @@ def test_a_run_is_the_same_in_every_container_and_order(
     n_parallel = sum(len(of["calls"]) > 1 for of in steps)
     assert run.remarks == ({"parallel calls": n_parallel} if n_parallel else {})
     assert balance_of(raw, run).unread == {}
+
+
+# Traps --------------------------------------------------------------------------------------------
+
+ASKED = {"role": "user", "content": "Where is it?"}
+CALL = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"n": 1}'}}
+CALLING = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+DONE = {"role": "assistant", "content": "In Bergen."}
+
+
+def gens(*pairs: tuple[Any, Any], **more: Any) -> list[dict[str, Any]]:
+    """Langfuse generations of an agent with these inputs and outputs."""
+    agent = {"id": "a", "traceId": "r", "type": "AGENT", "startTime": time_at(0), **more}
+    facts = {"traceId": "r", "type": "GENERATION", "parentObservationId": "a", "model": "m-1"}
+    return [
+        agent,
+        *(
+            {"id": f"g{at}", **facts, "startTime": time_at(2 * at), "input": sent, "output": said}
+            for at, (sent, said) in enumerate(pairs, 1)
+        ),
+    ]
+
+
+def ran(at: int = 3, **more: Any) -> dict[str, Any]:
+    facts = {"id": "t", "traceId": "r", "type": "TOOL", "name": "find", "startTime": time_at(at)}
+    return {**facts, "parentObservationId": "a", "input": {"n": 1}, **more}
+
+
+BARE = [{"toolCallId": "c", "toolName": "find", "input": '{"n": 1}'}]
+LISTED = {
+    "role": "tool",
+    "content": {"type": "function", "function": {"name": "find", "parameters": {}}},
+}
+CLASS = ["langchain", "schema", "messages", "AIMessage"]
+RUN = {"trace_id": "r", "extra": {}}
+ROOT = {"id": "r", "run_type": "chain", "name": "agent", **RUN}
+LLM = {"id": "m", "run_type": "llm", "name": "chat", "parent_run_id": "r", **RUN}
+TOOL = {"id": "t", "run_type": "tool", "name": "find", "parent_run_id": "r", **RUN}
+TWO = {"messages": [[ASKED]]}
+HALVES = {
+    "post": [{**ROOT, "inputs": {}}, {**LLM, "inputs": TWO}],
+    "patch": [{"id": "m", "trace_id": "r", "outputs": {"generations": [[{"message": DONE}]]}}],
+}
+NESTED = {
+    **ROOT,
+    "child_runs": [
+        {**LLM, "inputs": TWO, "outputs": {"generations": [[{"message": CALLING}]]}},
+        {**TOOL, "inputs": {"input": "{'n': 1}"}, "outputs": {"output": "x"}},
+    ],
+}
+EDGE = {"id": "t", "trace_id": "r", "object": "trace.span", "parent_id": "a"}
+AGENT = {**EDGE, "id": "a", "parent_id": None, "span_data": {"type": "agent", "name": "helper"}}
+RESPONSE = {**EDGE, "id": "m", "span_data": {"type": "response", "response_id": "x", "usage": {}}}
+FUNCTION = {**EDGE, "span_data": {"type": "function", "name": "find", "input": '{"n": 1}'}}
+WEAVE = {"id": "m", "trace_id": "r", "op_name": "openai.chat.completions.create"}
+REFERENCE = "weave:///team/project/object/Prompt:v1"
+ROW = {"metrics": {"start": 1.5}, "scores": {"quality": 0.5}, "span_attributes": {"type": "llm"}}
+
+TRAPS: Mapping[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
+    "inputs that hold only what is new": (
+        "langfuse",
+        gens(([ASKED], CALLING), ([{"role": "tool", "tool_call_id": "c", "content": "x"}], DONE)),
+        [("find", "x")],
+        {},
+    ),
+    "instructions of the agent's span, not of its requests": (
+        "langfuse",
+        gens(([ASKED], DONE), input={"prompt": "Where?", "system": SYSTEM}),
+        [],
+        {"system": SYSTEM},
+    ),
+    "the order of the list": (
+        "langfuse",
+        gens(([ASKED], CALLING), ([ASKED, CALLING], DONE))[::-1],
+        [("find", None)],
+        {"calls without results": 1},
+    ),
+    "texts of JSON in texts of JSON": (
+        "langfuse",
+        gens((json.dumps(json.dumps([ASKED])), json.dumps(json.dumps(DONE)))),
+        [],
+        {},
+    ),
+    "calls alone": ("langfuse", [*gens(([ASKED], BARE)), ran(output="x")], [("find", "x")], {}),
+    "an error without an output": (
+        "langfuse",
+        [*gens(([ASKED], CALLING)), ran(level="ERROR", statusMessage="no such parcel")],
+        [("find", "no such parcel")],
+        {"failed": 1},
+    ),
+    "definitions of tools among the messages": (
+        "langfuse",
+        gens(([ASKED, LISTED], DONE)),
+        [],
+        {"tools": [LISTED["content"]]},
+    ),
+    "a request within a request": (
+        "langfuse",
+        [
+            *gens(({"prompt": "Where is it?"}, BARE)),
+            {**gens(([ASKED], BARE))[1], "id": "inner", "parentObservationId": "g1"},
+            ran(output="x", parentObservationId="g1"),
+        ],
+        [("find", "x")],
+        {},
+    ),
+    "what attributes say where the record says nothing": (
+        "langfuse",
+        gens((None, None))[:1]
+        + [
+            {
+                **gens((None, DONE))[1],
+                "type": "SPAN",
+                "metadata": json.dumps(
+                    {
+                        "attributes": {
+                            "openinference.span.kind": "LLM",
+                            "llm.input_messages.0.message.role": "user",
+                            "llm.input_messages.0.message.content": "Where is it?",
+                        }
+                    }
+                ),
+            }
+        ],
+        [],
+        {},
+    ),
+    "halves of runs": ("langsmith", [HALVES], [], {}),
+    "runs in runs": ("langsmith", [NESTED], [("find", "x")], {}),
+    "inputs in a bucket": (
+        "langsmith",
+        [
+            ROOT,
+            {**LLM, "inputs": TWO, "outputs": {"content": "In Bergen."}, "outputs_s3_urls": {}},
+            {**TOOL, "inputs": None, "inputs_s3_urls": {"ROOT": {}}, "outputs": {"output": "x"}},
+        ],
+        [("find", "x")],
+        {"cut content": 1},
+    ),
+    "a tool that returns a message": (
+        "langsmith",
+        [
+            {**LLM, "inputs": TWO, "outputs": {"message": CALLING}},
+            {
+                **TOOL,
+                "inputs": {"input": "{'n': 1}"},
+                "outputs": {
+                    "output": {
+                        "type": "tool",
+                        "content": "x",
+                        "tool_call_id": "c",
+                        "status": "error",
+                    }
+                },
+            },
+        ],
+        [("find", "x")],
+        {"failed": 1},
+    ),
+    "responses without words": (
+        "openai-agents",
+        [AGENT, RESPONSE, {**FUNCTION, "span_data": {**FUNCTION["span_data"], "output": "x"}}],
+        [("find", "x")],
+        {"cut content": 1},
+    ),
+    "references to objects": (
+        "weave",
+        [
+            {
+                **WEAVE,
+                "inputs": {"self": REFERENCE, "messages": [ASKED], "p": REFERENCE},
+                "output": {"choices": [{"message": DONE}]},
+            }
+        ],
+        [],
+        {"cut content": 1},
+    ),
+    "an export without ids of spans": (
+        "braintrust",
+        [
+            {
+                **ROW,
+                "input": [ASKED, CALLING, {"role": "tool", "content": "x"}],
+                "output": DONE,
+                "metrics": {"start": 2.5},
+            },
+            {**ROW, "input": [ASKED], "output": [{"index": 0, "message": CALLING}]},
+        ],
+        [("find", "x")],
+        {"scores": {"quality": 0.5}},
+    ),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_traps_of_the_containers(trap: str) -> None:
+    name, records, calls, facts = TRAPS[trap]
+    assert {max(FORMATS, key=lambda of: FORMATS[of].score(record)) for record in records} == {name}
+    _, run = read(name, records)
+    made = [
+        (call.name, next((of.content for of in step.observations), None))
+        for step in run.steps
+        for call in step.calls
+    ]
+    assert made == calls
+    failed = [of.is_error for step in run.steps for of in step.observations]
+    assert (run.system_prompt, failed.count(True)) == (
+        facts.get("system", ""),
+        facts.get("failed", 0),
+    )
+    assert list(run.tools or ()) == facts.get("tools", [])
+    assert run.scores == facts.get("scores", {})
+    known = {"cut content", "calls without results"}
+    assert run.remarks == {key: facts[key] for key in known & facts.keys()}
+    if trap != "responses without words":
+        assert run.query == "Where is it?"
+
+
+def test_scores_of_every_kind_are_named_and_those_that_disagree_kept() -> None:
+    scores = [
+        {"name": "success", "value": 1, "dataType": "BOOLEAN", "stringValue": "True"},
+        {"name": "tone", "value": None, "dataType": "CATEGORICAL", "stringValue": "kind"},
+        {"name": "quality", "value": 0.25, "dataType": "NUMERIC", "comment": "short"},
+        {"name": "quality", "value": 0.75, "dataType": "NUMERIC"},
+        {"name": "broken", "value": None, "dataType": "NUMERIC"},
+    ]
+    trace = {"id": "r", "name": "n", "timestamp": "t", "scores": scores}
+    _, run = read("langfuse", [{**trace, "observations": gens(([ASKED], DONE))}])
+    assert run.scores == {"success": True, "tone": "kind", "quality": 0.25}
+    assert run.outcome is None
+    assert run.extra["spans"][0]["scores"] == scores[2:]
+
+
+def test_files_hold_lines_or_lists_of_several_traces(tmp_path: Path) -> None:
+    records = [{**span, "traceId": trace} for trace in ("b", "a") for span in gens(([ASKED], DONE))]
+    path = tmp_path / "log.json"
+    for text in (
+        json.dumps({"data": records, "meta": {}}),
+        json.dumps(records),
+        "\n".join(map(json.dumps, records)),
+    ):
+        path.write_text(text)
+        assert detect(path) == "langfuse"
+        runs = [entry.content for entry in read_log(path)]
+        assert [isinstance(run, Trajectory) and run.trajectory_id for run in runs] == ["b", "a"]
+
+
+junk = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from(["", "x", "[", "{'a'", "weave:///"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@given(data=st.data())
+def test_odd_values_end_in_a_run_or_in_one_error(name: str, data: st.DataObject) -> None:
+    step = {"text": "t", "calls": [{"name": "f", "arguments": {}, "result": "r", "failed": True}]}
+    records = [WRITERS[name](span) for span in spans_of([step])]
+    record = data.draw(st.sampled_from(records))
+    key = data.draw(st.sampled_from(sorted(record)))
+    record[key] = data.draw(junk)
+    FORMATS[name].score(record)
+    try:
+        read(name, records)
+    except RowError as error:
+        assert str(error)

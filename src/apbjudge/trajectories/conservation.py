@@ -129,8 +129,8 @@ _VALUES = frozenset(
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
     "metadata system_instructions definitions tools functions toolCalls tool_calls spanInputs "
-    "spanOutputs function_calls all_messages all_messages_events llm_request llm_response chat_ctx body "
-    "payload data result".split()
+    "spanOutputs function_calls all_messages all_messages_events llm_request llm_response chat_ctx "
+    "body payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
 _BEGUN = frozenset(("[{", '{"'))

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...records.loose_json import as_list, as_object
-from ...records.trajectories import LogPlace, Trajectory
-from . import LogFormat
-from .fields import id_field, object_in
-from .messages import derived_id
-from .spans import Span, run_of
-from .traces import span_in
+from .fields import object_in
+from .spans import Span
+from .traces import span_in, trace_format
 
 _TIMES = ("start", "end")
 
@@ -19,12 +16,6 @@ _TIMES = ("start", "end")
 def _score(record: Mapping[str, Any]) -> float:
     is_span = "span_attributes" in record and {"root_span_id", "metrics"} & {*record}
     return float(bool(is_span) or {"input", "metrics", "scores"} <= {*record})
-
-
-def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    spans = [_span(of, entry) for entry, of in enumerate(parts)]
-    trace_id = id_field(parts[0], "root_span_id") or derived_id("", None, place)
-    return run_of(spans, trajectory_id=trace_id, place=place)
 
 
 def _span(of: Mapping[str, Any], entry: int) -> Span:
@@ -49,11 +40,11 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
     return span
 
 
-BRAINTRUST = LogFormat(
-    name="braintrust",
-    title="Braintrust spans",
-    score=_score,
-    read=_read,
+BRAINTRUST = trace_format(
+    "braintrust",
+    "Braintrust spans",
     member="events",
-    parts=lambda record: [(id_field(record, "root_span_id"), record)],
+    trace=("root_span_id",),
+    score=_score,
+    span=_span,
 )

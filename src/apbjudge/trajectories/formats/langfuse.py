@@ -7,11 +7,9 @@ from typing import Any
 
 from ...records.loose_json import as_list, as_object, rest_of
 from ...records.messages import is_message
-from ...records.trajectories import LogPlace, Trajectory
-from . import LogFormat
 from .fields import id_field, object_in, objects_in
-from .spans import Span, opened, run_of
-from .traces import score_span, span_in
+from .spans import Span, opened
+from .traces import Parts, score_span, span_in, trace_format
 
 _OF_OBSERVATIONS = frozenset("parentObservationId startTime level statusMessage".split())
 _KNOWN = frozenset("id name timestamp sessionId scores input output observations".split())
@@ -24,7 +22,7 @@ def _score(record: Mapping[str, Any]) -> float:
     return float("id" in trace and len(_KNOWN.intersection(trace)) > 2)
 
 
-def _parts(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _parts(record: Mapping[str, Any]) -> Parts:
     """The trace, and its observations, each of which may stand in both of its places."""
     if "traceId" in record:
         return [(id_field(record, "traceId"), record)]
@@ -33,30 +31,20 @@ def _parts(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
     listed = [of for holder in (trace, record) for of in as_list(holder.get("observations")) or ()]
     found = {id_field(of, "id"): of for each in listed if (of := as_object(each))}
     whole = {name: value for name, value in trace.items() if name != "observations"}
-    return [(trace_id, of) for of in (whole, *found.values())]
-
-
-def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    trace = next((of for of in parts if "traceId" not in of), {})
-    spans = [_span(of, entry) for entry, of in enumerate(parts) if of is not trace]
-    scores = [(of.get("name"), _value(of), of) for _, of in objects_in(trace, "scores")]
-    trace_id = id_field(trace, "id") or id_field(parts[0], "traceId")
-    spans.append(score_span(scores, rest_of(trace, _KNOWN), parts.index(trace) if trace else -1))
-    return run_of(spans, trajectory_id=trace_id, place=place)
+    inner = ({"traceId": trace_id, **of} for of in found.values())
+    return [(trace_id, of) for of in (whole, *inner)]
 
 
 def _value(score: Mapping[str, Any]) -> Any:
     kind, value = score.get("dataType"), score.get("value")
-    return (
-        score.get("stringValue")
-        if kind == "CATEGORICAL"
-        else bool(value)
-        if kind == "BOOLEAN"
-        else value
-    )
+    value = score.get("stringValue") if kind == "CATEGORICAL" else value
+    return bool(value) if kind == "BOOLEAN" else value
 
 
 def _span(of: Mapping[str, Any], entry: int) -> Span:
+    if "traceId" not in of:
+        scores = [(each.get("name"), _value(each), each) for _, each in objects_in(of, "scores")]
+        return score_span(scores, rest_of(of, _KNOWN), entry)
     about = as_object(opened(of.get("metadata"))) or {}
     span = span_in(
         of,
@@ -91,11 +79,12 @@ def _is_tool(raw: Any) -> bool:
     return "parameters" in (as_object(content.get("function")) or ())
 
 
-LANGFUSE = LogFormat(
-    name="langfuse",
-    title="Langfuse traces",
-    score=_score,
-    read=_read,
+LANGFUSE = trace_format(
+    "langfuse",
+    "Langfuse traces",
     member="data",
+    trace=("traceId", "id"),
+    score=_score,
+    span=_span,
     parts=_parts,
 )

@@ -32,7 +32,7 @@ def _parts(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
     todo = [(of, "", "") for of in reversed(_halves(record))]
     while todo:
         spec, trace, parent = todo.pop()
-        run = {"parent_run_id": parent or None, **spec}
+        run = {"parent_run_id": parent or None, **(as_object(spec) or {})}
         run_id = id_field(run, "id")
         first = text_field(run, "dotted_order").partition(".")[0].partition("Z")[2]
         trace = trace or id_field(run, "trace_id") or first or run_id

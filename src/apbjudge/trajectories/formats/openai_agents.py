@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...records.loose_json import as_object, rest_of
-from ...records.trajectories import LogPlace, Trajectory
-from . import LogFormat
-from .fields import id_field, object_in
-from .spans import Span, run_of
-from .traces import score_span, span_in
+from .fields import object_in
+from .spans import Span
+from .traces import score_span, span_in, trace_format
 
 _OBJECTS = ("trace", "trace.span")
 _KNOWN = frozenset("object id group_id".split())
@@ -20,18 +18,9 @@ def _score(record: Mapping[str, Any]) -> float:
     return float(record.get("object") in _OBJECTS and "id" in record)
 
 
-def _trace_id(record: Mapping[str, Any]) -> str:
-    return id_field(record, "trace_id", "id")
-
-
-def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    spans = [_span(of, entry) for entry, of in enumerate(parts)]
-    return run_of(spans, trajectory_id=_trace_id(parts[0]), place=place)
-
-
 def _span(of: Mapping[str, Any], entry: int) -> Span:
     """A span; one of the Responses API has only an id and usage, its words are not in the log."""
-    if of["object"] == "trace":
+    if of.get("object") == "trace":
         return score_span([], rest_of(of, _KNOWN), entry)
     data, error = object_in(of, "span_data"), as_object(of.get("error")) or {}
     kind = data.get("type")
@@ -51,11 +40,11 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
     return span
 
 
-OPENAI_AGENTS = LogFormat(
-    name="openai-agents",
-    title="OpenAI Agents SDK traces",
-    score=_score,
-    read=_read,
+OPENAI_AGENTS = trace_format(
+    "openai-agents",
+    "OpenAI Agents SDK traces",
     member="data",
-    parts=lambda record: [(_trace_id(record), record)],
+    trace=("trace_id", "id"),
+    score=_score,
+    span=_span,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any
 
@@ -10,9 +10,14 @@ import orjson
 
 from ...records.loose_json import as_list, as_object
 from ...records.messages import is_message, read_messages
+from ...records.trajectories import LogPlace, Trajectory
+from . import LogFormat
 from .attributes import literal, span_of_attributes
 from .fields import id_field, text_field
-from .spans import Span, opened, time_of
+from .messages import derived_id
+from .spans import Span, opened, run_of, time_of
+
+Parts = list[tuple[str, Any]]
 
 _PARENTS = ("parent_id", "parent_run_id", "parent_span_id", "parentObservationId")
 _STARTS = ("start_time", "startTime", "started_at", "start_time_unix_nano")
@@ -119,3 +124,38 @@ def score_span(
         if known != value or not {"comment", "rationale"}.isdisjoint(record):
             span.extra.setdefault("scores", []).append(record)
     return span
+
+
+def trace_format(
+    name: str,
+    title: str,
+    *,
+    member: str,
+    trace: tuple[str, ...],
+    score: Callable[[Mapping[str, Any]], float],
+    span: Callable[[Mapping[str, Any], int], Span],
+    parts: Callable[[Mapping[str, Any]], Parts] | None = None,
+) -> LogFormat:
+    """A format whose records are the spans of traces.
+
+    Args:
+        name: As in ``LogFormat``.
+        title: Likewise.
+        member: Likewise.
+        score: Likewise.
+        trace: Fields of a part for the id of its trace; the first that is there counts.
+        span: Makes a span of a part and its position.
+        parts: Makes several parts of a record; by default it is one.
+    """
+
+    def read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+        spans = [span(of, entry) for entry, of in enumerate(parts)]
+        trace_id = id_field(parts[0], *trace) or derived_id("", None, place)
+        return run_of(spans, trajectory_id=trace_id, place=place)
+
+    def one(record: Mapping[str, Any]) -> Parts:
+        return [(id_field(record, *trace), record)]
+
+    return LogFormat(
+        name=name, title=title, member=member, score=score, read=read, parts=parts or one
+    )

@@ -7,24 +7,13 @@ from typing import Any
 
 from ...records.loose_json import as_list, as_object
 from ...records.messages.envelope import LISTS
-from ...records.trajectories import LogPlace, Trajectory
-from . import LogFormat
-from .fields import id_field, object_in, text_field
-from .spans import Span, run_of
-from .traces import span_in
+from .fields import object_in, text_field
+from .spans import Span
+from .traces import span_in, trace_format
 
 
 def _score(record: Mapping[str, Any]) -> float:
     return float({"op_name", "inputs"} <= record.keys() and bool({"id", "trace_id"} & {*record}))
-
-
-def _trace_id(record: Mapping[str, Any]) -> str:
-    return id_field(record, "trace_id", "id")
-
-
-def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    spans = [_span(of, entry) for entry, of in enumerate(parts)]
-    return run_of(spans, trajectory_id=_trace_id(parts[0]), place=place)
 
 
 def _span(of: Mapping[str, Any], entry: int) -> Span:
@@ -54,11 +43,6 @@ def _n_references(value: Any) -> int:
     return sum(map(_n_references, inner)) + is_reference
 
 
-WEAVE = LogFormat(
-    name="weave",
-    title="Weave calls",
-    score=_score,
-    read=_read,
-    member="calls",
-    parts=lambda record: [(_trace_id(record), record)],
+WEAVE = trace_format(
+    "weave", "Weave calls", member="calls", trace=("trace_id", "id"), score=_score, span=_span
 )
