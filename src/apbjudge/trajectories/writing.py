@@ -273,6 +273,7 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
         counts["kinds of steps"] += step.kind not in ("message", "call")
         counts["results as values"] += sum(not isinstance(r.content, str) for r in results)
         counts["marks of errors"] += sum(r.is_error is True for r in results)
+        counts["words of errors"] += sum(bool(r.error) for r in results)
         if target == "messages":
             counts["reasoning"] += bool(step.thought)
             counts["calls of the environment"] += len(calls) if is_environment else 0

@@ -65,7 +65,6 @@ _MODEL = (
     "gen_ai.response.model ai.response.model llm.model_name gen_ai.request.model ai.model.id"
 ).split()
 _USAGE = ("gen_ai.usage", "llm.token_count", "ai.usage")
-_ERROR = ("exception.message", "error.message", "exception.type", "error.type")
 _WORDS = {"reasoning": "reasoning", "text": "text", "object": "text"}
 _CALLS = ("toolCalls", "function_calls")
 _MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
@@ -175,11 +174,16 @@ def span_of_attributes(
         span.system = _system(of, *chats)
     if span.kind != "tool":
         span.name = of.text(*_AGENT) or name
-    failed, words = of.of("lk.function_tool.is_error"), of.text(*_ERROR)
-    span.is_error = failed if isinstance(failed, bool) else span.is_error
-    span.is_error = True if span.is_error is None and words else span.is_error
-    if span.is_error and words not in span.error:
-        span.error = "\n".join(filter(None, (span.error, words)))
+    failed, words = (
+        of.of("lk.function_tool.is_error"),
+        of.text("exception.message", "error.message"),
+    )
+    kind_of_error = of.text("exception.type", "error.type")
+    if isinstance(failed, bool) or (span.is_error is None and (words or kind_of_error)):
+        span.is_error = failed is not False
+    if span.is_error:
+        known = words in span.error
+        span.error = (span.error if known else f"{span.error}\n{words}").strip() or kind_of_error
     span.model = of.text(*_MODEL) or span.model
     usage = (as_object(of.of(path)) for path in _USAGE)
     span.usage = numbers_in(next(filter(None, usage), None) or {})

@@ -125,6 +125,9 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
     threads = _Threads(tree)
     for span in tree.speakers():
         threads.add(span)
+    if not threads.threads:
+        silent = [of for of in tree.spans if of.entry in tree.models]
+        threads.threads = [_Thread({tree.agent(of) for of in silent}, 0, False, silent)]
     main = threads.finished()
     tools = list(tree.tools(threads.remarks))
     reads = [_Read(of) for of in threads.threads]
@@ -210,10 +213,10 @@ class _Tree:
         return agent not in self._inner
 
     def speakers(self) -> list[Span]:
-        """The spans that messages are taken of.
+        """The spans that messages are taken of; none where only tools say something.
 
         Raises:
-            RowError: If there is none.
+            RowError: If nothing is said.
         """
         spoken = {of.entry: of for of in self.spans if _speaks(of) and of.kind != "tool"}
         whole = {of.span_id for of in spoken.values() if of.is_whole}
@@ -225,7 +228,8 @@ class _Tree:
         if not self.models and not found:
             ups = {at: {up.entry for up in self.up[at]} for at in spoken}
             found = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
-        if not found:
+        tools = [of for of in self.spans if of.kind == "tool" and (of.arguments or of.result)]
+        if not found and not (self.models and tools):
             n, error = len(self.models), RowError("spans", "messages", None)
             why = "content capture is off" if n else "none of them is a model's"
             error.args = (f"no message in {n or len(self.spans)} {'model ' * bool(n)}spans: {why}",)
