@@ -103,7 +103,7 @@ def _state(entry: Mapping[str, Any]) -> dict[str, Any] | None:
     if asked is None or "$schemaVersion" not in entry:
         return None
     names = ("session_items", "generated_items", "generatedItems")
-    listed = next(filter(None, (as_list(entry.get(name)) for name in names)), [])
+    listed = next((of for name in names if (of := as_list(entry.get(name)))), None) or []
     items = [of for of in map(as_object, listed) if of and of.get("type") != "tool_approval_item"]
     return {"input": asked, "output": [_first(of, ("raw_item", "rawItem"))[1] for of in items]}
 

@@ -42,7 +42,7 @@ def _parts(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return parts
 
 
-def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+def _read(parts: list[dict[str, Any]], place: LogPlace, around: object) -> Trajectory:
     runs: dict[str, tuple[dict[str, Any], int]] = {}
     for entry, part in enumerate(parts):
         run, _ = runs.setdefault(id_field(part, "id"), ({}, entry))
@@ -53,18 +53,17 @@ def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
 
 
 def _span(run: Mapping[str, Any], entry: int) -> Span:
-    extra, outputs = object_in(run, "extra"), run.get("outputs")
+    extra, outputs = object_in(run, "extra"), as_object(run.get("outputs")) or {}
     params = as_object(extra.get("invocation_params")) or {}
     about = as_object(extra.get("metadata")) or {}
     kind = text_field(run, "run_type")
-    if kind == "tool" and (as_object(outputs) or {}).keys() == {"output"}:
-        outputs = outputs["output"]
+    is_wrapped = kind == "tool" and outputs.keys() == {"output"}
     span = span_in(
         run,
         entry,
         "agent" if kind == "chain" and not run.get("parent_run_id") else kind,
         run.get("inputs"),
-        outputs,
+        outputs["output"] if is_wrapped else outputs or None,
         model=about.get("ls_model_name") or params.get("model") or params.get("model_name"),
         tools=params.get("tools"),
         error=run.get("error"),
@@ -72,8 +71,7 @@ def _span(run: Mapping[str, Any], entry: int) -> Span:
         scores={k: _average(of) for k, of in object_in(run, "feedback_stats").items()},
     )
     names = [f"{name}_s3_urls" for name in ("inputs", "outputs") if not run.get(name)]
-    if n_cut := sum(bool(run.get(name)) for name in names):
-        span.remarks["cut content"] = n_cut
+    span.remarks["cut content"] = sum(bool(run.get(name)) for name in names)
     return span
 
 

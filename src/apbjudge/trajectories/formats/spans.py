@@ -127,7 +127,9 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         threads.add(span)
     if not threads.threads:
         silent = [of for of in tree.spans if of.entry in tree.models]
-        threads.threads = [_Thread({tree.agent(of) for of in silent}, 0, False, silent)]
+        threads.threads = [
+            _Thread({tree.agent(of) for of in silent}, n_asked=0, is_fork=False, spans=silent)
+        ]
     main = threads.finished()
     tools = list(tree.tools(threads.remarks))
     reads = [_Read(of) for of in threads.threads]
