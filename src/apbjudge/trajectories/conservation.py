@@ -236,8 +236,7 @@ class _Walk:
         """Takes in a value below a key; returns its calls and results."""
         kind = _kind_of(value)
         if kind is dict:
-            state = value.get("args") if "lg_name" in value else None  # a copy by LangGraph
-            return self._object(as_object(state) or value, path)
+            return self._object(_bare(value) or value, path)
         if kind is list:
             return self._list(value, path, key)
         if kind is not str or not (text := _clean(value)) or not self._rules.is_content(text, key):
@@ -273,7 +272,7 @@ class _Walk:
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
         parts = [
             self.walk(of, path, key) if each is None else self._object(each, path, mode)
-            for of, each in zip(values, map(as_object, values), strict=True)
+            for of, each in zip(values, map(_bare, values), strict=True)
         ]
         repeats = any(not _HISTORIES.isdisjoint(of) for of in objects)
         return _joined(parts, repeats=repeats)
@@ -370,6 +369,12 @@ def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
         return "result"
     is_tool = "toolCallId" in of and kind.startswith(("tool-", "dynamic-"))
     return "call" if is_tool or kind.endswith(_CALL_TYPES) else ""
+
+
+def _bare(value: Any) -> dict[str, Any] | None:
+    """An object, or the state that LangGraph notes with the node that gets it."""
+    of = as_object(value)
+    return as_object(of.get("args")) or of if of is not None and "lg_name" in of else of
 
 
 def _defines(content: Any) -> bool:
