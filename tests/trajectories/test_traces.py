@@ -509,7 +509,7 @@ def test_files_hold_lines_or_lists_of_several_traces(tmp_path: Path) -> None:
 junk = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
+    | st.integers(-(2**63), 2**64 - 1)
     | st.sampled_from(["", "x", "[", "{'a'", "weave:///"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
     max_leaves=4,
