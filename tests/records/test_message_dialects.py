@@ -11,7 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from apbjudge.records.messages import Message, chat_of, is_message, read_messages, recognised
+from apbjudge.records.messages import (
+    Message,
+    chat_in,
+    chat_of,
+    is_message,
+    read_messages,
+    recognised,
+)
 
 QUESTION, SYSTEM = "Is it due on Friday?", "Be brief."
 
@@ -745,3 +752,80 @@ def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read(found: dict[s
     )
     assert (read.query, read.final_answer) == ("T\nfound", '{"a":1}')
     assert chat_of({"contents": "Hi"}).messages == [{"role": "user", "content": "Hi"}]
+
+
+SAYS = {"role": "assistant", "content": "Ho"}
+CALLS = [{"toolCallId": "c", "toolName": "f", "input": {"n": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("value", "messages", "n_others"),
+    [
+        ("Ho", [SAYS], 0),
+        (SAYS, [SAYS], 0),
+        ([SAYS], [SAYS], 0),
+        (json.dumps(json.dumps([SAYS])), [SAYS], 0),
+        ([[SAYS], [{"role": "user", "content": "x"}]], [SAYS], 1),
+        ({"messages": [[SAYS]], "model": "m"}, [SAYS], 0),
+        ({"output": "Ho"}, [SAYS], 0),
+        ({"content": {"role": "model", "parts": []}}, [{"role": "model", "parts": []}], 0),
+        ({"generations": [[{"text": "Ho"}, {"text": "Hi"}]]}, [SAYS], 1),
+        ([{"index": 0, "message": SAYS}, {"index": 1, "message": SAYS}], [SAYS], 1),
+        ([{"message": SAYS}, {"message": SAYS}], [SAYS, SAYS], 0),
+        (CALLS, [{"role": "assistant", "tool_calls": CALLS}], 0),
+        *((of, [], 0) for of in (None, "", [], {}, "null", {"n": 1}, [1], {"messages": []})),
+    ],
+)
+def test_a_chat_is_found_in_a_field_of_a_trace(value: Any, messages: Any, n_others: int) -> None:
+    chat = chat_in(value, "assistant")
+    assert (chat.n_others if chat else 0) == n_others
+    assert (chat.messages if chat else []) == messages
+
+
+def test_calls_alone_have_no_results_and_those_of_old_messages_are_calls() -> None:
+    (bare,) = read_messages([{"role": "assistant", "tool_calls": CALLS}]).messages
+    assert ([of.name for of in bare.calls], bare.results) == (["f"], ())
+    old = {
+        "role": "assistant",
+        "content": "",
+        "additional_kwargs": {
+            "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ]
+        },
+    }
+    assert [of.name for of in read_messages([old]).messages[0].calls] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        ("original_input", "generated_items", "raw_item"),
+        ("originalInput", "generatedItems", "rawItem"),
+    ],
+)
+def test_a_paused_run_of_the_agents_sdk_is_read(style: tuple[str, str, str]) -> None:
+    asked, items, raw = style
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    listed = [
+        {"type": "tool_call_item", raw: call},
+        {"type": "tool_approval_item", raw: call},
+        {
+            "type": "tool_call_output_item",
+            raw: {"type": "function_call_output", "call_id": "c", "output": "x"},
+        },
+        {
+            "type": "message_output_item",
+            raw: {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "Ho"}],
+            },
+        },
+    ]
+    state = {"$schemaVersion": "1.9", asked: "Hi", items: listed, "model_responses": []}
+    chat = chat_of(state)
+    run = read_messages(chat.messages)
+    assert ([of.text for of in run.messages], run.remarks) == (["Hi", "", "Ho"], {})
+    assert [of.content for of in run.messages[1].results] == ["x"]
+    assert {asked, items, "model_responses"} <= chat.read

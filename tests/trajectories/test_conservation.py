@@ -915,3 +915,17 @@ def test_deep_json_and_many_unread_texts_end_in_time() -> None:
     many = {"memo": [f"text number {i}" for i in range(2_000)]}
     run = empty_run(TrajectoryStep("agent", text="other words " * 2_000))
     assert balance_of(many, run).counts["leaves"] == 2_000
+
+
+def test_copies_by_langgraph_and_its_tools_among_the_messages_are_no_calls_and_no_results() -> None:
+    call = {"id": "c", "name": "f", "arguments": "{}"}
+    said = {"role": "assistant", "content": "Hi", "tool_calls": [call]}
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    sends = [{"lg_name": "Send", "node": "tools", "args": {"messages": [said], "n": 1}}]
+    raw = {"input": [{"role": "tool", "content": tool}], "output": sends, "gen_ai.usage.x": "9"}
+    run = replace(
+        empty_run(TrajectoryStep("agent", text="Hi", calls=(ToolCall("f", {}, "c"),))),
+        tools=(tool,),
+    )
+    found = balance_of(raw, run)
+    assert (found.unread, found.counts["calls"], found.counts["results"]) == ({}, 1, 0)

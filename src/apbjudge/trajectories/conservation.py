@@ -153,6 +153,7 @@ class _Rules:
         ]
         self.shapes = {k: r["shape"] for r in of if "shape" in r for k in r["keys"].split()}
         self.roots = {key.partition(".")[0] for key in self.shapes if "." in key}
+        self.trees = frozenset(key for key, shape in self.shapes.items() if shape == "tree")
         self.prefixes = tuple(p for r in of for p in r.get("prefixes", "").split())
         noted = [rule for rule in of if "remark" in rule]
         self.keys, self.types, self.flags = (
@@ -205,9 +206,9 @@ _VALUES = frozenset(
 """Keys below which every key is content, and numbers are."""
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
-    "system_instructions definitions tools functions toolCalls tool_calls spanInputs spanOutputs "
-    "function_calls all_messages all_messages_events llm_request llm_response chat_ctx body "
-    "payload data result".split()
+    "metadata system_instructions definitions tools functions toolCalls tool_calls spanInputs "
+    "spanOutputs function_calls all_messages all_messages_events llm_request llm_response chat_ctx "
+    "body payload data result".split()
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
 _BEGUN = frozenset(("[{", '{"'))
@@ -221,7 +222,10 @@ _HISTORIES = frozenset(
     "projectHash".split()
 )
 """Keys of objects that may repeat each other's history, where they are listed."""
-_NAMED = frozenset("spanId span_id context attributes timeUnixNano context.span_id".split())
+_NAMED = frozenset(
+    "spanId span_id context attributes timeUnixNano context.span_id traceId sessionId run_type "
+    "handoffs".split()
+)
 """Keys of spans and of events in them, whose names are no content."""
 _FLAT = re.compile(r"\.\d+\.")
 _MARK = "\0"
@@ -311,7 +315,7 @@ class _Walk:
         """Takes in a value below a key; returns its calls and results."""
         kind = _kind_of(value)
         if kind is dict:
-            return self._object(value, path)
+            return self._object(_bare(value) or value, path)
         if kind is list:
             return self._list(value, path, key)
         if kind is not str or not (text := _clean(value)) or not self._rules.is_content(text, key):
@@ -347,7 +351,7 @@ class _Walk:
         mode: _Mode = "call" if key in _CALL_LISTS else "result" if is_result else ""
         parts = [
             self.walk(of, path, key) if each is None else self._object(each, path, mode)
-            for of, each in zip(values, map(as_object, values), strict=True)
+            for of, each in zip(values, map(_bare, values), strict=True)
         ]
         repeats = key == "train_messages" or any(not _HISTORIES.isdisjoint(of) for of in objects)
         return _joined(parts, repeats=repeats)
@@ -388,11 +392,12 @@ class _Walk:
 
     def _member(self, value: Any, path: str, key: str, mode: _Mode) -> _Counts | None:
         rules, is_object = self._rules, type(value) is dict
+        holders: list[str] = []
         if "." in key and key not in rules.shapes:
-            key = key[key.rindex(".") + 1 :]
+            *holders, key = key.split(".")
         root = path[: path.find(".")]
         rooted = rules.shapes.get(f"{root}.{key}") if root in rules.roots else None
-        if "tree" in (rooted, rules.shapes.get(key)):
+        if rooted == "tree" or key in rules.trees or not rules.trees.isdisjoint(holders):
             return None
         if key in rules.keys and (is_object or type(value) is list):
             return self._under(rules.keys[key], value)
@@ -442,7 +447,7 @@ def _role_of(of: Mapping[str, Any]) -> str:
 def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
     """Whether an object is a call or a result."""
     if (
-        role in _TOOLS
+        (role in _TOOLS and not _defines(of.get("content")))
         or kind.endswith(_RESULT_TYPES)
         or (kind == "retry-prompt" and "tool_name" in of)
     ):
@@ -451,13 +456,26 @@ def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
     return "call" if is_tool or kind.endswith(_CALL_TYPES) else ""
 
 
+def _bare(value: Any) -> dict[str, Any] | None:
+    """An object, or the state that LangGraph notes with the node that gets it."""
+    of = as_object(value)
+    return as_object(of.get("args")) or of if of is not None and "lg_name" in of else of
+
+
+def _defines(content: Any) -> bool:
+    """Whether the content of a message is the definition of a tool, as some tracers list them."""
+    function = as_object((as_object(content) or {}).get("function"))
+    return function is not None and "parameters" in function
+
+
 def _counted(what: str, of: Mapping[str, Any]) -> _Counts:
     """A call or a result, known by its id or else by what it says."""
     if call_id := next((str(of[name]) for name in _IDS if of.get(name) not in (None, "")), ""):
         return Counter([(what, call_id, "")])
     name = next((str(of[name]) for name in _NAMES if of.get(name)), "")
     stated = next((of[name] for name in _STATED if of.get(name) is not None), "")
-    return Counter([(what, name, stated if type(stated) is str else repr(stated))])
+    value = _opened(stated) if type(stated) is str else stated
+    return Counter([(what, name, repr(value) if value else "")])
 
 
 def _joined(parts: Iterable[_Counts | None], *, repeats: bool) -> _Counts | None:
@@ -624,7 +642,7 @@ def _contained(texts: set[str], known: set[str]) -> set[str]:
             break
         key, _, sought = text[1:].partition(_MARK) if text[0] == _MARK else ("", "", text)
         is_there = key in whole and _stands_in(sought, whole)
-        if is_there or text in plain or known.issuperset(_literal(text) or {""}):
+        if is_there or text in plain or _is_literal(text, known):
             contained.add(text)
     return contained
 
@@ -640,10 +658,10 @@ def _stands_in(text: str, whole: str) -> bool:
     return False
 
 
-def _literal(text: str) -> list[str]:
-    """The leaves of a Python dictionary or list that is written as text; none for other texts."""
+def _is_literal(text: str, known: set[str]) -> bool:
+    """Whether a text is a dictionary or list of Python with no leaves but these."""
     value = _evaluated(text)
-    return [] if value is text else values_in(value)
+    return value is not text and known.issuperset(values_in(value))
 
 
 def _evaluated(value: Any) -> Any:

@@ -22,15 +22,21 @@ from .conservation import Conservation, LossError
 from .formats import LogFormat
 from .formats.atif import ATIF
 from .formats.benchmarks import BENCHMARKS
+from .formats.braintrust import BRAINTRUST
 from .formats.claude_code import CLAUDE_CODE
 from .formats.codex import CODEX
 from .formats.gemini_cli import GEMINI_CLI
 from .formats.inspect_log import INSPECT, read_eval
+from .formats.langfuse import LANGFUSE
+from .formats.langsmith import LANGSMITH
 from .formats.messages import MESSAGES
+from .formats.mlflow import MLFLOW
+from .formats.openai_agents import OPENAI_AGENTS
 from .formats.openhands import OPENHANDS, OPENHANDS_EVENTS
 from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
 from .formats.own import OWN
 from .formats.tau import TAU2, TAU_BENCH
+from .formats.weave import WEAVE
 from .json_stream import (
     Element,
     array_member,
@@ -56,12 +62,18 @@ FORMATS: Mapping[str, LogFormat] = {
         TAU_BENCH,
         TAU2,
         INSPECT,
+        BRAINTRUST,
+        LANGFUSE,
+        LANGSMITH,
         LOGFIRE,
+        MLFLOW,
+        OPENAI_AGENTS,
         OPENINFERENCE,
         OTLP,
         *BENCHMARKS,
         OPENHANDS,
         OPENHANDS_EVENTS,
+        WEAVE,
         MESSAGES,
     )
 }

@@ -5,7 +5,7 @@ and joins results to their calls (``pairing``).
 """
 
 from .dialects import Dialect, is_message, recognised
-from .envelope import Chat, chat_of
+from .envelope import Chat, chat_in, chat_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
 from .reader import read_messages
 from .writer import openai_messages
@@ -18,6 +18,7 @@ __all__ = [
     "Role",
     "ToolCall",
     "ToolResult",
+    "chat_in",
     "chat_of",
     "is_message",
     "openai_messages",

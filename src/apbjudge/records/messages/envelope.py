@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -11,6 +11,8 @@ import orjson
 from ...errors import RowError
 from ..loose_json import as_list, as_object
 from .dialects import is_message
+from .model import Role
+from .shapes import is_call
 
 LISTS = tuple("messages contents input items traj conversation conversations trajectory".split())
 """Names under which a list of messages stands; the first that holds something is read."""
@@ -51,6 +53,8 @@ def chat_of(entry: Mapping[str, Any]) -> Chat:
     Raises:
         RowError: If the instructions, the model or the tools are of an unknown form.
     """
+    if (state := _state(entry)) is not None:
+        return replace(chat_of(state), read=_OF_STATES)
     request = as_object(entry.get("request")) or entry
     field, value = _first(request, LISTS)
     if field in ("input", "contents") and isinstance(value, str):
@@ -85,6 +89,25 @@ def chat_of(entry: Mapping[str, Any]) -> Chat:
     )
 
 
+_OF_STATES = frozenset(
+    "original_input originalInput session_items generated_items generatedItems model_responses "
+    "modelResponses last_model_response lastModelResponse last_processed_response "
+    "lastProcessedResponse".split()
+)
+"""Fields of a paused run of OpenAI's Agents SDK that have its items, all of them but once."""
+
+
+def _state(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A paused run of OpenAI's Agents SDK as a request with its response; None for all else."""
+    _, asked = _first(entry, ("original_input", "originalInput"))
+    if asked is None or "$schemaVersion" not in entry:
+        return None
+    names = ("session_items", "generated_items", "generatedItems")
+    listed = next((of for name in names if (of := as_list(entry.get(name)))), None) or []
+    items = [of for of in map(as_object, listed) if of and of.get("type") != "tool_approval_item"]
+    return {"input": asked, "output": [_first(of, ("raw_item", "rawItem"))[1] for of in items]}
+
+
 CANDIDATES = {"choices": "message", "candidates": "content", "generations": "message"}
 """Fields that list several answers to one request, and where in each the message is."""
 
@@ -100,8 +123,7 @@ def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
         listed = as_list(response.get(field)) or []
         flat = [of for each in listed for of in (as_list(each) or [each])]
         if flat:
-            specs = [as_object(each) or {} for each in flat]
-            return field, [as_object(s.get(inner)) or e for s, e in zip(specs, flat, strict=True)]
+            return field, [_candidate(each, inner) for each in flat]
     output = response.get("output")
     if (listed := as_list(output)) is not None:
         return "output", listed
@@ -110,6 +132,81 @@ def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
     if outer is not None and "content" in response:
         return "content", [{"role": "assistant", **response}]
     return "", []
+
+
+def _candidate(value: Any, inner: str) -> Any:
+    """The message in one of several answers, which may be a text alone."""
+    spec = as_object(value) or {}
+    if (message := as_object(spec.get(inner))) is not None or not isinstance(spec.get("text"), str):
+        return message or value
+    return {"role": "assistant", "content": spec["text"]}
+
+
+_WORDS = {"user": ("prompt", "args"), "assistant": ("content", "message", "output", "text")}
+"""Names of what is sent and of what is answered, in an object without a list of messages."""
+
+
+def chat_in(value: Any, role: Role) -> Chat | None:
+    """The chat in a field of a trace, such as the input of a span, in whatever form it stands.
+
+    That is a request, a response, a message, or a list of messages, of calls alone or of texts,
+    also as JSON text, or a list of such lists, of which the first is read.
+
+    Args:
+        value: The field.
+        role: Who speaks where it is a text or a list of calls alone.
+
+    Returns:
+        The chat; None where it is none of these, or empty.
+
+    Raises:
+        RowError: As ``chat_of`` does.
+    """
+    if isinstance(value, str):
+        try:
+            opens = value[:1] in ("{", "[", '"') or value == "null"
+            return chat_in(orjson.loads(value), role) if opens else _bare(_said(role, value))
+        except orjson.JSONDecodeError:
+            return _bare(_said(role, value))
+    if (listed := as_list(value)) is not None:
+        return _in_list(listed, role)
+    if (spec := as_object(value)) is None or is_message(spec):
+        return _bare([] if spec is None else [spec])
+    chat = chat_of({**(as_object(spec.get("config")) or {}), **spec})
+    found = (spec[name] for name in _WORDS.get(role, ()) if spec.get(name) not in (None, "", []))
+    within = chat_in(next(found, None) if chat.messages is None else chat.messages, role)
+    return within and replace(
+        chat,
+        messages=within.messages,
+        system=chat.system or within.system,
+        tools=within.tools if chat.tools is None else chat.tools,
+        model=chat.model or within.model,
+        n_others=chat.n_others + within.n_others,
+    )
+
+
+def _in_list(listed: list[Any], role: Role) -> Chat | None:
+    specs = [as_object(of) or {} for of in listed]
+    if listed and as_list(listed[0]) is not None:
+        inner = chat_in(listed[0], role)
+        return inner and replace(inner, n_others=inner.n_others + len(listed) - 1)
+    if any(map(is_message, specs)):
+        return _bare(listed)
+    if listed and all(map(is_call, specs)):
+        return _bare([{"role": role, "tool_calls": listed}])
+    if any(as_object(spec.get("message")) for spec in specs):
+        n_others = len(specs) - 1 if "index" in specs[0] else 0
+        messages = [spec.get("message", spec) for spec in specs[: len(specs) - n_others]]
+        return _bare(messages, n_others)
+    return _bare([of for text in listed for of in _said(role, text)])
+
+
+def _said(role: Role, text: object) -> list[Any]:
+    return [{"role": role, "content": text}] if isinstance(text, str) and text else []
+
+
+def _bare(messages: list[Any], n_others: int = 0) -> Chat | None:
+    return Chat("", messages, "", None, "", n_others, frozenset()) if messages else None
 
 
 def _first(holder: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:

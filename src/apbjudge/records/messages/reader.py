@@ -132,7 +132,7 @@ class _Reader:
             raw = cast("dict[str, Any]", message)
             role: Any = raw.get("role")
             known = ROLES.get(role) if type(role) is str else None
-            if known is not None:
+            if known is not None and "additional_kwargs" not in raw:
                 readers[known](raw)
                 if not raw.keys() <= _USUAL:
                     self._look_beside(raw)
@@ -388,7 +388,7 @@ class _Reader:
                         continue
             n_calls = len(draft.calls)
             self._call(call, draft, ".tool_calls", copies=copies)
-            if "toolCallId" in call and len(draft.calls) > n_calls:
+            if {"toolCallId", "state"} <= call.keys() and len(draft.calls) > n_calls:
                 self._result_of_call(call, draft)
 
     def _call(

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from ...records.loose_json import as_list, as_object, json_values
-from ...records.messages import chat_of, is_message
+from ...records.messages import Chat, Role, chat_in, is_message
 from .fields import numbers_in
 from .spans import Span, SpanKind, opened
 
@@ -168,8 +169,9 @@ def span_of_attributes(
         span.call_id = of.text(*_CALL_ID)
         span.arguments, span.result = literal(of.of(*_ARGUMENTS)), of.of(*_RESULT)
     else:
-        span.input = _messages(of.of("input.value"), "user")
-        span.output = _messages(of.of("output.value", "final_result"), "assistant")
+        chats = _chat(of.of("input.value"), "user"), _chat(_said(of), "assistant")
+        span.input, span.output = (chat and chat.messages for chat in chats)
+        span.system = _system(of, *chats)
     if span.kind != "tool":
         span.name = of.text(*_AGENT) or name
     failed, words = (
@@ -182,7 +184,7 @@ def span_of_attributes(
     if span.is_error:
         known = words in span.error
         span.error = (span.error if known else f"{span.error}\n{words}").strip() or kind_of_error
-    span.model = of.text(*_MODEL)
+    span.model = of.text(*_MODEL) or span.model
     usage = (as_object(of.of(path)) for path in _USAGE)
     span.usage = numbers_in(next(filter(None, usage), None) or {})
     for each in (of, *(Attributes(about) for _, about in events)):
@@ -218,24 +220,44 @@ def _add_messages(span: Span, of: Attributes, events: list[tuple[str, Any]]) -> 
     asked, said = of.of(*(_WHOLE if span.is_whole else _INPUT)), _answer(of.of(*_OUTPUT))
     told = [_of_event(_MESSAGES[title], about) for title, about in events if title in _MESSAGES]
     chosen = [_of_event("assistant", about) for title, about in events if title == _CHOICE]
-    if asked is said is None and not told and not chosen:
-        asked, said = of.of("input.value"), of.of("output.value")
+    if asked is None and not told:
+        asked = of.of("input.value")
     if isinstance(asked, str) and asked[:1] in "[{":
-        span.is_cut, asked = True, list(filter(is_message, json_values(asked[1:])))
-        span.remarks["cut content"] = 1
-    request = as_object(asked) or {}
-    chat = chat_of({**(as_object(request.get("config")) or {}), **request})
-    span.input = _messages(asked, "user") or told or None
-    span.output = None if span.is_whole else _messages(said, "assistant") or chosen or None
+        begun = list(filter(is_message, json_values(asked[1:])))
+        span.is_cut, asked = bool(begun), begun or asked
+        span.remarks["cut content"] = len(begun) and 1
+    sent, answer = _chat(asked, "user"), None if span.is_whole else _chat(said, "assistant")
+    if answer is None and not chosen and not span.is_whole:
+        answer = _chat(_said(of), "assistant", is_any=True)
+    span.input = (sent and sent.messages) or told or None
+    span.output = (answer and answer.messages) or chosen or None
     answers = span.output or []
+    n_others = sum(chat.n_others for chat in (sent, answer) if chat)
     if len(answers) > 1 and all("finish_reason" in each for each in answers):
-        span.output, span.remarks["other candidates"] = answers[:1], len(answers) - 1
+        span.output, n_others = answers[:1], n_others + len(answers) - 1
+    span.remarks["other candidates"] = n_others
+    span.system = _system(of, sent, answer)
+    span.model = next((of.model for of in (answer, sent) if of and of.model), "")
+    tools = [*_listed_at(of, *_TOOLS), *_listed_at(of, "model_request_parameters.output_tools")]
+    offered = next((of.tools for of in (sent, answer) if of and of.tools is not None), None)
+    span.tools = tuple(map(_definition, tools)) or offered
+
+
+def _listed_at(of: Attributes, *paths: str) -> list[Any]:
+    return as_list(of.of(*paths)) or []
+
+
+def _said(of: Attributes) -> Any:
+    return of.of("output.value", "final_result")
+
+
+def _system(of: Attributes, *chats: Chat | None) -> str:
+    """The instructions that stand apart from the messages."""
     system = of.of("gen_ai.system_instructions")
     parts = [as_object(part) or {"text": part} for part in as_list(system) or [system]]
     texts = [part.get("content") or part.get("text") for part in parts]
-    span.system = "\n\n".join(str(text) for text in texts if text) or chat.system
-    tools = as_list(of.of(*_TOOLS))
-    span.tools = chat.tools if tools is None else tuple(map(_definition, tools))
+    stated = "\n\n".join(str(text) for text in texts if text)
+    return stated or next((chat.system for chat in chats if chat and chat.system), "")
 
 
 def _answer(said: Any) -> Any:
@@ -254,13 +276,16 @@ def _answer(said: Any) -> Any:
     return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}
 
 
-def _messages(value: Any, role: str) -> list[Any] | None:
-    """Raw messages in a value: a list of them, one, a request or response that has some, a text."""
-    if (of := as_object(value)) is not None:
-        value = [of] if is_message(of) else chat_of(of).messages
-    if isinstance(value, str):
-        return [{"role": role, "content": value}]
-    return [_message(of) for of in map(as_object, as_list(value) or ()) if of is not None] or None
+def _chat(value: Any, role: Role, *, is_any: bool = False) -> Chat | None:
+    """The chat in a value, its messages without the wrappings of OpenInference.
+
+    Where ``is_any``, a value that is none is what is said.
+    """
+    if (chat := chat_in(value, role)) is None and is_any and value is not None:
+        chat = chat_in([{"role": role, "content": orjson.dumps(value).decode()}], role)
+    listed = as_list(chat and chat.messages) or ()
+    found = [_message(of) for of in map(as_object, listed) if of is not None]
+    return chat and replace(chat, messages=found)
 
 
 def _message(of: dict[str, Any]) -> dict[str, Any]:
@@ -270,6 +295,7 @@ def _message(of: dict[str, Any]) -> dict[str, Any]:
         message["tool_calls"] = [_inner(call, "tool_call") for call in calls]
     parts = as_list(message.pop("contents", None)) or as_list(opened(message.get("content"))) or []
     parts = [as_object(_inner(part, "message_content")) or {} for part in parts]
+    parts = [{"type": "text", **part} if "text" in part else part for part in parts]
     if parts and message.get("role") != "tool" and all("type" in part for part in parts):
         message["content"] = parts
     return message

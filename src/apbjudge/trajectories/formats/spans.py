@@ -124,6 +124,11 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
     threads = _Threads(tree)
     for span in tree.speakers():
         threads.add(span)
+    if not threads.threads:
+        silent = [of for of in tree.spans if of.entry in tree.models]
+        threads.threads = [
+            _Thread({tree.agent(of) for of in silent}, n_asked=0, is_fork=False, spans=silent)
+        ]
     main = threads.finished()
     tools = list(tree.tools(threads.remarks))
     reads = [_Read(of) for of in threads.threads]
@@ -154,7 +159,8 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
         case_id=trajectory_id,
         tested_model=next((of.model for of in about if of.model), "") or conversation.model,
         query=conversation.query,
-        system_prompt=conversation.system_prompt,
+        system_prompt=conversation.system_prompt
+        or next((of.system for of in tree.up[main.spans[0].entry] if of.system), ""),
         tools=offered if stated else None,
         steps=steps_of(conversation.messages),
         final_answer=conversation.final_answer,
@@ -191,8 +197,11 @@ class _Tree:
             of.span_id for of in self.spans if any(up.kind in _ACTORS for up in self.up[of.entry])
         }
         models = [of for of in self.spans if of.kind == "model"]
-        pairs = [(of, up) for of in models for up in self.up[of.entry] if up.kind == "model"]
-        twice = {(up if _speaks(of) or not _speaks(up) else of).entry for of, up in pairs}
+        nearest = (
+            (of, next((up for up in self.up[of.entry] if up.kind != "other"), of)) for of in models
+        )
+        pairs = [(of, up) for of, up in nearest if up is not of and up.kind == "model"]
+        twice = {min(up, of, key=lambda of: len(of.input or ())).entry for of, up in pairs}
         self.models = {of.entry for of in models} - twice
 
     def agent(self, span: Span) -> str:
@@ -205,10 +214,10 @@ class _Tree:
         return agent not in self._inner
 
     def speakers(self) -> list[Span]:
-        """The spans that messages are taken of.
+        """The spans that messages are taken of; none where only tools say something.
 
         Raises:
-            RowError: If there is none.
+            RowError: If nothing is said.
         """
         spoken = {of.entry: of for of in self.spans if _speaks(of) and of.kind != "tool"}
         whole = {of.span_id for of in spoken.values() if of.is_whole}
@@ -220,7 +229,8 @@ class _Tree:
         if not self.models and not found:
             ups = {at: {up.entry for up in self.up[at]} for at in spoken}
             found = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
-        if not found:
+        tools = [of for of in self.spans if of.kind == "tool" and (of.arguments or of.result)]
+        if not found and not (self.models and tools):
             n, error = len(self.models), RowError("spans", "messages", None)
             why = "content capture is off" if n else "none of them is a model's"
             error.args = (f"no message in {n or len(self.spans)} {'model ' * bool(n)}spans: {why}",)
@@ -459,7 +469,8 @@ class _Threads:
             self.remarks[remark] += 1
             names = [up.name for up in self._tree.spans if up.span_id in of.agents and up.name]
             thread = {"name": " ".join(names), "messages": [line.raw for line in of.lines]}
-            extra.setdefault(remark, []).append(thread)
+            tools = [tool for span in of.spans for tool in span.tools or ()]
+            extra.setdefault(remark, []).append(thread | ({"tools": tools} if tools else {}))
         return extra
 
 
@@ -524,8 +535,10 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: _Tree) -> list
     By id, by name and equal arguments, or by name and equal result; of several calls the first, in
     a thread of the span's own agent before others.
     """
+    said = (span.error or None if span.result is None else span.result for span in spans)
     left = [
-        (span, _grounds(span.name, span.arguments, span.call_id, span.result)) for span in spans
+        (of, _grounds(of.name, of.arguments, of.call_id, result))
+        for of, result in zip(spans, said, strict=True)
     ]
     slots = [(read, of) for read in reads for several in read.slots for of in several]
     keys = [

@@ -1,0 +1,161 @@
+"""What the records of tracing tools have in common: how each becomes a span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+import orjson
+
+from ...records.loose_json import as_list, as_object
+from ...records.messages import is_message, read_messages
+from ...records.trajectories import LogPlace, Trajectory
+from . import LogFormat
+from .attributes import literal, span_of_attributes
+from .derived import derived_id
+from .fields import id_field, text_field
+from .spans import Span, opened, run_of, time_of
+
+Parts = list[tuple[str, Any]]
+
+_PARENTS = ("parent_id", "parent_run_id", "parent_span_id", "parentObservationId")
+_STARTS = ("start_time", "startTime", "started_at", "start_time_unix_nano")
+
+
+def span_in(
+    record: Mapping[str, Any],
+    entry: int,
+    kind: object,
+    sent: Any,
+    answered: Any,
+    *,
+    name: str = "",
+    model: object = None,
+    tools: object = None,
+    error: object = None,
+    is_error: bool | None = None,
+    usage: object = None,
+    scores: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> Span:
+    """The span that a record is.
+
+    Args:
+        record: It; its ids, its name and when it began are read here.
+        entry: Its position among the parts of the run.
+        kind: The tool's word for its kind.
+        sent: Its input: messages in any form, of a tool the arguments.
+        answered: Its output.
+        name: Of the tool or the agent, where the record has it elsewhere.
+        model: Name of the model; what is no text is passed over.
+        tools: Definitions or names of the tools; what is no list is passed over.
+        error: Words of its error.
+        is_error: Whether it failed; where nothing is said but an error is there, it did.
+        usage: Counts of tokens, in an object.
+        scores: Scores by name; what is no number, truth value or text is passed over.
+        attributes: Attributes of OpenTelemetry that it has beside.
+
+    Raises:
+        RowError: If an id or a name is none, or messages are of an unknown form.
+    """
+    # As texts, no key in them is taken for a part of an attribute's name.
+    stated = {
+        "input.value": _json(sent),
+        "output.value": _json(answered),
+        "gen_ai.request.model": model,
+        "gen_ai.tool.definitions": tools if as_list(tools) else None,
+        "gen_ai.usage": usage,
+    }
+    span = span_of_attributes(
+        {name: of for name, of in stated.items() if of is not None} | {**(attributes or {})},
+        Span(
+            span_id=id_field(record, "span_id", "id") or f"entry {entry}",
+            parent_id=id_field(record, *_PARENTS),
+            start=time_of(next((of for key in _STARTS if (of := record.get(key))), None)),
+            is_error=True if error and is_error is None else is_error,
+            error=_json(error) or "",
+            entry=entry,
+        ),
+        kind=str(kind or ""),
+    )
+    span.name = span.name or name or text_field(record, "name")
+    if span.kind == "agent" and (listed := as_list(tools)):
+        span.tools = tuple(listed)
+    span.scores |= {key: of for key, of in (scores or {}).items() if _is_score(of)}
+    if span.kind == "tool":
+        inner = (as_object(span.arguments) or {}).get("input")
+        if as_object(inner := literal(opened(inner))) is not None and len(span.arguments) == 1:
+            span.arguments = inner
+        _take_message(span)
+    return span
+
+
+def _json(value: Any) -> str | None:
+    return value if isinstance(value, str | None) else orjson.dumps(value).decode()
+
+
+def _is_score(value: object) -> bool:
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value))
+
+
+def _take_message(span: Span) -> None:
+    """Of a result that is a message takes what was returned, and which call it answers."""
+    if is_message(span.result):
+        for of in (of for each in read_messages([span.result]).messages for of in each.results):
+            span.result, span.call_id = of.content, span.call_id or of.call_id
+            span.is_error = of.is_error if span.is_error is None else span.is_error
+
+
+def score_span(
+    scores: Iterable[tuple[Any, Any, Mapping[str, Any]]], extra: dict[str, Any], entry: int = -1
+) -> Span:
+    """A span for what is said of a trace as a whole.
+
+    Args:
+        scores: Of each its name, its value and its record, which is kept too where the value is
+            not carried over, or is not all that it says.
+        extra: Content of the trace that has no place in a run.
+        entry: Its position among the parts of the run, where it is one.
+    """
+    span = Span(span_id="(trace)", start=0, entry=entry, extra=extra)
+    for name, value, record in scores:
+        known = span.scores.setdefault(str(name), value) if _is_score(value) else None
+        if known != value or not {"comment", "rationale"}.isdisjoint(record):
+            span.extra.setdefault("scores", []).append(record)
+    return span
+
+
+def trace_format(
+    name: str,
+    title: str,
+    *,
+    member: str,
+    trace: tuple[str, ...],
+    score: Callable[[Mapping[str, Any]], float],
+    span: Callable[[Mapping[str, Any], int], Span],
+    parts: Callable[[Mapping[str, Any]], Parts] | None = None,
+) -> LogFormat:
+    """A format whose records are the spans of traces.
+
+    Args:
+        name: As in ``LogFormat``.
+        title: Likewise.
+        member: Likewise.
+        score: Likewise.
+        trace: Fields of a part for the id of its trace; the first that is there counts.
+        span: Makes a span of a part and its position.
+        parts: Makes several parts of a record; by default it is one.
+    """
+
+    def read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+        spans = [span(of, entry) for entry, of in enumerate(parts)]
+        trace_id = id_field(parts[0], *trace) or derived_id("", None, place)
+        return run_of(spans, trajectory_id=trace_id, place=place)
+
+    def one(record: Mapping[str, Any]) -> Parts:
+        return [(id_field(record, *trace), record)]
+
+    return LogFormat(
+        name=name, title=title, member=member, score=score, read=read, parts=parts or one
+    )
