@@ -145,7 +145,7 @@ def _with_dashes(token: str) -> str:
 
 def _parameter(name: str, field: FieldInfo) -> click.Parameter:
     option, text, kind = option_of(field), option_name(name, field), kinds(field)[0]
-    several = get_origin(kind) is tuple
+    several = get_origin(kind) is tuple or option.is_log
     if option.is_argument:
         needed = field.is_required()
         return click.Argument(
@@ -188,6 +188,10 @@ def _metavar(field: FieldInfo) -> str:
 def _typed(value: Any, field: FieldInfo) -> Any:
     """Numbers, truth values and tables are read as in TOML; anything else is a path or text."""
     kind = kinds(field)[0]
+    if option_of(field).is_log:
+        from ..trajectories.files import log_path
+
+        return log_path(value)
     if not isinstance(value, str):
         return [Path(each) for each in value] if get_args(kind)[:1] == (Path,) else value
     if kind is Path:
