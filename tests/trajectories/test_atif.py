@@ -88,8 +88,8 @@ def test_a_whole_run() -> None:
         "agent": {"name": "terminus", "version": "2.0"},
     }
     asked, called, answered = trajectory.steps
-    assert asked == TrajectoryStep("user", text="Add 1 and 2.")
-    assert answered == TrajectoryStep("agent", text="3")
+    assert asked == TrajectoryStep("user", text="Add 1 and 2.", sources=(2,))
+    assert answered == TrajectoryStep("agent", text="3", sources=(4,))
     assert called == TrajectoryStep(
         "agent",
         "call",
@@ -102,6 +102,7 @@ def test_a_whole_run() -> None:
             "tool_calls": {"1": {"extra": {"timeout": 5}}},
             "results": {"2": {"extra": {"score": 0.5}}},
         },
+        sources=(3,),
     )
 
 
@@ -130,7 +131,7 @@ def test_without_a_model_the_agent_is_what_was_tested() -> None:
 def test_system_steps_after_the_first_user_are_steps() -> None:
     trajectory = read(user(), {"source": "system", "message": "Compacted."})
     assert trajectory.system_prompt == ""
-    assert trajectory.steps[1] == TrajectoryStep("system", text="Compacted.")
+    assert trajectory.steps[1] == TrajectoryStep("system", text="Compacted.", sources=(1,))
 
 
 def test_a_system_step_with_a_result_is_no_prompt() -> None:
@@ -275,9 +276,9 @@ def test_text_that_looks_like_instructions_stays_text() -> None:
     trajectory = read(
         user(text), agent(text, tool_calls=[call()], observation=results({"content": text}))
     )
-    assert trajectory.steps[0] == TrajectoryStep("user", text=text)
+    assert trajectory.steps[0] == TrajectoryStep("user", text=text, sources=(0,))
     assert trajectory.steps[1].text == text
-    assert trajectory.steps[1].observations == (ToolResult(text),)
+    assert trajectory.steps[1].observations == (ToolResult(text, "c1"),)
     assert trajectory.system_prompt == ""
     assert trajectory.outcome is None
 

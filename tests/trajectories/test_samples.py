@@ -17,7 +17,7 @@ LOGS = Path(__file__).parent / "logs"
 RUN = json.loads((LOGS / "expected.json").read_text(encoding="utf-8"))
 SAMPLES = sorted(path.name for path in LOGS.iterdir() if path.name[0].isdigit())
 WITHOUT_TOOLS = ("08_langchain.jsonl", "11_pydantic_ai.json", "12_vercel_ui.jsonl")
-WITHOUT_MARKS = ("01_openai_chat.jsonl", "02_openai_responses.jsonl")
+WITHOUT_MARKS = ("01_openai_chat.jsonl", "02_openai_responses.jsonl", "14_harbor_job")
 
 
 def read(name: str) -> Trajectory:

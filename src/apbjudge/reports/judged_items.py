@@ -18,6 +18,7 @@ from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
 from ..records.trajectories import Trajectory
 from ..trajectories.conservation import Conservation
+from ..trajectories.files import is_there
 from ..trajectories.reading import read_log
 from .config import ReportConfig
 from .frames import JudgeRuns
@@ -50,7 +51,7 @@ def logs_of(
             problems.append(str(error))
             paths = named
         for path in paths:
-            if path.exists():
+            if is_there(path):
                 logs[run.protocol or "", path, run.log_format, outcomes] = None
             else:
                 problems.append(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -67,7 +67,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         row = _step(fields, f"steps.{number}.", remarks)
         is_prompt = row["source"] == "system" and row.keys() <= {"source", "text", "extra"}
         if rows or not is_prompt or _own(fields, f"steps.{number}."):
-            rows.append(row)
+            rows.append(row if own else {**row, "sources": [number]})
             continue
         prompts.append(row["text"])
         if row["extra"]:
@@ -75,6 +75,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     if unknown:
         remarks["unknown steps"] = len(unknown)
         extra["unknown_steps"] = unknown
+    _pair([] if own else rows)
     inside = len(list_in(entry, "subagent_trajectories"))
     remarks["sub-agents"] = max(remarks["sub-agents"], inside)
     if own:
@@ -142,6 +143,16 @@ def _step(step: Mapping[str, Any], where: str, remarks: Counter[str]) -> dict[st
     row |= {"observations": results} if results else {}
     own = _own(step, where)
     return {**row, **own, "extra": extra | object_in(own, "extra", f"{where}extra.{OURS}.")}
+
+
+def _pair(rows: Sequence[dict[str, Any]]) -> None:
+    """Gives results without an id that of the first call of their step that no result names."""
+    named = {result["call_id"] for row in rows for result in row.get("observations", ())}
+    for row in rows:
+        ids = [call["call_id"] for call in row.get("calls", ()) if call["call_id"] not in named]
+        unnamed = [of for of in row.get("observations", ()) if not of["call_id"]]
+        for result, call_id in zip(unnamed, ids, strict=False):
+            result["call_id"] = call_id
 
 
 def _result(
