@@ -44,6 +44,7 @@ class Option:
             Empty for the name of the field.
         metavar: What stands for the value in the help.
         is_argument: Whether the value is given by its position, without an option.
+        is_log: Whether it is the path of a log, and several files may stand for one.
         is_flag: Whether a true or false setting is a flag rather than an option with a value.
         help: What a flag does that sets the field to false.
     """
@@ -51,6 +52,7 @@ class Option:
     name: str = ""
     metavar: str = ""
     is_argument: bool = False
+    is_log: bool = False
     is_flag: bool = True
     help: str = ""
 

@@ -35,6 +35,7 @@ from types import FrameType
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 UnscoredReason = Literal[
     "transport",
@@ -206,7 +207,7 @@ _INSTALLED_BY = {
     "crowdkit": ("crowd-kit", '"apbjudge[panel]"'),
     "pyarrow": ("pyarrow", '"apbjudge[parquet]"'),
     "sklearn": ("scikit-learn", "scikit-learn"),
-    "zstandard": ("zstandard", '"apbjudge[inspect]"'),
+    "zstandard": ("zstandard", '"apbjudge[zstd]"'),
 }
 """Modules whose package has another name, or comes with an extra."""
 
@@ -272,6 +273,43 @@ def guarded(plugin: str, code: F) -> F:
 
     run.__module__ = "apbjudge"  # guarded once
     return cast("F", run)
+
+
+def plugin_names(group: str) -> list[str]:
+    """The names under which installed packages add something to a group of entry points."""
+    return [entry.name for entry in _entries_of(group)]
+
+
+def load_plugin(group: str, name: str, kind: type[T], option: str) -> T | None:
+    """What an installed package adds under a name to a group of entry points; None if none does.
+
+    Args:
+        group: The group, such as ``apbjudge.protocols``.
+        name: The name.
+        kind: What it has to be.
+        option: The option that names it, for messages.
+
+    Raises:
+        OptionError: If it is of another kind.
+        PluginError: If it can't be imported.
+    """
+    entry = next((entry for entry in _entries_of(group) if entry.name == name), None)
+    if entry is None:
+        return None
+    try:
+        plugin = entry.load()
+    except Exception as error:
+        text = fault_text(error, str(entry.value).partition(":")[0].partition(".")[0])
+        raise PluginError(f"{group}: {name} ({entry.value}) can't be imported: {text}") from error
+    if not isinstance(plugin, kind):
+        raise OptionError(f"{option}: {name!r} is not an apbjudge {kind.__name__}")
+    return plugin
+
+
+def _entries_of(group: str) -> Iterable[Any]:
+    from importlib.metadata import entry_points  # slow, and few commands need it
+
+    return entry_points(group=group)
 
 
 def visible(text: str) -> str:

@@ -113,6 +113,8 @@ _WIDE: tuple[tuple[re.Pattern[bytes], str], ...] = (
     ),
     (re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\x00]\x00){2}|(?:\x00[^\x00]){2}"), "UTF-16"),
 )
+_MARKUP = re.compile(rb"<(!doctype|html|\?xml)", re.IGNORECASE)
+_BINARY = re.compile(rb"[^\[{\"].{0,63}?[\x00-\x08\x0e-\x1f]")
 _ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
 _SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
 _OPEN = (b",", b"[", b"{")
@@ -160,8 +162,15 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
     runs_on = first.endswith(_OPEN) and not is_alone
     if first == b"{" or (first.startswith(b"{") and runs_on):
         return _SPREAD
+    if _MARKUP.match(first):
+        return "an HTML or XML page: save the data itself, as JSON"
+    if not is_alone and _BINARY.match(first):
+        return "a binary file: export it as JSON (traces of OpenTelemetry: otlp_json, not protobuf)"
     if not is_alone and _TABLE_HEAD.fullmatch(first):
-        return "a table such as CSV: convert it to JSON lines (labels may be a .csv or .tsv file)"
+        return (
+            "a table such as CSV: convert it to JSON lines (apbjudge calibrate takes labels and "
+            "another tool's judgements as .csv or .tsv)"
+        )
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,43 @@ def test_what_is_no_content_is_explained(apbjudge: Command) -> None:
     assert done.code == 0
     assert "not content: times and durations" in done.out
     assert "attachments: pictures, audio and files are named and counted" in done.out
+
+
+def test_several_files_a_pattern_and_standard_input(
+    apbjudge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("more").mkdir()
+    for number in range(3):
+        run = json.loads(Path("log.jsonl").read_text().splitlines()[0])
+        run |= {"trajectory_id": f"m{number}", "case_id": f"m{number}"}
+        Path("more", f"{number}.jsonl").write_text(json.dumps(run) + "\n")
+    several = apbjudge("convert", "more/0.jsonl", "log.jsonl", "a.jsonl", "--to", "jsonl")
+    assert (several.code, "3 rows from 3 runs" in several.err) == (0, True)
+    assert apbjudge("convert", "more/*.jsonl", "b.jsonl", "--to", "jsonl").code == 0
+    assert [row["case_id"] for row in rows("b.jsonl")] == ["m0", "m1", "m2"]
+    with Path("log.jsonl").open() as piped_in:
+        monkeypatch.setattr(sys, "stdin", piped_in)
+        piped = apbjudge("convert", "-", "c.jsonl", "--to", "jsonl")
+    assert (piped.code, len(rows("c.jsonl"))) == (0, 2)
+    graded = apbjudge("grade", "more/0.jsonl", "more/1.jsonl")
+    assert (graded.code, "runs/1-outcome-code-" in graded.out) == (0, True)
+    steps = apbjudge("grade", "more/*.jsonl", "--protocol", "step-wise", "--out", "steps")
+    assert "tool" in steps.out + steps.err
+    shown = apbjudge("prompt", "log.jsonl", "--id", "t1-step0")
+    assert (shown.code, "Where?" in shown.out) == (0, True)
+    none = apbjudge("convert", "more/0.jsonl", "gone.jsonl", "d.jsonl", "--to", "jsonl")
+    assert (none.code, none.err) == (2, "apbjudge: ./gone.jsonl: no such file or folder\n")
+
+
+def test_a_file_that_is_neither_predictions_nor_a_log_is_said_to_be_neither(
+    apbjudge: Command,
+) -> None:
+    Path("rooms.jsonl").write_text('{"room": 1, "guests": []}\n{"room": 2, "guests": []}\n')
+    for command in (("grade", "rooms.jsonl"), ("grade", "rooms.jsonl", "--protocol", "step-wise")):
+        done = apbjudge(*command)
+        assert (done.code, done.out) == (2, "")
+        both = "expected predictions (rows with id, query and model_response) or runs of agents"
+        assert done.err.startswith(f"apbjudge: rooms.jsonl: {both}, got fields 'room, guests': ")
+        assert "--from NAME reads it as one of atif, harbor, inspect, messages, " in done.err
+    done = apbjudge("convert", "rooms.jsonl", "x.jsonl", "--to", "jsonl", "--from", "nothing")
+    assert "--from: expected one of atif, harbor, inspect, messages, planbench-xl, " in done.err

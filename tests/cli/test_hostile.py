@@ -346,7 +346,10 @@ def stranger(request: pytest.FixtureRequest, apbjudge: Command) -> Path:
     return Path("run")
 
 
-@pytest.mark.parametrize("place", ["outside", "absolute", "run/link", "run/../outside"])
+PLACES = ["outside", "absolute", "run/link", "run/../outside", "run/{../outside,../outside}"]
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("command", [None, "predict"])
 def test_what_a_strangers_manifest_names_outside_its_folder_is_never_opened(
     place: str, command: str | None, stranger: Path, opened: list[str], apbjudge: Command

@@ -175,8 +175,9 @@ def test_unusable_sources_are_named(tmp_path: Path) -> None:
         fates(tmp_path, source_format="nope")
     with pytest.raises(InputError):
         fates(tmp_path, source_format="functions")
+    (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="expected a folder of JSON files"):
-        fates(tmp_path)
+        fates(tmp_path / "folder")
 
 
 # Types -------------------------------------------------------------------------------------------

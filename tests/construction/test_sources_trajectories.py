@@ -293,7 +293,7 @@ def test_a_folder_of_runs_names_the_file(tmp_path: Path) -> None:
     lines(tmp_path / "runs" / "2.json", "{")
     first, second = read_seeds(tmp_path / "runs")
     assert (first.file, first.line) == (str(tmp_path / "runs" / "1.json"), 1)
-    assert (second.file, second.line) == (str(tmp_path / "runs"), 2)
+    assert (second.file, second.line) == (str(tmp_path / "runs" / "2.json"), 1)
 
 
 def test_the_town_is_read() -> None:

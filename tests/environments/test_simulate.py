@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.environments import worlds
 from apbjudge.environments.episodes import TRAJECTORIES
 from apbjudge.environments.simulate import Simulation, simulate
 from apbjudge.environments.worlds import WorldKind, open_world
@@ -234,7 +233,7 @@ def test_an_installed_package_adds_a_kind_of_world(
         settings={"upto": "A number."},
     )
     entries: list[Entry] = [Entry(counting)]
-    monkeypatch.setattr(worlds, "entry_points", lambda group: entries)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
     client = ScriptedClient(one_by_one)
     played = run(client, tmp_path, kind="counting", options=("upto=3",))
     assert opened == [(tmp_path, {"upto": "3"})]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -222,6 +223,37 @@ def test_a_second_session_goes_on_and_a_grown_log_is_read_on(tmp_path: Path) -> 
     assert (grown.progress.done, grown.progress.skipped, grown.summary.totals.rows) == (13, 7, 20)
     with pytest.raises(OptionError, match="other settings"):
         apbjudge.grade(log, out=out, protocol=FAMILY)
+
+
+@pytest.mark.parametrize(
+    "name", ["x.jsonl.gz", "logs", "logs/*.jsonl", "{logs/1.jsonl,logs/2.jsonl}"]
+)
+def test_a_second_session_goes_on_whatever_the_log_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
+    one = write_runs(Path("logs", "1.jsonl"), run_of("a"), run_of("b", success=False))
+    two = write_runs(Path("logs", "2.jsonl"), run_of("c"), run_of("d", success=None))
+    Path("x.jsonl.gz").write_bytes(gzip.compress(one.read_bytes() + two.read_bytes()))
+    first = apbjudge.grade(name, out="run")
+    assert first.summary.totals.unscored == {"bad_input": 1}
+    again = apbjudge.grade(name, out="run")
+    assert (first.progress.done, again.progress.done) == (4, 0)
+    assert figures(again) == figures(first)
+    assert again.manifest["input_sha256"] == first.manifest["input_sha256"]
+    report = apbjudge.report(["run"])
+    report.write_page(Path("page.html"))
+    assert len(report.problems) == 1  # of the run without an outcome
+
+
+def test_a_list_of_paths_is_one_log(tmp_path: Path) -> None:
+    logs = [write_runs(tmp_path / f"{name}.jsonl", run_of(name)) for name in "ab"]
+    assert apbjudge.grade(logs).summary.totals.rows == 2
+    predictions = tmp_path / "p.jsonl"
+    predictions.write_text('{"id": "a", "query": "q", "model_response": "{}"}\n')
+    with pytest.raises(InputError, match="got predictions: apbjudge grade takes them, in one file"):
+        apbjudge.grade([predictions, predictions])
 
 
 def test_shards_of_a_log_make_the_whole(tmp_path: Path) -> None:

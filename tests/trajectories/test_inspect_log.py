@@ -581,7 +581,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_zstd_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     path = as_zstd(tmp_path / "a.eval", bytes, ("header.json", HEADER))
-    with pytest.raises(InputError, match=r'a\.eval: .*zstd.*pip install "apbjudge\[inspect\]"'):
+    with pytest.raises(InputError, match=r'a\.eval: .*zstd.*pip install "apbjudge\[zstd\]"'):
         list(read_eval(path))
 
 

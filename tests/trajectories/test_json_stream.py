@@ -18,7 +18,7 @@ from apbjudge import InputError, RowError
 from apbjudge.trajectories import json_stream
 from apbjudge.trajectories.json_stream import (
     Element,
-    array_member,
+    array_members,
     layout_of,
     members_around,
     read_array,
@@ -94,11 +94,20 @@ def test_the_elements_of_a_member_are_read(
     _file(path, json.dumps({**before, "runs": values, **after}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "_BLOCK", block)
-        assert array_member(path, frozenset({"other", "runs"})) == "runs"
+        assert list(array_members(path, frozenset({"other", "runs"}))) == ["runs"]
         assert [of.value for of in read_member(path, "runs")] == values
         around = members_around(path, "runs")
-    is_early = any(isinstance(value, dict) for value in before.values())
-    assert around == (before if is_early else {**before, **after})
+    assert around == {**before, **after}
+
+
+@pytest.mark.parametrize("first", [{}, 1])
+def test_what_follows_a_long_array_is_left_out_where_an_object_stands_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Any
+) -> None:
+    monkeypatch.setattr(json_stream, "MAX_ELEMENT_BYTES", 40)
+    path = _file(tmp_path / "x.json", json.dumps({"info": first, "runs": [*range(40)], "x": 2}))
+    around = members_around(path, "runs")
+    assert around == ({"info": first} if first == {} else {"info": first, "x": 2})
 
 
 def test_offsets_and_digests_are_of_the_text(tmp_path: Path, tiny_blocks: None) -> None:
@@ -113,9 +122,8 @@ def test_nested_members_of_the_same_name_are_no_such_member(tmp_path: Path) -> N
     path = _file(tmp_path / "x.json", '{"info": {"runs": [1], "x": "\\"runs\\": ["}, "runs": [2]}')
     assert _shown(read_member(path, "runs")) == [2]
     assert members_around(path, "runs") == {"info": {"runs": [1], "x": '"runs": ['}}
-    assert (
-        array_member(_file(path, '{"info": {"runs": [1]}, "runs": {}}'), frozenset({"runs"})) == ""
-    )
+    _file(path, '{"info": {"runs": [1]}, "runs": {}}')
+    assert not list(array_members(path, frozenset({"runs"})))
 
 
 def test_lines_are_objects_or_lists(tmp_path: Path) -> None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import sys
 import tracemalloc
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apbjudge import InputError, OptionError, RowError
+from apbjudge.errors import UsageError
 from apbjudge.records.trajectories import FORMAT, Outcome, Trajectory, trajectory_row
 from apbjudge.trajectories import reading
 from apbjudge.trajectories.base import LogEntry
+from apbjudge.trajectories.conservation import Conservation
+from apbjudge.trajectories.formats import LogFormat
 from apbjudge.trajectories.outcomes import Outcomes
 from apbjudge.trajectories.reading import FORMATS, OtherLog, detect, format_names, read_log
 
@@ -115,10 +122,10 @@ def test_our_own_rows_are_read_back(tmp_path: Path) -> None:
         ("{}", "got fields"),
         ('{"question": 1}', "fields 'question'"),
         ('{"messages": []}', "fields 'messages'"),
-        ('{"simulations": []}', "got no run"),
+        ('{"simulations": []}', "fields 'simulations'"),
         ('{"role": "user", "content": "x"}\n{"role": "user", "content": "y"}', "'role, content'"),
         ("7", "got 7"),
-        ("a,b\n1,2\n", "unexpected content"),
+        ("a,b\n1,2\n", "a table such as CSV: convert it"),
         ("[1, 2]", "got 2"),
     ],
 )
@@ -175,6 +182,326 @@ def test_logs_that_are_no_json_are_recognised_by_path(
     assert ids(box) == ids(box, "box") == ["a"]
     with pytest.raises(InputError, match="expected boxes"):
         read_log(tmp_path / "x.jsonl", "box")
+
+
+# What is not known is called so ------------------------------------------------------------------
+
+
+def scoring(name: str, key: str, score: float, **more: Any) -> LogFormat:
+    """A format that records with a key are of, as surely as stated."""
+    known = more.pop("known", FORMATS["messages"])
+    return replace(known, name=name, score=lambda row: score * (key in row), **more)
+
+
+def with_formats(monkeypatch: pytest.MonkeyPatch, *added: LogFormat) -> None:
+    monkeypatch.setattr(reading, "FORMATS", {**FORMATS, **{of.name: of for of in added}})
+    reading.formats.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _formats() -> Iterator[None]:
+    yield
+    reading.formats.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((1.0, 1.0), r"got fields 'spans, id', which may be one \(1.00\) or two \(1.00\): --from"),
+        ((0.7, 0.0), r"got fields 'spans, id', which may be one \(0.70\): --from NAME says which"),
+        ((0.7, 0.6), r"got .*may be one \(0.70\) or two \(0.60\)"),
+        ((0.0, 0.0), r"got fields 'spans, id': --from NAME reads it as one of .*messages, .*one, "),
+    ],
+)
+def test_a_tie_and_a_low_score_are_refused_with_the_best_guesses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: tuple[float, float], expected: str
+) -> None:
+    with_formats(
+        monkeypatch,
+        *(scoring(n, "spans", of) for n, of in zip(("one", "two"), scores, strict=True)),
+    )
+    path = lines(tmp_path / "x.jsonl", *[{"spans": [], "id": 1}] * 3)
+    with pytest.raises(InputError, match=rf"^{path}: expected runs of agents, {expected}"):
+        detect(path)
+    assert ids(path, "one")  # the way out
+
+
+NO_LOGS = {
+    "predictions": ('{"id": "a", "model_response": "{}"}', "apbjudge grade takes them"),
+    "judgements": ('{"kind": "verdict", "judge": "m", "fingerprint": "f"}', "apbjudge report"),
+    "another's": ('{"judge_model": "m", "judgement": {}}', "apbjudge calibrate takes them"),
+    "labels": ('{"id": "a", "rater": "x", "is_correct": true}', "apbjudge calibrate and report"),
+    "references": ('{"query": "q", "tools": "[]", "answers": "[]"}', "nobody ran: apbjudge build"),
+    "cases": ('{"query": "q", "tools": [], "reference": []}', "nobody ran: apbjudge predict"),
+    "tasks": ('{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}', "apbjudge build"),
+    "table": ("id,score\n1,2\n", "a table such as CSV: .*apbjudge calibrate takes"),
+    "page": ("<!DOCTYPE html>\n<html></html>", "an HTML or XML page: save the data itself"),
+    "protobuf": (b"\n\xd2\x01\n\x1c\n\x12\x00\x01svc", "a binary file: .*otlp_json, not proto"),
+    "archive": (b"PK\x03\x04\x14\x00", "a ZIP file or an Excel workbook: .*unpack it"),
+    "table of columns": (b"PAR1\x15\x04", "a Parquet file: export it"),
+    "nothing": ("", "an empty file"),
+    "blank": (" \n\n", "an empty file"),
+    "no object": ("[1, 2]", "got 2"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_LOGS)
+def test_each_kind_that_is_no_log_has_its_sentence(tmp_path: Path, kind: str) -> None:
+    content, sentence = NO_LOGS[kind]
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=rf"^{path}: expected [^\n]*{sentence}") as raised:
+        detect(path)
+    assert "field " not in str(raised.value)
+
+
+SAMPLE = {"id": 1, "epoch": 1, "target": "x", "messages": CHAT}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_record_is_not_taken_apart_by_a_list_that_is_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None
+) -> None:
+    with_formats(
+        monkeypatch,
+        scoring("calls", "span_id", 1.0, member="events"),
+        scoring("traces", "entries", 1.0, member="entries"),
+    )
+    events = [{"event": "model"}, {"event": "tool"}]
+    sample = write(tmp_path / "sample.json", {**SAMPLE, "events": events}, indent=indent)
+    assert (detect(sample), len(ids(sample))) == ("inspect", 1)
+    listed = write(tmp_path / "l.json", {"events": [{"span_id": "1", "messages": CHAT}] * 2})
+    assert (detect(listed), ids(listed)) == ("calls", ["l-1", "l-2"])
+    trace = {"id": "t", "messages": CHAT, "entries": [{"type": "SPAN"}], "scores": {}}
+    whole = write(tmp_path / "t.json", trace, indent=indent)
+    assert (detect(whole), ids(whole)) == ("traces", ["t"])
+    many = {"entries": [{"id": "a", "entries": [], "messages": CHAT}], "page": 1}
+    assert ids(write(tmp_path / "m.json", many), "inspect") == ["! id"]
+    assert ids(write(tmp_path / "none.json", {"samples": []}), "inspect") == []
+
+
+def test_a_format_is_found_by_all_files_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "0-settings.json", {"model": "m"})
+    write(tmp_path / "1-names.json", ["a", "b"])
+    lines(tmp_path / "logs.jsonl", chat("a"), chat("b"))
+    write(tmp_path / "more.json", chat("c"))
+    account = Conservation()
+    assert detect(tmp_path) == "messages"
+    found = list(read_log(tmp_path, conservation=account))
+    assert [of.line for of in found] == [1, 2, 3]
+    assert [of.place for of in found] == [
+        *(f"{tmp_path}/logs.jsonl:1", f"{tmp_path}/logs.jsonl:2", f"{tmp_path}/more.json:1")
+    ]
+    named = "left out: files without any run of this format: 2 (0-settings.json, 1-names.json)"
+    assert account.lines == [named]
+    with pytest.raises(InputError, match="no file of it holds a run of atif"):
+        ids(tmp_path, "atif")
+
+
+# Parts of runs -----------------------------------------------------------------------------------
+
+
+def by_trace(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The messages of a line by the trace that each is of."""
+    if "spans" not in row:
+        raise RowError("spans", "a list", row)
+    for span in row["spans"]:
+        yield span.get("trace", ""), span["message"]
+
+
+SPANS = scoring(
+    "spans",
+    "spans",
+    1.0,
+    member="lines",
+    parts=by_trace,
+    known=replace(
+        FORMATS["messages"],
+        read=lambda parts, place, around: FORMATS["messages"].read(
+            {"messages": parts, "id": f"{len(parts)} parts"}, place, around
+        ),
+    ),
+)
+
+
+def span(trace: str, text: str) -> dict[str, Any]:
+    return {"trace": trace, "message": {"role": "user", "content": text}}
+
+
+def texts(path: Path) -> list[Any]:
+    """The texts of each run, with its line and the file it begins in."""
+    return [
+        str(of.content)
+        if isinstance(of.content, RowError)
+        else ([s.text for s in of.content.steps], of.content.place.file, of.content.place.line)
+        for of in read_log(path, "spans")
+    ]
+
+
+def test_parts_are_put_together_across_lines_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_formats(monkeypatch, SPANS)
+    monkeypatch.setattr(reading, "_checked", lambda _, entries, *__: entries)
+    one = [{"spans": [span("a", "a1"), span("b", "b1"), span("a", "a2")]}, {"spans": []}]
+    two = [{"spans": [span("c", "c1"), span("a", "a3")]}, {"spans": [span("", "a's")]}]
+    folder = tmp_path / "logs"
+    (folder / "s" / "subagents").mkdir(parents=True)
+    first = folder / "s" / "1.jsonl"
+    lines(first, *one, '{"spans": ', {"other": 1})
+    lines(folder / "s" / "subagents" / "2.jsonl", *two)
+    write(folder / "t.json", {"lines": [{"spans": [span("b", "b2")]}]})
+    write(folder / "u.json", {"spans": [span("b", "b3"), span("", "b's")]}, indent=1)
+    write(folder / "v.json", {"spans": [span("", "own")]}, indent=1)
+    assert detect(folder) == "spans"
+    assert texts(folder) == [
+        "field line: expected one JSON object, got "  # noqa: ISC004
+        "'unexpected end of data: line 1 column 10 (char 9)'",
+        "field spans: expected a list, got {'other': 1} (dict)",
+        (["a1", "a2", "a3", "a's"], "s/1.jsonl", 1),
+        (["b1", "b2", "b3", "b's"], "s/1.jsonl", 1),
+        (["c1"], "s/subagents/2.jsonl", 1),
+        (["own"], "v.json", 0),
+    ]
+    assert texts(first)[2:] == [(["a1", "a2"], "1.jsonl", 1), (["b1"], "1.jsonl", 1)]
+
+
+def test_memory_stays_at_one_run_and_the_places_of_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_formats(monkeypatch, SPANS)
+    path = tmp_path / "x.jsonl"
+    n_runs, text = 200, "x" * 2000
+    with path.open("w") as file:
+        for n in range(40 * n_runs):  # the runs interleaved, as an exporter writes them
+            file.write(json.dumps({"spans": [span(str(n % n_runs), text)]}) + "\n")
+    tracemalloc.start()
+    try:
+        n = sum(1 for entry in read_log(path, "spans") if entry.content)
+        assert tracemalloc.get_traced_memory()[1] < path.stat().st_size / 4
+    finally:
+        tracemalloc.stop()
+    assert n == n_runs
+
+
+def test_a_log_that_changes_while_it_is_read_is_said_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_formats(monkeypatch, SPANS)
+    monkeypatch.setattr(reading, "_LOOKED_AT", 1)
+    path = lines(tmp_path / "x.jsonl", *({"spans": [span(str(n), "x")]} for n in range(30)))
+    entries = read_log(path, "spans")
+    next(entries)
+    path.write_text(path.read_text()[:600])
+    with pytest.raises(InputError, match=r"x\.jsonl: it was changed while it was read"):
+        list(entries)
+
+
+# Folders of formats ------------------------------------------------------------------------------
+
+
+def inspect_log(task: str, *samples: dict[str, Any]) -> dict[str, Any]:
+    return {"version": 2, "eval": {"task": task, "model": "m"}, "samples": list(samples)}
+
+
+def test_of_several_inspect_logs_the_newest_run_of_a_trial_counts(tmp_path: Path) -> None:
+    again = {**SAMPLE, "uuid": "new", "scores": {"s": {"value": 1}}}
+    other = {**SAMPLE, "epoch": 2, "uuid": "two"}
+    write(tmp_path / "2026-05-01_t.json", inspect_log("t", {**SAMPLE, "uuid": "old"}, other))
+    write(tmp_path / "2026-05-03_u.json", inspect_log("u", {**SAMPLE, "uuid": "u"}))
+    with zipfile.ZipFile(tmp_path / "2026-05-02_t.eval", "w") as archive:
+        archive.writestr("header.json", json.dumps(inspect_log("t")))
+        archive.writestr("samples/1_epoch_1.json", json.dumps(again))
+    account = Conservation()
+    assert detect(tmp_path) == "inspect"
+    found = [of.content for of in read_log(tmp_path, conservation=account)]
+    runs = [of for of in found if isinstance(of, Trajectory)]
+    assert [(of.setting, of.trajectory_id) for of in runs] == [
+        *(("u", "u"), ("t", "new"), ("t", "two"))
+    ]
+    assert account.lines == ["left out: runs whose trial is in a newer file too: 1 (old)"]
+
+
+def test_a_folder_of_tau2_is_read_with_what_holds_for_all(tmp_path: Path) -> None:
+    (tmp_path / "simulations").mkdir()
+    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "retail"}}
+    simulation = {"task_id": "1", "reward_info": {"reward": 1.0}, "messages": CHAT}
+    listed = {"info": info, "tasks": [{"id": "1"}], "simulations": [{**simulation, "id": "c"}]}
+    write(tmp_path / "results.json", listed)
+    write(tmp_path / "simulations" / "a.json", {**simulation, "id": "a", "trial": 0})
+    write(tmp_path / "simulations" / "b.json", {**simulation, "id": "b", "messages": None})
+    (tmp_path / "artifacts").mkdir()
+    write(tmp_path / "artifacts" / "call.json", {"request": {}})
+    assert detect(tmp_path) == "tau2"
+    assert ids(tmp_path) == ["c", "a", "! messages"]
+    runs = [of.content for of in read_log(tmp_path) if isinstance(of.content, Trajectory)]
+    assert {(of.tested_model, of.setting, of.outcome) for of in runs} == {
+        ("m", "retail", Outcome(1.0))
+    }
+    write(tmp_path / "results.json", {"info": info})
+    assert ids(tmp_path) == ["a", "! messages"]
+
+
+# Formats of installed packages -------------------------------------------------------------------
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, entry: str) -> None:
+    """A package as pip would install it: importable, with an entry point."""
+    info = folder / "own_format-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-format\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text(f"[apbjudge.log_formats]\n{entry}\n")
+    (folder / "own_format.py").write_text(module)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "own_format", raising=False)
+    reading.formats.cache_clear()
+
+
+RECIPE = Path(__file__).parents[2] / "docs" / "runs.md"
+
+
+def test_the_recipe_of_a_format_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, entry, row = re.findall(
+        r"^```(?:py|toml|json)\n(.*?)^```",
+        RECIPE.read_text().partition("### A format")[2],
+        re.M | re.S,
+    )[:3]
+    assert len([line for line in module.splitlines() if line]) <= 24
+    name = entry.splitlines()[-1].replace('"', "")
+    install(tmp_path, monkeypatch, module, name.replace("support_desk:", "own_format:"))
+    path = tmp_path / "runs.jsonl"
+    path.write_text(row)
+    account = Conservation()
+    assert detect(path) == "support-desk"
+    assert "support-desk" in format_names()
+    (entry_,) = read_log(path, conservation=account)
+    run = entry_.content
+    assert isinstance(run, Trajectory)
+    assert (run.place.format, len(run.steps), account.lines) == ("support-desk", 3, [])
+    assert run.outcome == Outcome(success=True)
+
+
+BROKEN = {
+    "import nothing_of_the_kind": r"can't be imported: ModuleNotFoundError: .*own_format.py:1\)",
+    "FORMAT = 7": r"--from: 'mine' is not an apbjudge LogFormat",
+    "from apbjudge.trajectories.formats import LogFormat\n"
+    "FORMAT = LogFormat(name='mine', title='', score=lambda row: row['x'], read=None)": (
+        r"log format mine: <lambda> failed: KeyError: 'x' .*own_format.py:2\)"
+    ),
+}
+
+
+@pytest.mark.parametrize("module", BROKEN)
+def test_a_broken_format_is_one_error_that_names_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    install(tmp_path, monkeypatch, module, "mine = own_format:FORMAT")
+    path = lines(tmp_path / "x.jsonl", chat("a"))
+    with pytest.raises(UsageError, match=BROKEN[module]):
+        detect(path)
+    assert ids(path, "messages") == ["a"]  # which needs no package
 
 
 # What is wrong costs no other --------------------------------------------------------------------

@@ -23,7 +23,12 @@ WITHOUT_TOOLS = (
     "13_claude_code.jsonl",
     "15_codex_rollout.jsonl",
 )
-WITHOUT_MARKS = ("01_openai_chat.jsonl", "02_openai_responses.jsonl", "15_codex_rollout.jsonl")
+WITHOUT_MARKS = (
+    "01_openai_chat.jsonl",
+    "02_openai_responses.jsonl",
+    "14_harbor_job",
+    "15_codex_rollout.jsonl",
+)
 WITHOUT_SYSTEM = ("13_claude_code.jsonl",)
 
 

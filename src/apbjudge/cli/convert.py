@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class ConvertOptions(Config):
     """What is converted, and how."""
 
-    source: Annotated[Path, Option(is_argument=True, metavar="IN")] = Field(
-        description="Log of runs of agents, a file or folder."
+    source: Annotated[Path, Option(is_argument=True, is_log=True, metavar="IN")] = Field(
+        description="Log of runs of agents: files, packed (.gz, .zst) or not, a folder, a quoted "
+        "pattern ('logs/*.jsonl'), or - for standard input."
     )
     out: Annotated[Path, Option(is_argument=True)] = Field(
         description="File to write, a row a line; for atif also an empty folder, or a new name "

@@ -28,9 +28,9 @@ FILES = (
 class Predictions(Config):
     """What is graded."""
 
-    predictions: Annotated[Path, Option(is_argument=True)] = Field(
+    predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="JSONL file, one prediction a line, or the folder of a run of predict or "
-        "refine; or a log of whole runs, a file or folder."
+        "refine; or a log of whole runs: files, packed or not, a folder, a quoted pattern, or -."
     )
 
 

@@ -155,7 +155,7 @@ def flag(name: str, text: str = "", **about: Any) -> Parameter:
 
 def _parameter(name: str, field: FieldInfo, panel: str | None, is_hidden: bool) -> Parameter:  # noqa: FBT001
     option, text, kind = option_of(field), option_name(name, field), kinds(field)[0]
-    several: Any = list if get_origin(kind) is tuple else str
+    several: Any = list if get_origin(kind) is tuple or option.is_log else str
     about: Any
     described = option.help or field.description or ""
     if option.is_argument:

@@ -18,8 +18,9 @@ from .options import Values, command, take
 class Rows(Config):
     """Where the item is."""
 
-    rows: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file of predictions; of cases with --predict."
+    rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
+        description="JSONL file of predictions, or a log, of whose steps one is meant; with "
+        "--predict, JSONL file of cases."
     )
 
 

@@ -20,6 +20,7 @@ from ..records import Row
 from ..records.keys import short_key
 from ..runs.loop import QUIET, Events
 from ..runs.rows import row_error_of
+from ..trajectories.files import LogFile, files_of, log_path, unpacked
 from ..trajectories.outcomes import Outcomes
 from ..version import VERSION
 from .cases import EFFICIENCY, Context, Reject
@@ -174,7 +175,7 @@ def build(
         InputError: If a file as a whole is unusable, or no case could be built.
     """
     if source is not None:
-        settings["source"] = Path(source)
+        settings["source"] = log_path(source)
     config = config or BuildConfig(**settings)
     has_model = write is not None and write.model is not None
     check_folder(config.out, overwrite=config.overwrite, has_model=has_model)
@@ -433,12 +434,15 @@ def _written(writing: WritingRun) -> dict[str, Any]:
 
 def _marks(path: Path) -> dict[str, str]:
     """SHA-256 of a file, or of each file in a folder."""
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    if path.is_dir():
+        inside = sorted(each for each in path.rglob("*") if each.is_file())
+        files = [LogFile(each, each.relative_to(path).as_posix()) for each in inside]
+    else:
+        files = files_of(path, lambda _: False)
     marks: dict[str, str] = {}
     for each in files:
-        with each.open("rb") as file:
-            name = each.relative_to(path).as_posix() if path.is_dir() else path.name
-            marks[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        with unpacked(each.path).open("rb") as file:
+            marks[each.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return marks
 
 

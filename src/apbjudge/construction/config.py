@@ -43,8 +43,9 @@ class BuildConfig(Config):
         "Run": "overwrite",
     }
 
-    source: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Logs of runs, rows with queries, tools and calls, or a folder of them."
+    source: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
+        description="Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or a "
+        "file or folder with queries, tools and calls."
     )
     split: Names = Field(
         description=f"What to build: {', '.join(BUILT_SPLITS)}, or all. Repeat it for several."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
-from ..errors import OptionError, guarded
+from ..errors import OptionError, guarded, load_plugin
 from .base import World
 from .planbench.config import EpisodeConfig
 from .planbench.tasks import PlanBenchTasks, holds_data, open_data
@@ -43,16 +42,6 @@ WORLD_KINDS: tuple[WorldKind, ...] = (
 """The shipped ones."""
 
 
-def _installed(name: str) -> WorldKind | None:
-    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
-    if not entries:
-        return None
-    kind = entries[0].load()
-    if not isinstance(kind, WorldKind):
-        raise OptionError(f"--kind: {name!r} is not an apbjudge WorldKind")
-    return kind
-
-
 def open_world(path: Path, name: str | None = None, options: Mapping[str, str] = {}) -> World:
     """Opens a world.
 
@@ -72,7 +61,8 @@ def open_world(path: Path, name: str | None = None, options: Mapping[str, str] =
         if kind is None:
             raise OptionError(f"WORLD: expected one of {known} (--kind names others), got {path}")
     else:
-        kind = next((each for each in WORLD_KINDS if each.name == name), None) or _installed(name)
+        kind = next((each for each in WORLD_KINDS if each.name == name), None)
+        kind = kind or load_plugin(ENTRY_POINT_GROUP, name, WorldKind, "--kind")
         if kind is None:
             raise OptionError(f"--kind: expected {known} or an installed one, got {name!r}")
     if unknown := sorted(options.keys() - kind.settings.keys()):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
 
 from ..errors import OptionError
 from ..llm import Client
@@ -19,6 +19,7 @@ from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
 from ..trajectories import TrajectoryProtocol
+from ..trajectories.files import log_path
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log
@@ -125,6 +126,8 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:
     """The rows, or their file, also of a run of ``predict`` or its folder."""
+    if isinstance(rows, list | tuple) and rows and isinstance(rows[0], str | PathLike):
+        rows = log_path(cast("Any", rows))
     return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows
 
 

@@ -39,8 +39,9 @@ from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Doubt, Override, Unscored, Usage, Verdict
 from ..records.judgements import unseen_of
 from ..rubrics import Rubric, reply_model
-from ..runs.loop import Job
-from .config import InputConfig, JudgeSpec
+from ..runs.loop import QUIET, Job
+from ..trajectories.conservation import Conservation
+from .config import GradeConfig, InputConfig, JudgeSpec
 from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
 from .source import Rows, Task, source_of
 from .static import StaticJudge
@@ -403,6 +404,13 @@ def make_judges(
     return [LLMJudge(spec, engines[own.cache], roots=roots, sees=sees) for spec, own in settings]
 
 
+def _steps_or_rows(rows: Rows, config: InputConfig) -> Rows:
+    from .run_source import is_log, steps_of  # which import much that no judge needs
+
+    settings = GradeConfig(**config.model_dump(include=set(InputConfig.model_fields)))
+    return steps_of(rows, settings, QUIET, Conservation()) if is_log(rows, settings) else rows
+
+
 def prompts_for(
     rows: Rows,
     config: InputConfig | None = None,
@@ -415,7 +423,7 @@ def prompts_for(
     """Yields what a judge would be sent for an item, for each of its tested models.
 
     Args:
-        rows: As for ``grade``.
+        rows: As for ``grade``; of a log, its steps.
         config: How the rows are read; else its settings are given one by one.
         item_id: The item.
         tested_model: The only tested model, where it is named.
@@ -427,7 +435,8 @@ def prompts_for(
         InputError: If the row with the id is bad.
     """
     spec = spec or JudgeSpec(model="prompt")
-    source = source_of(rows, config or InputConfig(**settings))
+    config = config or InputConfig(**settings)
+    source = source_of(_steps_or_rows(rows, config), config)
     client = ScriptedClient(lambda request: "")  # prompts are only rendered here
     judge = LLMJudge(spec, client, roots=source.roots, sees=spec.vision != "no")
     is_there = False

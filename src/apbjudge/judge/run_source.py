@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -15,6 +16,7 @@ from ..config import Grounding
 from ..errors import InputError, OptionError, RowError, guarded
 from ..jsonl import open_buffered, parse_object, replacing
 from ..protocols import AUTO, CASE, Protocol
+from ..records.gaps import may_be_prediction
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, parse_shard, row_error_of
@@ -26,6 +28,7 @@ from ..trajectories import (
     run_protocol,
 )
 from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
+from ..trajectories.files import PACKED, STDIN, is_there, unpacked
 from ..trajectories.outcome import OUTCOME
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import detect, read_log
@@ -106,8 +109,10 @@ class RunSource(JudgedSource):
 
     @property
     def size(self) -> int:
-        """Bytes of the log; 0 for a folder."""
-        return self.rows.stat().st_size if isinstance(self.rows, Path) else 0
+        """Bytes of the log; 0 where it is no file, or a packed one."""
+        if not isinstance(self.rows, Path) or self.rows.suffix in PACKED:
+            return 0
+        return self.rows.stat().st_size if self.rows.is_file() else 0
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -128,7 +133,7 @@ class RunSource(JudgedSource):
 
     def check(self) -> None:
         """Raises InputError where there is no such log, or one that no model may be asked about."""
-        if isinstance(self.rows, Path) and not self.rows.exists():
+        if isinstance(self.rows, Path) and self.rows != STDIN and not is_there(self.rows):
             raise InputError(f"{self.rows}: can't be read: No such file or directory")
         for _ in self._entries() if self.asks else ():
             pass
@@ -189,7 +194,7 @@ class RunSource(JudgedSource):
     def _task(self, entry: LogEntry) -> RunTask | BadRow:
         run = entry.content
         if isinstance(run, RowError):
-            return BadRow(entry.line, run, entry.digest, entry.offset)
+            return BadRow(entry.line, run, entry.digest, entry.offset, place=entry.place)
         if self.evaluator.cases and run.case_id not in self.evaluator.cases:
             wrong = RowError("case_id", f"a case of {self.cases}", run.case_id)
             return BadRow(
@@ -199,6 +204,7 @@ class RunSource(JudgedSource):
                 entry.offset,
                 run.trajectory_id,
                 run.tested_model or self.tested_model,
+                entry.place,
             )
         return RunTask(
             item_id=run.trajectory_id,
@@ -311,25 +317,35 @@ def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
         raise OptionError(f"--cases: expected {protocol.needs_cases}, for {protocol.name}")
 
 
+_LOOKED_AT = 20
+
+
 def is_log(rows: Rows, config: GradeConfig) -> bool:
-    """Whether the rows are a log of runs rather than predictions, by their content."""
+    """Whether the rows are a log of runs rather than predictions, by their content.
+
+    Raises:
+        InputError: If they are evidently neither.
+    """
     if not isinstance(rows, str | Path) or config.protocol == CASE.name:
         return False
     path = Path(rows)
-    if config.from_ != "auto" or path.is_dir():
-        return True
-    if not path.is_file():
+    if config.from_ != "auto" or path == STDIN or not (path.is_file() or path.is_fifo()):
+        return config.from_ != "auto" or path == STDIN or is_there(path)
+    if path.is_fifo():  # which can be read only once
         return False
-    with open_buffered(path) as file:
+    with open_buffered(unpacked(path)) as file:
         head = file.peek()
-    first = next((line for line in head.splitlines() if line.strip()), b"")
-    values = parse_object(first)
-    if not isinstance(values, RowError) and "model_response" in values:
+    lines = islice(filter(bytes.strip, head.splitlines()), _LOOKED_AT)
+    rows = [row for row in map(parse_object, lines) if not isinstance(row, RowError)]
+    if any("model_response" in row for row in rows[:1]):
         return False
     try:
         detect(path)
-    except InputError:
-        return False
+    except InputError as error:
+        if str(error).endswith("an empty file") or any(map(may_be_prediction, rows)):
+            return False
+        both = "expected predictions (rows with id, query and model_response) or runs of agents"
+        raise InputError(str(error).replace("expected runs of agents", both)) from None
     return True
 
 
@@ -358,7 +374,7 @@ def _step_rows(
     outcomes = Outcomes(config.outcomes, config.success)
     for entry in read_log(log, format_, outcomes=outcomes, conservation=account):
         if isinstance(entry.content, RowError):
-            events.bad_row(f"{log}:{entry.line}: {entry.content}")
+            events.bad_row(f"{entry.place}: {entry.content}")
         else:
             run = entry.content
             yield from step_rows(replace(run, tested_model=run.tested_model or config.tested_model))

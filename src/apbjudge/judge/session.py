@@ -30,6 +30,7 @@ from ..runs.folder import RecordLog, environment, manifest_states, temporary_fol
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
 from ..statistics.gates import At
+from ..trajectories.files import name_of
 from .config import JudgeSpec
 from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
@@ -190,7 +191,7 @@ def default_folder(
     files = (path for path in (predictions, cases) if path is not None)
     paths = [os.fsencode(path.resolve()).hex() for path in files]
     digest = sha256(orjson.dumps([identity, paths], option=orjson.OPT_SORT_KEYS)).hexdigest()
-    return Path("runs") / f"{predictions.stem}-{identity['protocol']}-{slug}-{digest[:6]}"
+    return Path("runs") / f"{name_of(predictions)}-{identity['protocol']}-{slug}-{digest[:6]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

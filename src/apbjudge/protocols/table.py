@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib.metadata import entry_points
 
-from ..errors import OptionError, RowError
+from ..errors import OptionError, RowError, load_plugin
 from ..records import SPLITS, Finding, Item
 from ..rubrics import Rubric
 from .base import Check, Protocol
@@ -142,16 +141,14 @@ def get_protocol(name: str) -> Protocol:
 
     Raises:
         OptionError: If there is none of that name.
+        PluginError: If the package can't be imported.
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
-    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
-    if not entries:
+    protocol = load_plugin(ENTRY_POINT_GROUP, name, Protocol, "--protocol")
+    if protocol is None:
         known = ", ".join([*_BY_NAME, AUTO])
         raise OptionError(f"--protocol: expected one of {known}, got {name!r}")
-    protocol = entries[0].load()
-    if not isinstance(protocol, Protocol):
-        raise OptionError(f"--protocol: {name!r} is not an apbjudge Protocol")
     return protocol
 
 

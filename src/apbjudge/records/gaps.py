@@ -27,6 +27,15 @@ LOOKED_AT = 256
 T = TypeVar("T")
 
 
+def may_be_prediction(row: Mapping[str, Any]) -> bool:
+    """Whether a row may be meant as one: by its reply, by id and query or so, or all its fields."""
+    others = ("query", *_OTHER_NAMES["model_response"].split())
+    is_named = not row.keys().isdisjoint(("id", "item_id"))
+    if "model_response" in row or (is_named and not row.keys().isdisjoint(others)):
+        return True
+    return bool(row) and row.keys() <= set(FIELDS)
+
+
 @dataclass(slots=True)
 class Gaps:
     """Counts over rows that could be read.

@@ -66,10 +66,13 @@ def named_path(
     """
     if not isinstance(stated, str):
         return None
-    with suppress(ValueError):  # a NUL byte
+    if is_own(manifest):
+        return Path(stated)
+    with suppress(ValueError, OSError):  # a NUL byte; too long a name
         place = Path(os.path.realpath(stated))
         allowed = map(os.path.realpath, (folder, *given))
-        if is_own(manifest) or any(place.is_relative_to(path) for path in allowed):
+        is_pattern = set("*?[{") & set(stated) and not place.exists()  # may lead anywhere
+        if not is_pattern and any(place.is_relative_to(path) for path in allowed):
             return Path(stated)
     raise InputError(
         f"{visible(stated)}: not opened: it lies outside the folder of the run that names it, "

@@ -18,6 +18,7 @@ from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
 from ..records.trajectories import Trajectory
 from ..trajectories.conservation import Conservation
+from ..trajectories.files import is_there
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import read_log
 from .config import ReportConfig
@@ -52,7 +53,7 @@ def logs_of(judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problem
             problems.append(str(error))
             paths = named
         for path in paths:
-            if path.exists():
+            if is_there(path):
                 logs[run.protocol or "", path, run.log_format, outcomes, run.success] = None
             else:
                 problems.append(

@@ -17,10 +17,12 @@ class LogEntry(NamedTuple):
     """One run of a log.
 
     Attributes:
-        line: 1-based line, or number in a JSON list or folder.
+        line: 1-based line, or number in a JSON list or, of several files, among all of them.
         offset: Bytes of the log read so far; 0 where that says nothing.
         digest: SHA-256 of the run as it came.
         content: The run, or why it can't be read.
+        file: The file that it is in, or the folder that it is.
+        at: Line or number in it; 0 where it is all of it.
         raw: The record that it was made of, until it is compared with the run; None afterwards.
     """
 
@@ -28,7 +30,14 @@ class LogEntry(NamedTuple):
     offset: int
     digest: bytes
     content: Trajectory | RowError
+    file: str = ""
+    at: int = 0
     raw: Any = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return f"{self.file}:{self.at}" if self.at else self.file
 
 
 @dataclass(frozen=True, slots=True)

@@ -689,12 +689,14 @@ class Conservation:
             of logs above 100 MiB, beyond this only every tenth. Runs that are refused alone are
             left out.
         unread: Unread characters by keys.
+        left_out: Names of what of the log was not read, by the reason.
     """
 
     accepts: float | None = None
     usual: float = ACCEPTED
     counts: Counter[str] = field(default_factory=Counter[str])
     unread: Counter[str] = field(default_factory=Counter[str])
+    left_out: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def checked(self, raw: Any, run: Trajectory, offset: int = 0) -> Trajectory:
         """The run with what is remarked of it, after its record was compared with it.
@@ -749,9 +751,16 @@ class Conservation:
 
     @property
     def lines(self) -> list[str]:
-        """What is not carried over, in a line or none; a warning above ``MENTIONED``."""
+        """What is not carried over, in a line or none; a warning above ``MENTIONED``.
+
+        Then what of the log was left out.
+        """
         is_much = any(_lost(self.counts).values()) or _share(self.unread, self.counts) > MENTIONED
-        return [f"{'warning: ' if is_much else ''}{text}"] if (text := self._text()) else []
+        lines = [f"{'warning: ' if is_much else ''}{text}"] if (text := self._text()) else []
+        for reason, names in self.left_out.items():
+            shown = map(visible, (*names[:_SHOWN], *["…"] * (len(names) > _SHOWN)))
+            lines.append(f"left out: {reason}: {len(names)} ({', '.join(shown)})")
+        return lines
 
     def _text(self) -> str:
         counts, n, texts = self.counts, self.unread.total(), list[str]()
@@ -768,11 +777,12 @@ class Conservation:
     @property
     def described(self) -> dict[str, Any]:
         """What a manifest says of it; nothing where all is carried over."""
-        if not (lines := self.lines):
-            return {}
-        keys = dict(self.unread.most_common(50))
-        stated = {"text": lines[0], "accepted": self.accepts, "unread": self.unread.total()}
-        return {"unread_content": {**stated, **self.counts, "keys": keys}}
+        described: dict[str, Any] = {"left_out": self.left_out} if self.left_out else {}
+        if self._text():
+            keys, text = dict(self.unread.most_common(50)), self.lines[0]
+            stated = {"text": text, "accepted": self.accepts, "unread": self.unread.total()}
+            described["unread_content"] = {**stated, **self.counts, "keys": keys}
+        return described
 
 
 def _share(unread: Counter[str], counts: Counter[str]) -> float:

@@ -18,6 +18,7 @@ from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
+from .files import log_path
 from .outcomes import Outcomes
 from .reading import detect, read_log
 from .steps import Places, answer_row, step_rows
@@ -56,7 +57,7 @@ class Conversion:
 
 
 def convert(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
     to: Target,
@@ -75,7 +76,7 @@ def convert(
     The output appears in one step, once all of it is written.
 
     Args:
-        source: The log, a file or folder.
+        source: The log: a file, a folder, several files, or a path as ``read_log`` takes it.
         out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
             each run is a file in it.
         to: ``messages``: a row with chat messages for each run. ``atif``: a trajectory of that
@@ -96,7 +97,7 @@ def convert(
         InputError: If a file is unusable, no run of the log can be read, or too much stays unread.
         OptionError: If an option is unusable or has no effect, or something else is at ``out``.
     """
-    source, out = Path(source), Path(out)
+    source, out = log_path(source), Path(out)
     for name, is_set in (("tools", tools is not None), ("steps", k != 1), ("at", at != "all")):
         if is_set and to != "cases":
             raise OptionError(f"--{name}: expected --to cases with it, got --to {to}")
@@ -122,7 +123,7 @@ def convert(
                     run = replace(run, tested_model=tested_model)
                 lines, missing = _converted(run, to, k, at, definitions)
             except RowError as error:
-                problems.append(f"{source}:{entry.line}: {error}")
+                problems.append(f"{entry.place}: {error}")
                 continue
             runs += 1
             for line in lines:

@@ -35,12 +35,14 @@ class Element(NamedTuple):
         offset: Bytes of the file read so far.
         digest: SHA-256 of its text; where that is over the limit, of its beginning or of nothing.
         value: The JSON value, or the RowError that says why there is none.
+        start: Byte at which its line begins; None where it is no line.
     """
 
     number: int
     offset: int
     digest: bytes
     value: Any
+    start: int | None = None
 
 
 def layout_of(path: Path) -> Layout:
@@ -121,7 +123,8 @@ def read_values(path: Path) -> Iterator[Element]:
         raw, value = line.raw, line.values
         if isinstance(value, RowError) and raw[:1] == b"[" and value.expected == "one JSON object":
             value = _parsed(raw, "line")
-        yield Element(line.number, line.offset + len(raw), hashlib.sha256(raw).digest(), value)
+        end, digest = line.offset + len(raw), hashlib.sha256(raw).digest()
+        yield Element(line.number, end, digest, value, line.offset)
 
 
 def read_whole(path: Path) -> Element:
@@ -179,7 +182,7 @@ def read_member(path: Path, key: str) -> Iterator[Element]:
 
     Args:
         path: The file.
-        key: Name of the member, as ``array_member`` finds it.
+        key: Name of the member, as ``array_members`` finds it.
 
     Raises:
         InputError: If the file can't be read.
@@ -202,8 +205,8 @@ def read_member(path: Path, key: str) -> Iterator[Element]:
         yield _fault(number + 1, token, "the end of the object")
 
 
-def array_member(path: Path, keys: frozenset[str]) -> str:
-    """The first of these members that holds an array in the object that the file is, or nothing.
+def array_members(path: Path, keys: frozenset[str]) -> Iterator[str]:
+    """Yields those of these members that hold an array in the object that the file is.
 
     Raises:
         InputError: If the file can't be read.
@@ -211,16 +214,15 @@ def array_member(path: Path, keys: frozenset[str]) -> str:
     is_key = False
     for token in _tokens(path, 2):
         if is_key and token.mark == "[" and (key := _key(token.text)) in keys:
-            return key
+            yield key
         is_key = token.depth == 1 and token.mark in ("{", ",")
-    return ""
 
 
 def members_around(path: Path, key: str) -> dict[str, Any]:
     """The other members of the object that the file is.
 
-    Those after the array are left out where an object stands before it: logs begin with what holds
-    for all of their runs, and the array may be gigabytes.
+    Those after an array that no single run can be, for its length, are left out where an object
+    stands before it: logs begin with what holds for all of their runs.
 
     Args:
         path: The file.
@@ -238,12 +240,13 @@ def members_around(path: Path, key: str) -> dict[str, Any]:
             if isinstance(values, RowError):
                 raise InputError(f"{path}: {values}")
             around |= values
-        elif any(isinstance(value, dict) for value in around.values()):
-            break
-        else:
-            for token in tokens:
-                if token.depth < 2:
-                    break
+            continue
+        is_first = any(isinstance(value, dict) for value in around.values())
+        for token in tokens:
+            if token.depth < 2:
+                break
+            if is_first and token.offset > MAX_ELEMENT_BYTES:
+                return around
     return around
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import entry_points
 
-from ..errors import OptionError
+from ..errors import load_plugin
 from .base import TrajectoryProtocol
 from .outcome import OUTCOME
 from .planbench.protocol import PLANBENCH
@@ -24,13 +23,8 @@ def run_protocol(name: str) -> TrajectoryProtocol | None:
 
     Raises:
         OptionError: If what a package adds under the name is no TrajectoryProtocol.
+        PluginError: If the package can't be imported.
     """
     if name in RUN_PROTOCOLS:
         return RUN_PROTOCOLS[name]
-    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
-    if not entries:
-        return None
-    protocol = entries[0].load()
-    if not isinstance(protocol, TrajectoryProtocol):
-        raise OptionError(f"--protocol: {name!r} is not an apbjudge TrajectoryProtocol")
-    return protocol
+    return load_plugin(ENTRY_POINT_GROUP, name, TrajectoryProtocol, "--protocol")

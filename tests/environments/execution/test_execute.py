@@ -443,15 +443,13 @@ def test_usage_of_all_models_is_counted() -> None:
 def test_own_suites_are_found_by_their_entry_point(
     toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from apbjudge.environments.execution import suites
-
     class Entry:
         name = "mine"
 
         def load(self) -> SuiteKind:
             return toy_kind
 
-    monkeypatch.setattr(suites, "entry_points", lambda group: [Entry()])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
     assert len(execute("mine", mode="gold").executed) == 3
 
 

@@ -15,6 +15,7 @@ from ...records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
 from ...records.parameters import parsed
 from ...records.tools import Toolset
 from ...records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory, TrajectoryStep
+from ...trajectories.files import STDIN, is_there, name_of
 from ...trajectories.formats.fields import id_field, text_field
 from ...trajectories.json_stream import layout_of, read_array, read_values, read_whole
 from ...trajectories.outcomes import Outcomes
@@ -227,7 +228,7 @@ def seed_of(
         run=replace(run, tools=tools),
         calls=tuple(calls),
         files=files_in(fields),
-        source=source or options.source or options.path.stem,
+        source=source or options.source or name_of(options.path),
         licence=text_field(fields, "licence", "license") or options.licence,
         plan=_text_or_nothing(fields, "plan"),
         category=_text_or_nothing(fields, "task_category", "category"),
@@ -286,7 +287,7 @@ def _check_storable(seed: Seed, toolset: Toolset) -> None:
 
 def check_readable(path: Path) -> None:
     """Raises InputError where there is nothing to read at all."""
-    if not path.exists():
+    if path != STDIN and not is_there(path):
         raise InputError(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:
         raise InputError(f"{path}: expected tasks or runs of agents, got an empty file")

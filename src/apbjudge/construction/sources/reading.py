@@ -13,6 +13,7 @@ from ...errors import InputError, OptionError, RowError, shorten
 from ...records.keys import KeySet, short_key
 from ...trajectories import reading as logs
 from ...trajectories.convert import read_tool_list
+from ...trajectories.files import PACKED
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..config import SourceName
@@ -42,7 +43,7 @@ def detect(path: Path) -> str:
         return BFCL.name
     if path.is_dir() and tasks_in(path).is_file():
         return TAU2.name
-    if path.is_dir() or path.suffix == ".eval":
+    if not path.is_file() or path.suffix in (".eval", *PACKED):
         logs.detect(path)
         return TRAJECTORIES.name
     got = "nothing of the kind"

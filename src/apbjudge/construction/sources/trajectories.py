@@ -10,7 +10,7 @@ from ...errors import RowError
 from ...records.keys import KeySet, short_key
 from ...records.tools import build_toolset
 from ...records.trajectories import Trajectory
-from ...trajectories.reading import FORMATS, read_log
+from ...trajectories.reading import formats, read_log
 from ..cases import Reject
 from ..seeds import Seed, SeedCall
 from .entries import SeedEntry, SourceFormat, SourceOptions, rejected, seed_of
@@ -18,19 +18,19 @@ from .solutions import JOINED, LEFT_OUT, calls_made, needs_of, query_of
 
 
 def _recognises(row: Mapping[str, Any]) -> bool:
-    return any(format_.score(row) for format_ in FORMATS.values())
+    return any(format_.score(row) for format_ in formats().values())
 
 
 def _read(options: SourceOptions) -> Iterator[SeedEntry]:
     """Yields an entry for each run; of several usable runs of a task the first is taken."""
     taken = KeySet()
-    is_folder = options.path.is_dir()
     for entry in read_log(options.path, outcomes=options.outcomes):
         run = entry.content
         if isinstance(run, RowError):
-            yield SeedEntry(entry.line, str(options.path), run)
+            yield SeedEntry(entry.at or entry.line, entry.file, run)
             continue
-        file = str(options.path / run.place.file) if is_folder else str(options.path)
+        path = options.path
+        file = str(path / run.place.file) if path.is_dir() else entry.file
         content: Seed | Reject | RowError
         try:
             content = _seed(run, options, taken)

@@ -270,7 +270,7 @@ class _Reader:
                     raise entry.content
                 choices = list(self._of_run(entry.content))
             except RowError as error:
-                self.problems.append(f"{path}:{entry.line}: {error}")
+                self.problems.append(f"{entry.place}: {error}")
                 continue
             if not choices:
                 self.left_out["runs without distributions"] += 1

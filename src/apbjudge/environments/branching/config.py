@@ -110,7 +110,7 @@ class BranchRunConfig(TestedConfig, BranchConfig):
 class EntropyConfig(Config):
     """How entropies are set against errors; see ``analysis``."""
 
-    rows: Annotated[Path, Option(is_argument=True)] = Field(
+    rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Runs whose steps carry distributions, as branch writes them, or a run of a "
         "judge with samples or logprobs."
     )

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import entry_points
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import orjson
 
-from ...errors import InputError, OptionError, PluginError, RowError
+from ...errors import InputError, OptionError, PluginError, RowError, load_plugin
 from ...records import Item, Row
 from ...records.loose_json import as_list
 from ...records.tools import build_toolset
@@ -74,13 +73,10 @@ def _kind(name: str) -> SuiteKind:
         if not Path(name).is_file():
             raise OptionError(f"ENV: expected a suite's program, got no file {name!r}")
         return SuiteKind(name=Path(name).stem, title="a suite of one's own", adapter=Path(name))
-    entries = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
-    if not entries:
+    kind = load_plugin(ENTRY_POINT_GROUP, name, SuiteKind, "ENV")
+    if kind is None:
         known = ", ".join(kind.name for kind in SUITE_KINDS)
         raise OptionError(f"ENV: expected {known}, an installed one or a .py file, got {name!r}")
-    kind = entries[0].load()
-    if not isinstance(kind, SuiteKind):
-        raise OptionError(f"ENV: {name!r} is not an apbjudge SuiteKind")
     return kind
 
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import guarded
 from ...records.trajectories import LogPlace, Trajectory
+
+ENTRY_POINT_GROUP = "apbjudge.log_formats"
+"""Installed packages add their formats here, each a ``LogFormat`` under its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +27,14 @@ class LogFormat:
             can't be read.
         member: Key under which an object that is the whole file lists the records; empty where
             none does. In any format a record may be a line of JSONL, an element of an array or a
-            file of its own.
+            file of its own. Whether such an object is a record itself is seen by the scores.
         parts: What runs a record holds parts of, and these parts, such as the spans of a trace or
             the lines of a session: of all records, those with the same name make a run. A part
             with an empty name goes with the part before it in its file, those at its beginning
             with the first that has a name; where none has, the file is a run. None where a record
-            is a run.
+            is a run. It may be asked twice.
+        newest: Whether of a task's runs of the same trial in several files only that of the last
+            file counts, by the files' names.
     """
 
     name: str
@@ -37,3 +43,9 @@ class LogFormat:
     read: Callable[[Any, LogPlace, Mapping[str, Any]], Trajectory]
     member: str = ""
     parts: Callable[[Mapping[str, Any]], Iterable[tuple[str, Any]]] | None = None
+    newest: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("score", "read", "parts"):
+            if (code := getattr(self, name)) is not None:
+                object.__setattr__(self, name, guarded(f"log format {self.name}", code))

@@ -14,16 +14,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from ...errors import InputError, RowError, needs
+from ...errors import InputError, RowError
 from ...jsonl import MAX_LINE_BYTES, object_of
 from ...records.loose_json import as_list, as_object, check_depth
 from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from ..base import LogEntry
+from ..files import zstandard
 from . import LogFormat
 from .derived import steps_of
 from .fields import (
@@ -91,6 +91,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
         case_id=sample_id,
         tested_model=model,
         trial=epoch,
+        setting=text_in(spec, "task", "eval."),
         query=conversation.query or (asked if isinstance(asked, str) else ""),
         system_prompt=conversation.system_prompt,
         tools=None if tools is None else tuple(tools),
@@ -210,7 +211,12 @@ def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any
 
 
 INSPECT = LogFormat(
-    name="inspect", title="an Inspect log", score=_is_sample, read=_read, member="samples"
+    name="inspect",
+    title="an Inspect log",
+    score=_is_sample,
+    read=_read,
+    member="samples",
+    newest=True,
 )
 
 
@@ -244,7 +250,8 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
                 except RowError as error:
                     content = error
                 offset = info.header_offset + info.compress_size
-                yield LogEntry(number, offset, hashlib.sha256(raw).digest(), content, sample)
+                digest = hashlib.sha256(raw).digest()
+                yield LogEntry(number, offset, digest, content, raw=sample)
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror or error}") from None
     except zipfile.BadZipFile as error:
@@ -294,18 +301,15 @@ def _unpacked_zstd(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) 
 
     The packed bytes are read as if they were stored. Inspect begins a new frame every 200 MiB.
     """
-    try:
-        zstandard: Any = import_module("zstandard")
-    except ImportError:
-        raise InputError(needs(f"{path}: reading zstd", "zstandard")) from None
+    zstd = zstandard(path)
     packed = copy(info)
     packed.compress_type, packed.file_size = zipfile.ZIP_STORED, info.compress_size
     packed.CRC = None  # type: ignore[assignment]  # of the unpacked bytes, checked below
     with archive.open(packed) as file:
         try:
-            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            reader = zstd.ZstdDecompressor().stream_reader(file, read_across_frames=True)
             raw: bytes = reader.read(info.file_size + 1)
-        except zstandard.ZstdError as error:
+        except zstd.ZstdError as error:
             raise RowError("line", "a member that can be unpacked", str(error)) from None
     if len(raw) == info.file_size and zlib.crc32(raw) != info.CRC:
         raise RowError("line", "a member that can be unpacked", "another checksum")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from ...errors import RowError
 from ...records.loose_json import as_list, rest_of
 from ...records.trajectories import LogPlace, Trajectory
+from ..base import LogEntry
+from ..json_stream import members_around, read_member, read_whole
 from . import LogFormat
 from .derived import run_of_messages
 from .fields import (
@@ -141,3 +145,36 @@ TAU2 = LogFormat(
     read=_read_tau2,
     member="simulations",
 )
+
+
+# Folders of τ²-bench: what holds for all simulations, and a file for each ------------------------
+
+_RESULTS, _SIMULATIONS = "results.json", "simulations"
+
+
+def is_tau2_folder(folder: Path) -> bool:
+    """Whether a folder has the results of τ²-bench with a file for each simulation."""
+    return (folder / _RESULTS).is_file() and (folder / _SIMULATIONS).is_dir()
+
+
+def read_tau2_folder(folder: Path) -> Iterator[LogEntry]:
+    """The simulations of a folder, those in its ``results.json`` first.
+
+    Raises:
+        InputError: If what holds for all of them can't be read.
+    """
+    results = folder / _RESULTS
+    around = members_around(results, _SIMULATIONS)
+    found = [(of, results) for of in read_member(results, _SIMULATIONS)]
+    files = sorted((folder / _SIMULATIONS).glob("*.json"))
+    each = chain(found, ((read_whole(file)._replace(number=0), file) for file in files))
+    for number, (element, file) in enumerate(each, 1):
+        place = LogPlace(TAU2.name, file=file.relative_to(folder).as_posix(), line=element.number)
+        content: Trajectory | RowError
+        try:
+            if isinstance(element.value, RowError):
+                raise element.value
+            content = _read_tau2(object_in({"file": element.value}, "file"), place, around)
+        except RowError as error:
+            content = error
+        yield LogEntry(number, 0, element.digest, content, str(file), element.number, element.value)

@@ -188,7 +188,7 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
             run: Trajectory | RowError = _trajectory(content, known, metadata, place)
         except RowError as error:
             run = error
-        yield LogEntry(line.number, offset, _digest(content), run, content)
+        yield LogEntry(line.number, offset, _digest(content), run, raw=content)
     for file in progress.values():
         number += 1
         place = LogPlace(FORMAT, file=str(file))
@@ -200,7 +200,7 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
             run = _trajectory(content, known, metadata, place, broke)
         except RowError as error:
             content, run = {"file": file.name}, error
-        yield LogEntry(number, 0, _digest(content), run, content)
+        yield LogEntry(number, 0, _digest(content), run, raw=content)
 
 
 def setting_of(config: Mapping[str, Any]) -> str:

@@ -1,0 +1,128 @@
+"""Job folders of Harbor: a folder for each trial, with its result and its trajectory in ATIF."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, RowError
+from ...records.loose_json import as_object
+from ...records.trajectories import LogPlace, Outcome, Trajectory
+from ..base import LogEntry
+from ..json_stream import read_whole
+from .atif import ATIF
+from .fields import id_field, number_field, numbers_in, object_in, text_field
+
+HARBOR = "harbor"
+
+_RESULT, _TRAJECTORY = "result.json", Path("agent", "trajectory.json")
+_CONTINUED = "continued_trajectory_ref"
+
+
+def is_job(folder: Path) -> bool:
+    """Whether a folder is a job, or the folder of one of its trials."""
+    with suppress(OSError):
+        return _is_trial(folder) or any(map(_is_trial, folder.iterdir()))
+    return False
+
+
+def read_job(folder: Path) -> Iterator[LogEntry]:
+    """The trials of a job, in the order of their names; trials of a task are counted in it.
+
+    A trial whose trajectory is not there, or that broke before it was verified, is a run that broke
+    for a reason that is not the agent's.
+
+    Raises:
+        InputError: If the folder can't be read.
+    """
+    inside = sorted(of for of in folder.iterdir() if (of / "agent").is_dir() or _is_trial(of))
+    trials = [folder] if _is_trial(folder) else inside
+    counts: Counter[tuple[str, str]] = Counter()
+    for number, trial in enumerate(trials, 1):
+        record: dict[str, Any] = {}
+        content: Trajectory | RowError
+        digest = hashlib.sha256()
+        try:
+            record = {"result": _object(trial / _RESULT, digest), "trajectory": None}
+            if (trial / _TRAJECTORY).exists():
+                record["trajectory"] = _whole(trial, digest)
+            place = LogPlace(HARBOR, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
+            run = _run(record, place, trial)
+            counts[run.case_id, run.tested_model] += 1
+            content = replace(run, trial=counts[run.case_id, run.tested_model])
+        except RowError as error:
+            content = error
+        yield LogEntry(number, 0, digest.digest(), content, str(trial), raw=record)
+
+
+def _is_trial(folder: Path) -> bool:
+    path = folder / _RESULT
+    if not path.is_file():
+        return False
+    with suppress(InputError):
+        fields = as_object(read_whole(path).value)
+        return fields is not None and {"trial_name", "task_name"} <= fields.keys()
+    return False
+
+
+def _object(path: Path, digest: Any) -> dict[str, Any]:
+    try:
+        element = read_whole(path)
+    except InputError:
+        raise RowError(path.name, "the file of a trial", None) from None
+    digest.update(element.digest)
+    if isinstance(element.value, RowError):
+        raise RowError(path.name, element.value.expected, element.value.got)
+    if (value := as_object(element.value)) is None:
+        raise RowError(path.name, "a JSON object", element.value)
+    return value
+
+
+def _whole(trial: Path, digest: Any) -> dict[str, Any]:
+    """The trajectory of a trial with the steps of the files that continue it."""
+    path, seen = trial / _TRAJECTORY, set[str]()
+    whole = part = _object(path, digest)
+    while (name := text_field(part, _CONTINUED)) and name not in seen:
+        seen.add(name)
+        part = _object(path.parent / Path(name).name, digest)
+        steps = [*(whole.get("steps") or ()), *(part.get("steps") or ())]
+        whole = {**whole, "steps": steps, "final_metrics": part.get("final_metrics")}
+    return {k: v for k, v in whole.items() if k != _CONTINUED}
+
+
+def _run(record: Mapping[str, Any], place: LogPlace, trial: Path) -> Trajectory:
+    result, trajectory = record["result"], record["trajectory"]
+    name, task = id_field(result, "trial_name"), id_field(result, "task_name")
+    rewards = object_in(object_in(result, "verifier_result"), "rewards", "verifier_result.")
+    fault = object_in(result, "exception_info")
+    broke = ": ".join(
+        filter(None, (text_field(fault, "exception_type"), text_field(fault, "exception_message")))
+    )
+    agent = object_in(object_in(result, "config"), "agent", "config.")
+    harness = text_field(object_in(result, "agent_info"), "name") or text_field(agent, "name")
+    if trajectory is None:
+        there = ", ".join(sorted(of.name for of in (trial / "agent").glob("*"))) or "nothing"
+        broke = broke or f"{_TRAJECTORY} is not there, {there} is"
+        run = Trajectory(trajectory_id=name, case_id=task, tested_model="", steps=(), place=place)
+    else:
+        run = ATIF.read(trajectory, place, {})
+    reward = number_field(rewards, "reward")
+    is_verified = bool(rewards)
+    return replace(
+        run,
+        trajectory_id=name,
+        case_id=task,
+        tested_model=text_field(agent, "model_name") or run.tested_model or harness,
+        setting=harness,
+        termination=run.termination or broke,
+        infrastructure_error="" if is_verified and trajectory is not None else broke,
+        outcome=run.outcome if reward is None else Outcome(reward),
+        scores=run.scores | {k: v for k, v in numbers_in(rewards).items() if k != "reward"},
+        usage=run.usage | numbers_in(object_in(result, "agent_result")),
+        place=replace(run.place, format=HARBOR),
+    )
