@@ -26,6 +26,7 @@ from ..records.consensus import answers_of
 from ..records.judgement_table import RUN, JudgementTable, Problems
 from ..records.refinements import Refinements
 from ..records.run_folder import read_run
+from ..statistics.config import IntervalConfig
 from ..version import VERSION
 from .config import CHANGES, SETTINGS, ReportConfig
 from .frames import JudgeRuns, by_judge, judgement_frame
@@ -92,8 +93,9 @@ class Report:
             judge.name: [once(judged_run(run), []) for run in judge.runs if run.table.is_item.any()]
             for judge in self.judges
         }
+        own = {name: getattr(self.config, name) for name in IntervalConfig.model_fields}
         judged = [joined(parts, name) for name, parts in by_name.items() if parts]
-        return calibrate_judged(judged, self.labels, self.problems) if judged else None
+        return calibrate_judged(judged, self.labels, self.problems, own) if judged else None
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -122,7 +124,7 @@ class Report:
             results = JudgeResults(
                 judge=judge.name,
                 note=self._notes[judge.name],
-                columns=renamed_table(items, self.names),
+                columns=self._columns(items),
                 models=with_names({m for run in judge.runs for m in run.models}, self.names),
                 origin=self._origins[judge.name],
             )
@@ -135,6 +137,10 @@ class Report:
         refined = tuple(self._refined())
         reliability = renamed_reliability(self.reliability, self.names)
         return Results(judges=tuple(judges), refined=refined, reliability=reliability)
+
+    def _columns(self, table: JudgementTable) -> JudgementTable:
+        """Under the names that are shown, with the intervals that were asked for."""
+        return replace(renamed_table(table, self.names), intervals=self.config.settings)
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
@@ -153,7 +159,7 @@ class Report:
             yield JudgeResults(
                 method=method,
                 judge=base.name,
-                columns=renamed_table(table, self.names),
+                columns=self._columns(table),
                 origin=origin.with_critics(lambda model: renamed_critic(model, self.names)),
             )
 
