@@ -420,12 +420,10 @@ class JudgementTable(Scores):
         )
 
 
-_ROW_FIELDS = tuple(
-    f.name
-    for f in fields(JudgementTable)
-    if f.name
-    not in set("judge path profiles reasons last_errors weights error_codes measure_names".split())
+_OF_THE_WHOLE = frozenset(
+    "judge path profiles reasons last_errors weights error_codes measure_names intervals".split()
 )
+_ROW_FIELDS = tuple(f.name for f in fields(JudgementTable) if f.name not in _OF_THE_WHOLE)
 
 
 def case_numbers(cases: Vector, contents: Vector) -> Vector:

@@ -29,6 +29,7 @@ from ..records.run_folder import read_run
 from ..statistics.config import IntervalConfig
 from ..version import VERSION
 from .config import CHANGES, SETTINGS, ReportConfig
+from .document import resampled
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
@@ -110,11 +111,12 @@ class Report:
         names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
         if not names and self.config.tables:
             return ()
-        return (
+        tables = (
             *paper_tables(results, names),
             *sample_tables(results, names),
             *run_tables(results, names),
         )
+        return tuple(_with_resampling(table) for table in tables)
 
     @cached_property
     def _results(self) -> Results:
@@ -376,6 +378,12 @@ def report(runs: str | PathLike[str] | Sequence[str | PathLike[str]], **settings
         OptionError: If a setting is unusable.
     """
     return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
+
+
+def _with_resampling(table: Table) -> Table:
+    """The table with a note on how its intervals were resampled, where they were."""
+    estimates = (cell.estimate for row in table.rows for cell in row.cells.values())
+    return replace(table, notes=(*table.notes, *resampled(estimates)))
 
 
 def _facts(judge: JudgeRuns) -> JudgeFacts:
