@@ -159,10 +159,11 @@ def resampled(estimate: Estimate, columns: Array, sample: Sample, measure: Measu
     strata = unit_sums(columns, sample)
     draws = draw(strata, n_resamples=how.n_resamples, seed=how.seed)
     of = bootstrap(strata, draws, measure, n_items=1, settings=how, is_ratio=True)
+    value, ends = estimate.value, [end for end in (of.low, of.high) if end is not None]
     return replace(
         estimate,
-        low=of.low,
-        high=of.high,
+        low=min(value, *ends) if ends else None,
+        high=max(value, *ends) if ends else None,
         method=of.method,
         n_resamples=of.n_resamples,
         seed=of.seed,
