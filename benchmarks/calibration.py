@@ -21,11 +21,10 @@ import numpy as np
 from scipy import stats
 from sklearn import metrics
 
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import PAPER, paper_measures
 from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 
 SEED = 20_261_122
 RESAMPLES = 10_000
@@ -70,7 +69,7 @@ def _ratings(correct: Ids, grade: Ids, flags: Ids) -> Ratings:
 
 def ours(pair: Pair, method: str, *, by_case: bool = False) -> dict[str, Estimate]:
     """All six measures with bootstrap intervals."""
-    settings = IntervalSettings(rates="method", method=method, n_resamples=RESAMPLES, seed=SEED)
+    settings = IntervalSettings(method=method, n_resamples=RESAMPLES, seed=SEED)
     sample = Sample(clusters=pair.cases) if by_case else None
     return paper_measures(pair.judge, pair.human, sample, settings=settings)
 

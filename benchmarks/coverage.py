@@ -51,13 +51,13 @@ from apbjudge.statistics.agreement import (
     quadratic_weights,
 )
 from apbjudge.statistics.bootstrap import Method, cluster_bootstrap
-from apbjudge.statistics.coded import CodedItems, IntervalSettings
+from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.confusion import N_CELLS, correct_cells, grade_cells
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import calibrate, paper_measures
 from apbjudge.statistics.proportions import modified_wilson
 from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 
 LEVEL = 0.95
 FLAGS = 0.85
@@ -277,7 +277,7 @@ def percentile_of_cases(
             (name, "percentile"),
             cluster_bootstrap(
                 np.stack(parts, axis=1).astype(float),
-                sample.clusters,
+                sample,
                 lambda sums: sums[..., 0] / np.where(sums[..., 1] > 0, sums[..., 1], np.nan),
                 n_items=n,
                 n_resamples=resamples,

@@ -39,13 +39,12 @@ from coverage_table import (
 )
 from scipy.stats import binom
 
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.differences import mcnemar, paired_test, part_difference
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.paired import ratio_differences
 from apbjudge.statistics.prediction_powered import Design, rectify
 from apbjudge.statistics.ratings import Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 
 COPIED = {"alike": 0.9, "apart": 0.0}
 """Share of the first judge's verdicts that the second takes over."""

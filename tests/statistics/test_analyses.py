@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
 from apbjudge.statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.differences import (
     Contrast,
     mcnemar,
@@ -22,7 +21,7 @@ from apbjudge.statistics.differences import (
 )
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.ratings import LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 from tests.statistics.builders import ends, ratings
 
 VALUES = np.asarray(LEVELS)

@@ -25,6 +25,10 @@ def bounded_mean(values: Array, cases: Ids | None) -> Estimate:
     return bounded(values, Sample(clusters=cases))
 
 
+def by(cases: Ids) -> Sample:
+    return Sample(clusters=cases)
+
+
 def array(*values: float) -> Array:
     return np.array(values, dtype=float)
 
@@ -49,7 +53,7 @@ def test_a_ratio_over_clusters_agrees_with_scipy_on_the_clusters_sums() -> None:
         n_resamples=20_000,
         rng=8,
     ).confidence_interval
-    ours = ratio(above, below, cases, level=0.9)
+    ours = ratio(above, below, by(cases), level=0.9)
     tolerance = 0.05 * (theirs.high - theirs.low)
     assert ours.value == pytest.approx(above.sum() / below.sum(), rel=1e-9)
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=tolerance)
@@ -59,8 +63,8 @@ def test_a_ratio_over_clusters_agrees_with_scipy_on_the_clusters_sums() -> None:
 def test_two_cases_give_the_quantiles_that_can_be_counted() -> None:
     """Means of two draws of {0, 1} are 0, 1/2 and 1 with probabilities 1/4, 1/2 and 1/4."""
     columns, cases = np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([1, 2])
-    wide = cluster_bootstrap(columns, cases, mean, n_items=2, level=0.95)
-    narrow = cluster_bootstrap(columns, cases, mean, n_items=2, level=0.3)
+    wide = cluster_bootstrap(columns, by(cases), mean, n_items=2, level=0.95)
+    narrow = cluster_bootstrap(columns, by(cases), mean, n_items=2, level=0.3)
     assert (wide.low, wide.value, wide.high) == (0.0, 0.5, 1.0)
     assert (narrow.low, narrow.value, narrow.high) == (0.5, 0.5, 0.5)
 
@@ -75,7 +79,7 @@ def test_all_resamples_are_drawn_a_bounded_number_at_a_time() -> None:
         return mean(sums)
 
     columns = np.stack([np.arange(5000.0), np.ones(5000)], axis=1)
-    cluster_bootstrap(columns, np.arange(5000), watched, n_items=5000, n_resamples=2000)
+    cluster_bootstrap(columns, by(np.arange(5000)), watched, n_items=5000, n_resamples=2000)
     assert sum(drawn) == 2000
     assert max(drawn) * 5000 <= 4_000_000
 
@@ -85,7 +89,7 @@ def test_the_seed_decides_and_is_reported() -> None:
     columns, cases = np.stack([values, np.ones(30)], axis=1), np.arange(30)
 
     def draw(seed: int) -> Estimate:
-        return cluster_bootstrap(columns, cases, mean, n_items=30, seed=seed, n_resamples=500)
+        return cluster_bootstrap(columns, by(cases), mean, n_items=30, seed=seed, n_resamples=500)
 
     assert draw(1) == draw(1)
     assert (draw(1).low, draw(1).high) != (draw(2).low, draw(2).high)
@@ -107,7 +111,7 @@ def test_grades_added_up_in_another_order_give_the_same_interval(seed: int) -> N
     levels = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     grades = np.random.default_rng(seed).choice(levels, size=(25, 5))
     ones, cases = np.ones(125), np.repeat(np.arange(25), 5)
-    first, second = (ratio(g.ravel(), ones, cases) for g in (grades, grades[:, ::-1]))
+    first, second = (ratio(g.ravel(), ones, by(cases)) for g in (grades, grades[:, ::-1]))
     assert (first.low, first.high) == pytest.approx((second.low, second.high), abs=1e-9)
 
 
@@ -118,7 +122,7 @@ EMPTY = array()
 
 @pytest.mark.parametrize(
     "estimate",
-    [rate(EMPTY, EMPTY), ratio(EMPTY, EMPTY, EMPTY), bounded_mean(EMPTY, EMPTY)],
+    [rate(EMPTY, EMPTY), ratio(EMPTY, EMPTY, by(EMPTY)), bounded_mean(EMPTY, EMPTY)],
     ids=["rate", "ratio", "bounded_mean"],
 )
 def test_without_rows_there_is_neither_value_nor_interval(estimate: Estimate) -> None:
@@ -127,18 +131,18 @@ def test_without_rows_there_is_neither_value_nor_interval(estimate: Estimate) ->
 
 
 def test_a_ratio_with_nothing_below_has_no_value() -> None:
-    estimate = ratio(array(1, 2), array(0, 0), array(1, 2))
+    estimate = ratio(array(1, 2), array(0, 0), by(array(1, 2)))
     assert (estimate.value, *ends(estimate), estimate.n_items) == (None, None, None, 2)
 
 
 def test_one_case_has_a_value_and_no_interval() -> None:
-    estimate = ratio(array(3, 4), array(1, 1), array(7, 7))
+    estimate = ratio(array(3, 4), array(1, 1), by(array(7, 7)))
     assert (estimate.value, *ends(estimate)) == (3.5, None, None)
     assert (estimate.method, estimate.n_items, estimate.n_clusters) == ("none", 2, 1)
 
 
 def test_equal_cases_have_a_value_and_no_interval() -> None:
-    estimate = ratio(array(4, 4, 4), array(1, 1, 1), array(1, 2, 3))
+    estimate = ratio(array(4, 4, 4), array(1, 1, 1), by(array(1, 2, 3)))
     assert (estimate.value, *ends(estimate)) == (4.0, None, None)
     assert (estimate.method, estimate.n_clusters) == ("no-spread", 3)
     assert (estimate.n_resamples, estimate.seed) == (0, None)
@@ -155,7 +159,7 @@ def test_equal_cases_have_a_value_and_no_interval() -> None:
     ],
 )
 def test_equal_means_of_unequal_sums_show_no_spread_either(values: Array, cases: Array) -> None:
-    estimate = ratio(values, np.ones(len(values)), cases)
+    estimate = ratio(values, np.ones(len(values)), by(cases))
     assert estimate.value == pytest.approx(values.mean())
     assert ends(estimate) == (None, None)
     assert estimate.method == "no-spread"
@@ -165,7 +169,7 @@ def test_a_difference_that_is_zero_in_every_case_shows_no_spread() -> None:
     columns = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0], [2.0, 2.0, 2.0]])
     estimate = cluster_bootstrap(
         columns,
-        array(1, 2, 3),
+        by(array(1, 2, 3)),
         lambda sums: (sums[..., 0] - sums[..., 1]) / sums[..., 2],
         n_items=4,
     )
@@ -201,7 +205,7 @@ def test_a_split_rate_without_spread_between_cases_claims_no_narrow_interval(cas
 
 
 def test_no_figure_of_extreme_input_is_nan_or_infinite() -> None:
-    estimate = ratio(array(1e300, 1e-300, 0.0), array(1, 1, 1), array(1, 2, 3))
+    estimate = ratio(array(1e300, 1e-300, 0.0), array(1, 1, 1), by(array(1, 2, 3)))
     assert estimate.value is not None
     assert estimate.low is not None
     assert estimate.high is not None

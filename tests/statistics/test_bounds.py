@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.measures import Calibration, calibrate
 from apbjudge.statistics.proportions import modified_wilson
 from apbjudge.statistics.ratings import LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 from tests.statistics.builders import ratings
 
 # Extremes are the worst and the best filling; of coefficients beyond chance that is said only of

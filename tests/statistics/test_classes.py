@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, cohen_kappa_score, precision_recall_fscore_support
 
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.confusion import Nominal, nominal
 from apbjudge.statistics.measures import calibrate
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 
 from .builders import ends, ratings
 

@@ -22,12 +22,11 @@ from apbjudge.statistics.agreement import (
     krippendorff_alpha,
     phi,
 )
-from apbjudge.statistics.bootstrap import METHODS, Method
-from apbjudge.statistics.coded import CodedItems, IntervalSettings
+from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.measures import calibrate, grade_prior
 from apbjudge.statistics.proportions import bounded, share
-from apbjudge.statistics.sample import Sample, Strata
+from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample, Strata
 from apbjudge.statistics.scores import score_means
 from tests.statistics.builders import ends, ratings, square
 

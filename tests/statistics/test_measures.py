@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from apbjudge.statistics import Estimate, modified_wilson, wilson
-from apbjudge.statistics.bootstrap import METHODS, Method
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.measures import (
     PAPER,
     POLICIES,
@@ -25,7 +23,7 @@ from apbjudge.statistics.measures import (
     paper_measures,
 )
 from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
 from tests.statistics.builders import ends, ratings
 
 FLAGS_COMPARED = 307 * 6
@@ -317,7 +315,7 @@ def test_weights_stand_for_items_that_were_not_drawn() -> None:
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_everything_can_be_resampled_instead(method: Method) -> None:
     judge, human = random_pair(300, 8)
-    chosen = IntervalSettings(method=method, rates="method", n_resamples=2000)
+    chosen = IntervalSettings(method=method, n_resamples=2000)
     usual = IntervalSettings(method="jackknife")
     resampled, scored = (calibrate(judge, human, settings=s).measures for s in (chosen, usual))
     for name, estimate in resampled.items():
@@ -412,12 +410,10 @@ def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
     judge, human = DEGENERATE[case]
     chosen = IntervalSettings(method=method, n_resamples=30)
     for name, sample in samples(len(judge)).items():
-        for rates in ("score", "method") if name in {"plain", "all"} else ("score",):
-            made = replace(chosen, rates=rates)
-            result = calibrate(judge, human, sample, unscored=unscored, settings=made)
-            json.dumps(result, allow_nan=False, default=_plain)
-            for measure, estimate in every(result).items():
-                _stated(estimate, f"{case}, {name}, {rates}: {measure}")
+        result = calibrate(judge, human, sample, unscored=unscored, settings=chosen)
+        json.dumps(result, allow_nan=False, default=_plain)
+        for measure, estimate in every(result).items():
+            _stated(estimate, f"{case}, {name}: {measure}")
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,6 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.measures import calibrate
@@ -27,7 +26,7 @@ from apbjudge.statistics.paired import (
     with_families,
 )
 from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 from tests.statistics.builders import ratings
 
 VALUES = np.asarray(LEVELS)

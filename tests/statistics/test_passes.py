@@ -118,7 +118,7 @@ def test_tasks_of_one_cluster_are_one_unit() -> None:
     ids, clusters = np.repeat(np.arange(12), 2), np.repeat(np.arange(4), 6)
     correct = (np.arange(24) % 5 < 3).astype(float)
     alone = pass_estimates(ids, correct, [1, 2])
-    together = pass_estimates(ids, correct, [1, 2], clusters=clusters)
+    together = pass_estimates(ids, correct, [1, 2], sample=Sample(clusters=clusters))
     assert {name: of.value for name, of in alone.items()} == {
         name: of.value for name, of in together.items()
     }

@@ -11,9 +11,9 @@ from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge.statistics import modified_wilson, wilson
-from apbjudge.statistics.bootstrap import jackknife_variance
 from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.estimates import Array, transformed
+from apbjudge.statistics.jackknife import jackknife_variance
 from apbjudge.statistics.proportions import (
     bounded,
     bounded_ratio,

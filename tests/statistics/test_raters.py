@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score
 
-from apbjudge.statistics.coded import IntervalSettings
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.raters import (
@@ -24,7 +23,7 @@ from apbjudge.statistics.raters import (
     ratings_annotator_test,
 )
 from apbjudge.statistics.ratings import LEVELS, Ratings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 from tests.statistics.builders import ratings
 
 VALUES = np.asarray(LEVELS)

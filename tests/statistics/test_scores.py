@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from apbjudge.statistics.coded import IntervalSettings
-from apbjudge.statistics.sample import Sample
+from apbjudge.statistics.sample import IntervalSettings, Sample
 from apbjudge.statistics.scores import score_coefficients, score_means
 
 

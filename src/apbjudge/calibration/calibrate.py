@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -17,14 +17,13 @@ from ..judge.metrics import CATEGORIES
 from ..records.columns import Scores, Vector, all_codes
 from ..records.judgement_table import Problems
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from ..statistics.coded import IntervalSettings
 from ..statistics.confusion import Nominal, nominal
 from ..statistics.measures import Calibration
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.prediction_powered import Design
 from ..statistics.raters import AltTest, BetweenRaters, between_raters, ratings_annotator_test
 from ..statistics.ratings import LEVELS, Ratings, with_levels
-from ..statistics.sample import Sample
+from ..statistics.sample import IntervalSettings, Sample
 from .config import DESIGNS, CalibrationConfig
 from .correct import Correction, PlannedSample, planned_sample
 from .foreign import is_foreign, read_foreign
@@ -114,7 +113,10 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
 
 
 def calibrate_judged(
-    judges: Sequence[JudgedRun], labels: Labels, problems: Problems
+    judges: Sequence[JudgedRun],
+    labels: Labels,
+    problems: Problems,
+    settings: Mapping[str, Any] | None = None,
 ) -> ReliabilityReport:
     """Calibrates judges whose judgements are read already, with the usual options.
 
@@ -122,11 +124,13 @@ def calibrate_judged(
         judges: Each item and tested model once. One that no label is about is left out.
         labels: The labels.
         problems: Gets a line for each label that can't be used.
+        settings: Fields of ``CalibrationConfig`` that are not the usual ones.
 
     Raises:
         InputError: If no label belongs to any judge's rows.
     """
-    shared = _Shared(CalibrationConfig(judgements=(), labels=labels.path), labels, None, None)
+    config = CalibrationConfig(judgements=(), labels=labels.path, **settings or {})
+    shared = _Shared(config, labels, None, None)
     results: list[Reliability] = []
     for judge in judges:
         try:
@@ -352,9 +356,9 @@ class _Calibrating:
         clusters = None if self.clusters is None else self.clusters[self.rows]
         plan = self.planned
         if plan is None:
-            return Sample(clusters=clusters)
-        return Sample(
-            clusters=clusters, weights=plan.weights, strata=plan.strata, design=plan.design
+            return self.settings.of(Sample(clusters=clusters))
+        return self.settings.of(
+            Sample(clusters=clusters, weights=plan.weights, strata=plan.strata, design=plan.design)
         )
 
     @property

@@ -17,7 +17,6 @@ from ..judge.run_figures import bounds_of, columns_of, figures_of, shown_k, succ
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import judgements_path
-from ..statistics.coded import IntervalSettings
 from ..statistics.paired import (
     Difference,
     compare_means,
@@ -29,7 +28,7 @@ from ..statistics.paired import (
 )
 from ..statistics.passes import pass_at_k, pass_hat_k
 from ..statistics.ratings import Ratings
-from ..statistics.sample import Sample
+from ..statistics.sample import IntervalSettings, Sample
 from .config import CompareConfig
 from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run, scale_note
 from .matching import Labels, are_of_two_models, load_labels, match, pair_rows
@@ -64,7 +63,7 @@ def compare_runs(config: CompareConfig) -> Comparison:
     known, human = None, None
     if labels is not None:
         known, human = _labels(pairs, labels, config.adjudicator, problems)
-    comparing = _Comparing(pairs, known, human, config.cluster, config.level)
+    comparing = _Comparing(pairs, known, human, config.cluster, config.settings)
     return comparing.comparison(None if labels is None else str(labels), config.primary, problems)
 
 
@@ -190,7 +189,7 @@ class _Comparing:
     labels: Labels | None
     human: Scores | None
     cluster: str
-    level: float
+    settings: IntervalSettings
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
@@ -239,7 +238,7 @@ class _Comparing:
     @cached_property
     def sample(self) -> Sample:
         """How the pairs were sampled."""
-        return _sample(self.clusters[0], self.pairs.partners[0])
+        return self.settings.of(_sample(self.clusters[0], self.pairs.partners[0]))
 
     @property
     def n_clusters(self) -> int:
@@ -267,7 +266,7 @@ class _Comparing:
             differences=tuple(_in_families(result, primary)),
             labels=labels,
             n_labelled=0 if self.human is None else int(np.count_nonzero(a & b & self.labelled)),
-            level=self.level,
+            level=self.settings.level,
             notes=tuple(self.notes()),
             problems=tuple(problems),
             rate=success_name(protocol) if (protocol := self.protocol_of_runs) else "CR",
@@ -307,7 +306,7 @@ class _Comparing:
 
     def differences(self) -> list[Difference]:
         first, second = self.ratings
-        settings = IntervalSettings(level=self.level)
+        settings = self.settings
         result = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
         if protocol := self.protocol_of_runs:
             success = (replace(d, name=success_name(protocol)) for d in result if d.name == "CR")
@@ -351,7 +350,7 @@ class _Comparing:
                 second,
                 self.sample.take(both),
                 bounds=bounds_of(figure, np.concatenate([first[0], second[0]])),
-                level=self.level,
+                level=self.settings.level,
             )
             if difference.difference.n_items:
                 yield replace(difference, is_count=figure.bounds is None)
@@ -368,7 +367,9 @@ class _Comparing:
         for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
             for k in shown_k(int(n.min())):
                 values = [of(n, c, k) for c in successes]
-                yield compare_means(f"{name}{k}", *values, level=self.level)
+                yield compare_means(
+                    f"{name}{k}", *values, self.settings.of(), level=self.settings.level
+                )
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from ..config import Config, Names, Option
-
-if TYPE_CHECKING:
-    from ..statistics.coded import IntervalSettings
+from ..statistics.config import SEED, IntervalConfig
 
 DESIGNS = ("random", "other-population", "hand-picked")
 LABEL_ROLES = ("item", "tested_model", "verdict", "score", "class", "rater")
-SEED = 20_260_101
 MAX_LEVEL = 0.999999
 """Nearer to 1 quantiles overflow."""
 
@@ -33,14 +30,14 @@ Column = Annotated[str | None, Option(metavar="COLUMN")]
 Level = Annotated[float, Field(gt=0, le=MAX_LEVEL, description="Confidence level of intervals.")]
 
 
-class CalibrationConfig(Config):
+class CalibrationConfig(IntervalConfig):
     """How judges are compared with human labels."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Judgements of another tool": "item tested_model verdict score class_column scale judges "
         "raters label_columns pairwise",
         "Rates of a whole population": "design target",
-        "Intervals": "level interval n_resamples seed",
+        "Intervals": f"level {IntervalConfig.interval_options}",
     }
 
     judgements: tuple[Path, ...] = Field(
@@ -111,11 +108,6 @@ class CalibrationConfig(Config):
         "tie.",
     )
     level: Level = 0.95
-    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = Field(
-        default="jeffreys", description="Interval of coefficients."
-    )
-    n_resamples: int = Field(default=10_000, ge=1, description="Resamples of bca and percentile.")
-    seed: int = Field(default=SEED, ge=0, description="Seed of the resampling.")
 
     @field_validator("judgements", mode="before")
     @classmethod
@@ -149,18 +141,11 @@ class CalibrationConfig(Config):
             "class": self.class_column,
         }
 
-    @property
-    def settings(self) -> IntervalSettings:
-        """How intervals are computed."""
-        from ..statistics.coded import IntervalSettings
 
-        return IntervalSettings(
-            level=self.level, method=self.interval, n_resamples=self.n_resamples, seed=self.seed
-        )
-
-
-class CompareConfig(Config):
+class CompareConfig(IntervalConfig):
     """How two runs on the same items are compared."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Intervals": f"level {IntervalConfig.interval_options}"}
 
     run_a: Annotated[Path, Option(is_argument=True)] = Field(
         description="Folder of a run, or its judgements.jsonl."

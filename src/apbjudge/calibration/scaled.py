@@ -11,7 +11,6 @@ import numpy as np
 from ..errors import OptionError
 from ..records.columns import Scores, Vector
 from ..records.foreign import Scale
-from ..statistics.coded import IntervalSettings
 from ..statistics.confusion import Confusion, nominal
 from ..statistics.differences import PairedTest, paired_test
 from ..statistics.estimates import Array, Estimate, transformed
@@ -27,7 +26,7 @@ from ..statistics.raters import (
     nominal_alpha,
 )
 from ..statistics.ratings import Ratings
-from ..statistics.sample import Sample
+from ..statistics.sample import IntervalSettings, Sample
 from ..statistics.scores import score_coefficients, score_means, spearman
 from .judged_run import Foreign, ratings
 

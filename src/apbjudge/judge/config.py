@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from ..config import ACCEPT_LOSS, STATIC, SUCCESS, Config, Grounding, Names, Option, Share
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
+from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
@@ -131,12 +132,13 @@ class InputConfig(Config):
         return self
 
 
-class GradeConfig(Limits, InputConfig):
+class GradeConfig(Limits, IntervalConfig, InputConfig):
     """How rows are graded: by whom, within which limits, and where the results go."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
         "Logs of runs": "from_ outcomes success accept_loss tested_model grounding",
+        "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root missing overwrite cache batch shard",
     }
@@ -207,6 +209,9 @@ class GradeConfig(Limits, InputConfig):
         "shards merge puts the folders of all parts together.",
     )
 
+    bootstrap_seed: int = Field(
+        default=SEED, ge=0, description="Seed of the bootstrap; --seed is the judge's."
+    )
     from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
         default="auto",
         description="Format of a log of runs; auto: it follows from the content.",

@@ -92,6 +92,7 @@ def grade(
             resources=resources,
             events=events,
             by=config.by,
+            intervals=config.settings,
             in_memory=config.out is None,
             overwrite=config.overwrite,
         )

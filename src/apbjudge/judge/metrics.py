@@ -84,9 +84,9 @@ MEANINGS: Mapping[str, Meaning] = {
 """Metrics by name, but for those of error codes."""
 
 
-def rate(values: Vector, cases: Vector | None) -> Estimate:
-    """Mean of values from 0 to 1; no cases where each row is a case of its own."""
-    estimate = bounded(values.astype(float), Sample(clusters=cases))
+def rate(values: Vector, sample: Sample) -> Estimate:
+    """Mean of values from 0 to 1."""
+    estimate = bounded(values.astype(float), sample)
     return estimate if len(values) else replace(estimate, note=UNSCORED)
 
 
@@ -102,7 +102,7 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     alone = not c.share_cases(rows)
 
     def over(values: Vector, of: Vector) -> Estimate:
-        return rate(values, None if alone else c.case[of])
+        return rate(values, c.sample(of, alone=alone))
 
     figures = {"CR": over(c.outcome[counted], counted)}
     if len(counted) < len(rows):
@@ -174,13 +174,13 @@ def reply_figures(c: JudgementTable, rows: Vector) -> Figures:
     figures: Figures = {}
     solvable = rows[c.over_refusal[rows] >= 0]
     if len(solvable):
-        figures[OVER_REFUSAL] = rate(c.over_refusal[solvable] == 1, c.case[solvable])
+        figures[OVER_REFUSAL] = rate(c.over_refusal[solvable] == 1, c.sample(solvable))
     reasons = c.labels["finish_reason"]
     is_stated = np.array([reason is not None for reason in reasons], dtype=bool)
     is_cut_off = np.array([(reason or "").casefold() in _CUT_OFF for reason in reasons], dtype=bool)
     stated = rows[is_stated[c.code("finish_reason", rows)]]
     if len(stated):
-        figures[TRUNCATED] = rate(is_cut_off[c.code("finish_reason", stated)], c.case[stated])
+        figures[TRUNCATED] = rate(is_cut_off[c.code("finish_reason", stated)], c.sample(stated))
     return figures
 
 
@@ -194,7 +194,7 @@ def broken_figures(c: JudgementTable, rows: Vector) -> Figures:
     names = {number: f"{number} {name}" for number, name in CATEGORIES.items()}
     if np.any(category == 0):
         names[0] = "undecided"
-    return {name: rate(category == number, c.case[counted]) for number, name in names.items()}
+    return {name: rate(category == number, c.sample(counted)) for number, name in names.items()}
 
 
 def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
@@ -206,7 +206,7 @@ def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
             of_type = rows[c.code("unsolvable_type", rows) == labels.index(name)]
             counted = of_type[~np.isnan(c.outcome[of_type])]
             if len(of_type):
-                figures[f"refusal {name}"] = rate(c.outcome[counted], c.case[counted])
+                figures[f"refusal {name}"] = rate(c.outcome[counted], c.sample(counted))
     return figures
 
 
@@ -229,13 +229,13 @@ def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Fig
     }
     figures: Figures = {}
     for name, (part, note) in parts.items():
-        estimate = ratio(c.cost[part].astype(float), np.ones(len(part)), c.case[part])
+        estimate = ratio(c.cost[part].astype(float), np.ones(len(part)), c.sample(part))
         figures[name] = estimate if len(part) else replace(estimate, note=note)
     known = passed[~np.isnan(c.excess[passed])]
     if len(known):
         excess = c.excess[known].astype(float)
-        figures[EXCESS] = ratio(excess, np.ones(len(known)), c.case[known])
-        figures[CHEAPEST] = rate(excess <= 0, c.case[known])
+        figures[EXCESS] = ratio(excess, np.ones(len(known)), c.sample(known))
+        figures[CHEAPEST] = rate(excess <= 0, c.sample(known))
     return figures
 
 
@@ -280,7 +280,7 @@ def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures
         groups |= {f"@{level}": rows[c.level(rows) == level] for level in levels}
     for suffix, group in groups.items():
         there = group[~c.missing[group]]
-        figures[f"ExtUse{suffix}"] = rate(uses[there], c.case[there])
+        figures[f"ExtUse{suffix}"] = rate(uses[there], c.sample(there))
         with_, without, delta = _against_base(c, c.outcome, group, base, "verdict")
         figures |= {f"CR_E{suffix}": with_, f"CR_B{suffix}": without, f"delta{suffix}": delta}
     return figures
@@ -298,9 +298,9 @@ def _against_base(
     """A column's mean with distractors, without, and the difference, over pairs with a base."""
     pairs, before = pairs_with_base(c, of, rows, base)
     if len(pairs):
-        cases = c.case[pairs]
-        delta = paired_test(of[pairs] - before, Sample(clusters=cases)).estimate
-        return rate(of[pairs], cases), rate(before, cases), delta
+        sample = c.sample(pairs)
+        delta = paired_test(of[pairs] - before, sample).estimate
+        return rate(of[pairs], sample), rate(before, sample), delta
     if not len(base):
         note = "the run has no rows without distractors of this tested model and form"
     elif np.isin(_pair_key(c, rows), _pair_key(c, base)).any():
@@ -311,7 +311,7 @@ def _against_base(
             "prompt, files, earlier messages and other tools are equal"
         )
     known = rows[~np.isnan(of[rows])]
-    return rate(of[known], c.case[known]), nothing(note=note), nothing(note=note)
+    return rate(of[known], c.sample(known)), nothing(note=note), nothing(note=note)
 
 
 def pairs_with_base(

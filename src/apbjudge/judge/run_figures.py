@@ -17,7 +17,6 @@ from ..statistics.estimates import Array
 from ..statistics.gates import GOOD, UNSTATED, Meaning
 from ..statistics.passes import pass_estimates
 from ..statistics.proportions import ratio_of_sums
-from ..statistics.sample import Sample
 from ..trajectories import Figure, run_protocol
 from .metrics import Figures, rate
 
@@ -67,10 +66,10 @@ def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
     scored, settled = rows[c.scored[rows] == 1], rows[~c.lacks_outcome[rows]]
     alone = not c.share_cases(rows)
     success = success_name(protocol)
-    figures = {success: rate(c.correct[scored], None if alone else c.case[scored])}
+    figures = {success: rate(c.correct[scored], c.sample(scored, alone=alone))}
     if len(scored) < len(settled):
-        figures[f"{success}, {AS_FAILURES}"] = rate(c.correct[settled] == 1, c.case[settled])
-    sample = Sample(clusters=None if alone else c.case[rows])
+        figures[f"{success}, {AS_FAILURES}"] = rate(c.correct[settled] == 1, c.sample(settled))
+    sample = c.sample(rows, alone=alone)
     for figure in figures_of(c, protocol):
         of, per = columns_of(c, figure, rows)
         has = ~np.isnan(of + per)
@@ -78,7 +77,7 @@ def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
             figures[figure.name] = ratio_of_sums(
                 of[has], per[has], sample.take(has), bounds=bounds_of(figure, of[has])
             )
-    return figures | pass_figures(c.case[scored], c.correct[scored])
+    return figures | pass_figures(c, scored)
 
 
 def run_meaning(protocol: str, name: str) -> Meaning:
@@ -113,16 +112,18 @@ def columns_of(c: JudgementTable, figure: Figure, rows: Vector) -> tuple[Array, 
     return of, per
 
 
-def pass_figures(cases: Vector, correct: Vector) -> Figures:
+def pass_figures(c: JudgementTable, rows: Vector) -> Figures:
     """pass^k and pass@k for k up to the number of runs that every case has; none without trials.
 
     pass^k: all of k runs succeed (arXiv:2406.12045); pass@k: at least one does (arXiv:2107.03374).
     Means over cases, with intervals over cases.
     """
+    cases = c.case[rows]
     n = np.unique(cases, return_counts=True)[1]
     if not len(n) or n.max() < 2:
         return {}
-    return pass_estimates(cases, correct, shown_k(int(n.min())))
+    ks, sample = shown_k(int(n.min())), c.sample(rows, alone=True)
+    return pass_estimates(cases, c.correct[rows], ks, sample=sample)
 
 
 def shown_k(n: int) -> list[int]:

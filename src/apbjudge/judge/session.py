@@ -30,6 +30,7 @@ from ..runs.folder import RecordLog, environment, manifest_states, temporary_fol
 from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
 from ..statistics.gates import At
+from ..statistics.sample import BY_FORMULA, IntervalSettings
 from ..trajectories.files import name_of
 from .config import JudgeSpec
 from .function import FunctionJudge
@@ -205,6 +206,7 @@ class RunConfig:
             protocol and shard, or in their place.
         settings: The settings as the manifest shows them; None for those of ``spec``.
         name: The judge's name in the summary; None for the model's.
+        intervals: How intervals of the summary are made; they are no part of a run's identity.
     """
 
     folder: Path
@@ -218,6 +220,7 @@ class RunConfig:
     more_identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
     settings: dict[str, Any] | None = None
     name: str | None = None
+    intervals: IntervalSettings = BY_FORMULA
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -332,7 +335,14 @@ def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: P
     """The figures of a run whose rows are all judged."""
     name = config.name or config.spec.model
     weights = None if config.source.rubric is None else config.source.rubric.weights
-    summary = summarize(log.current(), judge=name, note=config.note, by=config.by, weights=weights)
+    summary = summarize(
+        log.current(),
+        judge=name,
+        note=config.note,
+        by=config.by,
+        weights=weights,
+        intervals=config.intervals,
+    )
     summary = replace(summary, missing=config.source.missing)
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
     manifest |= config.source.described

@@ -20,6 +20,7 @@ from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
 from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
 from ..statistics.gates import At, GateResult, Meaning, check, parse_condition
+from ..statistics.sample import BY_FORMULA, IntervalSettings
 from .metrics import (
     NAMES_BY_CODE,
     NO_FAULT,
@@ -207,6 +208,7 @@ def summarize(
     note: str | None = None,
     by: Sequence[str] = (),
     weights: Mapping[str, float] | None = None,
+    intervals: IntervalSettings = BY_FORMULA,
 ) -> Summary:
     """Summarizes judgement rows.
 
@@ -216,13 +218,14 @@ def summarize(
         note: What must be said beside every figure.
         by: Fields of BY_FIELDS to break results down by.
         weights: The weights of error codes, where the rubric states some.
+        intervals: How intervals are made.
 
     Raises:
         OptionError: If a field is unknown.
         InputError: If a row is no judgement.
     """
     check_by(by)
-    whole = replace(table_of(rows), weights=weights or {}).in_order()
+    whole = replace(table_of(rows), weights=weights or {}, intervals=intervals).in_order()
     table = whole.items()
     return Summary(
         judge=judge,

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import visible
+from ..statistics.sample import BY_FORMULA, IntervalSettings, Sample
 from .columns import Codes, Scores, Texts, Vector, all_codes
 from .judgements import MISSING, NO_OUTCOME, UNSEEN, Usage
 from .keys import model_key, short_key
@@ -105,6 +106,7 @@ class JudgementTable(Scores):
         measures: Shape (n, m): what code measured of whole runs, NaN where not applicable. A class
             is one measure ``class=value`` for each value, 1 or 0.
         measure_names: The names of the m measures.
+        intervals: How intervals of figures are made.
     """
 
     judge: str = ""
@@ -140,6 +142,7 @@ class JudgementTable(Scores):
     usage: Vector
     measures: Vector
     measure_names: tuple[str, ...] = ()
+    intervals: IntervalSettings = BY_FORMULA
 
     def take(self, rows: Vector) -> Self:
         """The table of some rows, with those profiles alone that they have."""
@@ -393,6 +396,10 @@ class JudgementTable(Scores):
         """Numbers of the cases; see ``case_numbers``."""
         return case_numbers(self.case_keys[:, 0], self.case_keys[:, 1])
 
+    def sample(self, rows: Vector, *, alone: bool = False) -> Sample:
+        """How some rows were sampled: those of a case together; ``alone``: no two are of one."""
+        return self.intervals.of(Sample(clusters=None if alone else self.case[rows]))
+
     def share_cases(self, rows: Vector) -> bool:
         """Whether any two of some rows belong to one case."""
         return bool((np.bincount(self.case[rows]) > 1).any())
@@ -419,12 +426,10 @@ class JudgementTable(Scores):
         )
 
 
-_ROW_FIELDS = tuple(
-    f.name
-    for f in fields(JudgementTable)
-    if f.name
-    not in set("judge path profiles reasons last_errors weights error_codes measure_names".split())
+_OF_THE_WHOLE = frozenset(
+    "judge path profiles reasons last_errors weights error_codes measure_names intervals".split()
 )
+_ROW_FIELDS = tuple(f.name for f in fields(JudgementTable) if f.name not in _OF_THE_WHOLE)
 
 
 def case_numbers(cases: Vector, contents: Vector) -> Vector:

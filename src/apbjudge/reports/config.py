@@ -8,16 +8,18 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from ..config import Config, Names, Option
+from ..config import Names, Option
+from ..statistics.config import IntervalConfig
 
 CHANGES = "changes"
 SETTINGS = "settings"
 
 
-class ReportConfig(Config):
+class ReportConfig(IntervalConfig):
     """Which runs a report is about, and what is in it."""
 
     groups: ClassVar[Mapping[str, str]] = {
+        "Intervals": IntervalConfig.interval_options,
         "Items on the page": "predictions cases pictures data_root",
     }
 

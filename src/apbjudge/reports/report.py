@@ -26,8 +26,10 @@ from ..records.consensus import answers_of
 from ..records.judgement_table import RUN, JudgementTable, Problems
 from ..records.refinements import Refinements
 from ..records.run_folder import read_run
+from ..statistics.config import IntervalConfig
 from ..version import VERSION
 from .config import CHANGES, SETTINGS, ReportConfig
+from .document import resampled
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
@@ -92,8 +94,9 @@ class Report:
             judge.name: [once(judged_run(run), []) for run in judge.runs if run.table.is_item.any()]
             for judge in self.judges
         }
+        own = {name: getattr(self.config, name) for name in IntervalConfig.model_fields}
         judged = [joined(parts, name) for name, parts in by_name.items() if parts]
-        return calibrate_judged(judged, self.labels, self.problems) if judged else None
+        return calibrate_judged(judged, self.labels, self.problems, own) if judged else None
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -108,11 +111,12 @@ class Report:
         names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
         if not names and self.config.tables:
             return ()
-        return (
+        tables = (
             *paper_tables(results, names),
             *sample_tables(results, names),
             *run_tables(results, names),
         )
+        return tuple(_with_resampling(table) for table in tables)
 
     @cached_property
     def _results(self) -> Results:
@@ -122,7 +126,7 @@ class Report:
             results = JudgeResults(
                 judge=judge.name,
                 note=self._notes[judge.name],
-                columns=renamed_table(items, self.names),
+                columns=self._columns(items),
                 models=with_names({m for run in judge.runs for m in run.models}, self.names),
                 origin=self._origins[judge.name],
             )
@@ -135,6 +139,10 @@ class Report:
         refined = tuple(self._refined())
         reliability = renamed_reliability(self.reliability, self.names)
         return Results(judges=tuple(judges), refined=refined, reliability=reliability)
+
+    def _columns(self, table: JudgementTable) -> JudgementTable:
+        """Under the names that are shown, with the intervals that were asked for."""
+        return replace(renamed_table(table, self.names), intervals=self.config.settings)
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
@@ -153,7 +161,7 @@ class Report:
             yield JudgeResults(
                 method=method,
                 judge=base.name,
-                columns=renamed_table(table, self.names),
+                columns=self._columns(table),
                 origin=origin.with_critics(lambda model: renamed_critic(model, self.names)),
             )
 
@@ -370,6 +378,12 @@ def report(runs: str | PathLike[str] | Sequence[str | PathLike[str]], **settings
         OptionError: If a setting is unusable.
     """
     return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
+
+
+def _with_resampling(table: Table) -> Table:
+    """The table with a note on how its intervals were resampled, where they were."""
+    estimates = (cell.estimate for row in table.rows for cell in row.cells.values())
+    return replace(table, notes=(*table.notes, *resampled(estimates)))
 
 
 def _facts(judge: JudgeRuns) -> JudgeFacts:

@@ -12,7 +12,18 @@ from ..judge.summary import Group, Summary
 from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
-from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing, reasons
+from .document import (
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Notes,
+    Part,
+    Table,
+    missing,
+    reasons,
+    resampling,
+)
 from .numbers import Unit, money, percent, share
 from .text import render_text
 
@@ -65,7 +76,7 @@ def summary_document(summary: Summary) -> Document:
         for group in summary.groups
         if CR_BOUNDS in group.figures and not group.by
     )
-    return Document((*parts, Notes((*foot, *missing(parts)))))
+    return Document((*parts, Notes((*foot, *resampling(parts), *missing(parts)))))
 
 
 def _is_rough(estimate: Estimate) -> bool:

@@ -19,7 +19,6 @@ from .best import Contender as Contender
 from .best import best_set as best_set
 from .bootstrap import cluster_bootstrap as cluster_bootstrap
 from .bootstrap import ratio as ratio
-from .coded import IntervalSettings as IntervalSettings
 from .confusion import Confusion as Confusion
 from .confusion import Nominal as Nominal
 from .confusion import nominal as nominal
@@ -71,6 +70,7 @@ from .ratings import LEVELS as LEVELS
 from .ratings import Ratings as Ratings
 from .ratings import grade_codes as grade_codes
 from .ratings import levels_of as levels_of
+from .sample import IntervalSettings as IntervalSettings
 from .sample import Sample as Sample
 from .sample import Strata as Strata
 from .sample_size import Plan as Plan

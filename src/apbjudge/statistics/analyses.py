@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .coded import IntervalSettings
 from .differences import Contrast, PairedTest, paired_test, part_difference
 from .estimates import Array, Estimate, Ids
 from .proportions import bounded, share
 from .ratings import LEVELS, Ratings
-from .sample import Sample
+from .sample import IntervalSettings, Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +68,8 @@ def diversity(
     When not to use it: for what the judge does with wrong plans. A judge that accepts everything
     agrees on both.
     """
-    sample, level = sample or Sample(), (settings or IntervalSettings()).level
+    settings = settings or IntervalSettings()
+    sample, level = settings.of(sample), settings.level
     right = (human.correct == 1) & (judge.correct >= 0)
     graded = right & (judge.grade >= 0) & (human.grade >= 0)
     values = np.asarray(levels)
@@ -155,7 +155,8 @@ def self_evaluation(
     When not to use it: to explain a bias. Own plans may be easier or harder to judge than those
     of others.
     """
-    sample, level = sample or Sample(), (settings or IntervalSettings()).level
+    settings = settings or IntervalSettings()
+    sample, level = settings.of(sample), settings.level
     both = (judge.correct >= 0) & (human.correct >= 0)
     graded = (judge.grade >= 0) & (human.grade >= 0) & (judge.correct >= 0)
     values = np.asarray(levels)

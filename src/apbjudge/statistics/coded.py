@@ -6,49 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 
-from .bootstrap import (
-    N_RESAMPLES,
-    Draws,
-    Measure,
-    Method,
-    bootstrap,
-    draw,
-    jackknife,
-    point,
-    ratio_measure,
-)
-from .estimates import CONFIDENCE_LEVEL, SEED, Array, Estimate, Ids, t_quantile, transformed
+from .bootstrap import Draws, Measure, bootstrap, draw, point, ratio_measure
+from .estimates import Array, Estimate, Ids, t_quantile, transformed
+from .jackknife import measured
 from .proportions import Bounds, bounded_ratio, counted_ratio
-from .sample import Kinds, Sample, plain, spread, tabulate
+from .sample import IntervalSettings, Kinds, Sample, plain, spread, tabulate
 
 Change = Callable[[float], float]
 _FEW_CODES = 8
 _POPULATION = 1e9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntervalSettings:
-    """How intervals are made.
-
-    Attributes:
-        level: Confidence level, between 0 and 1.
-        method: Interval of what is neither a rate nor a bounded mean: ``jeffreys``,
-            ``jackknife``, ``bca`` or ``percentile``.
-        rates: Interval of rates and bounded means: ``score`` (Wilson's, with an effective number
-            of rows) or ``method``.
-        n_resamples: Bootstrap resamples, where there are any.
-        seed: Seed of the resampling.
-    """
-
-    level: float = CONFIDENCE_LEVEL
-    method: Method = "jeffreys"
-    rates: Literal["score", "method"] = "score"
-    n_resamples: int = N_RESAMPLES
-    seed: int = SEED
 
 
 @dataclass(frozen=True)
@@ -91,8 +60,8 @@ class CodedItems:
 
         ``change``: increasing function of the ratio, for measures that are one.
         """
-        if settings.rates == "method":
-            estimate = self._resampled(above, below, settings, bounds)
+        if settings.is_bootstrap:
+            estimate = self._resampled(above, below, settings)
         elif self.sample.is_plain:
             estimate = counted_ratio(self.counts, above, below, bounds=bounds, level=settings.level)
         else:
@@ -116,12 +85,10 @@ class CodedItems:
         """
         if settings.method == "jeffreys" and prior is not None:
             return self._jeffreys(measure, prior, settings)
-        n, level = self.n_items, settings.level
-        if settings.method in {"jackknife", "jeffreys"}:
-            return jackknife(self.strata, measure, n_items=n, level=level, bounds=bounds)
-        draws = self._draws(settings)
-        method = "percentile" if settings.method == "percentile" else "bca"
-        return bootstrap(self.strata, draws, measure, n_items=n, level=level, method=method)
+        draws = self.draws(settings) if settings.is_bootstrap else None
+        return measured(
+            self.strata, measure, settings, n_items=self.n_items, bounds=bounds, draws=draws
+        )
 
     def _jeffreys(self, measure: Measure, prior: Array, settings: IntervalSettings) -> Estimate:
         """The middle of what the measure may be, given the counts and a few items beforehand.
@@ -218,31 +185,27 @@ class CodedItems:
     def _drawn(self) -> dict[tuple[int, int], Draws]:
         return {}
 
-    def _draws(self, settings: IntervalSettings) -> Draws | None:
+    def draws(self, settings: IntervalSettings) -> Draws | None:
         """Drawn once, whatever the number of measures."""
         key = settings.n_resamples, settings.seed
         if self.strata and key not in self._drawn:
             self._drawn[key] = draw(self.strata, n_resamples=key[0], seed=key[1])
         return self._drawn.get(key)
 
-    def _resampled(
-        self, above: Array, below: Array, settings: IntervalSettings, bounds: Bounds
-    ) -> Estimate:
+    def _resampled(self, above: Array, below: Array, settings: IntervalSettings) -> Estimate:
         """A ratio by resampling all items, those outside its denominator too."""
-        counted, measure = self.only(below), ratio_measure(above, below)
-        if settings.method in {"jackknife", "jeffreys"}:
-            return counted.measure(measure, settings, bounds=bounds)
+        counted, of, measure = self.only(below), self, ratio_measure(above, below)
         if self.sample.is_plain and self.n_codes > _FEW_CODES:
             # codes that stand for the same are one, which saves draws
             kinds, kind = np.unique(np.stack([above, below], 1), axis=0, return_inverse=True)
             items = self._recoded(np.append(kind.ravel(), len(kinds)), len(kinds))
             measure = ratio_measure(kinds[:, 0], kinds[:, 1])
-            return items.only(kinds[:, 1]).measure(measure, settings, bounds=bounds)
+            counted = of = items.only(kinds[:, 1])
         return bootstrap(
             counted.strata,
-            self._draws(settings),
+            of.draws(settings),
             measure,
             n_items=counted.n_items,
-            level=settings.level,
-            method="percentile" if settings.method == "percentile" else "bca",
+            settings=settings,
+            is_ratio=True,
         )

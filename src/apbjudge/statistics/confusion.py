@@ -13,10 +13,10 @@ import numpy as np
 
 from .agreement import cohen_kappa, coincidences_of_table, gwet_ac, krippendorff_alpha
 from .bootstrap import Measure
-from .coded import CodedItems, IntervalSettings
+from .coded import CodedItems
 from .estimates import Array, Estimate, Ids
 from .ratings import Ratings
-from .sample import Sample
+from .sample import IntervalSettings, Sample
 
 U0, U1, TN, FN, FP, TP = range(6)
 """Cells of a yes or no: unscored while the humans say no or yes, then the 2x2 table."""

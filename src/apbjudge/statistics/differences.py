@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from .bootstrap import RATIO, difference_of_ratios, resampled
 from .estimates import (
     CONFIDENCE_LEVEL,
     Array,
@@ -115,7 +116,7 @@ class PairedTest:
     Attributes:
         estimate: The mean difference with its interval.
         p_value: Two-sided; below 1 - level exactly when the interval leaves out 0 (unless the
-            bounds cut it). None when there is no interval.
+            bounds cut it, or it is a bootstrap's). None when there is no interval.
         method: ``t-bonett-price``, or ``none``.
         detectable: The smallest true difference that this many items find with a power of 0.8.
     """
@@ -181,8 +182,9 @@ def paired_test(
         high=max(moments.value, min(bounds[1], centre + half)),
         method="t-bonett-price",
     )
+    columns = np.stack([differences, np.ones(len(differences))], axis=1)
     return PairedTest(
-        estimate=estimate,
+        estimate=resampled(estimate, columns, sample, RATIO),
         p_value=two_sided(centre / error, moments.df),
         method="t-bonett-price",
         detectable=detectable_difference(error, level=level),
@@ -308,7 +310,7 @@ def part_difference(
     """
 
     def interval(part: Ids) -> Estimate:
-        here = sample.take(part)
+        here = replace(sample.take(part), resampling=None)
         if bounds[0] < 0:
             return paired_test(values[part], here, bounds=bounds, level=level).estimate
         return bounded(values[part], here, bounds=bounds, level=level)
@@ -329,7 +331,11 @@ def part_difference(
     if one.low is None or other.low is None:
         note = f"one side has no interval: {(one if one.low is None else other).note}"
         return Contrast(estimate=replace(estimate, note=note))
-    return _mover(estimate, one, other, _correlation(values[rows], first[rows], here))
+    contrast = _mover(estimate, one, other, _correlation(values[rows], first[rows], here))
+    columns = np.stack([values * first, first, values * second, second], axis=1)[rows]
+    return replace(
+        contrast, estimate=resampled(contrast.estimate, columns, here, difference_of_ratios)
+    )
 
 
 def _correlation(values: Array, first: Ids, sample: Sample) -> float:

@@ -23,7 +23,7 @@ from .agreement import (
     quadratic_weights,
 )
 from .bootstrap import Measure
-from .coded import Change, CodedItems, IntervalSettings
+from .coded import Change, CodedItems
 from .confusion import (
     FN,
     FP,
@@ -43,7 +43,7 @@ from .confusion import (
 from .estimates import Array, Estimate, nothing
 from .gates import EITHER, GOOD, UNSTATED, Meaning
 from .ratings import LEVELS, Filling, Ratings, filled
-from .sample import Sample
+from .sample import IntervalSettings, Sample
 
 Policy = Literal["exclude", "wrong", "bounds"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

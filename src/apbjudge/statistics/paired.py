@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from .bootstrap import Measure, jackknife_variance, ratio_measure
-from .coded import CodedItems, IntervalSettings
+from .bootstrap import Measure, difference_of_ratios, ratio_measure, resampled
+from .coded import CodedItems
 from .confusion import FN, FP, TP, correct_cells
 from .differences import Correction, McNemar, adjust, detectable_difference, mcnemar, paired_test
 from .estimates import (
@@ -22,9 +22,10 @@ from .estimates import (
     t_quantile,
     two_sided,
 )
+from .jackknife import jackknife_variance
 from .proportions import Bounds, bounded, ratio_of_sums, share
 from .ratings import LEVELS, Ratings
-from .sample import Sample, spread
+from .sample import IntervalSettings, Sample, spread
 
 Family = Literal["primary", "exploratory"]
 _FAMILIES: tuple[tuple[Family, Correction], ...] = (("primary", "holm"), ("exploratory", "bh"))
@@ -113,7 +114,8 @@ def compare_verdicts(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    sample, level = sample or Sample(), (settings or IntervalSettings()).level
+    settings = settings or IntervalSettings()
+    sample, level = settings.of(sample), settings.level
     values = np.asarray(levels)
     scored = (first.correct >= 0) & (second.correct >= 0)
     graded = scored & (first.grade >= 0) & (second.grade >= 0)
@@ -130,11 +132,16 @@ def compare_verdicts(
 
 
 def compare_means(
-    name: str, first: Array, second: Array, *, level: float = CONFIDENCE_LEVEL
+    name: str,
+    first: Array,
+    second: Array,
+    sample: Sample | None = None,
+    *,
+    level: float = CONFIDENCE_LEVEL,
 ) -> Difference:
-    """The difference of two means of values from 0 to 1 over the same independent units."""
+    """The difference of two means of values from 0 to 1 over the same units."""
     rows = np.ones(len(first), dtype=bool)
-    return _mean_difference(name, (first, second), rows, Sample(), level)
+    return _mean_difference(name, (first, second), rows, sample or Sample(), level)
 
 
 def _rate_difference(
@@ -213,6 +220,7 @@ def compare_ratios(
             detectable = detectable_difference(error, level=level)
         else:
             estimate = replace(estimate, note="the items show no spread")
+        estimate = resampled(estimate, columns[:, rows].T, sample, difference_of_ratios)
     return Difference(
         name=name,
         first=one,
@@ -248,7 +256,8 @@ def compare_reliability(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    sample, settings = sample or Sample(), settings or IntervalSettings()
+    settings = settings or IntervalSettings()
+    sample = settings.of(sample)
     level, values = settings.level, np.asarray(levels)
     scored = (first.correct >= 0) & (second.correct >= 0)
     compared = scored & (human.correct >= 0)
@@ -282,7 +291,8 @@ def ratio_differences(
     """
     cells = [correct_cells(judge, ratings[2]) for judge in ratings[:2]]
     joint = CodedItems(cells[0] // 2 * 6 + cells[1], _N_JOINT, sample)
-    with_halves, settings = _with_halves_more(joint), replace(settings, method="jackknife")
+    with_halves, adjusting = _with_halves_more(joint), replace(settings, method="jackknife")
+    settings = settings if settings.is_bootstrap else adjusting
     differences: list[Difference] = []
     for name, (above, below) in _RATIOS.items():
         one, other = _joint_ratio(above, below, 0), _joint_ratio(above, below, 1)
@@ -291,17 +301,18 @@ def ratio_differences(
             return one(tables) - other(tables)
 
         estimate = joint.measure(less, settings, bounds=None)
-        adjusted = with_halves.measure(less, settings, bounds=None)
+        adjusted = with_halves.measure(less, adjusting, bounds=None)
         p_value = detectable = None
         if adjusted.low is not None and estimate.value is not None and estimate.n_clusters > 1:
             variance, df = jackknife_variance(with_halves.strata, less)
-            estimate = replace(
-                estimate,
-                low=min(estimate.value, max(-1.0, adjusted.low)),
-                high=max(estimate.value, min(1.0, adjusted.high or 0.0)),
-                method=adjusted.method,
-                note=cluster_note(estimate.n_items, estimate.n_clusters),
-            )
+            if not settings.is_bootstrap:
+                estimate = replace(
+                    estimate,
+                    low=min(estimate.value, max(-1.0, adjusted.low)),
+                    high=max(estimate.value, min(1.0, adjusted.high or 0.0)),
+                    method=adjusted.method,
+                    note=cluster_note(estimate.n_items, estimate.n_clusters),
+                )
             p_value = two_sided((adjusted.value or 0.0) / variance**0.5, df)
             detectable = detectable_difference(variance**0.5, level=estimate.level)
         differences.append(

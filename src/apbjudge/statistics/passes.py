@@ -53,7 +53,7 @@ def pass_estimates(
     correct: Array,
     ks: Iterable[int],
     *,
-    clusters: Ids | None = None,
+    sample: Sample | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> dict[str, Estimate]:
     """pass^k and pass@k of some trials, by name, each over the tasks with k trials or more.
@@ -62,27 +62,27 @@ def pass_estimates(
         tasks: Shape (n,): the task of each trial, any ids.
         correct: Shape (n,): 1 where the trial succeeded, else 0.
         ks: Trials that one may take; of a k that no task has there is no estimate.
-        clusters: Shape (n,): what is independent, such as a text that several tasks are about;
-            None where the tasks are.
+        sample: How the trials were sampled; clusters are what is independent, such as a text that
+            several tasks are about. None where the tasks are.
         level: Confidence level.
     """
     _, first, task = np.unique(tasks, return_index=True, return_inverse=True)
     n = np.bincount(task)
     c = np.bincount(task, weights=correct)
-    of_task = None if clusters is None else clusters[first]
+    of_task = (sample or Sample()).take(first)
     known = [k for k in ks if np.any(n >= k)]
     estimates: dict[str, Estimate] = {}
     for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
         for k in known:
             has = n >= k
-            own = None if of_task is None else of_task[has]
             values = of(n[has], c[has], k)
-            estimates[f"{name}{k}"] = mean_over_tasks(values, clusters=own, level=level)
+            own = of_task.take(has)
+            estimates[f"{name}{k}"] = mean_over_tasks(values, sample=own, level=level)
     return estimates
 
 
 def mean_over_tasks(
-    values: Array, *, clusters: Ids | None = None, level: float = CONFIDENCE_LEVEL
+    values: Array, *, sample: Sample | None = None, level: float = CONFIDENCE_LEVEL
 ) -> Estimate:
     """The mean of pass@k or pass^k over tasks, with an interval over tasks.
 
@@ -91,13 +91,13 @@ def mean_over_tasks(
 
     Args:
         values: Shape (m,): a value for each task, 0 to 1.
-        clusters: Shape (m,): tasks of one cluster were sampled together; None where none were.
+        sample: How the tasks were sampled; None: each by itself.
         level: Confidence level.
 
     Returns:
         The estimate, by the methods of ``proportions.bounded``; no value without tasks.
     """
-    return bounded(values, Sample(clusters=clusters), level=level)
+    return bounded(values, sample or Sample(), level=level)
 
 
 def _checked(n: Ids | int, c: Ids, k: int) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from .bootstrap import RATIO, resampled
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing, t_quantile
 from .sample import Moments, Sample, effective_df, ratio_moments
 
@@ -136,7 +137,8 @@ def share(
 
     When not to use it: for hand-picked rows, whose rate is that of these rows and no other's.
     """
-    if sample.is_plain and numerators.dtype == denominators.dtype == np.bool_:
+    is_bool = numerators.dtype == denominators.dtype == np.bool_
+    if is_bool and sample.is_plain and sample.resampling is None:
         n = int(np.count_nonzero(denominators))
         return counted(int(np.count_nonzero(numerators)), n, level=level)
     above, below = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
@@ -172,12 +174,16 @@ def bounded_ratio(
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
     """A ratio of sums over rows whose own ratios lie within bounds; see ``share``."""
+    columns, whole = np.stack([numerators, denominators], axis=1), sample
     rows = denominators > 0
     if not rows.all():
         numerators, denominators, sample = numerators[rows], denominators[rows], sample.take(rows)
     if sample.is_plain and _is_yes_or_no(numerators, denominators, bounds):
-        return counted(int(numerators.sum()), len(numerators), level=level)
-    return _with_interval(ratio_moments(numerators, denominators, sample), bounds, level)
+        estimate = counted(int(numerators.sum()), len(numerators), level=level)
+    else:
+        moments = ratio_moments(numerators, denominators, sample)
+        estimate = _with_interval(moments, bounds, level)
+    return resampled(estimate, columns, whole, RATIO)
 
 
 def counted_ratio(
@@ -300,6 +306,8 @@ def ratio_of_sums(
     estimate = without_interval(moments, level)
     if moments.n_clusters == 1:
         return replace(estimate, note="one cluster shows no spread")
+    if sample.resampling is not None:
+        return resampled(estimate, np.stack([numerators, denominators], axis=1), sample, RATIO)
     if moments.variance == 0 or moments.df == 0:
         return replace(estimate, method="no-spread")
     half = t_quantile(0.5 + level / 2, moments.effective_df) * sqrt(moments.variance)

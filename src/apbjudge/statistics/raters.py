@@ -12,13 +12,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from .agreement import Metric, coincidences, krippendorff_alpha
-from .coded import CodedItems, IntervalSettings
+from .coded import CodedItems
 from .differences import adjust
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, t_cdf
 from .measures import calibrate
 from .proportions import share
 from .ratings import LEVELS, Ratings
-from .sample import Moments, Sample, ratio_moments
+from .sample import IntervalSettings, Moments, Sample, ratio_moments
 
 SHOWN = (
     "agreement",
@@ -94,7 +94,8 @@ def between_raters(
     When not to use it: as the best that a judge could reach where the labels are a majority of
     several raters: two raters differ more from each other than one of them from the majority.
     """
-    sample, settings = sample or Sample(), settings or IntervalSettings()
+    settings = settings or IntervalSettings()
+    sample = settings.of(sample)
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
     grade = np.stack([rater.grade for rater in raters], axis=1).astype(np.int64)
     values = np.asarray(levels)

@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 
-from .estimates import Array, Ids
+from .estimates import CONFIDENCE_LEVEL, SEED, Array, Ids
+
+Method = Literal["jeffreys", "jackknife", "bca", "percentile"]
+METHODS: tuple[Method, ...] = get_args(Method)
+N_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalSettings:
+    """How intervals are made.
+
+    Attributes:
+        level: Confidence level, between 0 and 1.
+        method: ``jeffreys`` or ``jackknife``: of coefficients, while rates and bounded means have
+            Wilson's, with an effective number of rows. ``bca`` or ``percentile``: a bootstrap of
+            everything, whose unit is the cluster.
+        n_resamples: Bootstrap resamples, where there are any.
+        seed: Seed of the resampling.
+    """
+
+    level: float = CONFIDENCE_LEVEL
+    method: Method = "jeffreys"
+    n_resamples: int = N_RESAMPLES
+    seed: int = SEED
+
+    @property
+    def is_bootstrap(self) -> bool:
+        """Whether everything is resampled."""
+        return self.method in {"bca", "percentile"}
+
+    def of(self, sample: Sample | None = None) -> Sample:
+        """The sample (None: independent rows), resampled if these settings say so."""
+        sample = sample or Sample()
+        return replace(sample, resampling=self) if self.is_bootstrap else sample
+
+
+BY_FORMULA = IntervalSettings()
+"""The intervals that hold the true value most often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +124,34 @@ def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
     return kinds
 
 
+def unit_sums(columns: Array, sample: Sample) -> list[Kinds]:
+    """What units add to the weighted sums of columns, shape (n, m), by stratum; see ``tabulate``.
+
+    Sums have 12 significant digits, so that the order of adding up leaves no trace.
+    """
+    n, m = columns.shape
+    if sample.weights is not None:
+        columns = columns * sample.weights[:, None]
+    unit, stratum = sample.units(n)
+    by_unit = [np.bincount(unit, column, len(stratum)) for column in columns.T]
+    sums = _rounded(np.stack(by_unit, axis=1).astype(float))
+    strata: list[Kinds] = []
+    for s in np.unique(stratum):
+        own = sums[stratum == s]
+        if sample.design is not None and sample.strata is not None:
+            left_out = int(sample.design.n_sampled[s]) - int((sample.strata == s).sum())
+            own = np.vstack([own, np.zeros((max(0, left_out), m))])
+        strata.append(Kinds.merged(own, np.ones(len(own))))
+    return strata
+
+
+def _rounded(values: Array) -> Array:
+    size = np.abs(values)
+    exponent = np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    scale = 10.0 ** np.clip(11 - exponent, -290, 290)
+    return np.round(values * scale) / scale
+
+
 def plain(counts: Ids) -> list[Kinds]:
     """Single rows, sampled alike, as one stratum, from the counts of their codes; may be empty."""
     occurring = np.flatnonzero(counts)
@@ -160,6 +226,8 @@ class Sample:
             cluster in two strata counts as two. None when there was one stratum.
         design: What is known of the strata, by index; made from ``strata`` where it is missing.
             Parts of the sample have the same (``take``).
+        resampling: The bootstrap whose intervals stand in for those of formulas, for every rate,
+            mean, ratio and difference over the rows; None for none.
 
     Raises:
         ValueError: If lengths differ or a weight is not above 0.
@@ -169,6 +237,7 @@ class Sample:
     weights: Array | None = None
     strata: Ids | None = None
     design: Strata | None = None
+    resampling: IntervalSettings | None = None
 
     def __post_init__(self) -> None:
         columns = (self.clusters, self.weights, self.strata)
@@ -230,7 +299,7 @@ class Sample:
             None if column is None else column[rows]
             for column in (self.clusters, self.weights, self.strata)
         )
-        return Sample(clusters=clusters, weights=weights, strata=strata, design=self.design)
+        return replace(self, clusters=clusters, weights=weights, strata=strata)
 
     def units(self, n: int) -> tuple[Ids, Ids]:
         """What is sampled as one: clusters within strata, or single rows.

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from .bootstrap import Measure, bootstrap, draw, jackknife
-from .coded import CodedItems, IntervalSettings
+from .bootstrap import Measure, draw
+from .coded import CodedItems
 from .estimates import Array, Estimate, nothing
+from .jackknife import measured
 from .proportions import bounded, share
-from .sample import Kinds, Sample
+from .sample import IntervalSettings, Sample, unit_sums
 
 MAX_PAIRS = 3000
 """Different pairs of scores up to which Spearman's coefficient has an interval: each is left out
@@ -109,18 +110,13 @@ def _estimator(
 ) -> Callable[[Measure], Estimate]:
     """Estimates functions of the sums of two columns, of their squares and products."""
     sums = np.stack([np.ones(len(a)), a, b, a * a, b * b, a * b], axis=1)
-    strata = _units(sums, sample)
+    strata = unit_sums(sums, sample)
     draws = None
-    if settings.method in {"bca", "percentile"}:
+    if settings.is_bootstrap:
         draws = draw(strata, n_resamples=settings.n_resamples, seed=settings.seed)
 
     def estimate(measure: Measure) -> Estimate:
-        if draws is None:
-            return jackknife(strata, measure, n_items=len(a), level=settings.level)
-        method = "percentile" if settings.method == "percentile" else "bca"
-        return bootstrap(
-            strata, draws, measure, n_items=len(a), level=settings.level, method=method
-        )
+        return measured(strata, measure, settings, n_items=len(a), draws=draws)
 
     return estimate
 
@@ -144,7 +140,7 @@ def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSetti
         note = f"no interval: more than {MAX_PAIRS} different pairs of scores"
         n = len(judge)
         return Estimate(value=value, level=settings.level, n_items=n, n_clusters=n, note=note)
-    if len(pairs) * settings.n_resamples > MAX_CELLS and settings.method in {"bca", "percentile"}:
+    if len(pairs) * settings.n_resamples > MAX_CELLS and settings.is_bootstrap:
         settings = replace(settings, method="jackknife")
     return items.measure(measure, settings)
 
@@ -161,17 +157,6 @@ def _ranker(values: Array) -> Callable[[Array], Array]:
         return (np.cumsum(of_group, axis=-1) - of_group / 2)[..., group]
 
     return ranks
-
-
-def _units(sums: Array, sample: Sample) -> list[Kinds]:
-    """What each unit that was sampled adds to the sums, by stratum."""
-    if sample.weights is not None:
-        sums = sums * sample.weights[:, None]
-    unit, stratum = sample.units(len(sums))
-    columns = [np.bincount(unit, column, len(stratum)) for column in sums.T]
-    totals = np.stack(columns, axis=1).astype(float)
-    parts = [totals[stratum == s] for s in np.unique(stratum)]
-    return [Kinds(of, np.ones(len(of), dtype=np.int64)) for of in parts]
 
 
 def _centred(sums: Array) -> tuple[Array, Array, Array, Array, Array]:

@@ -7,9 +7,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .bootstrap import Measure, jackknife
+from .bootstrap import Measure
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, transformed
-from .sample import Kinds
+from .jackknife import jackknife, measured
+from .sample import IntervalSettings, Kinds
 
 Part = Literal["item", "prompt", "repeat"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -167,7 +168,7 @@ class RepeatSpread:
 
 
 def repeat_spread(
-    values: Array, items: Ids, clusters: Ids, *, level: float = CONFIDENCE_LEVEL
+    values: Array, items: Ids, clusters: Ids, settings: IntervalSettings | None = None
 ) -> RepeatSpread:
     """The variance of repeats within items, and of items, by analysis of variance.
 
@@ -180,7 +181,7 @@ def repeat_spread(
         values: Shape (n,): such as 1 and 0 for correct and not, or grades.
         items: Shape (n,): the item of each value.
         clusters: Shape (n,): what is independent; an item lies in one of them.
-        level: Confidence level.
+        settings: How intervals are made.
 
     Returns:
         The spread; figures without a value, and the reason in their note, where there is one item,
@@ -190,19 +191,19 @@ def repeat_spread(
     outcomes of 0 and 1 in two to eight repeats, 92 to 99 % held with 40 items or more; with 15,
     75 to 100 %, least where nearly all outcomes are the same.
     """
-    n_items = len(np.unique(items))
+    settings, n_items = settings or IntervalSettings(), len(np.unique(items))
     why = "no values"
     if len(values):
         why = "one item shows no spread between items" if n_items < 2 else ""
         why = why or ("no item was repeated" if n_items == len(values) else "")
     if why:
-        none = nothing(level, n_items=len(values), note=why)
+        none = nothing(settings.level, n_items=len(values), note=why)
         return RepeatSpread(within=none, between=none, share=none)
     sums = _repeat_sums(values, items, clusters)
     units = [Kinds.merged(sums, np.ones(len(sums), dtype=np.int64))]
 
     def estimate(measure: Measure, bounds: tuple[float, float] | None) -> Estimate:
-        return jackknife(units, measure, n_items=len(values), level=level, bounds=bounds)
+        return measured(units, measure, settings, n_items=len(values), bounds=bounds)
 
     def share_of(tables: Array) -> Array:
         within, between = _repeat_variances(tables)

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...records import ERROR_CODES, ErrorCode
 from ...statistics.agreement import phi
-from ...statistics.bootstrap import jackknife
 from ...statistics.estimates import Array, Estimate
+from ...statistics.jackknife import jackknife
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample, tabulate
 from ..outcomes import Figure, Probe, ProbeSpec, Table, amount, decide, verdict_text

@@ -15,13 +15,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...statistics.bootstrap import cluster_bootstrap
-from ...statistics.coded import IntervalSettings
 from ...statistics.differences import adjust, mcnemar, paired_test, part_difference
 from ...statistics.entropy import auroc, auroc_within, slope_within
 from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
 from ...statistics.paired import Difference, Flips
 from ...statistics.proportions import bounded, share
-from ...statistics.sample import Sample
+from ...statistics.sample import IntervalSettings, Sample
 from ...statistics.sample_size import n_for_difference
 from ...statistics.scores import pearson
 from .executions import WITHOUT_PLAN, Execution, modes_in_order
@@ -513,7 +512,7 @@ def success_difference_bootstrap(
 
     columns = np.stack([success & correct, correct, success & ~correct, ~correct], axis=1)
     return cluster_bootstrap(
-        columns.astype(float), case, difference, n_items=len(case), level=level
+        columns.astype(float), Sample(clusters=case), difference, n_items=len(case), level=level
     )
 
 

@@ -79,7 +79,7 @@ class _Pairs:
     @property
     def sample(self) -> Sample:
         """How the pairs were sampled."""
-        return Sample(clusters=self.cases[self.at])
+        return self.base.columns.sample(self.at)
 
     def moved(self, key: str) -> Array:
         """Shape (n,): 1 where the verdict went this way, else 0."""
@@ -205,7 +205,7 @@ def _figure(pairs: _Pairs, key: str) -> _Figure:
         case "Unreadable" | "Truncated":  # of all responses, with a pair or without
             column = {"Unreadable": origin.is_readable, "Truncated": origin.is_cut}[key][pairs.rows]
             marks = np.where(column >= 0, column != (key == "Unreadable"), -1)
-            cases = Sample(clusters=pairs.run.columns.case[pairs.rows])
+            cases = pairs.run.columns.sample(pairs.rows)
             estimate = _stated(marks, pairs, cases)
         case "Critic":
             estimate = _critic_rate(pairs)
@@ -301,7 +301,7 @@ def _per_fix(pairs: _Pairs, spent: Array) -> Estimate:
         return nothing(note=why if n_unknown == n else f"of {n_unknown} of {n} pairs {why}")
     if not n_fixed:
         return nothing(note="no item was fixed")
-    estimate = ratio(spent, fixed, pairs.cases[pairs.at])
+    estimate = ratio(spent, fixed, pairs.sample)
     if n_fixed < _FEWEST_FIXED:
         estimate = replace(estimate, low=None, high=None, method="none", n_resamples=0, seed=None)
     has_reused = (pairs.origin.is_reused[pairs.on] == 1).any()
@@ -331,7 +331,7 @@ def _critic_rate(pairs: _Pairs) -> Estimate | None:
         cases.append(c.case[rows])
     if not any(map(len, correct)):
         return None
-    sample = Sample(clusters=np.concatenate(cases))
+    sample = c.intervals.of(Sample(clusters=np.concatenate(cases)))
     return _bounded(pairs, bounded(np.concatenate(correct).astype(float), sample))
 
 

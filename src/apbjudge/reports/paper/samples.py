@@ -15,6 +15,7 @@ from ...records.columns import Vector
 from ...records.judgement_table import PROFILE, RUN, JudgementTable
 from ...statistics.estimates import Estimate, nothing
 from ...statistics.passes import pass_estimates
+from ...statistics.sample import Sample
 from ...statistics.variance_components import FEW_CLUSTERS, RepeatSpread, repeat_spread
 from .rows import JudgeResults, Results, counts_of, has_label
 from .table import Cell, Column, Table, TableRow
@@ -149,8 +150,9 @@ def sample_figures(c: JudgementTable, rows: Vector) -> Figures:
         return {}
     outcome, clusters = c.outcome[rows], c.case[rows]
     ks = [2**i for i in range(int(sizes.max()).bit_length())]
-    rates = {"CR": rate(outcome, clusters)}
-    passes = pass_estimates(cases, outcome, ks, clusters=clusters)
+    sample = c.sample(rows)
+    rates = {"CR": rate(outcome, sample)}
+    passes = pass_estimates(cases, outcome, ks, sample=sample)
     rates |= {name: of for name, of in passes.items() if name != "pass^1"}
     if c.by_code[c.profile[rows]].any():  # code alone proves faults, not correctness
         rates = {name: replace(of, bound="upper") for name, of in rates.items()}
@@ -158,12 +160,13 @@ def sample_figures(c: JudgementTable, rows: Vector) -> Figures:
     counts = {"cases": len(sizes), "fewest": int(sizes.min()), "most": int(sizes.max())}
     count = replace(nothing(n_items=n_scored, note=""), n_clusters=rates["CR"].n_clusters)
     figures: Figures = {name: replace(count, value=float(n)) for name, n in counts.items()}
-    figures |= {**rates, "differ": _differing(cases, outcome, clusters)}
-    spread = repeat_spread(outcome, cases, clusters)
+    figures |= {**rates, "differ": _differing(cases, outcome, sample)}
+    spread = repeat_spread(outcome, cases, clusters, c.intervals)
     figures |= {**_deviations("", spread), "sampling": spread.share}
     graded = ~np.isnan(c.grade[rows])
     if graded.any():
-        spread = repeat_spread(c.grade[rows][graded], cases[graded], clusters[graded])
+        grades = c.grade[rows][graded]
+        spread = repeat_spread(grades, cases[graded], clusters[graded], c.intervals)
         figures |= _deviations("Grade ", spread)
     return figures
 
@@ -172,12 +175,12 @@ def _deviations(of: str, spread: RepeatSpread) -> dict[str, Estimate]:
     return {f"{of}SD within": spread.within, f"{of}SD between": spread.between}
 
 
-def _differing(cases: Vector, outcome: Vector, clusters: Vector) -> Estimate:
+def _differing(cases: Vector, outcome: Vector, sample: Sample) -> Estimate:
     """The share of cases, of those with two samples or more, whose samples differ."""
     _, first = np.unique(cases, return_index=True)
     n, c = np.bincount(cases), np.bincount(cases, weights=outcome)
     several = n > 1
-    return rate(((c > 0) & (c < n))[several], clusters[first][several])
+    return rate(((c > 0) & (c < n))[several], sample.take(first).take(several))
 
 
 def _cases(c: JudgementTable, rows: Vector) -> Vector:

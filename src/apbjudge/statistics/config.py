@@ -1,0 +1,45 @@
+"""The settings of intervals, which all commands that print some share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from ..config import Config, Option
+
+if TYPE_CHECKING:
+    from .sample import IntervalSettings
+
+SEED = 20_260_101
+
+
+class IntervalConfig(Config):
+    """How intervals are made."""
+
+    interval_options: ClassVar[str] = "interval n_resamples bootstrap_seed"
+
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = Field(
+        default="jeffreys",
+        description="percentile or bca: bootstrap intervals of every figure, by case. jeffreys or "
+        "jackknife: of coefficients, while rates and means have Wilson's, which hold more often.",
+    )
+    n_resamples: int = Field(
+        default=10_000, ge=1, le=1_000_000, description="Bootstrap resamples of bca and percentile."
+    )
+    bootstrap_seed: Annotated[int, Option("--seed")] = Field(
+        default=SEED, ge=0, description="Seed of the bootstrap."
+    )
+
+    @property
+    def settings(self) -> IntervalSettings:
+        """How intervals are computed, at the configuration's confidence level."""
+        from .estimates import CONFIDENCE_LEVEL
+        from .sample import IntervalSettings
+
+        return IntervalSettings(
+            level=getattr(self, "level", CONFIDENCE_LEVEL),
+            method=self.interval,
+            n_resamples=self.n_resamples,
+            seed=self.bootstrap_seed,
+        )
