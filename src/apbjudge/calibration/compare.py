@@ -366,9 +366,9 @@ class _Comparing:
         successes = [np.bincount(clusters, weights=of).astype(np.int64) for of in (one, other)]
         for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
             for k in shown_k(int(n.min())):
-                values = [of(n, c, k) for c in successes]
+                first, second = (of(n, c, k) for c in successes)
                 yield compare_means(
-                    f"{name}{k}", *values, self.settings.of(), level=self.settings.level
+                    f"{name}{k}", first, second, self.settings.of(), level=self.settings.level
                 )
 
     def notes(self) -> Iterator[str]:
