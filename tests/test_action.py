@@ -9,6 +9,7 @@ import site
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -149,3 +151,12 @@ def test_every_input_is_used_and_described() -> None:
     assert [name for name, spec in ACTION["inputs"].items() if spec.get("required")] == [
         "predictions"
     ]
+
+
+def test_pinned_versions_are_those_that_the_project_allows() -> None:
+    pinned = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8")
+    versions = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", pinned, re.MULTILINE))
+    assert pinned.count("--hash=sha256:") >= len(versions)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for needed in map(Requirement, project["dependencies"]):
+        assert versions[needed.name] in needed.specifier
