@@ -143,7 +143,7 @@ def anthropic(run: Run) -> list[Any]:
                 "type": "tool_result",
                 "tool_use_id": of.call_id,
                 "content": [{"type": "text", "text": text_of(of.result)}],
-                **({} if of.failed is None else {"is_error": of.failed}),
+                **({"is_error": True} if of.failed else {}),
             }
             for of in turn.answers
         ]
@@ -328,7 +328,6 @@ def pydantic_ai(run: Run) -> list[Any]:
                 "tool_name": of.name,
                 "tool_call_id": of.call_id,
                 "content": of.result,
-                **({"outcome": "success"} if of.failed is False else {}),
             }
             for of in turn.answers
         ]
@@ -457,16 +456,17 @@ class Dialect:
 
 
 BOTH: frozenset[bool | None] = frozenset({True, False, None})
+ALWAYS: frozenset[bool | None] = frozenset({True, False})
 DIALECTS: Mapping[str, Dialect] = {
     "openai": Dialect(openai, "openai", has_ids="some"),
     "responses": Dialect(responses, "responses"),
-    "anthropic": Dialect(anthropic, "anthropic", BOTH),
+    "anthropic": Dialect(anthropic, "anthropic", ALWAYS),
     "bedrock": Dialect(bedrock, "bedrock", BOTH, values=True),
     "gemini": Dialect(gemini, "gemini", frozenset({True, None}), "never", values=True),
     "otel": Dialect(otel, "otel", has_ids="some", values=True),
-    "vercel": Dialect(vercel, "vercel", frozenset({True, False}), values=True),
-    "vercel-ui": Dialect(vercel_ui, "vercel-ui", frozenset({True, False}), values=True),
-    "pydantic-ai": Dialect(pydantic_ai, "pydantic-ai", BOTH, values=True),
+    "vercel": Dialect(vercel, "vercel", ALWAYS, values=True),
+    "vercel-ui": Dialect(vercel_ui, "vercel-ui", ALWAYS, values=True),
+    "pydantic-ai": Dialect(pydantic_ai, "pydantic-ai", ALWAYS, values=True),
     "langchain": Dialect(langchain, "langchain", BOTH),
     "langchain, flat": Dialect(langchain_flat, "langchain", BOTH),
     "langchain, constructors": Dialect(langchain_constructors, "langchain", BOTH),

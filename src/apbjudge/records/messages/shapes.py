@@ -160,6 +160,9 @@ def is_item(kind: object) -> bool:
 def failed(result: Mapping[str, Any]) -> bool | None:
     """Whether a result is marked as failed; None where nothing is said of it.
 
+    Formats that mark failures alone say of all other results that they are none: Anthropic's
+    ``is_error`` is false by default, and pydantic-ai answers a failed call by a ``retry-prompt``.
+
     Raises:
         ValueError: If its mark ``is_error`` is neither true nor false.
     """
@@ -172,7 +175,8 @@ def failed(result: Mapping[str, Any]) -> bool | None:
         return error if isinstance(error, bool) else True
     stated = (result.get(name) for name in ("status", "state", "outcome"))
     words = (value.lower().rpartition("outcome_")[2] for value in stated if isinstance(value, str))
-    return next((_FAILED[word] for word in words if word in _FAILED), None)
+    is_without = result.get("part_kind") == "tool-return" or "tool_use_id" in result
+    return next((_FAILED[word] for word in words if word in _FAILED), False if is_without else None)
 
 
 _FAILED: Mapping[str, bool] = {
