@@ -44,15 +44,9 @@ def held(method: str, n_cases: int) -> str:
     Empty with more than 200 cases, where they hold the true value as often as they claim.
     """
     measured = [part.split() for part in _HELD[method].split(", ")]
-    n, *held = min(measured, key=lambda of: abs(np.log(int(of[0]) / max(n_cases, 1))))
-    return (
-        ""
-        if n_cases > 200
-        else (
-            f"fewest cases: {n_cases}; with {n}, {' to '.join(held)} of 100 simulated 95 % intervals "
-            "held the true value (docs/coverage.md)"
-        )
-    )
+    n, least, most = min(measured, key=lambda of: abs(np.log(int(of[0]) / max(n_cases, 1))))
+    share = f"with {n}, {least} to {most} of 100 simulated 95 % intervals held the true value"
+    return "" if n_cases > 200 else f"fewest cases: {n_cases}; {share} (docs/coverage.md)"
 
 
 def ratio_measure(above: Array, below: Array) -> Measure:
