@@ -23,9 +23,10 @@ from sklearn import metrics
 
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import PAPER, paper_measures
-from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
+from apbjudge.statistics.ratings import LEVELS, Ratings
 from apbjudge.statistics.sample import IntervalSettings, Sample
 
+ALL_KNOWN = 2**6 - 1
 SEED = 20_261_122
 RESAMPLES = 10_000
 METHODS = ("percentile", "bca")

@@ -50,14 +50,14 @@ from apbjudge.statistics.agreement import (
     phi,
     quadratic_weights,
 )
-from apbjudge.statistics.bootstrap import Method, cluster_bootstrap
+from apbjudge.statistics.bootstrap import cluster_bootstrap
 from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.confusion import N_CELLS, correct_cells, grade_cells
 from apbjudge.statistics.estimates import Array, Estimate, Ids
 from apbjudge.statistics.measures import calibrate, paper_measures
 from apbjudge.statistics.proportions import modified_wilson
-from apbjudge.statistics.ratings import ALL_KNOWN, LEVELS, Ratings
-from apbjudge.statistics.sample import IntervalSettings, Sample
+from apbjudge.statistics.ratings import LEVELS, Ratings
+from apbjudge.statistics.sample import IntervalSettings, Method, Sample
 
 LEVEL = 0.95
 FLAGS = 0.85
@@ -200,7 +200,7 @@ def _ratings(correct: Ids, grade: Ids, same_flags: Ids) -> Ratings:
         correct=correct.astype(np.int8),
         grade=grade.astype(np.int8),
         flags=MASKS[same_flags],
-        known=np.full(n, ALL_KNOWN, dtype=np.uint8),
+        known=np.full(n, 2**6 - 1, dtype=np.uint8),
     )
 
 

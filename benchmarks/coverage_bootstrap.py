@@ -58,7 +58,7 @@ def estimate(name: str, columns: Array, sample: Sample) -> Estimate:
 
 
 def coverage(
-    n: int, size: int, p: float, method: str, replications: int, resamples: int
+    n: int, size: int, p: float, method: str, *, replications: int, resamples: int
 ) -> Iterator[tuple[str, float]]:
     """Of each figure the share of intervals that hold the true value."""
     rng = np.random.default_rng([SEED, n, size, int(100 * p)])
@@ -85,8 +85,7 @@ def main() -> None:
         for method in METHODS:
             for size in (1, 8):
                 for p in RATES:
-                    arguments = (n, size, p, method, options.replications, options.resamples)
-                    for name, held in coverage(*arguments):
+                    for name, held in coverage(n, size, p, method, **vars(options)):
                         found.setdefault(name, {}).setdefault(method, []).append(held)
         for name, by_method in found.items():
             ends = (

@@ -86,7 +86,7 @@ def test_every_figure_of_a_command_is_resampled(apbjudge: Command, name: str) ->
     assert (made(42), made(43) == out) == (out, False)
     text = apbjudge(*COMMANDS[name], *ASKED, "--seed", 42).out
     assert "intervals: percentile bootstrap over cases, 300 resamples, seed 42" in text
-    assert "of 100 simulated samples (docs/coverage.md)" in " ".join(text.split())
+    assert "of 100 simulated 95 % intervals held the true value" in " ".join(text.split())
     usual = apbjudge(*COMMANDS[name]).out
     assert "bootstrap" not in usual
 

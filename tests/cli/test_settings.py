@@ -298,7 +298,7 @@ REFUSED = {
     "--transport pigeon": "--transport: expected one of auto, litellm, direct, got 'pigeon'",
     "--lead maybe": "--lead: expected true or false, got 'maybe'",
     "--model x": "No such option: --model",
-    "--config warmth=1": "--config: expected one of accept_loss, api_base, batch, blind, by, cases",
+    "--config warmth=1": "--config: expected one of accept_loss, api_base, batch, blind, bootstr",
     "--config max_cots=1": "(did you mean max_cost?)",
     "--config model=other": "got 'model'",
     "--config no_cache=perhaps": "--config no_cache: expected true or false, got 'perhaps'",

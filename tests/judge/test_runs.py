@@ -237,7 +237,7 @@ def test_a_second_session_goes_on_whatever_the_log_is(
     two = write_runs(Path("logs", "2.jsonl"), run_of("c"), run_of("d", success=None))
     Path("x.jsonl.gz").write_bytes(gzip.compress(one.read_bytes() + two.read_bytes()))
     first = apbjudge.grade(name, out="run")
-    assert first.summary.totals.unscored == {"bad_input": 1}
+    assert first.summary.totals.unscored == {"no_outcome": 1}
     again = apbjudge.grade(name, out="run")
     assert (first.progress.done, again.progress.done) == (4, 0)
     assert figures(again) == figures(first)

@@ -327,3 +327,14 @@ def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not
 
     assert 0.92 <= hits(IntervalSettings(n_resamples=500)) <= 0.995
     assert hits(IntervalSettings(method="jackknife")) < 0.85
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_bootstraps_of_few_cases_hold_a_rate_less_often_than_the_default(method: Method) -> None:
+    """As ``held`` states it: at 15 cases from about 50 (a rate of 0.05) to 97 of 100."""
+    rng = np.random.default_rng(24)
+    resampled = IntervalSettings(method=method, n_resamples=500).of()
+    for p, least, most in ((0.05, 0.45, 0.6), (0.5, 0.87, 0.97)):
+        drawn = [(rng.random(15) < p).astype(float) for _ in range(500)]
+        assert least < held((bounded(yes, resampled) for yes in drawn), p) < most
+        assert held((bounded(yes, Sample()) for yes in drawn), p) > 0.92

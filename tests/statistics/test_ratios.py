@@ -133,7 +133,8 @@ def test_difficulty_that_both_share_cancels() -> None:
 
 
 def test_means_of_rates_are_compared_over_the_same_units() -> None:
-    found = compare_means("pass^2", np.array([1.0, 0.5, 0.0, 1.0]), np.array([0.5, 0.5, 0.0, 0.5]))
+    values = np.array([1.0, 0.5, 0.0, 1.0]), np.array([0.5, 0.5, 0.0, 0.5])
+    found = compare_means("pass^2", *values, Sample())
     assert found.difference.value == pytest.approx(0.25)
     assert (found.first.value, found.second.value) == (0.625, 0.375)
     assert not found.is_count

@@ -364,12 +364,11 @@ class _Comparing:
         if not len(n) or n.max() < 2:
             return
         successes = [np.bincount(clusters, weights=of).astype(np.int64) for of in (one, other)]
+        alone = self.settings.of()
         for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
             for k in shown_k(int(n.min())):
-                first, second = (of(n, c, k) for c in successes)
-                yield compare_means(
-                    f"{name}{k}", first, second, self.settings.of(), level=self.settings.level
-                )
+                a, b = (of(n, c, k) for c in successes)
+                yield compare_means(f"{name}{k}", a, b, alone, level=self.settings.level)
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes

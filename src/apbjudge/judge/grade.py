@@ -127,7 +127,8 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:
     """The rows, or their file, also of a run of ``predict`` or its folder."""
-    if isinstance(rows, list | tuple) and rows and isinstance(rows[0], str | PathLike):
+    is_listed = isinstance(rows, list | tuple) and rows
+    if is_listed and all(isinstance(of, str | PathLike) for of in cast("list[Any]", rows)):
         rows = log_path(cast("Any", rows))
     return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows
 

@@ -6,18 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..calibration.results import Comparison, Side
 from ..statistics.paired import Difference, Family
-from .document import (
-    Cell,
-    Document,
-    Figure,
-    Heading,
-    Notes,
-    Number,
-    Part,
-    Table,
-    reasons,
-    resampling,
-)
+from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
 from .numbers import Unit, level_text, number, signed, size
 from .text import render_text
 
@@ -57,7 +46,7 @@ def comparison_document(comparison: Comparison) -> Document:
             ),
             *(f"note: {line}" for line in rough),
         ]
-    foot += resampling(parts)
+    foot += missing(parts)
     foot += [f"note: {note}" for note in comparison.notes]
     return Document((*parts, Notes(tuple(foot))))
 

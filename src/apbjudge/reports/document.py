@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 from ..statistics.bootstrap import held
 from ..statistics.estimates import Estimate
 from ..statistics.proportions import wilson
-from .numbers import Unit, count, level_text, number, unit_of
+from .numbers import Unit, count, number, unit_of
 
 T = TypeVar("T")
 Align = Literal["left", "right", "value"]
@@ -181,38 +181,28 @@ def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
         yield lot
 
 
-def _figures(parts: Iterable[Part]) -> Iterator[Figure]:
-    tables = (part for part in parts if isinstance(part, Table))
-    cells = (cell for table in tables for row in table.rows for cell in row)
-    yield from (cell for cell in cells if isinstance(cell, Figure))
-
-
-def resampling(parts: Iterable[Part]) -> list[str]:
-    """How intervals in tables were resampled, and how far to trust them, as ``resampled``."""
-    return resampled(figure.estimate for figure in _figures(parts))
-
-
 def resampled(estimates: Iterable[Estimate]) -> list[str]:
     """Which bootstrap made intervals, and its measured coverage where it is low; else nothing."""
     made = [of for of in estimates if of.method in {"percentile", "bca"}]
     if not made:
         return []
-    first, fewest = made[0], min(of.n_clusters for of in made)
-    how = f"{count(first.n_resamples)} resamples, seed {first.seed}"
-    lines = [f"intervals: {first.method} bootstrap over cases, {how}"]
-    if coverage := held(first.method, fewest):
-        lines.append(
-            f"at {fewest} cases, the fewest here, {level_text(0.95)} intervals of this kind held "
-            f"the true value in {coverage} of 100 simulated samples (docs/coverage.md)"
-        )
-    return lines
+    of, fewest = made[0], min(of.n_clusters for of in made)
+    how = f"{count(of.n_resamples)} resamples, seed {of.seed}"
+    lines = [f"intervals: {of.method} bootstrap over cases, {how}", held(of.method, fewest)]
+    return [*filter(None, lines)]
 
 
 def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
-    """Why named figures in tables have no value (or no interval), as ``reasons``."""
-    return reasons(
+    """How intervals in tables were resampled, if they were (``resampled``).
+
+    And why named figures have no value (or no interval), as ``reasons``.
+    """
+    tables = [part for part in parts if isinstance(part, Table)]
+    cells = [cell for table in tables for row in table.rows for cell in row]
+    figures = [cell for cell in cells if isinstance(cell, Figure)]
+    return resampled(figure.estimate for figure in figures) + reasons(
         (figure.estimate.note, figure.name, figure.place)
-        for figure in _figures(parts)
+        for figure in figures
         if figure.name and figure.estimate.note and figure.estimate.low is None
         if figure.estimate.value is None or (intervals and figure.estimate.method != "hand-picked")
     )

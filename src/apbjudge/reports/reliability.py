@@ -14,19 +14,7 @@ from ..statistics.differences import Contrast
 from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER, Calibration
 from ..statistics.raters import AltTest, BetweenRaters
-from .document import (
-    Cell,
-    Document,
-    Figure,
-    Heading,
-    Notes,
-    Number,
-    Part,
-    Table,
-    missing,
-    reasons,
-    resampling,
-)
+from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
 from .numbers import Unit, count, level_text, number, size
 from .text import render_text
 
@@ -98,11 +86,7 @@ def reliability_document(report: ReliabilityReport) -> Document:
     legend = [f"value [{level_text(level)} interval] /n; {shown}; {unscored}"]
     if report.problems:
         legend.append(f"rows left out because of problems: {len(report.problems)}")
-    legend += [
-        *resampling(parts),
-        *missing(parts, intervals=True),
-        *_rough(by_name, several=several),
-    ]
+    legend += [*missing(parts, intervals=True), *_rough(by_name, several=several)]
     return Document((*parts, Notes(tuple(legend))))
 
 

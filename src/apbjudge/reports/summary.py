@@ -12,18 +12,7 @@ from ..judge.summary import Group, Summary
 from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
-from .document import (
-    Cell,
-    Document,
-    Figure,
-    Heading,
-    Notes,
-    Part,
-    Table,
-    missing,
-    reasons,
-    resampling,
-)
+from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing, reasons
 from .numbers import Unit, money, percent, share
 from .text import render_text
 
@@ -76,7 +65,7 @@ def summary_document(summary: Summary) -> Document:
         for group in summary.groups
         if CR_BOUNDS in group.figures and not group.by
     )
-    return Document((*parts, Notes((*foot, *resampling(parts), *missing(parts)))))
+    return Document((*parts, Notes((*foot, *missing(parts)))))
 
 
 def _is_rough(estimate: Estimate) -> bool:

@@ -132,16 +132,11 @@ def compare_verdicts(
 
 
 def compare_means(
-    name: str,
-    first: Array,
-    second: Array,
-    sample: Sample | None = None,
-    *,
-    level: float = CONFIDENCE_LEVEL,
+    name: str, first: Array, second: Array, sample: Sample, *, level: float = CONFIDENCE_LEVEL
 ) -> Difference:
     """The difference of two means of values from 0 to 1 over the same units."""
     rows = np.ones(len(first), dtype=bool)
-    return _mean_difference(name, (first, second), rows, sample or Sample(), level)
+    return _mean_difference(name, (first, second), rows, sample, level)
 
 
 def _rate_difference(
