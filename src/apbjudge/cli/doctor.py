@@ -41,7 +41,8 @@ class Asked(CasesConfig):
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds overwrite batch max_unscored "
-    "dry_run fail_under gate junit ci_summary grace allow_unfinished"
+    "dry_run fail_under gate junit ci_summary grace allow_unfinished interval n_resamples "
+    "bootstrap_seed"
 )
 
 
