@@ -46,7 +46,8 @@ class Answers(Config):
 
 _OF_RUNS = (
     "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
-    "fail_under gate junit ci_summary full grace allow_unfinished interval n_resamples bootstrap_seed"
+    "fail_under gate junit ci_summary full grace allow_unfinished interval n_resamples "
+    "bootstrap_seed"
 )
 
 
