@@ -48,8 +48,8 @@ def grade(
 
     Args:
         rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
-            published prediction format or plain JSON; for protocols of whole runs a log or rows of
-            ``trajectory_row``.
+            published prediction format or plain JSON; for protocols of whole runs a log (also a
+            list of its files, each a ``Path``) or rows of ``trajectory_row``.
         config: The settings; else they are given one by one.
         judge: A judge of your own (see ``judge.function``), in place of the setting.
         protocol: A protocol of your own, in place of the setting.
@@ -127,8 +127,7 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:
     """The rows, or their file, also of a run of ``predict`` or its folder."""
-    is_listed = isinstance(rows, list | tuple) and rows
-    if is_listed and all(isinstance(of, str | PathLike) for of in cast("list[Any]", rows)):
+    if isinstance(rows, list | tuple) and rows and all(isinstance(of, PathLike) for of in rows):
         rows = log_path(cast("Any", rows))
     return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows
 
