@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import RowError
-from apbjudge.records.trajectories import LogPlace, Trajectory
+from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
 from apbjudge.trajectories.conservation import balance_of
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
 
@@ -484,10 +484,12 @@ def test_scores_of_every_kind_are_named_and_those_that_disagree_kept() -> None:
         {"name": "quality", "value": 0.25, "dataType": "NUMERIC", "comment": "short"},
         {"name": "quality", "value": 0.75, "dataType": "NUMERIC"},
         {"name": "broken", "value": None, "dataType": "NUMERIC"},
+        {"name": "steps", "value": 3, "dataType": "NUMERIC"},
     ]
     trace = {"id": "r", "name": "n", "timestamp": "t", "scores": scores}
     _, run = read("langfuse", [{**trace, "observations": gens(([ASKED], DONE))}])
-    assert run.scores == {"success": True, "tone": "kind", "quality": 0.25}
+    assert run.scores == {"success": True, "tone": "kind", "quality": 0.25, "steps": 3}
+    assert trajectory_row(run)["scores"] == run.scores  # whole numbers too
     assert run.outcome is None
     assert run.extra["spans"][0]["scores"] == scores[2:4]
 

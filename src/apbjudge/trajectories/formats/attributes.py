@@ -17,7 +17,7 @@ import orjson
 
 from ...records.loose_json import as_list, as_object, json_values
 from ...records.messages import Chat, Role, chat_in, is_message
-from .fields import numbers_in
+from .fields import numbers_in, scores_in
 from .spans import Span, SpanKind, opened
 
 _KINDS: Mapping[str, SpanKind] = {
@@ -188,7 +188,7 @@ def span_of_attributes(
     usage = (as_object(of.of(path)) for path in _USAGE)
     span.usage = numbers_in(next(filter(None, usage), None) or {})
     for each in (of, *(Attributes(about) for _, about in events)):
-        span.scores |= dict(_scores(each))
+        span.scores |= scores_in(dict(_scores(each)))
     return span
 
 

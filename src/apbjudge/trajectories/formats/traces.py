@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
 from typing import Any
 
 import orjson
@@ -14,7 +13,7 @@ from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .attributes import literal, span_of_attributes
 from .derived import derived_id
-from .fields import id_field, text_field
+from .fields import id_field, scores_in, text_field
 from .spans import Span, opened, run_of, time_of
 
 Parts = list[tuple[str, Any]]
@@ -53,7 +52,7 @@ def span_in(
         error: Words of its error.
         is_error: Whether it failed; where nothing is said but an error is there, it did.
         usage: Counts of tokens, in an object.
-        scores: Scores by name; what is no number, truth value or text is passed over.
+        scores: Scores by name; what is no number, truth value or word is passed over.
         attributes: Attributes of OpenTelemetry that it has beside.
 
     Raises:
@@ -82,7 +81,7 @@ def span_in(
     span.name = span.name or name or text_field(record, "name")
     if span.kind == "agent" and (listed := as_list(tools)):
         span.tools = tuple(listed)
-    span.scores |= {key: of for key, of in (scores or {}).items() if _is_score(of)}
+    span.scores |= scores_in(scores or {})
     if span.kind == "tool":
         inner = (as_object(span.arguments) or {}).get("input")
         if as_object(inner := literal(opened(inner))) is not None and len(span.arguments) == 1:
@@ -93,10 +92,6 @@ def span_in(
 
 def _json(value: Any) -> str | None:
     return value if isinstance(value, str | None) else orjson.dumps(value).decode()
-
-
-def _is_score(value: object) -> bool:
-    return isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value))
 
 
 def _take_message(span: Span) -> None:
@@ -120,7 +115,8 @@ def score_span(
     """
     span = Span(span_id="(trace)", start=0, entry=entry, extra=extra)
     for name, value, record in scores:
-        known = span.scores.setdefault(str(name), value) if _is_score(value) else None
+        stated = scores_in({str(name): value}).get(str(name))
+        known = None if stated is None else span.scores.setdefault(str(name), stated)
         if known != value or not {"comment", "rationale"}.isdisjoint(record):
             span.extra.setdefault("scores", []).append(record)
     return span
