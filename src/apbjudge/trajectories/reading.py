@@ -361,12 +361,12 @@ def read_log(
         raise OptionError(f"--from: expected one of {', '.join(names)}, got {log_format!r}")
     files = _files(path)
     name = _detected(path, files) if log_format == "auto" else log_format
-    others = [_other_log(file.path) for file in files]
-    if _format(name) is None and not any(of is not None and of.name == name for of in others):
+    format_ = _format(name)
+    others = (_other_log(file.path) for file in files)
+    if format_ is None and not any(of is not None and of.name == name for of in others):
         title = next(of.title for of in OTHER_LOGS if of.name == name)
         raise InputError(f"{path}: expected {title}, got something else")
     account = conservation or Conservation()
-    format_ = _format(name)
     of_newest = len(files) > 1 and format_ is not None and format_.newest
     if of_newest:
         files.sort(key=lambda file: (file.path.name, file.name), reverse=True)
@@ -463,22 +463,17 @@ def _entries_of(
 def _entry(found: _Found, format_: LogFormat) -> LogEntry:
     element, file, line, around = found
     content: Trajectory | RowError
-    value = element.value
+    is_whole = format_.parts is None or isinstance(element.value, RowError)
     try:
         place = LogPlace(format_.name, "", file.name, line)
-        record = value if isinstance(value, _Parts) else _object_of(value)
+        record = _object_of(element.value) if is_whole else element.value
         content = format_.read(record, place, around)
     except RowError as error:
         content = error
     except RecursionError:
         content = RowError("entry", "JSON that is not nested deeply", "hundreds of levels")
     where = (str(file.path), line or 1)
-    raw = list(value) if isinstance(value, _Parts) else value
-    return LogEntry(element.number, element.offset, element.digest, content, *where, raw)
-
-
-class _Parts(list[Any]):
-    """The parts of a run, in the order of the log."""
+    return LogEntry(element.number, element.offset, element.digest, content, *where, element.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,12 +532,12 @@ def _runs(files: Sequence[LogFile], format_: LogFormat, account: Conservation) -
                 places.setdefault(run, array("q")).extend((*place, not name))
     for name, first in heads.items():
         at = iter(places.pop(name))
-        whole = _Parts(
+        whole = [
             part
             for number, start, is_unnamed in zip(at, at, at, strict=True)
             for of, part in parts_at(number, start)
             if of == ("" if is_unnamed else name)
-        )
+        ]
         digest = hashlib.sha256(orjson.dumps(whole)).digest()
         yield first._replace(element=first.element._replace(digest=digest, value=whole))
 

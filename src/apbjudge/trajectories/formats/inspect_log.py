@@ -232,7 +232,7 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
 
     Raises:
         InputError: If the archive can't be read, is none of Inspect's, or is compressed with zstd
-            and the extra ``inspect`` is not installed.
+            and the extra ``zstd`` is not installed.
     """
     try:
         with zipfile.ZipFile(path) as archive:
