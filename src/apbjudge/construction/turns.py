@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..records import Call, Item, Step, message_calls
-from ..records.loose_json import as_list, as_object
+from ..records.loose_json import as_object, objects_of
 from ..records.messages import Role
 from ..records.messages.shapes import ARGUMENTS, ROLES, call_body, kind_of, parts_of, role_of
 from ..records.native import native_entries
@@ -102,7 +102,7 @@ def holds_result(message: Mapping[str, Any]) -> bool:
     parts: list[Mapping[str, Any]] = list(filter(None, map(as_object, parts_of(message) or ())))
     if any(kind_of(part) == "result" for part in parts):
         return True
-    for call in filter(None, map(as_object, as_list(message.get("tool_calls")) or ())):
+    for call in objects_of(message.get("tool_calls")):
         parts += [call, call_body(call) or {}]
     return any(
         _RESULT.search(key) is not None and value is not None

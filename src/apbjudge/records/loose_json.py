@@ -26,6 +26,11 @@ def as_list(value: object) -> list[Any] | None:
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """The JSON objects of an array that have something in them; none for any other value."""
+    return [of for of in map(as_object, as_list(value) or ()) if of]
+
+
 TRUTHS: Mapping[str, bool] = {
     **dict.fromkeys("true yes y 1 1.0".split(), True),
     **dict.fromkeys("false no n 0 0.0".split(), False),

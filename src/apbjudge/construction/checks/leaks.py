@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import RowError, shorten
 from ...records import Item, Row, Toolset
 from ...records.keys import KeySet, short_key
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, objects_of
 from ..findings import CHECKS, CaseCheck, CaseFinding, CheckedCase
 from ..likeness import name_words
 from ..overlap import run_hashes, runs, strings, words
@@ -73,8 +73,7 @@ def telling_names(case: CheckedCase) -> Iterator[CaseFinding]:
 
 def _call_ids(message: Mapping[str, Any]) -> Iterator[str]:
     """Ids by which calls and results of a message name each other."""
-    parts = [message, *filter(None, map(as_object, as_list(message.get("tool_calls")) or ()))]
-    parts += filter(None, map(as_object, as_list(message.get("content")) or ()))
+    parts = [message, *objects_of(message.get("tool_calls")), *objects_of(message.get("content"))]
     for part in parts:
         for key in ("id", "call_id", "tool_call_id", "tool_use_id"):
             if isinstance(name := part.get(key), str):

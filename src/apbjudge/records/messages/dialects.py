@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..loose_json import as_list, as_object
+from ..loose_json import as_list, as_object, objects_of
 from .shapes import is_item, kind_of, parts_of, role_of
 
 _LOOKED_AT = 20
@@ -75,7 +75,7 @@ def _name_of(message: Mapping[str, Any]) -> str:
         return "gemini" if not any(types) else "vercel-ui" if is_ui else "otel"
     if blocks and not any(types):
         return "bedrock"
-    calls = filter(None, map(as_object, as_list(message.get("tool_calls")) or ()))
+    calls = objects_of(message.get("tool_calls"))
     if any(isinstance(call.get("function"), str) for call in calls):
         return "inspect"
     return next((_TYPES[kind] for kind in types if kind in _TYPES), "openai")

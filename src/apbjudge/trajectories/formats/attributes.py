@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from ...records.loose_json import as_list, as_object, json_values
+from ...records.loose_json import as_list, as_object, json_values, objects_of
 from ...records.messages import Chat, Role, chat_in, is_message
 from .fields import numbers_in, scores_in
 from .spans import Span, SpanKind, opened
@@ -158,8 +158,7 @@ def span_of_attributes(
     for title, about in events:
         stated |= {} if title in _MESSAGES or title == _CHOICE else about
     of = Attributes({**stated, **attributes})
-    listed = filter(None, map(as_object, as_list(of.of("events")) or ()))
-    events += [(str(each.get("event.name")), each) for each in listed]
+    events += [(str(each.get("event.name")), each) for each in objects_of(of.of("events"))]
     span.kind = _kind_of(of, kind, name)
     if span.kind == "model" or (span.kind == "agent" and of.of(*_WHOLE) is not None):
         _add_messages(span, of, events)
@@ -269,8 +268,7 @@ def _answer(said: Any) -> Any:
         for key, kind in _WORDS.items()
         if isinstance(answer.get(key), str)
     ]
-    listed = next((as_list(opened(answer[key])) for key in _CALLS if key in answer), None)
-    calls = list(filter(None, map(as_object, listed or ())))
+    calls = objects_of(next((opened(answer[key]) for key in _CALLS if key in answer), None))
     if "parts" in inner or not (texts or calls):
         return inner or said  # the former of Gemini
     return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object, json_values, rest_of
+from ...records.loose_json import as_list, as_object, json_values, objects_of, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat, fields
 from .derived import derived_id, run_of_messages
@@ -109,8 +109,7 @@ def _reply(entry: _Entry, written: list[Any] | None = None) -> dict[str, Any]:
 
     Models without calls of their own write them as source text; ``written`` are these.
     """
-    listed = map(as_object, as_list(entry.get("content")) or ())
-    calls = [pair for call in listed if call for pair in call.items()]
+    calls = [pair for call in objects_of(entry.get("content")) for pair in call.items()]
     texts = [str(call).removesuffix(")").partition("(") for call in written or () if not calls]
     made = [*calls, *((name, arguments) for name, _, arguments in texts)]
     said = None if calls else entry.get("content")
@@ -131,7 +130,7 @@ def _logged(log: list[Any]) -> Iterator[Any]:
     """The messages of a log of inference, whose turns have the user's messages and the steps."""
     for turn in log:
         for listed in (as_object(turn) or {"": turn}).values():
-            entries = [of for of in map(as_object, as_list(listed) or ()) if of]
+            entries = objects_of(listed)
             decoded = (as_list(of.get("model_response_decoded")) for of in entries)
             written = next(filter(None, decoded), None)
             for of in entries:
@@ -146,7 +145,7 @@ _MARKS = frozenset("agent action is_demo message_type thinking_blocks tool_call_
 
 
 def _is_swe_agent(entry: _Entry) -> bool:
-    history = (as_object(of) or {} for of in as_list(entry.get("history")) or ())
+    history = objects_of(entry.get("history"))
     return any(of.keys() >= {"role", "content", "thought", "action"} for of in history)
 
 

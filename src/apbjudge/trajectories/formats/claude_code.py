@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import first_of, list_in, numbers_in, text_in
-from .sessions import Session, name_in, objects_of, opening_of
+from .sessions import Session, name_in, opening_of
 
 _Lines = list[dict[str, Any]]
 

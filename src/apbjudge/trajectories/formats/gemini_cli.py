@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import numbers_in, object_in, text_in
-from .sessions import Session, name_in, note, objects_of, opening_of, part_of_file
+from .sessions import Session, name_in, note, opening_of, part_of_file
 
 _TYPES = frozenset("user gemini info error warning".split())
 _CONTEXT = ("<session_context>", "<hook_context>")

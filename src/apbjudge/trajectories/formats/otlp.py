@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .attributes import Attributes, span_of_attributes
@@ -32,14 +32,10 @@ _SCALARS = ("stringValue", "boolValue", "doubleValue", "bytesValue")
 _FAILED = {"2": True, "ERROR": True, "1": False, "OK": False}
 
 
-def _objects(value: object) -> Iterator[dict[str, Any]]:
-    return filter(None, map(as_object, as_list(value) or ()))
-
-
 def _plain(value: Any) -> Any:
     """A value of OTLP as a JSON value, attributes as an object; any other value as it is."""
     if as_list(value) is not None:
-        return {str(of.get("key")): _plain(of.get("value")) for of in _objects(value)}
+        return {str(of.get("key")): _plain(of.get("value")) for of in objects_of(value)}
     kind, inner = next(iter((as_object(value) or {}).items()), ("", None))
     values = as_list((as_object(inner) or {}).get("values")) or []
     if kind == "arrayValue":
@@ -52,9 +48,9 @@ def _plain(value: Any) -> Any:
 def _otlp_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The spans and log records in a record of OTLP, by their traces."""
     for name, (scopes, inner) in _RESOURCES.items():
-        for resource in _objects(record.get(name)):
-            for scope in _objects(resource.get(scopes)):
-                for of in _objects(scope.get(inner)):
+        for resource in objects_of(record.get(name)):
+            for scope in objects_of(resource.get(scopes)):
+                for of in objects_of(scope.get(inner)):
                     yield str(of.get("traceId") or ""), of
 
 
@@ -86,7 +82,7 @@ def _read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory
             error=of.text(*_MESSAGE),
             entry=entry,
         )
-        told = [_told(Attributes(each)) for each in _objects(of.of(*_EVENTS))]
+        told = [_told(Attributes(each)) for each in objects_of(of.of(*_EVENTS))]
         told += logs.get(span.span_id, ())
         about = _told(of)[1]
         name, kind = of.text(*_NAME), of.text("span_kind")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, objects_of
 from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Trajectory
 from .derived import derived_id, steps_of
@@ -18,11 +18,6 @@ from .derived import derived_id, steps_of
 def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The line as a part of the run that its file is."""
     yield "", line
-
-
-def objects_of(value: object) -> list[dict[str, Any]]:
-    """The objects of a list; none for any other value."""
-    return [of for of in map(as_object, as_list(value) or ()) if of]
 
 
 def name_in(of: Mapping[str, Any], key: str) -> str:
