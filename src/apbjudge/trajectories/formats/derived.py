@@ -29,7 +29,7 @@ def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
 
 
 def run_of_messages(
-    raw: Iterable[tuple[int, Any]],
+    raw: Iterable[tuple[int | Sequence[int], Any]],
     where: str,
     place: LogPlace,
     *,
@@ -43,7 +43,8 @@ def run_of_messages(
     """The run that messages are, with what the log says beside them.
 
     Args:
-        raw: Messages of any dialect, each with the position of the entry that it was taken from.
+        raw: Messages of any dialect, each with the position of the entry that it was taken from, or
+            with those of several.
         where: Name of their list, for errors.
         place: Where the run was read.
         extra: Fields of the log that have no place in a run.
@@ -65,6 +66,8 @@ def run_of_messages(
     kept = {**extra, **{name: of for name, of in counted.items() if isinstance(of, list)}}
     if read.unknown:
         kept["unknown_steps"] = read.unknown
+    counts = Counter(read.remarks)
+    counts.update({name: len(of) if isinstance(of, list) else of for name, of in counted.items()})
     check_depth("entry", (stated.get("tools"), stated.get("task"), kept))
     run_id = stated.pop("trajectory_id", "") or derived_id(case_id, trial, place)
     stated = {"tested_model": read.model, "query": read.query} | stated
@@ -75,18 +78,17 @@ def run_of_messages(
         case_id=case_id or run_id,
         trial=trial,
         system_prompt="\n\n".join(filter(None, (system_prompt, read.system_prompt))),
-        steps=steps_of(read.messages, [position for position, _ in listed]),
+        steps=steps_of(read.messages, [(of,) if isinstance(of, int) else of for of, _ in listed]),
         place=place,
-        remarks=read.remarks
-        | {name: len(of) if isinstance(of, list) else of for name, of in counted.items()},
+        remarks=dict(counts),
         extra=kept,
     )
 
 
 def steps_of(
-    messages: Iterable[Message], entries: Sequence[int] | None = None
+    messages: Iterable[Message], entries: Sequence[Sequence[int]] | None = None
 ) -> tuple[TrajectoryStep, ...]:
-    """A step for each message; ``entries`` are the places in the log of what it was made of."""
+    """A step for each message; ``entries`` are the places in the log of each raw message."""
     return tuple(
         TrajectoryStep(
             _SOURCES[of.role],
@@ -96,7 +98,9 @@ def steps_of(
             of.calls,
             of.results,
             extra=of.extra,
-            sources=of.entries if entries is None else tuple({entries[n]: 0 for n in of.entries}),
+            sources=of.entries
+            if entries is None
+            else tuple(sorted({at for n in of.entries for at in entries[n]})),
             speaker=of.speaker,
         )
         for of in messages

@@ -10,9 +10,8 @@ from typing import Any
 
 from ...errors import RowError
 from ...records.loose_json import as_list, as_object, objects_of
-from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Trajectory
-from .derived import derived_id, steps_of
+from .derived import run_of_messages
 
 
 def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -88,30 +87,22 @@ class Session:
         """
         if not self.messages:
             raise RowError("entry", "a session with messages", "none")
-        read = read_messages(self.messages)
-        if read.unknown:
-            self.extra["unknown_steps"] = read.unknown
         copies, cut = _repeated(self.carriers, self.messages)
         self.leave_out("duplicate carriers", copies, len(copies))
         self.leave_out("cut content", cut, max(0, len(cut) - self.remarks["cut content"]))
-        run_id = session_id or derived_id("", None, place)
-        return Trajectory(
-            trajectory_id=run_id,
-            case_id=run_id,
-            tested_model=self.model or read.model,
-            query=read.query,
-            system_prompt="\n\n".join(filter(None, (system, read.system_prompt))),
-            steps=steps_of(
-                replace(of, entries=tuple(sorted({at for i in of.entries for at in self.lines[i]})))
-                for of in read.messages
-            ),
-            final_answer=read.final_answer or answer or None,
+        run = run_of_messages(
+            zip(self.lines, self.messages, strict=True),
+            "messages",
+            place,
+            trajectory_id=session_id,
+            tested_model=self.model,
+            system_prompt=system,
             infrastructure_error=self.error,
-            place=place,
-            remarks=dict(+(Counter(read.remarks) + self.remarks)),
+            remarks=self.remarks,
             extra=self.extra,
             **more,
         )
+        return run if run.final_answer else replace(run, final_answer=answer or None)
 
 
 # Copies -------------------------------------------------------------------------------------------
