@@ -99,12 +99,12 @@ class _Lazy(Group):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Replaces what the help lists by the command itself."""
-        name, found, rest = super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
         path = " ".join([*ctx.command_path.split()[1:], name or ""])
         if path in COMMANDS:
-            found = command_of(path).made(path)
+            command = command_of(path).made(path)
             _tune_collector()
-        return name, found, rest
+        return name, command, rest
 
 
 def _group(callback: Callable[..., None], *, complete: bool = False) -> typer.Typer:

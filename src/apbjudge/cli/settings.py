@@ -41,7 +41,7 @@ class Settings:
     Attributes:
         values: The values by field name.
         origins: Where each comes from, in words.
-        found: Names of those that come from the project file.
+        from_project: The file of each that comes from the project file.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Settings:
         self.fields, self.command, self.asks_judge = fields, command, asks_judge
         self.values: Values = {}
         self.origins: dict[str, str] = {}
-        self.found: dict[str, Path] = {}
+        self.from_project: dict[str, Path] = {}
         self._left_out: list[str] = []
 
     def _add(self, values: Values, origin: str) -> None:
@@ -92,8 +92,8 @@ class Settings:
         Raises:
             OptionError: If it can't be trusted or read, or has a setting that it must not have.
         """
-        if found := find_project():
-            self._add_file(found[1], {}, str(found[0]), found[0])
+        if project := find_project():
+            self._add_file(project[1], {}, str(project[0]), project[0])
 
     def _add_file(
         self, tables: Mapping[str, Values], rest: Values, where: str, project: Path | None = None
@@ -124,7 +124,7 @@ class Settings:
         rest = _by_field(rest, self.fields, where)
         for values, origin in ((own, own_name), (rest, where), (judge, judge_name)):
             if project is not None:
-                self.found |= dict.fromkeys(values.keys() - self.values.keys(), project)
+                self.from_project |= dict.fromkeys(values.keys() - self.values.keys(), project)
                 for name in values:
                     values[name] = self._inside(values[name], name, origin, project.parent)
             self._add(values, origin)
@@ -150,7 +150,7 @@ class Settings:
     def notes(self) -> Iterator[str]:
         """What is said first: where prompts go, and with which key, by the project file alone."""
         models = _models(self.values, MODELS)
-        ours = [name for name in (*MODELS, *ENDPOINT) if name in self.found]
+        ours = [name for name in (*MODELS, *ENDPOINT) if name in self.from_project]
         if ours and models:
             from ..llm.direct import KEYS
             from ..llm.model_spec import ModelSpec
@@ -161,10 +161,10 @@ class Settings:
                 spec = ModelSpec(model=model, **more)  # refuses what may not be printed
                 provider = spec.model.partition("/")[0]
                 keys.append(KEYS.get(provider, f"{provider.upper()}_API_KEY"))
-            said = ", ".join(f"{name} {_text(self.values[name])}" for name in ours)
+            stated = ", ".join(f"{name} {_text(self.values[name])}" for name in ours)
             sent = ", ".join(key for key in dict.fromkeys(keys) if key in os.environ)
             sent = sent and f"; keys that are sent: {sent}"
-            yield f"note: {self.found[ours[0]]} sets {said}{sent}"
+            yield f"note: {self.from_project[ours[0]]} sets {stated}{sent}"
         yield from (f"note: {text}" for text in self._left_out)
 
     def origins_text(self) -> str:
@@ -221,8 +221,8 @@ def _open(path: str, flags: int) -> int:
 def project_judges() -> list[str]:
     """The models in the table ``[judge]`` of the project file; none where it is unusable."""
     with suppress(OptionError):
-        if found := find_project():
-            return list(map(str, _listed(found[1].get("judge", {}).get("model"))))
+        if project := find_project():
+            return list(map(str, _listed(project[1].get("judge", {}).get("model"))))
     return []
 
 

@@ -146,21 +146,21 @@ def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
     return Unscored(reason="infrastructure", detail=detail, **common)
 
 
-def _judged(found: Evaluation, run: Trajectory, common: dict[str, Any]) -> Judgement:
+def _judged(evaluation: Evaluation, run: Trajectory, common: dict[str, Any]) -> Judgement:
     used = {f"used {name}": float(count) for name, count in run.usage.items()}
     common |= {
-        "findings": found.findings,
+        "findings": evaluation.findings,
         "diagnosis": Diagnosis(
-            measures={**found.measures, **used},
-            classes=dict(found.classes),
-            word=found.word,
-            first_error=found.first_error,
+            measures={**evaluation.measures, **used},
+            classes=dict(evaluation.classes),
+            word=evaluation.word,
+            first_error=evaluation.first_error,
         ),
         "cost_usd": 0.0,
     }
-    if found.is_correct is None:
-        return Unscored(reason=NO_OUTCOME, detail=found.reasoning, **common)
-    return Verdict(is_correct=found.is_correct, reasoning=found.reasoning, **common)
+    if evaluation.is_correct is None:
+        return Unscored(reason=NO_OUTCOME, detail=evaluation.reasoning, **common)
+    return Verdict(is_correct=evaluation.is_correct, reasoning=evaluation.reasoning, **common)
 
 
 def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:

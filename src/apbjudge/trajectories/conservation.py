@@ -89,12 +89,12 @@ def _of_sharegpt(of: dict[str, Any]) -> dict[str, Any]:
     if type(speaker) is not str or type(text) is not str:
         return of
     for key, pattern in _TAGGED.items():
-        said = pattern.split(text)
-        inner = [_evaluated(_opened(each.strip())) for each in said[1::2]]
+        pieces = pattern.split(text)
+        inner = [_evaluated(_opened(each.strip())) for each in pieces[1::2]]
         if key == "tool_messages":
             inner = [{"role": "tool", "content": each} for each in inner]
         if inner:
-            return {**of, "value": said[::2], key: inner}
+            return {**of, "value": pieces[::2], key: inner}
     return of
 
 

@@ -90,7 +90,7 @@ def files_of(path: Path, is_log: Callable[[Path], bool]) -> list[LogFile]:
     Raises:
         InputError: If there is none.
     """
-    found: list[LogFile] = []
+    files: list[LogFile] = []
     for top in _named(path):
         is_folder = top.is_dir() and not is_log(top)
         try:
@@ -106,8 +106,8 @@ def files_of(path: Path, is_log: Callable[[Path], bool]) -> list[LogFile]:
             name = each.with_name(_plain_name(each))
             if top == path:
                 name = name.relative_to(top if is_folder else name.parent)
-            found.append(LogFile(each, name.as_posix()))
-    return found
+            files.append(LogFile(each, name.as_posix()))
+    return files
 
 
 def _named(path: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,18 +164,17 @@ def chat_in(value: Any, role: Role) -> Chat | None:
         RowError: As ``chat_of`` does.
     """
     if isinstance(value, str):
-        try:
-            opens = value[:1] in ("{", "[", '"') or value == "null"
-            return chat_in(orjson.loads(value), role) if opens else _bare(_said(role, value))
-        except orjson.JSONDecodeError:
-            return _bare(_said(role, value))
+        if value[:1] in ("{", "[", '"') or value == "null":
+            with suppress(orjson.JSONDecodeError):
+                return chat_in(orjson.loads(value), role)
+        return _bare(_text_message(role, value))
     if (listed := as_list(value)) is not None:
         return _in_list(listed, role)
     if (spec := as_object(value)) is None or is_message(spec):
         return _bare([] if spec is None else [spec])
     chat = chat_of({**(as_object(spec.get("config")) or {}), **spec})
-    found = (spec[name] for name in _WORDS.get(role, ()) if spec.get(name) not in (None, "", []))
-    within = chat_in(next(found, None) if chat.messages is None else chat.messages, role)
+    stated = (spec[name] for name in _WORDS.get(role, ()) if spec.get(name) not in (None, "", []))
+    within = chat_in(next(stated, None) if chat.messages is None else chat.messages, role)
     return within and replace(
         chat,
         messages=within.messages,
@@ -198,10 +198,10 @@ def _in_list(listed: list[Any], role: Role) -> Chat | None:
         n_others = len(specs) - 1 if "index" in specs[0] else 0
         messages = [spec.get("message", spec) for spec in specs[: len(specs) - n_others]]
         return _bare(messages, n_others)
-    return _bare([of for text in listed for of in _said(role, text)])
+    return _bare([of for text in listed for of in _text_message(role, text)])
 
 
-def _said(role: Role, text: object) -> list[Any]:
+def _text_message(role: Role, text: object) -> list[Any]:
     return [{"role": role, "content": text}] if isinstance(text, str) and text else []
 
 

@@ -138,9 +138,9 @@ def _step(
     plain = {"content": step.get("message"), "tool_calls": calls}
     thought = text_in(step, "reasoning_content", where)
     role = "assistant" if step["source"] == "agent" else "user"
-    said = read_messages([{"role": role, "reasoning_content": thought, **plain}], where[:-1])
-    remarks["attachments"] += said.remarks.get("attachments", 0)
-    (message,) = said.messages
+    read = read_messages([{"role": role, "reasoning_content": thought, **plain}], where[:-1])
+    remarks["attachments"] += read.remarks.get("attachments", 0)
+    (message,) = read.messages
     row: dict[str, Any] = {"source": step["source"], "text": message.text, "sources": sources}
     row |= {"thought": thought} if thought else {}
     row |= {"calls": _calls(step, message, where), "kind": "call"} if calls else {}

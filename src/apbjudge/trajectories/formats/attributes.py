@@ -110,8 +110,8 @@ class Attributes:
 
     def text(self, *paths: str) -> str:
         """The first text or whole number that one of the paths leads to; empty without."""
-        found = (self.of(path) for path in paths)
-        return next((str(of) for of in found if isinstance(of, str | int)), "")
+        values = (self.of(path) for path in paths)
+        return next((str(of) for of in values if isinstance(of, str | int)), "")
 
 
 def _opened(value: Any) -> Any:
@@ -168,7 +168,7 @@ def span_of_attributes(
         span.call_id = of.text(*_CALL_ID)
         span.arguments, span.result = literal(of.of(*_ARGUMENTS)), of.of(*_RESULT)
     else:
-        chats = _chat(of.of("input.value"), "user"), _chat(_said(of), "assistant")
+        chats = _chat(of.of("input.value"), "user"), _chat(_output_value(of), "assistant")
         span.input, span.output = (chat and chat.messages for chat in chats)
         span.system = _system(of, *chats)
     if span.kind != "tool":
@@ -216,19 +216,19 @@ def _kind_of(of: Attributes, kind: str, name: str) -> SpanKind:
 def _add_messages(span: Span, of: Attributes, events: list[tuple[str, Any]]) -> None:
     """Adds what a model is sent and says, or all messages of an agent's run."""
     span.is_whole = span.kind == "agent"
-    asked, said = of.of(*(_WHOLE if span.is_whole else _INPUT)), _answer(of.of(*_OUTPUT))
-    told = [_of_event(_MESSAGES[title], about) for title, about in events if title in _MESSAGES]
+    asked, answered = of.of(*(_WHOLE if span.is_whole else _INPUT)), _answer(of.of(*_OUTPUT))
+    logged = [_of_event(_MESSAGES[title], about) for title, about in events if title in _MESSAGES]
     chosen = [_of_event("assistant", about) for title, about in events if title == _CHOICE]
-    if asked is None and not told:
+    if asked is None and not logged:
         asked = of.of("input.value")
     if isinstance(asked, str) and asked[:1] in "[{":
         begun = list(filter(is_message, json_values(asked[1:])))
         span.is_cut, asked = bool(begun), begun or asked
         span.remarks["cut content"] = len(begun) and 1
-    sent, answer = _chat(asked, "user"), None if span.is_whole else _chat(said, "assistant")
+    sent, answer = _chat(asked, "user"), None if span.is_whole else _chat(answered, "assistant")
     if answer is None and not chosen and not span.is_whole:
-        answer = _chat(_said(of), "assistant", is_any=True)
-    span.input = (sent and sent.messages) or told or None
+        answer = _chat(_output_value(of), "assistant", is_any=True)
+    span.input = (sent and sent.messages) or logged or None
     span.output = (answer and answer.messages) or chosen or None
     answers = span.output or []
     n_others = sum(chat.n_others for chat in (sent, answer) if chat)
@@ -246,7 +246,7 @@ def _listed_at(of: Attributes, *paths: str) -> list[Any]:
     return as_list(of.of(*paths)) or []
 
 
-def _said(of: Attributes) -> Any:
+def _output_value(of: Attributes) -> Any:
     return of.of("output.value", "final_result")
 
 
@@ -259,9 +259,9 @@ def _system(of: Attributes, *chats: Chat | None) -> str:
     return stated or next((chat.system for chat in chats if chat and chat.system), "")
 
 
-def _answer(said: Any) -> Any:
+def _answer(value: Any) -> Any:
     """Messages that a model says, also where texts and calls stand apart from each other."""
-    answer = as_object(said) or {}
+    answer = as_object(value) or {}
     inner = as_object(answer.get("content")) or {}
     texts = [
         {"type": kind, "text": answer[key]}
@@ -270,7 +270,7 @@ def _answer(said: Any) -> Any:
     ]
     calls = objects_of(next((opened(answer[key]) for key in _CALLS if key in answer), None))
     if "parts" in inner or not (texts or calls):
-        return inner or said  # the former of Gemini
+        return inner or value  # the former of Gemini
     return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}
 
 
@@ -282,8 +282,8 @@ def _chat(value: Any, role: Role, *, is_any: bool = False) -> Chat | None:
     if (chat := chat_in(value, role)) is None and is_any and value is not None:
         chat = chat_in([{"role": role, "content": orjson.dumps(value).decode()}], role)
     listed = as_list(chat and chat.messages) or ()
-    found = [_message(of) for of in map(as_object, listed) if of is not None]
-    return chat and replace(chat, messages=found)
+    messages = [_message(of) for of in map(as_object, listed) if of is not None]
+    return chat and replace(chat, messages=messages)
 
 
 def _message(of: dict[str, Any]) -> dict[str, Any]:

@@ -112,9 +112,9 @@ def _reply(entry: _Entry, written: list[Any] | None = None) -> dict[str, Any]:
     calls = [pair for call in objects_of(entry.get("content")) for pair in call.items()]
     texts = [str(call).removesuffix(")").partition("(") for call in written or () if not calls]
     made = [*calls, *((name, arguments) for name, _, arguments in texts)]
-    said = None if calls else entry.get("content")
+    content = None if calls else entry.get("content")
     called = [{"name": name, "arguments": arguments} for name, arguments in made]
-    return {**entry, "role": "assistant", "content": said, "tool_calls": called}
+    return {**entry, "role": "assistant", "content": content, "tool_calls": called}
 
 
 def _unlogged(turns: list[Any], result: Any, entry: _Entry) -> Iterator[Any]:
@@ -158,9 +158,9 @@ def _read_swe_agent(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
     info = fields.object_in(entry, "info")
     history = [message for _, message in fields.objects_in(entry, "history")]
     for _number, last in [*fields.objects_in(entry, "trajectory")][-1:]:
-        said = {"role": "assistant", "content": last.get("response"), "action": last.get("action")}
-        if all(of.get("content") != said["content"] for of in history):
-            history.append(said)
+        reply = {"role": "assistant", "content": last.get("response"), "action": last.get("action")}
+        if all(of.get("content") != reply["content"] for of in history):
+            history.append(reply)
         if history[-1].get("role") == "assistant" and last.get("observation"):
             history.append({"role": "user", "content": last["observation"]})
     actions = [of["action"] for of in history if of.get("tool_calls") and of.get("action")]
@@ -275,10 +275,10 @@ def _read_who_when(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
 def _of_who_when(entry: _Entry) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, message in fields.objects_in(entry, "history"):
         speaker = fields.text_field(message, "name", "role")
-        said = {**message, "name": speaker, "role": "user" if speaker == "human" else "assistant"}
+        raw = {**message, "name": speaker, "role": "user" if speaker == "human" else "assistant"}
         if speaker in _EXECUTORS:
-            said |= {"role": "tool", "parts": [{"text": said.pop("content", None)}]}
-        yield number, said
+            raw |= {"role": "tool", "parts": [{"text": raw.pop("content", None)}]}
+        yield number, raw
 
 
 AGENTDOJO = LogFormat(

@@ -58,8 +58,8 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     heard = [of for of, line in zip(agents, lines, strict=True) if line.get("type") in _SPEAKERS]
     agent = "" if "" in heard else next(iter(heard), "")  # a sub-agent's file alone is its run
     own = [at for at, of in enumerate(agents) if of in ("", agent)]
-    kept = _kept(lines, own)
-    left = [lines[at] for at in own if at not in kept and "parentUuid" in lines[at]]
+    positions = _on_path(lines, own)
+    left = [lines[at] for at in own if at not in positions and "parentUuid" in lines[at]]
     inside = {name_in(line, "uuid") for line in left}
     n = sum(name_in(line, "parentUuid") not in inside for line in left)
     session.leave_out("abandoned branches", left, n or 1)
@@ -67,22 +67,22 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     session.leave_out(
         "sub-agents", [of for of, a in zip(lines, agents, strict=True) if a in others], 0
     )
-    notes = (as_object(lines[at].get("toolUseResult")) or {} for at in kept)
+    notes = (as_object(lines[at].get("toolUseResult")) or {} for at in positions)
     named = {str(of["agentId"]) for of in notes if of.get("agentId")}
     session.remarks["sub-agents"] = max(len(others), len(named))
-    usage = _add_messages(session, lines, sorted(kept))
+    usage = _add_messages(session, lines, sorted(positions))
     first = next((of for of in lines if of.get("subtype") == "init"), dict[str, Any]())
     last = next((of for of in reversed(lines) if of.get("type") == "result"), dict[str, Any]())
-    said, end = text_in(last, "result"), text_in(last, "subtype")
+    answer, end = text_in(last, "result"), text_in(last, "subtype")
     if last.get("is_error") is True and end in ("success", "error_during_execution"):
-        session.error, said = said or end, ""
+        session.error, answer = answer or end, ""
     session.model = session.model or text_in(first, "model")
     session_id = next((name for line in lines for name, _ in _parts(line) if name), "")
     totals = {key: last.get(key) for key in ("total_cost_usd", "num_turns", "duration_ms")}
     return session.run(
         place,
         "/".join(filter(None, (session_id, agent))),
-        answer=said,
+        answer=answer,
         tools=tuple({"name": of} for of in list_in(first, "tools") if isinstance(of, str)) or None,
         termination=end,
         usage=numbers_in(as_object(last.get("usage")) or usage) | numbers_in(totals),
@@ -103,21 +103,21 @@ def _agents(lines: _Lines) -> list[str]:
     return agents
 
 
-def _kept(lines: _Lines, own: list[int]) -> set[int]:
+def _on_path(lines: _Lines, own: list[int]) -> set[int]:
     """Positions of the lines on the path to the last one, and of what belongs to these."""
     before = dict(zip(own[1:], own, strict=False))
     by_uuid = {name: at for at in own if (name := name_in(lines[at], "uuid"))}
     at = next((at for at in reversed(own) if "uuid" in lines[at]), own[-1] if own else None)
-    kept: set[int] = set()
-    while at is not None and at not in kept:
-        kept.add(at)
+    positions: set[int] = set()
+    while at is not None and at not in positions:
+        positions.add(at)
         line = lines[at]
         parent = name_in(line, "logicalParentUuid") or name_in(line, "parentUuid")
         goes_on = parent or "parentUuid" not in line or _is_compaction(line)
         previous = before.get(at) if goes_on else None
         at = by_uuid.get(parent, previous) if parent else previous
-    ids = {name_in(_message(lines[at]), "id") for at in kept} - {""}
-    answered = {name_in(of, "tool_use_id") for at in kept for of in _blocks(lines[at])}
+    ids = {name_in(_message(lines[at]), "id") for at in positions} - {""}
+    answered = {name_in(of, "tool_use_id") for at in positions for of in _blocks(lines[at])}
     calls: set[str] = set()
     for at in own:
         line, blocks = lines[at], _blocks(lines[at])
@@ -126,13 +126,13 @@ def _kept(lines: _Lines, own: list[int]) -> set[int]:
             or not calls.isdisjoint({name_in(of, "tool_use_id") for of in blocks} - answered)
             or (
                 line.get("type") not in _SPEAKERS
-                and by_uuid.get(name_in(line, "parentUuid")) in kept
+                and by_uuid.get(name_in(line, "parentUuid")) in positions
             )
         ):
-            kept.add(at)
-        if at in kept:
+            positions.add(at)
+        if at in positions:
             calls |= {name_in(of, "id") for of in blocks if of.get("type") == "tool_use"} - {""}
-    return kept
+    return positions
 
 
 def _is_compaction(line: Mapping[str, Any]) -> bool:

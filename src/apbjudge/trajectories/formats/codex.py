@@ -106,8 +106,8 @@ class _Rollout(Session):
             del self.messages[at:], self.lines[at:]
         elif kind == "turn_aborted":
             self.end = text_in(event, "reason") or "turn_aborted"
-        elif not self.is_whole and (said := _said(event)):
-            self.add(said, at)
+        elif not self.is_whole and (message := _message_item(event)):
+            self.add(message, at)
         info = object_in(event, "info")
         last = Counter(numbers_in(object_in(info, "last_token_usage")))
         whole = object_in(info, "total_token_usage") or object_in(event, "usage")
@@ -128,7 +128,7 @@ def _mark(of: Mapping[str, Any]) -> dict[str, bool]:
     return {}
 
 
-def _said(of: Mapping[str, Any]) -> dict[str, Any] | None:
+def _message_item(of: Mapping[str, Any]) -> dict[str, Any] | None:
     """The item of the Responses API that an event or an item of ``exec`` says; None without one."""
     kind, text = str(of.get("type")), first_of(of, "text", "message")[1]
     if kind in ("user_message", "agent_message", "plan"):
@@ -141,8 +141,8 @@ def _said(of: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _of_item(item: dict[str, Any], *, is_done: bool) -> Iterator[dict[str, Any]]:
     """The items of the Responses API that one of ``exec`` stands for."""
-    if said := _said(item):
-        yield said
+    if message := _message_item(item):
+        yield message
         return
     server, tool, call_id = item.get("server"), item.get("tool"), item.get("id")
     given = {key: of for key, of in item.items() if key not in _OF_RESULTS}

@@ -63,12 +63,12 @@ def run_of_messages(
     read = read_messages([message for _, message in listed], where)
     stated: dict[str, Any] = {name: of for name, of in facts.items() if of not in (None, "")}
     counted = {name: of for name, of in (remarks or {}).items() if of}
-    kept = {**extra, **{name: of for name, of in counted.items() if isinstance(of, list)}}
+    all_extra = {**extra, **{name: of for name, of in counted.items() if isinstance(of, list)}}
     if read.unknown:
-        kept["unknown_steps"] = read.unknown
+        all_extra["unknown_steps"] = read.unknown
     counts = Counter(read.remarks)
     counts.update({name: len(of) if isinstance(of, list) else of for name, of in counted.items()})
-    check_depth("entry", (stated.get("tools"), stated.get("task"), kept))
+    check_depth("entry", (stated.get("tools"), stated.get("task"), all_extra))
     run_id = stated.pop("trajectory_id", "") or derived_id(case_id, trial, place)
     stated = {"tested_model": read.model, "query": read.query} | stated
     stated.setdefault("final_answer", read.final_answer)
@@ -81,7 +81,7 @@ def run_of_messages(
         steps=steps_of(read.messages, [(of,) if isinstance(of, int) else of for of, _ in listed]),
         place=place,
         remarks=dict(counts),
-        extra=kept,
+        extra=all_extra,
     )
 
 
@@ -109,8 +109,8 @@ def steps_of(
 
 def message_of(step: TrajectoryStep) -> Message:
     """The chat message that a step is."""
-    said = (step.text, step.thought, step.calls, step.observations)
-    return Message(_ROLES[step.source], *said, speaker=step.speaker)
+    content = (step.text, step.thought, step.calls, step.observations)
+    return Message(_ROLES[step.source], *content, speaker=step.speaker)
 
 
 def query_of(steps: Sequence[TrajectoryStep]) -> str:

@@ -29,9 +29,9 @@ def _parts(record: Mapping[str, Any]) -> Parts:
     trace = object_in(record, "trace") or record
     trace_id = id_field(trace, "id")
     listed = [of for holder in (trace, record) for of in as_list(holder.get("observations")) or ()]
-    found = {id_field(of, "id"): of for each in listed if (of := as_object(each))}
+    by_id = {id_field(of, "id"): of for each in listed if (of := as_object(each))}
     whole = {name: value for name, value in trace.items() if name != "observations"}
-    inner = ({"traceId": trace_id, **of} for of in found.values())
+    inner = ({"traceId": trace_id, **of} for of in by_id.values())
     return [(trace_id, of) for of in (whole, *inner)]
 
 
@@ -58,10 +58,10 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
         usage=of.get("usageDetails"),
         attributes=as_object(opened(about.get("attributes"))),
     )
-    said = [_message(each) for each in span.input or ()]
-    tools = [each["content"] for each in said if _is_tool(each)]
+    messages = [_message(each) for each in span.input or ()]
+    tools = [each["content"] for each in messages if _is_tool(each)]
     span.tools = tuple(tools) if tools and span.tools is None else span.tools
-    span.input = [each for each in said if not _is_tool(each)] or None
+    span.input = [each for each in messages if not _is_tool(each)] or None
     return span
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object, rest_of
+from ...records.loose_json import as_list, as_object, objects_of, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .derived import run_of_messages
@@ -108,28 +108,28 @@ def _of_action(
     args, meta = object_in(event, "args"), object_in(event, "tool_call_metadata")
     if kind in ("message", "system", "finish"):
         texts = dict.fromkeys(text_field(args, name) for name in _WORDS)
-        said = [{"type": "text", "text": text} for text in texts if text]
+        content = [{"type": "text", "text": text} for text in texts if text]
         urls = as_list(args.get("image_urls")) or ()
-        said += [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+        content += [{"type": "image_url", "image_url": {"url": url}} for url in urls]
         if isinstance(claim := args.get("task_completed"), str):
             facts.setdefault("scores", {})["task_completed"] = claim
-        return {"role": "system" if kind == "system" else event.get("source"), "content": said}
+        return {"role": "system" if kind == "system" else event.get("source"), "content": content}
     reply = object_in(meta, "model_response", "tool_call_metadata.")
     if choices := list_in(reply, "choices", "tool_call_metadata.model_response."):
         is_known = _is_known(reply.get("id"), replies)
         return None if is_known else object_in(as_object(choices[0]) or {}, "message")
     given = rest_of(args, frozenset(("thought",)))
     call = {"id": call_id, "name": meta.get("function_name") or kind, "arguments": given}
-    said = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call]}
-    return None if kind == "recall" else said
+    message = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call]}
+    return None if kind == "recall" else message
 
 
 def _of_observation(kind: str, event: dict[str, Any], call_id: str) -> dict[str, Any]:
     if kind == "recall":  # what the framework adds to the conversation
         extras = object_in(event, "extras")
-        known = map(as_object, list_in(extras, "microagent_knowledge", "extras."))
+        known = objects_of(list_in(extras, "microagent_knowledge", "extras."))
         texts = [event.get("content"), *(extras.get(name) for name in _INSTRUCTIONS)]
-        texts += [of.get("content") for of in known if of]
+        texts += [of.get("content") for of in known]
         return {"role": "system", "content": [{"type": "text", "text": of} for of in texts if of]}
     is_failed = kind in ("error", "user_rejected") or event.get("success") is False
     is_error = is_failed or (None if event.get("success") is None else False)
@@ -146,11 +146,11 @@ def _of_kind(
         blocks = [object_in(event, name) for name in ("system_prompt", "dynamic_context")]
         return {"role": "system", "content": list(filter(None, blocks))}
     if kind in ("MessageEvent", "ActionEvent"):
-        said = object_in(event, "llm_message") or {**event, "role": "assistant"}
+        raw = object_in(event, "llm_message") or {**event, "role": "assistant"}
         names = ("thinking_blocks", "thought", "content")
-        parts = [part for name in names for part in list_in(said, name)]
-        message: dict[str, Any] = {"role": said.get("role"), "content": [*parts, *more]}
-        message["reasoning_content"] = said.get("reasoning_content")
+        parts = [part for name in names for part in list_in(raw, name)]
+        message: dict[str, Any] = {"role": raw.get("role"), "content": [*parts, *more]}
+        message["reasoning_content"] = raw.get("reasoning_content")
         if call := object_in(event, "tool_call"):
             # of several calls in one reply, the later ones go on with its message
             is_known = _is_known(event.get("llm_response_id"), replies)

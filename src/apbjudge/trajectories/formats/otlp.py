@@ -58,7 +58,7 @@ def _rows(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield Attributes(record).text(*_TRACE), record
 
 
-def _told(of: Attributes) -> tuple[str, dict[str, Any]]:
+def _event(of: Attributes) -> tuple[str, dict[str, Any]]:
     """The name of an event or of a log record, and what it says."""
     body, about = _plain(of.of("body")), as_object(_plain(opened(of.of("attributes")))) or {}
     return of.text(*_NAME), about | (as_object(body) or ({"content": body} if body else {}))
@@ -68,7 +68,7 @@ def _read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory
     rows = [Attributes(part) for part in parts]
     logs: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for of in (row for row in rows if row.of(*_START) is None):
-        logs.setdefault(of.text(*_SPAN), []).append(_told(of))
+        logs.setdefault(of.text(*_SPAN), []).append(_event(of))
     read: list[Span] = []
     for entry, of in enumerate(rows):
         if of.of(*_START) is None or of.text("kind") == "pending_span":  # begun, and written again
@@ -82,11 +82,11 @@ def _read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory
             error=of.text(*_MESSAGE),
             entry=entry,
         )
-        told = [_told(Attributes(each)) for each in objects_of(of.of(*_EVENTS))]
-        told += logs.get(span.span_id, ())
-        about = _told(of)[1]
+        events = [_event(Attributes(each)) for each in objects_of(of.of(*_EVENTS))]
+        events += logs.get(span.span_id, ())
+        about = _event(of)[1]
         name, kind = of.text(*_NAME), of.text("span_kind")
-        read.append(span_of_attributes(about, span, kind=kind, name=name, events=told))
+        read.append(span_of_attributes(about, span, kind=kind, name=name, events=events))
     trace_id = next(filter(None, (of.text(*_TRACE) for of in rows)), "")
     return run_of(read, trajectory_id=trace_id or derived_id("", None, place), place=place)
 

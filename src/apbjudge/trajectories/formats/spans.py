@@ -221,21 +221,21 @@ class _Tree:
         """
         spoken = {of.entry: of for of in self.spans if _speaks(of) and of.kind != "tool"}
         whole = {of.span_id for of in spoken.values() if of.is_whole}
-        found = [
+        speakers = [
             of
             for of in spoken.values()
             if of.is_whole or (of.entry in self.models and self.agent(of) not in whole)
         ]
-        if not self.models and not found:
+        if not self.models and not speakers:
             ups = {at: {up.entry for up in self.up[at]} for at in spoken}
-            found = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
+            speakers = [of for at, of in spoken.items() if ups[at].isdisjoint(spoken)]
         tools = [of for of in self.spans if of.kind == "tool" and (of.arguments or of.result)]
-        if not found and not (self.models and tools):
+        if not speakers and not (self.models and tools):
             n, error = len(self.models), RowError("spans", "messages", None)
             why = "content capture is off" if n else "none of them is a model's"
             error.args = (f"no message in {n or len(self.spans)} {'model ' * bool(n)}spans: {why}",)
             raise error
-        return found
+        return speakers
 
     def tools(self, remarks: Counter[str]) -> Iterator[Span]:
         """Yields the spans of tools, without those that say again what they ran in."""
@@ -364,11 +364,11 @@ class _Threads:
 
     def add(self, span: Span) -> None:
         """Takes in a request to a model and its answer."""
-        asked, said = self._lines(span.input, span), self._lines(span.output, span)
+        asked, answered = self._lines(span.input, span), self._lines(span.output, span)
         if span.system and span.system not in {line.system for line in asked}:
             asked[:0] = self._lines([{"role": "system", "content": span.system}], span)
         agent = self._tree.agent(span)
-        if (place := self._place(span, agent, asked, said)) is None:
+        if (place := self._place(span, agent, asked, answered)) is None:
             self.remarks["duplicate carriers"] += 1
             return
         thread, n = place
@@ -379,19 +379,19 @@ class _Threads:
         if old := thread.lacks(asked[:first]):
             self.remarks["rewritten context"] += 1  # a summary, or other instructions
             self._context += [line.raw for line in old]
-        thread.grow([*asked[first:], *said], [span])
+        thread.grow([*asked[first:], *answered], [span])
         thread.agents.add(agent)
         self.threads = [of for of in self.threads if of is not thread] + [thread]
 
     def _place(
-        self, span: Span, agent: str, asked: list[_Line], said: list[_Line]
+        self, span: Span, agent: str, asked: list[_Line], answered: list[_Line]
     ) -> tuple[_Thread, int] | None:
         """The thread that a request belongs to, and how many of its atoms are no news there.
 
         None where it says what a thread has already.
         """
         atoms = [atom for line in asked for atom in line.atoms]
-        whole = atoms + [atom for line in said for atom in line.atoms]
+        whole = atoms + [atom for line in answered for atom in line.atoms]
         systems = {line.system for line in asked} - {""}
         longest = sorted(self.threads, key=lambda of: (-len(of.atoms), agent not in of.agents))
         for of in longest:
@@ -401,15 +401,15 @@ class _Threads:
         own = [of for of in reversed(self.threads) if agent in of.agents]
         forks = [of for of in own if atoms and of.atoms[: len(atoms)] == atoms]
         forks = [of for of in forks if of.takes(systems)]
-        if any(of.atoms[: len(whole)] == whole for of in forks if said):
+        if any(of.atoms[: len(whole)] == whole for of in forks if answered):
             return None
         if span.is_cut and forks:
             return forks[0], len(atoms)
         is_delta = not systems and not any(of.startswith(_USER) for of in atoms[:1])
         for of in own:
-            found = [at for at, atom in enumerate(atoms, 1) if atom in of.atoms[-1:]]
-            if is_delta or (found and of.takes(systems)):
-                return of, max(found, default=0)
+            ends = [at for at, atom in enumerate(atoms, 1) if atom in of.atoms[-1:]]
+            if is_delta or (ends and of.takes(systems)):
+                return of, max(ends, default=0)
         self.threads.append(_Thread({agent}, len(asked), bool(forks)))
         return self.threads[-1], 0
 
@@ -451,8 +451,8 @@ class _Threads:
     def call(self, span: Span, main: _Thread) -> None:
         """Adds a call that no message makes to the thread of the agent that it ran in."""
         agents = [of.span_id for of in self._tree.up[span.entry] if of.kind == "agent"]
-        found = (of for agent in agents for of in (main, *self.threads) if agent in of.agents)
-        thread, rank = next(found, main), self._tree.rank
+        threads = (of for agent in agents for of in (main, *self.threads) if agent in of.agents)
+        thread, rank = next(threads, main), self._tree.rank
         function = {"name": span.name, "arguments": span.arguments}
         call = {"id": span.call_id or None, "type": "function", "function": function}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -518,8 +518,8 @@ class _Read:
                 if before is None:
                     continue
                 if span.result is not None and opened(span.result) != opened(before.content):
-                    kept = {"call_id": call.call_id, "result": span.result}
-                    extra["results"] = [*(as_list(extra.get("results")) or ()), kept]
+                    other = {"call_id": call.call_id, "result": span.result}
+                    extra["results"] = [*(as_list(extra.get("results")) or ()), other]
                 marks = span.is_error, before.is_error
                 mark = next((mark for mark in (True, False) if mark in marks), None)
                 error = "" if span.error == before.content else span.error
@@ -535,10 +535,10 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: _Tree) -> list
     By id, by name and equal arguments, or by name and equal result; of several calls the first, in
     a thread of the span's own agent before others.
     """
-    said = (span.error or None if span.result is None else span.result for span in spans)
+    results = (span.error or None if span.result is None else span.result for span in spans)
     left = [
         (of, _grounds(of.name, of.arguments, of.call_id, result))
-        for of, result in zip(spans, said, strict=True)
+        for of, result in zip(spans, results, strict=True)
     ]
     slots = [(read, of) for read in reads for several in read.slots for of in several]
     keys = [
@@ -553,21 +553,21 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: _Tree) -> list
         rest = left[:0]
         for span, key in left:
             is_known = level == 5 and span.arguments is not None
-            found = waiting.get(key[level]) if key[level] and not is_known else None
-            if not found:
+            pairs = waiting.get(key[level]) if key[level] and not is_known else None
+            if not pairs:
                 rest.append((span, key))
                 continue
             agent = tree.agent(span)
-            at = next((i for i, of in enumerate(found) if agent in of[0].thread.agents), 0)
-            found.pop(at)[1].span = span
+            at = next((i for i, of in enumerate(pairs) if agent in of[0].thread.agents), 0)
+            pairs.pop(at)[1].span = span
         left = rest
     return [span for span, _ in left]
 
 
 def _grounds(name: str, arguments: Any, call_id: str, result: Any) -> tuple[Any, ...]:
     """What a call and its execution have in common, the surest first; None where unknown."""
-    call, said = _call_key(name, arguments), _key(opened(result))
+    call, answer = _call_key(name, arguments), _key(opened(result))
     is_answered = result is not None
     by_id = ((call_id, call), call_id) if call_id else (None, None)
-    by_result = ((call, said), (name, said)) if is_answered else (None, None)
+    by_result = ((call, answer), (name, answer)) if is_answered else (None, None)
     return *by_id, *by_result, call, name

@@ -165,9 +165,9 @@ def read_tau2_folder(folder: Path) -> Iterator[LogEntry]:
     """
     results = folder / _RESULTS
     around = members_around(results, _SIMULATIONS)
-    found = [(of, results) for of in read_member(results, _SIMULATIONS)]
+    listed = [(of, results) for of in read_member(results, _SIMULATIONS)]
     files = sorted((folder / _SIMULATIONS).glob("*.json"))
-    each = chain(found, ((read_whole(file)._replace(number=0), file) for file in files))
+    each = chain(listed, ((read_whole(file)._replace(number=0), file) for file in files))
     for number, (element, file) in enumerate(each, 1):
         place = LogPlace(TAU2.name, file=file.relative_to(folder).as_posix(), line=element.number)
         content: Trajectory | RowError
