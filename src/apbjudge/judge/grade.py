@@ -15,11 +15,11 @@ from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
+from ..records.files import log_path
 from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
 from ..trajectories import TrajectoryProtocol
-from ..trajectories.files import log_path
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log

@@ -16,6 +16,7 @@ from ..config import Grounding
 from ..errors import InputError, OptionError, RowError, guarded
 from ..jsonl import open_buffered, parse_object, replacing
 from ..protocols import AUTO, CASE, Protocol
+from ..records.files import PACKED, STDIN, is_there, unpacked
 from ..records.gaps import may_be_prediction
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
@@ -28,7 +29,6 @@ from ..trajectories import (
     run_protocol,
 )
 from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
-from ..trajectories.files import PACKED, STDIN, is_there, unpacked
 from ..trajectories.outcome import OUTCOME
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import detect, read_log

@@ -11,13 +11,13 @@ import orjson
 
 from ...errors import InputError, RowError
 from ...records import FileRef, Row
+from ...records.files import STDIN, is_there, name_of
+from ...records.json_stream import layout_of, read_array, read_values, read_whole
 from ...records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
 from ...records.parameters import parsed
 from ...records.tools import Toolset
 from ...records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory, TrajectoryStep
-from ...trajectories.files import STDIN, is_there, name_of
 from ...trajectories.formats.fields import id_field, text_field
-from ...trajectories.json_stream import layout_of, read_array, read_values, read_whole
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..seeds import Seed, SeedCall

@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from ...errors import InputError, OptionError, RowError, shorten
+from ...records.files import PACKED
 from ...records.keys import KeySet, short_key
 from ...trajectories import reading as logs
 from ...trajectories.convert import read_tool_list
-from ...trajectories.files import PACKED
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..config import SourceName
