@@ -253,6 +253,7 @@ class Builder:
             any_outcome=config.any_outcome,
             licence=config.licence,
             source=config.name,
+            columns=config.columns,
         )
 
     def seeds(self) -> Iterator[Seed]:

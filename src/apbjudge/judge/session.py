@@ -409,7 +409,7 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
             transport = "client" if config.resources.client is not None else transport_of(spec)
     return {
         **environment(libraries),
-        "input": source.name,
+        "input": source.input,
         "cases": _shown(source.cases),
         "data_root": _shown(root),
         "inputs": inputs_json(log.inputs),
