@@ -35,6 +35,7 @@ from .judged_run import (
     once,
     ratings,
     read_judged_run,
+    read_judged_runs,
     scale_note,
     with_columns,
 )
@@ -93,7 +94,11 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
         runs = [run if config.pairwise else once(run, problems) for run in judged]
     else:
         of_runs: Problems = []
-        runs = [once(read_judged_run(path, of_runs), of_runs) for path in config.judgements]
+        runs = [
+            once(run, of_runs)
+            for path in config.judgements
+            for run in read_judged_runs(path, of_runs)
+        ]
         labels = load_labels(
             config.labels,
             config.adjudicator,

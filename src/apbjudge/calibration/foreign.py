@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, OptionError, RowError, visible
+from ..judge.published import is_published
 from ..records.columns import Vector
 from ..records.consensus import resolve
 from ..records.foreign import (
@@ -54,7 +55,9 @@ def is_foreign(config: CalibrationConfig) -> bool:
     foreign = [
         path
         for path in config.judgements
-        if looks_foreign(path) and path.absolute() != config.labels.absolute()
+        if path.absolute() != config.labels.absolute()
+        and looks_foreign(path)
+        and not is_published(path)
     ]
     if foreign and len(foreign) < len(config.judgements):
         raise OptionError(
