@@ -105,6 +105,7 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
             problems,
             include_unsure=config.unsure == "include",
             codes=all_codes(run.table for run in runs),
+            columns=config.label_columns,
         )
         target = None
         if config.target is not None:

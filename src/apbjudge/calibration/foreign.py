@@ -14,12 +14,13 @@ from ..judge.published import is_published
 from ..records.columns import Vector
 from ..records.consensus import resolve
 from ..records.foreign import (
+    UNIT,
     YES_NO,
     Reading,
     Row,
     Scale,
     column_of,
-    looks_foreign,
+    has_foreign_rows,
     no_column,
     own_columns,
     read_rows,
@@ -33,8 +34,9 @@ from ..records.judgement_table import Problems
 from ..records.label_table import LabelTable, label_table
 from ..records.labels import HumanLabel
 from .config import CalibrationConfig
-from .judged_run import Foreign, JudgedRun
+from .judged_run import Foreign, JudgedRun, once
 from .matching import Labels
+from .tool_results import ToolResults, tool_results
 
 _MOST_OFF_SCALE = 0.2
 _PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
@@ -50,14 +52,12 @@ def is_foreign(config: CalibrationConfig) -> bool:
         OptionError: If some of several files are and others are not.
     """
     stated = [*config.columns.values(), *config.judges, *config.raters, config.scale]
-    if any(stated) or config.pairwise or config.label_columns:
+    if any(stated) or config.pairwise:
         return True
     foreign = [
         path
         for path in config.judgements
-        if path.absolute() != config.labels.absolute()
-        and looks_foreign(path)
-        and not is_published(path)
+        if path.absolute() != config.labels.absolute() and looks_foreign(path)
     ]
     if foreign and len(foreign) < len(config.judgements):
         raise OptionError(
@@ -65,6 +65,11 @@ def is_foreign(config: CalibrationConfig) -> bool:
             "calibrate them apart"
         )
     return bool(foreign)
+
+
+def looks_foreign(path: Path) -> bool:
+    """Whether a file of judgements is another tool's: a table, or rows without our fields."""
+    return has_foreign_rows(path) and not is_published(path)
 
 
 def read_foreign(
@@ -90,13 +95,19 @@ def read_foreign(
         )
     scale = None if config.scale is None else Scale.parse(config.scale)
     stated = {role: (column, _OPTIONS[role]) for role, column in config.columns.items() if column}
-    files = [
-        _File.read(path, stated, config.judges, scale, problems, pairwise=config.pairwise)
-        for path in config.judgements
-    ]
-    scale = files[0].scale if config.pairwise else scale
-    orientation: dict[tuple[str, str], str] = {}
-    runs = [run for file in files for run in file.runs(orientation, problems)]
+    files: list[_File] = []
+    for path in config.judgements:
+        is_known = not (stated.keys() - {"item"} or config.pairwise)
+        if results := tool_results(path, config.item) if is_known else None:
+            files += _files_of(path, results, config.judges, scale, problems)
+        else:
+            of = _File.read(path, stated, config.judges, scale, problems, pairwise=config.pairwise)
+            files.append(of)
+    is_of_tool = any(file.is_of_tool for file in files)
+    if config.pairwise:
+        scale = files[0].scale
+    elif is_of_tool:
+        scale = scale or next((of.scale for of in files if "score" in of.reading.roles), None)
     of_labels = {
         role: (column, "--label-columns")
         for role, _, column in (entry.partition("=") for entry in config.label_columns)
@@ -109,12 +120,97 @@ def read_foreign(
         problems,
         pairwise=config.pairwise,
         of_labels=of_labels,
-        roles={*files[0].reading.roles},
+        roles={role for file in files for role in file.reading.roles},
+        is_of_tool=is_of_tool,
     )
-    labels = labelled.labels(orientation, config.adjudicator, problems)
-    notes = [file.reading.describe(f"judgements {file.path.name}", file.scale) for file in files]
-    notes.append(labelled.reading.describe(f"labels {labelled.path.name}", labelled.scale))
-    return runs, labels, (*notes, *files[0].notes)
+    notes = [note for file in (*files, labelled) for note in file.notes]
+    if is_of_tool:
+        files, left_out = _comparable(files, labelled)
+        notes += left_out
+    orientation: dict[tuple[str, str], str] = {}
+    runs = [run for file in files for run in file.runs(orientation, problems)]
+    return runs, labelled.labels(orientation, config.adjudicator, problems), tuple(notes)
+
+
+def foreign_runs(path: Path, problems: Problems) -> tuple[list[JudgedRun], tuple[str, ...]]:
+    """The judges of another tool's file, and which column was read as what.
+
+    Raises:
+        InputError: As ``read_foreign`` does.
+        OptionError: Likewise.
+    """
+    if results := tool_results(path):
+        files = _files_of(path, results, (), None, problems)
+    else:
+        files = [_File.read(path, {}, (), None, problems, pairwise=False)]
+    runs = [once(run, problems) for file in files for run in file.runs({}, problems)]
+    return runs, tuple(note for file in files for note in file.notes)
+
+
+def _files_of(
+    path: Path,
+    results: ToolResults,
+    chosen: Sequence[str],
+    scale: Scale | None,
+    problems: Problems,
+) -> list[_File]:
+    """The metrics of a tool's results, each a file of its own with its own scale."""
+    if unknown := {*chosen} - results.metrics.keys():
+        known = ", ".join(results.metrics)
+        raise OptionError(f"--judges: expected some of {known}, got {min(unknown)!r}")
+    problems.extend(results.problems)
+    files: list[_File] = []
+    read: dict[str, list[str]] = {}
+    unread: list[str] = []
+    for metric in chosen or results.metrics:
+        rows = [*results.metrics[metric]]
+        columns = tuple(dict.fromkeys(name for _, row in rows for name in row))
+        roles = {name.replace(" ", "_"): name for name in columns} | {"judge": "metric"}
+        scores = [row["score"] for _, row in rows if "score" in row]
+        of = UNIT if metric in results.units and _mostly_fit(UNIT, scores) else scale
+        if "verdict" not in roles and scores and all(_fits(YES_NO, score) for score in scores):
+            roles["verdict"] = "score"
+        if of is None or of.role != "score" or not _mostly_fit(of, scores):
+            roles.pop("score", None)
+        if scores and not {"verdict", "score"} <= roles.keys() and roles.get("verdict") != "score":
+            unread.append(f"score of {metric} ({shown_values(scores)})")
+        names = [name for name in ("verdict", "score") if name in roles]
+        if names:
+            of = of if of is not None and "score" in roles else YES_NO
+            texts = {"verdict": "verdict (yes/no)", "score": f"score ({of.text})"}
+            read.setdefault(" and ".join(texts[name] for name in names), []).append(metric)
+            files.append(_File(Reading(path, columns, roles), rows, of, (), (), is_of_tool=True))
+    listed = "; ".join(f"{', '.join(names)} by {what}" for what, names in read.items())
+    notes = (f"Read in {path.name}, {results.title}: {results.item} as item; judges {listed}.",)
+    if unread:
+        what = f"{', '.join(unread)}, whose scale is not stated (--scale)"
+        notes += (f"Not read in {path.name}: {what}.",)
+        if not files:
+            raise OptionError(f"{path}: no metric can be read: {what}")
+    return [replace(files[0], notes=notes), *files[1:]]
+
+
+def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], list[str]]:
+    """The metrics that labels say something of, with that alone; a line about the others."""
+    of_labels, kept, others = labelled.reading.roles, list[_File](), list[str]()
+    for file in files:
+        roles = dict(file.reading.roles)
+        if "score" not in of_labels or file.scale != labelled.scale:
+            roles.pop("score", None)
+        if "verdict" not in of_labels:
+            roles.pop("verdict", None)
+        if {*_VALUES} & roles.keys():
+            scale = file.scale if "score" in roles else YES_NO
+            kept.append(replace(file, reading=replace(file.reading, roles=roles), scale=scale))
+        else:
+            others.append(str(file.rows[0][1]["metric"]))
+    note = (
+        f"Left out: {', '.join(others)}: the labels say nothing on that scale (name their column "
+        "with --label-columns score=COLUMN)."
+    )
+    if not kept:
+        raise InputError(f"{labelled.path}: expected labels of the metrics' kind. {note}")
+    return kept, [note] if others else []
 
 
 _OPTIONS: Mapping[str, str] = {
@@ -170,6 +266,29 @@ class _Finder:
             raise no_column(self.path, self.columns, "verdict", self.option("verdict"))
         return {} if column is None else {"verdict": column}
 
+    def values(
+        self, main: str | None, found: Mapping[str, str], roles: set[str] | None
+    ) -> dict[str, str]:
+        """The columns of values; ``roles`` are those of the judgements, which labels share."""
+        if main == "preference":
+            return {main: self.needed("class" if "class" in self.stated else main)}
+        columns = {} if main in {None, "verdict"} else {str(main): self.needed(str(main))}
+        if roles is None or "verdict" in roles:
+            is_needed = main == "verdict" or roles is not None
+            columns |= self.verdict({**found, **columns}, is_needed=is_needed)
+        return columns
+
+    def of_metrics(self, found: Mapping[str, str], scale: Scale | None) -> dict[str, str]:
+        """The columns of labels of a tool's metrics: verdicts, scores on their scale, or both."""
+        score = None if scale is None else self.find("score")
+        values = [row[score] for _, row in self.rows if score in row]
+        is_on_scale = scale is not None and _mostly_fit(scale, values)
+        columns = {"score": score} if score and ("score" in self.stated or is_on_scale) else {}
+        columns |= self.verdict({**found, **columns}, is_needed=False)
+        if not columns:
+            raise no_column(self.path, self.columns, "verdict or score", self.option("verdict"))
+        return columns
+
     def without_scale(self, main: str | None, found: Mapping[str, str]) -> str:
         """The column of scores or classes that can't be read since no scale is stated."""
         for role in ("score", "class"):
@@ -202,6 +321,7 @@ class _File:
     scale: Scale
     several: Sequence[str]
     notes: tuple[str, ...]
+    is_of_tool: bool = False
 
     @property
     def path(self) -> Path:
@@ -219,6 +339,7 @@ class _File:
         pairwise: bool,
         of_labels: Mapping[str, tuple[str, str]] | None = None,
         roles: set[str] | None = None,
+        is_of_tool: bool = False,
     ) -> _File:
         """Finds the columns.
 
@@ -231,6 +352,8 @@ class _File:
             pairwise: Whether rows are preferences.
             of_labels: Columns of labels that were stated; None for judgements.
             roles: Roles of the judgements, which labels share; None for judgements.
+            is_of_tool: Whether the judgements are of metrics, with verdicts or scores: labels need
+                one of both.
         """
         columns, all_rows = read_rows(path)
         rows = list(usable(all_rows, path, problems))
@@ -249,12 +372,9 @@ class _File:
                 )
             found[main or "verdict"] = ", ".join(several)
         else:
-            if pairwise and "class" in stated:
-                found["preference"] = finder.needed("class")
-            elif main not in {None, "verdict"}:
-                found[str(main)] = finder.needed(str(main))
-            if not pairwise and (roles is None or "verdict" in roles):
-                found |= finder.verdict(found, is_needed=main == "verdict" or roles is not None)
+            found |= (
+                finder.of_metrics(found, scale) if is_of_tool else finder.values(main, found, roles)
+            )
             unread = finder.without_scale(main, found) if of_labels is None else ""
             people = "judge" if of_labels is None else "rater"
             found |= {r: c for r, c in finder.optional(people).items() if c not in found.values()}
@@ -262,8 +382,12 @@ class _File:
             scale = _preferences(path, rows, several or [found["preference"]], found)
         if of_labels is None and "case_id" in columns:
             found["case"] = "case_id"
-        notes = (f"Not read: {unread}, whose scale is not stated (--scale).",) if unread else ()
-        return cls(Reading(path, columns, found), rows, scale or YES_NO, several, notes)
+        what = "judgements" if of_labels is None else "labels"
+        reading, of = Reading(path, columns, found), scale or YES_NO
+        notes = (reading.describe(f"{what} {path.name}", of),)
+        if unread:
+            notes += (f"Not read: {unread}, whose scale is not stated (--scale).",)
+        return cls(reading, rows, of, several, notes)
 
     # Values ---------------------------------------------------------------------------------------
 
@@ -505,13 +629,8 @@ def _judgement(
 
 def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
     """The columns that hold yes and no, but for single odd values."""
-
-    def is_truth(column: str) -> bool:
-        values = [row[column] for _, row in rows if column in row]
-        n_odd = sum(not _fits(YES_NO, value) for value in values)
-        return n_odd < len(values) and n_odd <= max(1, _MOST_OFF_SCALE * len(values))
-
-    return [column for column in columns if is_truth(column)]
+    values = {column: [row[column] for _, row in rows if column in row] for column in columns}
+    return [column for column in columns if _mostly_fit(YES_NO, values[column])]
 
 
 def _is_swapped(value: Any, column: str) -> bool | None:
@@ -542,6 +661,12 @@ def _preferences(
         f"--scale: expected names of first, second and tie, such as --scale 'A,B,tie', for the "
         f"values in {path}: {shown_values(values)}"
     )
+
+
+def _mostly_fit(scale: Scale, values: Sequence[Any]) -> bool:
+    """Whether values are on a scale, but for single odd ones."""
+    n_odd = sum(not _fits(scale, value) for value in values)
+    return n_odd < len(values) and n_odd <= max(1, _MOST_OFF_SCALE * len(values))
 
 
 def _fits(scale: Scale, value: Any) -> bool:
