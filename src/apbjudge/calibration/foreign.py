@@ -182,11 +182,13 @@ def _files_of(
             files.append(_File(Reading(path, columns, roles), rows, of, (), (), is_of_tool=True))
     listed = "; ".join(f"{', '.join(names)} by {what}" for what, names in read.items())
     notes = (f"Read in {path.name}, {results.title}: {results.item} as item; judges {listed}.",)
+    what = f"{'; '.join(unread)}, whose scale is not stated (--scale)"
+    if not files:
+        raise InputError(
+            f"{path}: {results.title}: no verdicts or scores{f': {what}' * bool(unread)}"
+        )
     if unread:
-        what = f"{', '.join(unread)}, whose scale is not stated (--scale)"
         notes += (f"Not read in {path.name}: {what}.",)
-        if not files:
-            raise OptionError(f"{path}: no metric can be read: {what}")
     return [replace(files[0], notes=notes), *files[1:]]
 
 

@@ -75,8 +75,7 @@ class _Form:
 
     def fits(self, row: Row) -> bool:
         heads = {name.partition(".")[0] for name in row}
-        has_metrics = bool(self.name) or any(re.fullmatch(self.metrics, name) for name in row)
-        return has_metrics and all(heads & {*any_of.split("|")} for any_of in self.keys.split())
+        return all(heads & {*any_of.split("|")} for any_of in self.keys.split())
 
     def scores(self, row: Row) -> _Scores:
         """The metrics of a record; one of several of a name gets a number."""
@@ -189,7 +188,10 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
     elif layout_of(path) == "array":
         rows = [(of.number, _row(of.value)) for of in read_array(path)]
     else:
-        whole = as_object(read_whole(path).value) or {}
+        value = read_whole(path).value
+        if isinstance(value, RowError):
+            raise InputError(f"{path}: {value}")
+        whole = as_object(value) or {}
         rows = [(1, flat(whole))]
     for form in _FORMS:
         if results := _of_form(form, path, _records(form, whole) or rows, item):
@@ -216,7 +218,9 @@ def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResul
     """The judgements of records, where they are of a form."""
     usable = [(number, row) for number, row in rows if not isinstance(row, RowError)]
     own = [(number, row) for number, row in usable if form.fits(row)]
-    if not own or len(own) + len(_OF_THE_LOG) < len(usable):
+    columns = {name for _, row in own for name in row}
+    has_metrics = form.name or any(re.fullmatch(form.metrics, name) for name in columns)
+    if not own or not has_metrics or len(own) + len(_OF_THE_LOG) < len(usable):
         return None
     problems = [f"{path}:{number}: {of}" for number, of in rows if isinstance(of, RowError)]
     names = [item] if item else form.item.split()

@@ -124,15 +124,15 @@ def _run_by(judge: str, path: Path) -> PublishedRun:
             values = line.values
             if isinstance(values, RowError) or values.get("judge_model") != judge:
                 continue
-            judgement = _judgement(values, line.raw, line.number)
             lines[line.offset] = line.number
-            grade = mapping(values.get("judgement")).get("grade")
+            stated = mapping(values.get("judgement"))
+            grade, correct = stated.get("grade"), stated.get("is_correct")
             is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
-            correct = judgement.is_correct if isinstance(judgement, Verdict) else None
+            correct = correct if isinstance(correct, bool) else None
             if is_number and (place := place_of_grade(grade, correct)):
                 complaint = RowError("judgement.grade", GRADE, grade)
                 scales.add(judge, line.number, place, complaint)
-            yield judgement_row(judgement)
+            yield judgement_row(_judgement(values, line.raw, line.number))
 
     table = table_of(rows())
     scales.close()
