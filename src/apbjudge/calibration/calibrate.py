@@ -110,7 +110,7 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
         target = None
         if config.target is not None:
             target = once(read_judged_run(config.target, problems), problems)
-        shared = _Shared(config, labels, plan, target)
+        shared = _Shared(config, labels, plan, target, (labels.note,) if labels.note else ())
         problems.extend(of_runs)
     judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(

@@ -21,7 +21,6 @@ from ..records.foreign import (
     Scale,
     column_of,
     has_foreign_rows,
-    no_column,
     own_columns,
     read_rows,
     read_truth,
@@ -34,15 +33,18 @@ from ..records.judgement_table import Problems
 from ..records.label_table import LabelTable, label_table
 from ..records.labels import HumanLabel
 from .config import CalibrationConfig
+from .foreign_columns import (
+    MOST_OFF_SCALE,
+    OPTIONS,
+    VALUES,
+    Finder,
+    fits,
+    mostly_fit,
+    preference_scale,
+)
 from .judged_run import Foreign, JudgedRun, once
 from .matching import Labels
 from .tool_results import ToolResults, tool_results
-
-_MOST_OFF_SCALE = 0.2
-_PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
-    ";"
-)
-"""What pairs are usually labelled with: the first is better, the second, neither."""
 
 
 def is_foreign(config: CalibrationConfig) -> bool:
@@ -94,7 +96,7 @@ def read_foreign(
             "scales or pairs, got a folder"
         )
     scale = None if config.scale is None else Scale.parse(config.scale)
-    stated = {role: (column, _OPTIONS[role]) for role, column in config.columns.items() if column}
+    stated = {role: (column, OPTIONS[role]) for role, column in config.columns.items() if column}
     files: list[_File] = []
     for path in config.judgements:
         is_known = not (stated.keys() - {"item"} or config.pairwise)
@@ -167,10 +169,10 @@ def _files_of(
         columns = tuple(dict.fromkeys(name for _, row in rows for name in row))
         roles = {name.replace(" ", "_"): name for name in columns} | {"judge": "metric"}
         scores = [row["score"] for _, row in rows if "score" in row]
-        of = UNIT if metric in results.units and _mostly_fit(UNIT, scores) else scale
-        if "verdict" not in roles and scores and all(_fits(YES_NO, score) for score in scores):
+        of = UNIT if metric in results.units and mostly_fit(UNIT, scores) else scale
+        if "verdict" not in roles and scores and all(fits(YES_NO, score) for score in scores):
             roles["verdict"] = "score"
-        if of is None or of.role != "score" or not _mostly_fit(of, scores):
+        if of is None or of.role != "score" or not mostly_fit(of, scores):
             roles.pop("score", None)
         if scores and not {"verdict", "score"} <= roles.keys() and roles.get("verdict") != "score":
             unread.append(f"score of {metric} ({shown_values(scores)})")
@@ -201,7 +203,7 @@ def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], l
             roles.pop("score", None)
         if "verdict" not in of_labels:
             roles.pop("verdict", None)
-        if {*_VALUES} & roles.keys():
+        if {*VALUES} & roles.keys():
             scale = file.scale if "score" in roles else YES_NO
             kept.append(replace(file, reading=replace(file.reading, roles=roles), scale=scale))
         else:
@@ -213,102 +215,6 @@ def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], l
     if not kept:
         raise InputError(f"{labelled.path}: expected labels of the metrics' kind. {note}")
     return kept, [note] if others else []
-
-
-_OPTIONS: Mapping[str, str] = {
-    "item": "--item",
-    "tested_model": "--tested-model",
-    "verdict": "--verdict",
-    "score": "--score",
-    "class": "--class",
-    "preference": "--class",
-    "judge": "--judges",
-    "rater": "--raters",
-}
-_VALUES = ("verdict", "score", "class", "preference")
-
-
-@dataclass(frozen=True)
-class _Finder:
-    """Finds which column of a file has which role; see ``_File.read``."""
-
-    path: Path
-    columns: Sequence[str]
-    rows: Sequence[tuple[int, Row]]
-    stated: Mapping[str, tuple[str, str]]
-    is_of_judge: bool
-
-    def find(self, role: str, among: Sequence[str] | None = None) -> str | None:
-        column, option = self.stated.get(role, (None, self.option(role)))
-        return column_of(self.path, among or self.columns, role, column, option)
-
-    def option(self, role: str) -> str:
-        return _OPTIONS.get(role, "") if self.is_of_judge else f"--label-columns {role}=COLUMN"
-
-    def needed(self, role: str) -> str:
-        column = self.find(role)
-        if column is None:
-            raise no_column(self.path, self.columns, role, self.option(role))
-        return column
-
-    def optional(self, *roles: str) -> dict[str, str]:
-        return {role: column for role in roles if (column := self.find(role)) is not None}
-
-    def verdict(self, found: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
-        """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
-
-        Where another column of values is stated, no verdict is looked for.
-        """
-        if not is_needed and "verdict" not in self.stated and {*_VALUES} & self.stated.keys():
-            return {}
-        free = [name for name in self.columns if name not in found.values()]
-        among = self.columns if "verdict" in self.stated else _truths(free, self.rows)
-        column = self.find("verdict", among) if among else None
-        if column is None and is_needed:
-            raise no_column(self.path, self.columns, "verdict", self.option("verdict"))
-        return {} if column is None else {"verdict": column}
-
-    def values(
-        self, main: str | None, found: Mapping[str, str], roles: set[str] | None
-    ) -> dict[str, str]:
-        """The columns of values; ``roles`` are those of the judgements, which labels share."""
-        if main == "preference":
-            return {main: self.needed("class" if "class" in self.stated else main)}
-        columns = {} if main in {None, "verdict"} else {str(main): self.needed(str(main))}
-        if roles is None or "verdict" in roles:
-            is_needed = main == "verdict" or roles is not None
-            columns |= self.verdict({**found, **columns}, is_needed=is_needed)
-        return columns
-
-    def of_metrics(self, found: Mapping[str, str], scale: Scale | None) -> dict[str, str]:
-        """The columns of labels of a tool's metrics: verdicts, scores on their scale, or both."""
-        score = None if scale is None else self.find("score")
-        values = [row[score] for _, row in self.rows if score in row]
-        is_on_scale = scale is not None and _mostly_fit(scale, values)
-        columns = {"score": score} if score and ("score" in self.stated or is_on_scale) else {}
-        columns |= self.verdict({**found, **columns}, is_needed=False)
-        if not columns:
-            raise no_column(self.path, self.columns, "verdict or score", self.option("verdict"))
-        return columns
-
-    def without_scale(self, main: str | None, found: Mapping[str, str]) -> str:
-        """The column of scores or classes that can't be read since no scale is stated."""
-        for role in ("score", "class"):
-            is_stated = role in self.stated and not (role == "class" and main == "preference")
-            column = self.find(role) if main is None or is_stated else None
-            if column is None or column in found.values():
-                continue
-            if is_stated or not {*_VALUES} & found.keys():
-                got = shown_values(row[column] for _, row in self.rows if column in row)
-                raise OptionError(
-                    f"--scale: expected the scale of {column} in {self.path}, got none; it holds "
-                    f"{got}"
-                )
-            return column
-        if not {*_VALUES} & found.keys():
-            wanted = "verdict, score or class"
-            raise no_column(self.path, self.columns, wanted, "--verdict, --score or --class")
-        return ""
 
 
 @dataclass(frozen=True)
@@ -362,7 +268,7 @@ class _File:
         if of_labels is not None:
             known = {name.lower() for name in columns}
             stated = {r: of for r, of in stated.items() if of[0].lower() in known} | {**of_labels}
-        finder = _Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
+        finder = Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
         roles_wanted = ("first", "second", "order") if pairwise else ("tested_model",)
         found = {"item": finder.needed("item"), **finder.optional(*roles_wanted)}
         main = "preference" if pairwise else None if scale is None else scale.role
@@ -381,7 +287,7 @@ class _File:
             people = "judge" if of_labels is None else "rater"
             found |= {r: c for r, c in finder.optional(people).items() if c not in found.values()}
         if pairwise and scale is None:
-            scale = _preferences(path, rows, several or [found["preference"]], found)
+            scale = preference_scale(path, rows, several or [found["preference"]], found)
         if of_labels is None and "case_id" in columns:
             found["case"] = "case_id"
         what = "judgements" if of_labels is None else "labels"
@@ -396,13 +302,13 @@ class _File:
     @property
     def main(self) -> str:
         """The role of the columns of several judges or raters."""
-        return next(role for role in _VALUES if role in self.reading.roles)
+        return next(role for role in VALUES if role in self.reading.roles)
 
     def by_column(self) -> Iterator[tuple[str | None, Mapping[str, str]]]:
         """Name and columns of each judge or rater that has columns of its own."""
         roles = self.reading.roles
         if not self.several:
-            yield None, {role: roles[role] for role in _VALUES if role in roles}
+            yield None, {role: roles[role] for role in VALUES if role in roles}
         for column in self.several:
             yield column, {self.main: column}
 
@@ -450,7 +356,7 @@ class _File:
         return _Place(item, name, flipped=False, swapped=order)
 
     def _check(self, faults: Sequence[str], n: int) -> None:
-        if len(faults) > max(1, _MOST_OFF_SCALE * n):
+        if len(faults) > max(1, MOST_OFF_SCALE * n):
             raise InputError(
                 f"{faults[0]}; {len(faults)} of {n} values can't be used, so the scale or the "
                 "column is another one"
@@ -629,51 +535,9 @@ def _judgement(
     return {**stated, "kind": "verdict", "is_correct": verdict is None or bool(verdict)}
 
 
-def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
-    """The columns that hold yes and no, but for single odd values."""
-    values = {column: [row[column] for _, row in rows if column in row] for column in columns}
-    return [column for column in columns if _mostly_fit(YES_NO, values[column])]
-
-
 def _is_swapped(value: Any, column: str) -> bool | None:
     """Whether the second answer was shown first: ``BA``, or yes in a column such as ``swapped``."""
     if value is None:
         return None
     word = str(value).strip().upper()
     return word == "BA" if word in {"AB", "BA"} else read_truth(value, column)
-
-
-def _preferences(
-    path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], found: Mapping[str, str]
-) -> Scale:
-    """The names of first, second and tie that fit what columns hold beside names of systems."""
-    systems = [found[role] for role in ("first", "second") if role in found]
-    values = [
-        row[column]
-        for _, row in rows
-        for column in columns
-        if column in row and row[column] not in [row.get(system) for system in systems]
-    ]
-    for text in _PREFERENCES:
-        scale = Scale.parse(text)
-        known = [value for value in values if _fits(scale, value)]
-        if len(known) >= (1 - _MOST_OFF_SCALE) * len(values):
-            return scale
-    raise OptionError(
-        f"--scale: expected names of first, second and tie, such as --scale 'A,B,tie', for the "
-        f"values in {path}: {shown_values(values)}"
-    )
-
-
-def _mostly_fit(scale: Scale, values: Sequence[Any]) -> bool:
-    """Whether values are on a scale, but for single odd ones."""
-    n_odd = sum(not _fits(scale, value) for value in values)
-    return n_odd < len(values) and n_odd <= max(1, _MOST_OFF_SCALE * len(values))
-
-
-def _fits(scale: Scale, value: Any) -> bool:
-    try:
-        scale.read(value, "")
-    except RowError:
-        return False
-    return True

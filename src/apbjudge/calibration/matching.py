@@ -29,6 +29,7 @@ class Labels:
         n_contradictions: Labels that contradict themselves, such as correct with an error flag.
         grades: The different grades that raters gave, sorted.
         keys: Columns of the item and of the tested model; None where labels are of pairs.
+        note: Which columns are read as what, where they have other names; empty otherwise.
     """
 
     path: Path
@@ -36,6 +37,7 @@ class Labels:
     n_contradictions: int
     grades: tuple[float, ...]
     keys: tuple[str, str | None] | None = ("item_id", "tested_model")
+    note: str = ""
 
 
 def load_labels(
@@ -78,7 +80,9 @@ def load_labels(
         raise InputError(f"{path}: expected labels by {visible(adjudicator)}, got {names}")
     grades = np.unique(table.grade[~np.isnan(table.grade)])
     keys = stated.get("item_id", "item_id"), stated.get("tested_model", "tested_model")
-    return Labels(path, consensus, table.n_contradictions, tuple(grades.tolist()), keys)
+    listed = ", ".join(f"{column} as {name}" for name, column in stated.items())
+    note = f"Read in labels {path.name}: {listed}." if stated else ""
+    return Labels(path, consensus, table.n_contradictions, tuple(grades.tolist()), keys, note)
 
 
 _FIELDS = {"item": "item_id", "verdict": "is_correct", "score": "grade", "class": "category"}

@@ -168,8 +168,8 @@ _FORMS = (
         item=f"{_IDS} trace_id request_id inputs",
     ),
 )
-_OF_THE_LOG = {"spec", "final_report"}
-"""Records of a log of OpenAI evals that are about no sample."""
+_OTHERS = 2
+"""Records of a log of OpenAI evals that are about no sample: its settings and its report."""
 
 
 def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
@@ -183,6 +183,7 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
         InputError: If the file can't be read.
     """
     whole: Mapping[str, Any] = {}
+    rows: Rows
     if path.suffix in TABLES or layout_of(path) == "lines":
         rows = read_rows(path)[1]
     elif layout_of(path) == "array":
@@ -207,7 +208,8 @@ def _row(value: Any) -> Row | RowError:
 def _records(form: _Form, whole: Mapping[str, Any]) -> Rows:
     """The records in a file that is one object: a list of it, or a table of pandas."""
     of = flat(whole)
-    values: list[Any] = next((of[at] for at in form.lists.split() if as_list(of.get(at))), [])
+    lists = (as_list(of.get(at)) for at in form.lists.split())
+    values: list[Any] = next(filter(None, lists), None) or []
     if columns := as_list(whole.get("columns")):
         lines = (as_list(line) or [] for line in as_list(whole.get("data")) or [])
         values = [dict(zip(columns, line, strict=False)) for line in lines]
@@ -220,7 +222,7 @@ def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResul
     own = [(number, row) for number, row in usable if form.fits(row)]
     columns = {name for _, row in own for name in row}
     has_metrics = form.name or any(re.fullmatch(form.metrics, name) for name in columns)
-    if not own or not has_metrics or len(own) + len(_OF_THE_LOG) < len(usable):
+    if not own or not has_metrics or len(own) + _OTHERS < len(usable):
         return None
     problems = [f"{path}:{number}: {of}" for number, of in rows if isinstance(of, RowError)]
     names = [item] if item else form.item.split()
