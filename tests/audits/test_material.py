@@ -275,7 +275,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read"):
         known_of(tmp_path, None)
     (tmp_path / "judgements.jsonl").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="expected verdicts of another judge, got none"):
+    with pytest.raises(InputError, match="expected judgements, one a line"):
         known_of(tmp_path, None)
 
 

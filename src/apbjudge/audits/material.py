@@ -11,14 +11,18 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+import numpy as np
+
 from ..errors import InputError
 from ..jsonl import read_lines
 from ..judge import Source, Task
-from ..records import ERROR_CODES, Consensus, Item, Unscored, Verdict, resolve
+from ..judge.published import is_published, only_run
+from ..records import ERROR_CODES, Consensus, Item, resolve
 from ..records.consensus import Key
+from ..records.judgements import ErrorCode
 from ..records.label_table import read_label_table
 from ..records.rows import item_row
-from ..records.run_folder import JUDGEMENTS, read_judgements
+from ..records.run_folder import RunFolder
 from ..runs.rows import BadRow
 from .outcomes import Probe, contained
 from .perturbations.bases import Base, find_bases
@@ -95,8 +99,8 @@ def known_of(
     """
     if path is None:
         return NOTHING_KNOWN
-    if path.is_dir():
-        return _of_run(path)
+    if path.is_dir() or is_published(path):
+        return _of_run(only_run(path))
     problems: list[str] = []
     items = resolve(read_label_table([path], problems, codes), adjudicator=adjudicator).items
     if not items:
@@ -106,26 +110,31 @@ def known_of(
     return Known(truths=truths, baseline="human labels", are_labels=True, problems=tuple(problems))
 
 
-def _of_run(folder: Path) -> Known:
-    truths: dict[Key, Truth] = {}
-    judge = ""
-    for judgement in read_judgements(folder):
-        judge = judgement.judge
-        if not isinstance(judgement, Unscored) and judgement.item_id is not None:
-            truths[judgement.item_id, judgement.tested_model] = _truth(judgement)
+def _of_run(run: RunFolder) -> Known:
+    table, truths = run.table, dict[Key, Truth]()
+    for at in np.flatnonzero(table.scored & table.has_id).tolist():
+        truths[str(table.item_id[at]), table.tested_model(at)] = Truth(
+            is_correct=bool(table.correct[at]),
+            codes=_codes(table.errors_at(at)),
+            category=int(table.category[at]) or None,
+            grade=None if np.isnan(table.grade[at]) else float(table.grade[at]),
+        )
     if not truths:
-        raise InputError(f"{folder / JUDGEMENTS}: expected verdicts of another judge, got none")
-    return Known(truths=truths, baseline=f"judge {judge} as baseline", are_labels=False)
+        raise InputError(f"{run.path}: expected verdicts of another judge, got none")
+    return Known(truths=truths, baseline=f"judge {table.judge} as baseline", are_labels=False)
 
 
-def _truth(verdict: Consensus | Verdict) -> Truth:
-    errors = verdict.errors
+def _truth(label: Consensus) -> Truth:
     return Truth(
-        is_correct=verdict.is_correct,
-        codes=None if errors is None else frozenset(code for code in errors if errors[code]),
-        category=verdict.category,
-        grade=verdict.grade,
+        is_correct=label.is_correct,
+        codes=_codes(label.errors),
+        category=label.category,
+        grade=label.grade,
     )
+
+
+def _codes(errors: Mapping[ErrorCode, bool] | None) -> frozenset[ErrorCode] | None:
+    return None if errors is None else frozenset(code for code in errors if errors[code])
 
 
 @dataclass(slots=True)

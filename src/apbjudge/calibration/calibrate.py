@@ -35,6 +35,7 @@ from .judged_run import (
     once,
     ratings,
     read_judged_run,
+    read_judged_runs,
     scale_note,
     with_columns,
 )
@@ -93,18 +94,23 @@ def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
         runs = [run if config.pairwise else once(run, problems) for run in judged]
     else:
         of_runs: Problems = []
-        runs = [once(read_judged_run(path, of_runs), of_runs) for path in config.judgements]
+        runs = [
+            once(run, of_runs)
+            for path in config.judgements
+            for run in read_judged_runs(path, of_runs)
+        ]
         labels = load_labels(
             config.labels,
             config.adjudicator,
             problems,
             include_unsure=config.unsure == "include",
             codes=all_codes(run.table for run in runs),
+            columns=config.label_columns,
         )
         target = None
         if config.target is not None:
             target = once(read_judged_run(config.target, problems), problems)
-        shared = _Shared(config, labels, plan, target)
+        shared = _Shared(config, labels, plan, target, (labels.note,) if labels.note else ())
         problems.extend(of_runs)
     judges = [_reliability(shared, run, problems) for run in runs]
     return ReliabilityReport(

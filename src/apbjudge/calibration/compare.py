@@ -30,10 +30,14 @@ from ..statistics.passes import pass_at_k, pass_hat_k
 from ..statistics.ratings import Ratings
 from ..statistics.sample import IntervalSettings, Sample
 from .config import CompareConfig
-from .judged_run import JudgedRun, grade_levels, ratings, read_judged_run, scale_note
+from .foreign import foreign_runs, looks_foreign
+from .judged_run import JudgedRun, grade_levels, ratings, read_judged_runs, scale_note
 from .matching import Labels, are_of_two_models, load_labels, match, pair_rows
 from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
+
+_DECIMALS = 4
+"""Of scores of other tools."""
 
 
 def compare(run_a: str | PathLike[str], run_b: str | PathLike[str], **settings: Any) -> Comparison:
@@ -43,7 +47,7 @@ def compare(run_a: str | PathLike[str], run_b: str | PathLike[str], **settings: 
     compared: two that are named, or the only one of each run where they differ.
 
     Args:
-        run_a: A run, its folder, or its ``judgements.jsonl``.
+        run_a: A run, its folder, its ``judgements.jsonl``, or a file of another tool's judgements.
         run_b: The other; the same run if two tested models are named.
         **settings: The other fields of ``CompareConfig``.
 
@@ -57,9 +61,10 @@ def compare(run_a: str | PathLike[str], run_b: str | PathLike[str], **settings: 
 def compare_runs(config: CompareConfig) -> Comparison:
     """Compares two runs, as ``compare`` does."""
     problems: Problems = []
-    tested_models, labels = config.tested_models, config.labels
-    runs = _read(config.run_a, config.run_b, tested_models, problems)
-    pairs = _paired(runs, tested_models, problems)
+    labels = config.labels
+    runs, notes = _read(config, problems)
+    pairs = _paired(runs, config.tested_models, problems)
+    pairs = replace(pairs, notes=(*notes, *pairs.notes))
     known, human = None, None
     if labels is not None:
         known, human = _labels(pairs, labels, config.adjudicator, problems)
@@ -68,25 +73,48 @@ def compare_runs(config: CompareConfig) -> Comparison:
 
 
 def _read(
-    run_a: Path, run_b: Path, tested_models: Sequence[str], problems: Problems
-) -> tuple[JudgedRun, JudgedRun]:
-    """Both runs; read once where they are one."""
-    if len(tested_models) > 2:
-        raise OptionError(
-            f"--tested-model: expected one or two names, got {', '.join(tested_models)}"
-        )
-    first = read_judged_run(run_a, problems)
+    config: CompareConfig, problems: Problems
+) -> tuple[tuple[JudgedRun, JudgedRun], tuple[str, ...]]:
+    """Both runs, read once where they are one; and which columns were read as what."""
+    run_a, run_b, tested_models = config.run_a, config.run_b, config.tested_models
+    if len(tested_models) > 2 or len(config.judges) > 2:
+        name = "tested-model" if len(tested_models) > 2 else "judges"
+        got = ", ".join(tested_models if len(tested_models) > 2 else config.judges)
+        raise OptionError(f"--{name}: expected one or two names, got {got}")
+    ones, notes = _runs_of(run_a, problems)
+    others = ones
     if judgements_path(run_a).resolve() != judgements_path(run_b).resolve():
-        second = read_judged_run(run_b, problems)
-        codes = all_codes((first.table, second.table))
-        first, second = (replace(run, table=run.table.with_codes(codes)) for run in (first, second))
-        return first, second
-    if len(set(tested_models)) < 2:
+        others, more = _runs_of(run_b, problems)
+        notes += more
+    elif len(ones) == 2 and not config.judges and len(set(tested_models)) < 2:
+        return (ones[0], ones[1]), notes
+    first, second = _chosen(ones, *config.judges[:1]), _chosen(others, *config.judges[-1:])
+    if first is second and len(set(tested_models)) < 2:
         raise OptionError(
             f"RUN_B: expected another run than {visible(str(run_a))}; to compare two of its "
             "tested models name both with --tested-model"
         )
-    return first, first
+    codes = all_codes((first.table, second.table))
+    first, second = (replace(run, table=run.table.with_codes(codes)) for run in (first, second))
+    if config.labels is not None and (first.foreign or second.foreign):
+        raise OptionError("--labels: expected runs of apbjudge with it; calibrate takes others")
+    return (first, second), notes
+
+
+def _runs_of(path: Path, problems: Problems) -> tuple[Sequence[JudgedRun], tuple[str, ...]]:
+    if looks_foreign(path):
+        return foreign_runs(path, problems)
+    return read_judged_runs(path, problems), ()
+
+
+def _chosen(runs: Sequence[JudgedRun], name: str | None = None) -> JudgedRun:
+    """The run of a judge, or the only one."""
+    chosen = [run for run in runs if name in (None, run.name)]
+    if len(chosen) != 1:
+        names = ", ".join(visible(run.name) for run in runs)
+        got = "none of them named" if name is None else repr(name)
+        raise OptionError(f"--judges: expected one in {runs[0].path} of {names}, got {got}")
+    return chosen[0]
 
 
 # Pairs -------------------------------------------------------------------------------------------
@@ -191,8 +219,21 @@ class _Comparing:
     cluster: str
     settings: IntervalSettings
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether either is another tool's, whose scores are fractions of their scale."""
+        return any(run.foreign for run in self.pairs.runs)
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether both say yes or no, and not scores alone."""
+        return all(run.foreign is None or run.foreign.has_verdict for run in self.pairs.runs)
+
     @cached_property
     def levels(self) -> tuple[float, ...]:
+        if self.is_foreign:
+            grades = np.concatenate([run.table.grade for run in self.pairs.runs])
+            return (*np.unique(np.round([0, *grades[~np.isnan(grades)]], _DECIMALS)).tolist(),)
         rated = () if self.labels is None else self.labels.grades
         return grade_levels(self.pairs.runs, rated, self.human)
 
@@ -262,7 +303,7 @@ class _Comparing:
             n_both_unscored=int(np.count_nonzero(~a & ~b)),
             cluster=self.cluster,
             n_clusters=self.n_clusters,
-            flips=flips(*self.ratings, self.sample.take(a & b)),
+            flips=flips(*self.ratings, self.sample.take(a & b)) if self.has_verdicts else None,
             differences=tuple(_in_families(result, primary)),
             labels=labels,
             n_labelled=0 if self.human is None else int(np.count_nonzero(a & b & self.labelled)),
@@ -312,6 +353,8 @@ class _Comparing:
             success = (replace(d, name=success_name(protocol)) for d in result if d.name == "CR")
             flags = (d for d in result if d.name in first.codes)
             result = [*success, *flags, *self.run_differences(protocol)]
+        if not self.has_verdicts:
+            result = [difference for difference in result if difference.name != "CR"]
         if self.human is None:
             return result
         human = ratings(self.human, self.levels)
@@ -379,7 +422,8 @@ class _Comparing:
             yield "The static judge proves faults only: its CR is that of no provable fault."
         grades = [run.table.grade for run in self.pairs.runs]
         rated = () if self.labels is None else self.labels.grades
-        if note := scale_note(self.levels, {*np.unique(np.concatenate(grades)), *rated}):
+        used = {*np.unique(np.concatenate(grades)), *rated}
+        if not self.is_foreign and (note := scale_note(self.levels, used)):
             yield note
         if not np.all(self.scored[0] & self.scored[1]):
             yield (

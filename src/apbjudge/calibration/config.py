@@ -148,7 +148,7 @@ class CompareConfig(IntervalConfig):
     groups: ClassVar[Mapping[str, str]] = {"Intervals": f"level {IntervalConfig.interval_options}"}
 
     run_a: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Folder of a run, or its judgements.jsonl."
+        description="Folder of a run, its judgements.jsonl, or a file of another tool's judgements."
     )
     run_b: Annotated[Path, Option(is_argument=True)] = Field(
         description="Another run on the same items; the same run for two of its tested models."
@@ -164,6 +164,11 @@ class CompareConfig(IntervalConfig):
         "against rows of the second in RUN_B.",
     )
     cluster: Cluster = "case_id"
+    judges: Names = Field(
+        default=(),
+        description="Judge, or metric of another tool, in files that hold several; two names: that "
+        "in RUN_A, and that in RUN_B.",
+    )
     primary: Names = Field(
         default=(),
         description="Metrics chosen before the runs were seen, such as CR,F1: their p-values are "

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, OptionError, RowError, visible
+from ..judge.published import is_published
 from ..records.columns import Vector
 from ..records.consensus import resolve
 from ..records.foreign import (
+    UNIT,
     YES_NO,
     Reading,
     Row,
     Scale,
     column_of,
-    looks_foreign,
-    no_column,
+    has_foreign_rows,
     own_columns,
     read_rows,
     read_truth,
@@ -32,14 +33,18 @@ from ..records.judgement_table import Problems
 from ..records.label_table import LabelTable, label_table
 from ..records.labels import HumanLabel
 from .config import CalibrationConfig
-from .judged_run import Foreign, JudgedRun
-from .matching import Labels
-
-_MOST_OFF_SCALE = 0.2
-_PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
-    ";"
+from .foreign_columns import (
+    MOST_OFF_SCALE,
+    OPTIONS,
+    VALUES,
+    Finder,
+    fits,
+    mostly_fit,
+    preference_scale,
 )
-"""What pairs are usually labelled with: the first is better, the second, neither."""
+from .judged_run import Foreign, JudgedRun, once
+from .matching import Labels
+from .tool_results import ToolResults, tool_results
 
 
 def is_foreign(config: CalibrationConfig) -> bool:
@@ -49,12 +54,12 @@ def is_foreign(config: CalibrationConfig) -> bool:
         OptionError: If some of several files are and others are not.
     """
     stated = [*config.columns.values(), *config.judges, *config.raters, config.scale]
-    if any(stated) or config.pairwise or config.label_columns:
+    if any(stated) or config.pairwise:
         return True
     foreign = [
         path
         for path in config.judgements
-        if looks_foreign(path) and path.absolute() != config.labels.absolute()
+        if path.absolute() != config.labels.absolute() and looks_foreign(path)
     ]
     if foreign and len(foreign) < len(config.judgements):
         raise OptionError(
@@ -62,6 +67,11 @@ def is_foreign(config: CalibrationConfig) -> bool:
             "calibrate them apart"
         )
     return bool(foreign)
+
+
+def looks_foreign(path: Path) -> bool:
+    """Whether a file of judgements is another tool's: a table, or rows without our fields."""
+    return has_foreign_rows(path) and not is_published(path)
 
 
 def read_foreign(
@@ -86,14 +96,20 @@ def read_foreign(
             "scales or pairs, got a folder"
         )
     scale = None if config.scale is None else Scale.parse(config.scale)
-    stated = {role: (column, _OPTIONS[role]) for role, column in config.columns.items() if column}
-    files = [
-        _File.read(path, stated, config.judges, scale, problems, pairwise=config.pairwise)
-        for path in config.judgements
-    ]
-    scale = files[0].scale if config.pairwise else scale
-    orientation: dict[tuple[str, str], str] = {}
-    runs = [run for file in files for run in file.runs(orientation, problems)]
+    stated = {role: (column, OPTIONS[role]) for role, column in config.columns.items() if column}
+    files: list[_File] = []
+    for path in config.judgements:
+        is_known = not (stated.keys() - {"item"} or config.pairwise)
+        if results := tool_results(path, config.item) if is_known else None:
+            files += _files_of(path, results, config.judges, scale, problems)
+        else:
+            of = _File.read(path, stated, config.judges, scale, problems, pairwise=config.pairwise)
+            files.append(of)
+    is_of_tool = any(file.is_of_tool for file in files)
+    if config.pairwise:
+        scale = files[0].scale
+    elif is_of_tool:
+        scale = scale or next((of.scale for of in files if "score" in of.reading.roles), None)
     of_labels = {
         role: (column, "--label-columns")
         for role, _, column in (entry.partition("=") for entry in config.label_columns)
@@ -106,85 +122,99 @@ def read_foreign(
         problems,
         pairwise=config.pairwise,
         of_labels=of_labels,
-        roles={*files[0].reading.roles},
+        roles={role for file in files for role in file.reading.roles},
+        is_of_tool=is_of_tool,
     )
-    labels = labelled.labels(orientation, config.adjudicator, problems)
-    notes = [file.reading.describe(f"judgements {file.path.name}", file.scale) for file in files]
-    notes.append(labelled.reading.describe(f"labels {labelled.path.name}", labelled.scale))
-    return runs, labels, (*notes, *files[0].notes)
+    notes = [note for file in (*files, labelled) for note in file.notes]
+    if is_of_tool:
+        files, left_out = _comparable(files, labelled)
+        notes += left_out
+    orientation: dict[tuple[str, str], str] = {}
+    runs = [run for file in files for run in file.runs(orientation, problems)]
+    return runs, labelled.labels(orientation, config.adjudicator, problems), tuple(notes)
 
 
-_OPTIONS: Mapping[str, str] = {
-    "item": "--item",
-    "tested_model": "--tested-model",
-    "verdict": "--verdict",
-    "score": "--score",
-    "class": "--class",
-    "preference": "--class",
-    "judge": "--judges",
-    "rater": "--raters",
-}
-_VALUES = ("verdict", "score", "class", "preference")
+def foreign_runs(path: Path, problems: Problems) -> tuple[list[JudgedRun], tuple[str, ...]]:
+    """The judges of another tool's file, and which column was read as what.
+
+    Raises:
+        InputError: As ``read_foreign`` does.
+        OptionError: Likewise.
+    """
+    if results := tool_results(path):
+        files = _files_of(path, results, (), None, problems)
+    else:
+        files = [_File.read(path, {}, (), None, problems, pairwise=False)]
+    runs = [once(run, problems) for file in files for run in file.runs({}, problems)]
+    return runs, tuple(note for file in files for note in file.notes)
 
 
-@dataclass(frozen=True)
-class _Finder:
-    """Finds which column of a file has which role; see ``_File.read``."""
+def _files_of(
+    path: Path,
+    results: ToolResults,
+    chosen: Sequence[str],
+    scale: Scale | None,
+    problems: Problems,
+) -> list[_File]:
+    """The metrics of a tool's results, each a file of its own with its own scale."""
+    if unknown := {*chosen} - results.metrics.keys():
+        known = ", ".join(results.metrics)
+        raise OptionError(f"--judges: expected some of {known}, got {min(unknown)!r}")
+    problems.extend(results.problems)
+    files: list[_File] = []
+    read: dict[str, list[str]] = {}
+    unread: list[str] = []
+    for metric in chosen or results.metrics:
+        rows = [*results.metrics[metric]]
+        columns = tuple(dict.fromkeys(name for _, row in rows for name in row))
+        roles = {name.replace(" ", "_"): name for name in columns} | {"judge": "metric"}
+        scores = [row["score"] for _, row in rows if "score" in row]
+        of = UNIT if metric in results.units and mostly_fit(UNIT, scores) else scale
+        if "verdict" not in roles and scores and all(fits(YES_NO, score) for score in scores):
+            roles["verdict"] = "score"
+        if of is None or of.role != "score" or not mostly_fit(of, scores):
+            roles.pop("score", None)
+        if scores and not {"verdict", "score"} <= roles.keys() and roles.get("verdict") != "score":
+            unread.append(f"score of {metric} ({shown_values(scores)})")
+        names = [name for name in ("verdict", "score") if name in roles]
+        if names:
+            of = of if of is not None and "score" in roles else YES_NO
+            texts = {"verdict": "verdict (yes/no)", "score": f"score ({of.text})"}
+            read.setdefault(" and ".join(texts[name] for name in names), []).append(metric)
+            files.append(_File(Reading(path, columns, roles), rows, of, (), (), is_of_tool=True))
+    listed = "; ".join(f"{', '.join(names)} by {what}" for what, names in read.items())
+    notes = (f"Read in {path.name}, {results.title}: {results.item} as item; judges {listed}.",)
+    what = f"{'; '.join(unread)}, whose scale is not stated (--scale)"
+    if not files:
+        raise InputError(
+            f"{path}: {results.title}: no verdicts or scores{f': {what}' * bool(unread)}"
+        )
+    if unread:
+        notes += (f"Not read in {path.name}: {what}.",)
+    return [replace(files[0], notes=notes), *files[1:]]
 
-    path: Path
-    columns: Sequence[str]
-    rows: Sequence[tuple[int, Row]]
-    stated: Mapping[str, tuple[str, str]]
-    is_of_judge: bool
 
-    def find(self, role: str, among: Sequence[str] | None = None) -> str | None:
-        column, option = self.stated.get(role, (None, self.option(role)))
-        return column_of(self.path, among or self.columns, role, column, option)
-
-    def option(self, role: str) -> str:
-        return _OPTIONS.get(role, "") if self.is_of_judge else f"--label-columns {role}=COLUMN"
-
-    def needed(self, role: str) -> str:
-        column = self.find(role)
-        if column is None:
-            raise no_column(self.path, self.columns, role, self.option(role))
-        return column
-
-    def optional(self, *roles: str) -> dict[str, str]:
-        return {role: column for role in roles if (column := self.find(role)) is not None}
-
-    def verdict(self, found: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
-        """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
-
-        Where another column of values is stated, no verdict is looked for.
-        """
-        if not is_needed and "verdict" not in self.stated and {*_VALUES} & self.stated.keys():
-            return {}
-        free = [name for name in self.columns if name not in found.values()]
-        among = self.columns if "verdict" in self.stated else _truths(free, self.rows)
-        column = self.find("verdict", among) if among else None
-        if column is None and is_needed:
-            raise no_column(self.path, self.columns, "verdict", self.option("verdict"))
-        return {} if column is None else {"verdict": column}
-
-    def without_scale(self, main: str | None, found: Mapping[str, str]) -> str:
-        """The column of scores or classes that can't be read since no scale is stated."""
-        for role in ("score", "class"):
-            is_stated = role in self.stated and not (role == "class" and main == "preference")
-            column = self.find(role) if main is None or is_stated else None
-            if column is None or column in found.values():
-                continue
-            if is_stated or not {*_VALUES} & found.keys():
-                got = shown_values(row[column] for _, row in self.rows if column in row)
-                raise OptionError(
-                    f"--scale: expected the scale of {column} in {self.path}, got none; it holds "
-                    f"{got}"
-                )
-            return column
-        if not {*_VALUES} & found.keys():
-            wanted = "verdict, score or class"
-            raise no_column(self.path, self.columns, wanted, "--verdict, --score or --class")
-        return ""
+def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], list[str]]:
+    """The metrics that labels say something of, with that alone; a line about the others."""
+    of_labels, kept, others = labelled.reading.roles, list[_File](), list[str]()
+    for file in files:
+        roles = dict(file.reading.roles)
+        if "score" not in of_labels or file.scale != labelled.scale:
+            roles.pop("score", None)
+        if "verdict" not in of_labels:
+            roles.pop("verdict", None)
+        if {*VALUES} & roles.keys():
+            scale = file.scale if "score" in roles else YES_NO
+            kept.append(replace(file, reading=replace(file.reading, roles=roles), scale=scale))
+        else:
+            others.append(str(file.rows[0][1]["metric"]))
+    note = (
+        f"Left out: {', '.join(others)}: the labels say nothing on that scale (name their column "
+        "with --label-columns score=COLUMN)."
+    )
+    if not kept:
+        raise InputError(f"{labelled.path}: expected labels of the metrics' kind. {note}")
+    return kept, [note] if others else []
 
 
 @dataclass(frozen=True)
@@ -199,6 +229,7 @@ class _File:
     scale: Scale
     several: Sequence[str]
     notes: tuple[str, ...]
+    is_of_tool: bool = False
 
     @property
     def path(self) -> Path:
@@ -216,6 +247,7 @@ class _File:
         pairwise: bool,
         of_labels: Mapping[str, tuple[str, str]] | None = None,
         roles: set[str] | None = None,
+        is_of_tool: bool = False,
     ) -> _File:
         """Finds the columns.
 
@@ -228,13 +260,15 @@ class _File:
             pairwise: Whether rows are preferences.
             of_labels: Columns of labels that were stated; None for judgements.
             roles: Roles of the judgements, which labels share; None for judgements.
+            is_of_tool: Whether the judgements are of metrics, with verdicts or scores: labels need
+                one of both.
         """
         columns, all_rows = read_rows(path)
         rows = list(usable(all_rows, path, problems))
         if of_labels is not None:
             known = {name.lower() for name in columns}
             stated = {r: of for r, of in stated.items() if of[0].lower() in known} | {**of_labels}
-        finder = _Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
+        finder = Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
         roles_wanted = ("first", "second", "order") if pairwise else ("tested_model",)
         found = {"item": finder.needed("item"), **finder.optional(*roles_wanted)}
         main = "preference" if pairwise else None if scale is None else scale.role
@@ -246,34 +280,35 @@ class _File:
                 )
             found[main or "verdict"] = ", ".join(several)
         else:
-            if pairwise and "class" in stated:
-                found["preference"] = finder.needed("class")
-            elif main not in {None, "verdict"}:
-                found[str(main)] = finder.needed(str(main))
-            if not pairwise and (roles is None or "verdict" in roles):
-                found |= finder.verdict(found, is_needed=main == "verdict" or roles is not None)
+            found |= (
+                finder.of_metrics(found, scale) if is_of_tool else finder.values(main, found, roles)
+            )
             unread = finder.without_scale(main, found) if of_labels is None else ""
             people = "judge" if of_labels is None else "rater"
             found |= {r: c for r, c in finder.optional(people).items() if c not in found.values()}
         if pairwise and scale is None:
-            scale = _preferences(path, rows, several or [found["preference"]], found)
+            scale = preference_scale(path, rows, several or [found["preference"]], found)
         if of_labels is None and "case_id" in columns:
             found["case"] = "case_id"
-        notes = (f"Not read: {unread}, whose scale is not stated (--scale).",) if unread else ()
-        return cls(Reading(path, columns, found), rows, scale or YES_NO, several, notes)
+        what = "judgements" if of_labels is None else "labels"
+        reading, of = Reading(path, columns, found), scale or YES_NO
+        notes = (reading.describe(f"{what} {path.name}", of),)
+        if unread:
+            notes += (f"Not read: {unread}, whose scale is not stated (--scale).",)
+        return cls(reading, rows, of, several, notes)
 
     # Values ---------------------------------------------------------------------------------------
 
     @property
     def main(self) -> str:
         """The role of the columns of several judges or raters."""
-        return next(role for role in _VALUES if role in self.reading.roles)
+        return next(role for role in VALUES if role in self.reading.roles)
 
     def by_column(self) -> Iterator[tuple[str | None, Mapping[str, str]]]:
         """Name and columns of each judge or rater that has columns of its own."""
         roles = self.reading.roles
         if not self.several:
-            yield None, {role: roles[role] for role in _VALUES if role in roles}
+            yield None, {role: roles[role] for role in VALUES if role in roles}
         for column in self.several:
             yield column, {self.main: column}
 
@@ -321,7 +356,7 @@ class _File:
         return _Place(item, name, flipped=False, swapped=order)
 
     def _check(self, faults: Sequence[str], n: int) -> None:
-        if len(faults) > max(1, _MOST_OFF_SCALE * n):
+        if len(faults) > max(1, MOST_OFF_SCALE * n):
             raise InputError(
                 f"{faults[0]}; {len(faults)} of {n} values can't be used, so the scale or the "
                 "column is another one"
@@ -500,50 +535,9 @@ def _judgement(
     return {**stated, "kind": "verdict", "is_correct": verdict is None or bool(verdict)}
 
 
-def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
-    """The columns that hold yes and no, but for single odd values."""
-
-    def is_truth(column: str) -> bool:
-        values = [row[column] for _, row in rows if column in row]
-        n_odd = sum(not _fits(YES_NO, value) for value in values)
-        return n_odd < len(values) and n_odd <= max(1, _MOST_OFF_SCALE * len(values))
-
-    return [column for column in columns if is_truth(column)]
-
-
 def _is_swapped(value: Any, column: str) -> bool | None:
     """Whether the second answer was shown first: ``BA``, or yes in a column such as ``swapped``."""
     if value is None:
         return None
     word = str(value).strip().upper()
     return word == "BA" if word in {"AB", "BA"} else read_truth(value, column)
-
-
-def _preferences(
-    path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], found: Mapping[str, str]
-) -> Scale:
-    """The names of first, second and tie that fit what columns hold beside names of systems."""
-    systems = [found[role] for role in ("first", "second") if role in found]
-    values = [
-        row[column]
-        for _, row in rows
-        for column in columns
-        if column in row and row[column] not in [row.get(system) for system in systems]
-    ]
-    for text in _PREFERENCES:
-        scale = Scale.parse(text)
-        known = [value for value in values if _fits(scale, value)]
-        if len(known) >= (1 - _MOST_OFF_SCALE) * len(values):
-            return scale
-    raise OptionError(
-        f"--scale: expected names of first, second and tie, such as --scale 'A,B,tie', for the "
-        f"values in {path}: {shown_values(values)}"
-    )
-
-
-def _fits(scale: Scale, value: Any) -> bool:
-    try:
-        scale.read(value, "")
-    except RowError:
-        return False
-    return True

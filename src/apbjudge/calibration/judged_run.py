@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import InputError, OptionError, RowError
+from ..judge.published import only_run, read_runs
 from ..records.columns import Codes, Scores, Vector
 from ..records.foreign import Reading, Scale, own_columns, read_rows
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import JudgementTable, Problems, case_numbers
 from ..records.keys import short_key
-from ..records.run_folder import RunFolder, read_run
+from ..records.run_folder import RunFolder
 from ..rubrics import rubric_names
 from ..statistics.ratings import LEVELS, Ratings, grade_codes, levels_of, with_levels
 
@@ -150,7 +151,15 @@ def read_judged_run(path: Path, problems: Problems) -> JudgedRun:
     Raises:
         InputError: If the file can't be read or holds no judgement of an item.
     """
-    run = read_run(path)
+    return _usable(only_run(path), problems)
+
+
+def read_judged_runs(path: Path, problems: Problems) -> list[JudgedRun]:
+    """Reads a run, or all of a file of published judgements; see ``read_judged_run``."""
+    return [_usable(run, problems) for run in read_runs(path)]
+
+
+def _usable(run: RunFolder, problems: Problems) -> JudgedRun:
     problems.extend(run.problems)
     result = judged_run(run)
     if not len(result):

@@ -12,6 +12,7 @@ from ..errors import InputError, visible
 from ..records import ERROR_CODES
 from ..records.columns import Scores, Vector
 from ..records.consensus import ConsensusTable, answers_of, resolve
+from ..records.foreign import column_of, no_column, read_rows
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.label_table import read_label_table
@@ -28,6 +29,7 @@ class Labels:
         n_contradictions: Labels that contradict themselves, such as correct with an error flag.
         grades: The different grades that raters gave, sorted.
         keys: Columns of the item and of the tested model; None where labels are of pairs.
+        note: Which columns are read as what, where they have other names; empty otherwise.
     """
 
     path: Path
@@ -35,6 +37,7 @@ class Labels:
     n_contradictions: int
     grades: tuple[float, ...]
     keys: tuple[str, str | None] | None = ("item_id", "tested_model")
+    note: str = ""
 
 
 def load_labels(
@@ -45,6 +48,7 @@ def load_labels(
     more: Sequence[Path] = (),
     include_unsure: bool = True,
     codes: Sequence[str] = ERROR_CODES,
+    columns: Sequence[str] = (),
 ) -> Labels:
     """Reads and resolves a file of labels.
 
@@ -55,12 +59,13 @@ def load_labels(
         more: Further files, read as if they followed in the first one.
         include_unsure: Whether labels that their raters doubt count like any other.
         codes: The error codes that there are.
+        columns: Columns with other names than ours, such as ``item=ticket``, see ``LABEL_ROLES``.
 
     Raises:
         InputError: If a file is unusable, none holds a label, or the adjudicator never occurs.
     """
-    n_before = len(problems)
-    table = read_label_table((path, *more), problems, codes)
+    n_before, stated = len(problems), _label_columns(path, columns)
+    table = read_label_table((path, *more), problems, codes, stated)
     if not len(table):
         wanted = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
@@ -74,7 +79,28 @@ def load_labels(
         names = ", ".join(sorted(map(visible, table.raters))[:10])
         raise InputError(f"{path}: expected labels by {visible(adjudicator)}, got {names}")
     grades = np.unique(table.grade[~np.isnan(table.grade)])
-    return Labels(path, consensus, table.n_contradictions, tuple(grades.tolist()))
+    keys = stated.get("item_id", "item_id"), stated.get("tested_model", "tested_model")
+    listed = ", ".join(f"{column} as {name}" for name, column in stated.items())
+    note = f"Read in labels {path.name}: {listed}." if stated else ""
+    return Labels(path, consensus, table.n_contradictions, tuple(grades.tolist()), keys, note)
+
+
+_FIELDS = {"item": "item_id", "verdict": "is_correct", "score": "grade", "class": "category"}
+
+
+def _label_columns(path: Path, stated: Sequence[str]) -> dict[str, str]:
+    """Columns of labels by our fields: those that are stated, and the item's by its usual names."""
+    if not stated:
+        return {}
+    columns, _ = read_rows(path)
+    roles = dict(entry.split("=", 1) for entry in stated)
+    named = {
+        role: column_of(path, columns, role, roles.get(role), "--label-columns")
+        for role in {"item": "", **roles}
+    }
+    if (item := named.pop("item")) is None:
+        raise no_column(path, columns, "item", "--label-columns item=COLUMN")
+    return {"item_id": item} | {_FIELDS.get(r, r): str(column) for r, column in named.items()}
 
 
 @dataclass(frozen=True, slots=True)

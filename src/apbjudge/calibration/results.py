@@ -264,7 +264,7 @@ class Comparison:
         n_second_unscored: Pairs that the second alone left unscored.
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the pairs that are compared.
-        flips: On which pairs ``is_correct`` differs.
+        flips: On which pairs ``is_correct`` differs; None where a judge gives scores alone.
         differences: First less second, figure by figure; those against labels last.
         n_labelled: Pairs with a label and a verdict by both.
         rate: Name of the rate of correct items, or of successful runs.
@@ -282,7 +282,7 @@ class Comparison:
     n_both_unscored: int
     cluster: str
     n_clusters: int
-    flips: Flips
+    flips: Flips | None
     differences: tuple[Difference, ...]
     labels: str | None
     n_labelled: int

@@ -144,7 +144,7 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
         "Logs of runs": "from_ outcomes success accept_loss grounding",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "data_root missing overwrite cache batch shard",
+        "Run": "data_root missing overwrite regrade cache batch shard",
     }
 
     protocol: str = Field(
@@ -194,6 +194,11 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
         default=False,
         description="Replace a run of other input or settings in --out; the same run continues in "
         "either case.",
+    )
+    regrade: bool = Field(
+        default=False,
+        description="Judge predictions anew that published judgements are of (judge_model, "
+        "judgement), which apbjudge report takes as they are.",
     )
     cache: Annotated[
         bool | Path | None,

@@ -37,6 +37,7 @@ from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import detect, read_log
 from ..trajectories.steps import NOT_STATED, step_rows
 from .config import GradeConfig
+from .published import is_published
 from .source import JudgedSource, Rows, Source, source_of
 
 
@@ -267,6 +268,11 @@ def runs_of(
         OptionError: If a setting does not go with whole runs, or the protocol needs another.
     """
     log = Path(rows) if isinstance(rows, str | Path) else None
+    if log is not None and not config.regrade and is_published(log):
+        raise OptionError(
+            f"{log}: expected predictions, got judgements too (judge_model, judgement): apbjudge "
+            "report shows them; --regrade judges the predictions anew"
+        )
     if isinstance(own, TrajectoryProtocol):
         protocol: TrajectoryProtocol | None = own
     elif own is not None:

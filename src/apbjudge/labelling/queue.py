@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import InputError, RowError
-from ..jsonl import object_of, parse_object, read_line_at, read_lines
+from ..jsonl import object_of, read_line_at, read_lines
+from ..judge.published import only_run
 from ..judge.source import Source, graded_by, read_item
 from ..protocols.base import Protocol
 from ..records import Item, Row
 from ..records.keys import KeySet, short_key
-from ..records.run_folder import read_run
 from ..reports.page.items import judgement_view
 from ..rubrics import Rubric
 from ..runs.rows import Cases, row_error_of
@@ -189,8 +189,8 @@ class JudgeVerdicts:
     """
 
     def __init__(self, run: Path, keys: Iterable[Key]) -> None:
-        folder = read_run(run)
-        self._path, table, wanted = folder.path, folder.table, set(keys)
+        self._run, wanted = only_run(run), set(keys)
+        self._path, table = self._run.path, self._run.table
         judged = zip(table.item_id.values, table.values("tested_model"), strict=True)
         rows = zip(judged, table.position.tolist(), strict=True)
         self._offsets = {key: offset for key, offset in rows if key in wanted}
@@ -207,9 +207,11 @@ class JudgeVerdicts:
             InputError: If the file has changed since it was first read.
         """
         try:
-            row = parse_object(read_line_at(self._path, self._offsets[key]))
+            row = self._run.row_at(self._offsets[key])
         except OSError as error:
             raise InputError(f"{self._path}: can't be read: {error.strerror}") from None
-        if isinstance(row, RowError) or (row.get("item_id"), row.get("tested_model")) != key:
+        except RowError:
+            row = {}
+        if (row.get("item_id"), row.get("tested_model")) != key:
             raise InputError(f"{self._path}: the file has changed; start anew")
         return judgement_view(row)

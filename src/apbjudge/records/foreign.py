@@ -29,6 +29,8 @@ Role = Literal["verdict", "score", "class"]
 Row = Mapping[str, Any]
 Rows = list[tuple[int, Row | RowError]]
 
+TABLES = (*TABLE_SUFFIXES, ".parquet")
+
 _TRUTHS: Mapping[str, bool] = {
     **TRUTHS,
     **dict.fromkeys("pass passed correct".split(), True),
@@ -139,6 +141,7 @@ class Scale:
 
 
 YES_NO = Scale("yes/no", "yes/no")
+UNIT = Scale.parse("0..1")
 
 
 def read_truth(value: object, column: str) -> bool:
@@ -158,6 +161,11 @@ def _word(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip() if isinstance(value, str | bool | int | float) else ""
+
+
+def is_score(value: object) -> bool:
+    """Whether a value is a number, a truth value or a word for one."""
+    return _number(value) is not None or _word(value).lower() in _TRUTHS
 
 
 def _number(value: object) -> float | None:
@@ -190,11 +198,11 @@ def read_rows(path: Path) -> tuple[list[str], Rows]:
         columns = column_names(path)
         rows: Rows = list(read_table(path, columns, needed=columns[0]))
     elif suffix == ".parquet":
-        rows = [(number, _flat(row)) for number, row in read_arrow(path)]
+        rows = [(number, flat(row)) for number, row in read_arrow(path)]
         columns = _columns_of(rows)
     else:
         rows = [
-            (line.number, _flat(line.values) if isinstance(line.values, dict) else line.values)
+            (line.number, flat(line.values) if isinstance(line.values, dict) else line.values)
             for line in read_lines(path)
         ]
         columns = _columns_of(rows)
@@ -207,14 +215,15 @@ def _columns_of(rows: Rows) -> list[str]:
     return list(dict.fromkeys(n for _, row in rows if not isinstance(row, RowError) for n in row))
 
 
-def _flat(row: Row, prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(row: Row, prefix: str = "") -> dict[str, Any]:
+    """A row whose objects are columns named with dots; without what is null or empty."""
+    columns: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, dict):
-            flat |= _flat(cast("Row", value), f"{prefix}{name}.")
+            columns |= flat(cast("Row", value), f"{prefix}{name}.")
         elif value is not None and value != "":
-            flat[prefix + name] = value
-    return flat
+            columns[prefix + name] = value
+    return columns
 
 
 # Columns ------------------------------------------------------------------------------------------
@@ -335,11 +344,11 @@ def usable(rows: Rows, path: Path, problems: list[str]) -> Iterator[tuple[int, R
             yield number, row
 
 
-def looks_foreign(path: Path) -> bool:
-    """Whether a file of judgements is another tool's: a table, or rows without our fields."""
+def has_foreign_rows(path: Path) -> bool:
+    """Whether a file is a table, or has rows without the fields of our judgements and labels."""
     if path.is_dir():
         return False
-    if path.suffix.lower() in {*TABLE_SUFFIXES, ".parquet"}:
+    if path.suffix.lower() in {*TABLES, ".json", ".eval"}:
         return True
     rows = [line.values for line in islice(read_lines(path, any_format=True), _LOOKED_AT)]
     read = [row for row in rows if not isinstance(row, RowError)]

@@ -25,6 +25,7 @@ from .columns import (
     texts_of,
     tristate,
 )
+from .foreign import TABLES, read_rows
 from .judgements import ERROR_CODES
 from .keys import model_key
 from .labels import HumanLabel, check_scales, label_of, label_rows
@@ -92,7 +93,10 @@ class LabelTable(Scores):
 
 
 def read_label_table(
-    paths: Sequence[Path], problems: list[str], codes: Sequence[str] = ERROR_CODES
+    paths: Sequence[Path],
+    problems: list[str],
+    codes: Sequence[str] = ERROR_CODES,
+    columns: Mapping[str, str] | None = None,
 ) -> LabelTable:
     """Reads files of labels whose numbers are on our scales; see ``labels.read_labels``.
 
@@ -105,13 +109,14 @@ def read_label_table(
         paths: The files, each read as if it followed in the one before.
         problems: Gets the complaint about a row that can't be used, which is left out.
         codes: The error codes that there are.
+        columns: Columns by the field that they stand for, where they have other names.
 
     Raises:
         InputError: If a file as a whole is unusable, or a rater's field is on another scale.
     """
     reader = _Reader(codes)
     for path in paths:
-        reader.read(path, problems)
+        reader.read(path, problems, columns or {})
     return reader.table()
 
 
@@ -158,10 +163,17 @@ class _Reader:
         self.rows = ColumnBuilder(_NAMES, self._columns_of)
         self._counts: dict[str, Vector] = {}
 
-    def read(self, path: Path, problems: list[str]) -> None:
+    def read(self, path: Path, problems: list[str], columns: Mapping[str, str]) -> None:
         """Takes in the labels of a file."""
         scales, self._counts = ScaleCheck(path), {}
-        for number, row in label_rows(path, self._codes):
+        is_table = bool(columns) and path.suffix.lower() in TABLES
+        rows = read_rows(path)[1] if is_table else label_rows(path, self._codes)
+        names = {column: name for name, column in columns.items()}
+        for number, stated in rows:
+            row = stated
+            if columns and not isinstance(row, RowError):
+                theirs = {name: of for name, of in row.items() if name not in columns}
+                row = {names.get(name, name): of for name, of in theirs.items()}
             if not isinstance(row, RowError):
                 values = tuple(map(row.get, self._all))
                 if self._is_plain(values):

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..config import check_local
 from ..errors import InputError, RowError, visible
-from ..jsonl import parse_object, read_line_at, read_lines
+from ..jsonl import object_of, read_line_at, read_lines
 from .base import Record, row_error
 from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
 from .judgement_table import JudgementTable, Problems
@@ -365,8 +365,12 @@ class RunFolder:
         return os.fsencode(name or self.path.name).decode(errors="backslashreplace")
 
     def row_at(self, position: int) -> dict[str, Any]:
-        """The row at a byte offset, with what a row of another program or version may lack."""
-        return completed(cast("dict[str, Any]", parse_object(read_line_at(self.path, position))))
+        """The row at a byte offset, with what a row of another program or version may lack.
+
+        Raises:
+            RowError: If there is none any more.
+        """
+        return completed(object_of(read_line_at(self.path, position)))
 
 
 def completed(row: Mapping[str, Any]) -> dict[str, Any]:

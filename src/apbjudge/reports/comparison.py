@@ -98,6 +98,8 @@ def _flips(comparison: Comparison) -> list[Part]:
     flips = comparison.flips
     if not comparison.n_compared:
         return [Notes(("no pair has a verdict by both",))]
+    if flips is None:
+        return []
     rows = (
         ("A correct", str(flips.both), str(flips.first_only)),
         ("A incorrect", str(flips.second_only), str(flips.neither)),

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..calibration.matching import Labels, load_labels
+from ..judge.published import read_runs
 from ..records.columns import Scores, Vector, all_codes
 from ..records.consensus import answers_of
 from ..records.judgement_table import JudgementTable, Problems
-from ..records.run_folder import RunFolder, read_run
+from ..records.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -116,7 +117,7 @@ def frame(
         InputError: If a file is unusable.
     """
     paths = [runs] if isinstance(runs, str | PathLike) else list(runs)
-    judges, known = by_judge([read_run(Path(path)) for path in paths]), None
+    judges, known = by_judge([run for path in paths for run in read_runs(Path(path))]), None
     if labels is not None:
         codes = all_codes(judge.table for judge in judges)
         known = load_labels(Path(labels), adjudicator, [], codes=codes)

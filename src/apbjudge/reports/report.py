@@ -19,6 +19,7 @@ from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
+from ..judge.published import read_runs
 from ..judge.run_judge import CODE
 from ..judge.source import data_roots
 from ..records.columns import all_codes
@@ -353,7 +354,7 @@ def open_report(config: ReportConfig) -> Report:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
     names = {} if config.names is None else read_names(config.names)
-    judges = by_judge([read_run(path, config.given) for path in config.runs])
+    judges = by_judge([run for path in config.runs for run in read_runs(path, config.given)])
     labels = None
     if config.labels:
         first, *more = config.labels

@@ -139,6 +139,10 @@ def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
     return scores
 
 
+HUMAN = " (human)"
+"""Ends the names of scores that a person gave, where a log tells them from those of judges."""
+
+
 def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
     """A list; None where there is none.
 

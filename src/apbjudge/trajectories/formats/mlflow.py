@@ -8,7 +8,7 @@ from typing import Any
 from ...records.loose_json import as_list, as_object, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .fields import id_field, object_in, objects_in
+from .fields import HUMAN, id_field, object_in, objects_in
 from .spans import Span, opened, run_of
 from .traces import score_span, span_in
 
@@ -26,12 +26,17 @@ def _read(record: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> T
     info, data = object_in(record, "info"), object_in(record, "data")
     spans = [_span(of, entry) for entry, of in objects_in(data, "spans", "data.")]
     scores = [
-        (of.get("assessment_name"), (as_object(of.get("feedback")) or {}).get("value"), of)
+        (_name(of), (as_object(of.get("feedback")) or {}).get("value"), of)
         for _, of in objects_in(info, "assessments", "info.")
     ]
     spans.append(score_span(scores, rest_of(info, _KNOWN)))
     trace_id = id_field(info, "trace_id", "request_id")
     return run_of(spans, trajectory_id=trace_id, place=place)
+
+
+def _name(of: Mapping[str, Any]) -> str:
+    source = as_object(of.get("source")) or {}
+    return f"{of.get('assessment_name')}{HUMAN * (source.get('source_type') == 'HUMAN')}"
 
 
 def _span(of: Mapping[str, Any], entry: int) -> Span:

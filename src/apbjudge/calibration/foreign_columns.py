@@ -1,0 +1,168 @@
+"""Finds which column of a file of another tool holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import OptionError, RowError
+from ..records.foreign import YES_NO, Row, Scale, column_of, no_column, shown_values
+
+MOST_OFF_SCALE = 0.2
+_PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
+    ";"
+)
+"""What pairs are usually labelled with: the first is better, the second, neither."""
+
+
+OPTIONS: Mapping[str, str] = {
+    "item": "--item",
+    "tested_model": "--tested-model",
+    "verdict": "--verdict",
+    "score": "--score",
+    "class": "--class",
+    "preference": "--class",
+    "judge": "--judges",
+    "rater": "--raters",
+}
+VALUES = ("verdict", "score", "class", "preference")
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Finds which column of a file of judgements or labels has which role.
+
+    Attributes:
+        path: The file.
+        columns: Its columns.
+        rows: Its rows with their number.
+        stated: Column and its option by role, where the user names it.
+        is_of_judge: Whether the file is of judgements.
+    """
+
+    path: Path
+    columns: Sequence[str]
+    rows: Sequence[tuple[int, Row]]
+    stated: Mapping[str, tuple[str, str]]
+    is_of_judge: bool
+
+    def find(self, role: str, among: Sequence[str] | None = None) -> str | None:
+        """The column of a role, perhaps of some columns alone; None without."""
+        column, option = self.stated.get(role, (None, self.option(role)))
+        return column_of(self.path, among or self.columns, role, column, option)
+
+    def option(self, role: str) -> str:
+        """The option that names the column of a role."""
+        return OPTIONS.get(role, "") if self.is_of_judge else f"--label-columns {role}=COLUMN"
+
+    def needed(self, role: str) -> str:
+        """The column of a role; raises InputError without."""
+        column = self.find(role)
+        if column is None:
+            raise no_column(self.path, self.columns, role, self.option(role))
+        return column
+
+    def optional(self, *roles: str) -> dict[str, str]:
+        """The columns of those roles that have one."""
+        return {role: column for role in roles if (column := self.find(role)) is not None}
+
+    def verdict(self, found: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
+        """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
+
+        Where another column of values is stated, no verdict is looked for.
+        """
+        if not is_needed and "verdict" not in self.stated and {*VALUES} & self.stated.keys():
+            return {}
+        free = [name for name in self.columns if name not in found.values()]
+        among = self.columns if "verdict" in self.stated else _truths(free, self.rows)
+        column = self.find("verdict", among) if among else None
+        if column is None and is_needed:
+            raise no_column(self.path, self.columns, "verdict", self.option("verdict"))
+        return {} if column is None else {"verdict": column}
+
+    def values(
+        self, main: str | None, found: Mapping[str, str], roles: set[str] | None
+    ) -> dict[str, str]:
+        """The columns of values; ``roles`` are those of the judgements, which labels share."""
+        if main == "preference":
+            return {main: self.needed("class" if "class" in self.stated else main)}
+        columns = {} if main in {None, "verdict"} else {str(main): self.needed(str(main))}
+        if roles is None or "verdict" in roles:
+            is_needed = main == "verdict" or roles is not None
+            columns |= self.verdict({**found, **columns}, is_needed=is_needed)
+        return columns
+
+    def of_metrics(self, found: Mapping[str, str], scale: Scale | None) -> dict[str, str]:
+        """The columns of labels of a tool's metrics: verdicts, scores on their scale, or both."""
+        score = None if scale is None else self.find("score")
+        values = [row[score] for _, row in self.rows if score is not None and score in row]
+        is_on_scale = scale is not None and mostly_fit(scale, values)
+        columns = {"score": score} if score and ("score" in self.stated or is_on_scale) else {}
+        columns |= self.verdict({**found, **columns}, is_needed=False)
+        if not columns:
+            raise no_column(self.path, self.columns, "verdict or score", self.option("verdict"))
+        return columns
+
+    def without_scale(self, main: str | None, found: Mapping[str, str]) -> str:
+        """The column of scores or classes that can't be read since no scale is stated."""
+        for role in ("score", "class"):
+            is_stated = role in self.stated and not (role == "class" and main == "preference")
+            column = self.find(role) if main is None or is_stated else None
+            if column is None or column in found.values():
+                continue
+            if is_stated or not {*VALUES} & found.keys():
+                got = shown_values(row[column] for _, row in self.rows if column in row)
+                raise OptionError(
+                    f"--scale: expected the scale of {column} in {self.path}, got none; it holds "
+                    f"{got}"
+                )
+            return column
+        if not {*VALUES} & found.keys():
+            wanted = "verdict, score or class"
+            raise no_column(self.path, self.columns, wanted, "--verdict, --score or --class")
+        return ""
+
+
+def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
+    """The columns that hold yes and no, but for single odd values."""
+    values = {column: [row[column] for _, row in rows if column in row] for column in columns}
+    return [column for column in columns if mostly_fit(YES_NO, values[column])]
+
+
+def preference_scale(
+    path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], found: Mapping[str, str]
+) -> Scale:
+    """The names of first, second and tie that fit what columns hold beside names of systems."""
+    systems = [found[role] for role in ("first", "second") if role in found]
+    values = [
+        row[column]
+        for _, row in rows
+        for column in columns
+        if column in row and row[column] not in [row.get(system) for system in systems]
+    ]
+    for text in _PREFERENCES:
+        scale = Scale.parse(text)
+        known = [value for value in values if fits(scale, value)]
+        if len(known) >= (1 - MOST_OFF_SCALE) * len(values):
+            return scale
+    raise OptionError(
+        f"--scale: expected names of first, second and tie, such as --scale 'A,B,tie', for the "
+        f"values in {path}: {shown_values(values)}"
+    )
+
+
+def mostly_fit(scale: Scale, values: Sequence[Any]) -> bool:
+    """Whether values are on a scale, but for single odd ones."""
+    n_odd = sum(not fits(scale, value) for value in values)
+    return n_odd < len(values) and n_odd <= max(1, MOST_OFF_SCALE * len(values))
+
+
+def fits(scale: Scale, value: Any) -> bool:
+    """Whether a value is on a scale."""
+    try:
+        scale.read(value, "")
+    except RowError:
+        return False
+    return True
