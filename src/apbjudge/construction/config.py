@@ -21,7 +21,8 @@ class CheckConfig(RowsConfig):
     groups: ClassVar[Mapping[str, str]] = {}
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        default=(), description="JSONL files of cases; all are checked as one benchmark."
+        default=(),
+        description="Files of cases, JSON lines or tables; all are checked as one benchmark.",
     )
     data_root: Path | None = Field(
         default=None,
@@ -45,7 +46,7 @@ class BuildConfig(RowsConfig):
 
     source: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or a "
-        "file or folder with queries, tools and calls."
+        "file, table or folder with queries, tools and calls."
     )
     split: Names = Field(
         description=f"What to build: {', '.join(BUILT_SPLITS)}, or all. Repeat it for several."

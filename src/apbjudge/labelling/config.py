@@ -21,7 +21,7 @@ class LabelConfig(InputConfig):
     }
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file, one prediction a line."
+        description="Predictions, as for grade."
     )
     out: Path = Field(description="JSONL file of the labels; an existing one is continued.")
     rater: str | None = Field(
