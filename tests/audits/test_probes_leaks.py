@@ -269,23 +269,41 @@ def test_texts_are_taken_apart() -> None:
     assert sent_text({}) == ""
 
 
-@settings(max_examples=25)
-@given(st.integers(0, 10**6), st.integers(30, 80), st.integers(0, 12))
-def test_near_duplicates_are_those_of_the_definition(seed: int, n: int, changed: int) -> None:
-    """Against sets of tuples, away from the edge of the limit."""
+def _naive_twins(queries: list[str], kinds: list[int]) -> dict[int, tuple[str, float, bool]]:
+    """Every two cases compared, by sets of tuples."""
+    listed = [words(query) for query in queries]
+    runs = [{tuple(t[i : i + 5]) for i in range(max(0, len(t) - 4))} for t in listed]
+    twins: dict[int, tuple[str, float, bool]] = {}
+    for later in range(len(queries)):
+        similarity = {}
+        for earlier in range(later):
+            is_equal = listed[later] == listed[earlier]
+            is_long = min(len(listed[later]), len(listed[earlier])) >= 8
+            if listed[later] and kinds[later] == kinds[earlier] and (is_equal or is_long):
+                shared, either = runs[later] & runs[earlier], runs[later] | runs[earlier]
+                similarity[earlier] = 1.0 if is_equal else len(shared) / len(either)
+        best = max(similarity, key=lambda at: similarity[at], default=0)
+        if similarity.get(best, 0.0) >= 0.8:
+            twins[later] = str(best), similarity[best], listed[later] == listed[best]
+    return twins
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(2, 40), st.sampled_from([0, 1, 9, 60, 1000]))
+def test_repeated_cases_are_those_of_the_definition(seed: int, n: int, length: int) -> None:
+    """Templates, copies and changes by some words, of two kinds, against all pairs."""
     rng = Random(seed)
-    first = [f"w{rng.randrange(500)}" for _ in range(n)]
-    second = list(first)
-    for _ in range(changed):
-        second[rng.randrange(n)] = "changed"
-    sets = [{tuple(t[i : i + 5]) for i in range(n - 4)} for t in (first, second)]
-    similarity = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
-    seen = Duplicates()
-    assert seen.add(Row(row("a", query=" ".join(first)), 1).to_item()) is None
-    twin = seen.add(Row(row("b", query=" ".join(second)), 2).to_item())
-    if similarity < 0.8:
-        assert twin is None
-    elif similarity > 0.85:
-        assert twin is not None
-        assert twin.similarity == pytest.approx(similarity)
-        assert twin.is_equal == (first == second)
+    template = [f"w{i}" for i in range(length // 2)]
+    queries, kinds = list[str](), [rng.randrange(2) for _ in range(n)]
+    for _ in range(n):
+        text = template + [f"x{rng.randrange(2000)}" for _ in range(length - len(template))]
+        if queries and rng.random() < 0.6:
+            text = rng.choice(queries).split()
+            for _ in range(rng.choice([0, 1, 1, len(text) // 20])):
+                text.insert(rng.randrange(len(text) + 1), rng.choice("Éßz"))
+        queries.append(" ".join(text))
+    duplicates = Duplicates[int]()
+    for at, (query, kind) in enumerate(zip(queries, kinds, strict=True)):
+        more = {"tools": [tool(f"tool{kind}")], "tool_chain": []}
+        duplicates.add(Row(row(str(at), query=query, **more), at).to_item(), at)
+    assert {at: tuple(twin) for at, twin in duplicates.twins()} == _naive_twins(queries, kinds)

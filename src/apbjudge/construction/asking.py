@@ -19,7 +19,7 @@ from ..protocols import CASE
 from ..records import Item, Unscored, Verdict
 from ..rubrics import load_rubric
 from ..runs.loop import QUIET, Events
-from .findings import CHECKS, CaseFinding
+from .findings import CaseFinding, CasePlace
 
 VOTES = 3
 """Independent replies about a case, of which more than half have to flag it."""
@@ -174,7 +174,6 @@ def check_of(code: str) -> str:
 
 
 def _finding(task: Task, code: str, verdict: Verdict, spec: JudgeSpec, name: str) -> CaseFinding:
-    check = check_of(code)
     (what,) = (one.name for one in task.rubric.criteria if one.code == code)
     doubt = verdict.doubt
     n = 1 if doubt is None else doubt.n
@@ -184,12 +183,6 @@ def _finding(task: Task, code: str, verdict: Verdict, spec: JudgeSpec, name: str
     reason = " ".join(verdict.reasoning.split())
     if len(reason) > _REASON:
         reason = f"{reason[: _REASON - 1]}…"
-    return CaseFinding(
-        check=check,
-        certainty=CHECKS[check].certainty,
-        case=task.item.item_id,
-        file=name,
-        line=task.item.line,
-        field=_CLAIMS[code].field,
-        message=f"{what} ({votes}): {reason}" if reason else f"{what} ({votes})",
-    )
+    place = CasePlace(task.item.item_id, name, task.item.line)
+    message = f"{what} ({votes}): {reason}" if reason else f"{what} ({votes})"
+    return place.finding(check_of(code), _CLAIMS[code].field, message)

@@ -43,6 +43,20 @@ class Check(NamedTuple):
     claim: str
 
 
+class CasePlace(NamedTuple):
+    """The case, file and line that a finding is about, as in ``CaseFinding``."""
+
+    case: str | None
+    file: str
+    line: int
+
+    def finding(self, check: str, field: str, message: str) -> CaseFinding:
+        """A finding about this case or file."""
+        certainty = CHECKS[check].certainty
+        named = self._asdict()
+        return CaseFinding(check=check, certainty=certainty, field=field, message=message, **named)
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedCase:
     """A case that is looked at.
@@ -59,17 +73,14 @@ class CheckedCase:
     file: Path
     roots: Sequence[Path]
 
+    @property
+    def place(self) -> CasePlace:
+        """The place of this case."""
+        return CasePlace(self.item.item_id, str(self.file), self.item.line)
+
     def finding(self, check: str, field: str, message: str) -> CaseFinding:
         """A finding about this case."""
-        return CaseFinding(
-            check=check,
-            certainty=CHECKS[check].certainty,
-            case=self.item.item_id,
-            file=str(self.file),
-            line=self.item.line,
-            field=field,
-            message=message,
-        )
+        return self.place.finding(check, field, message)
 
 
 CaseCheck = Callable[[CheckedCase], Iterator[CaseFinding]]

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from ..errors import shorten
 from ..records import Item, Step
 from ..records.keys import KeySet, short_key
 
 NEAR = 0.8
 """Jaccard similarity of the queries' runs of words from which two cases are near duplicates."""
 RUN = 5
-_MOST_COMPARED = 20
+_MOST_COMPARED = 100
 _LEAST_WORDS = 8
-_KEY_BITS = 2**32 - 1
-"""Of a million pairs of queries of 60 words one shares a key of 32 bits by chance."""
-Ids = np.ndarray[Any, np.dtype[np.uint32]]
-_NO_RUNS: Ids = np.empty(0, dtype=np.uint32)
+_BLOCK = 1024
+"""Cases, or pairs of them, that are compared at a time."""
+Place = TypeVar("Place")
 _WORD = re.compile(r"\w+")
 
 
@@ -78,77 +79,111 @@ def run_hashes(texts: tuple[str, ...], n: int) -> frozenset[int]:
 
 
 class Twin(NamedTuple):
-    """What a case repeats: an earlier case, and how alike the queries are, NEAR to 1."""
+    """The earlier case that a case repeats, and the similarity of their queries, NEAR to 1."""
 
-    of: str
+    case_id: str
     similarity: float
-    is_equal: bool = False
+    is_equal: bool
+
+    def __str__(self) -> str:
+        alike = "word for word" if self.is_equal else f"{100 * self.similarity:.0f} % alike"
+        return f"repeats case {shorten(self.case_id)}, {alike}"
 
 
-class Duplicates:
-    """Finds cases that repeat an earlier one.
+class _Case(NamedTuple):
+    kind: int
+    query: str
+    case_id: str
+    place: Any
+
+
+class Duplicates(Generic[Place]):
+    """Finds cases that repeat an earlier one, once all of them are added.
 
     Only cases with the same tools by name, files, earlier messages, number of steps and condition
     are compared, by the words of their queries: another truncation of one run, or another
-    robustness condition of one task, is another case. Sets of which NEAR is shared have one of
-    their first 1 - NEAR keys in common: only those with such a key are compared, each key with at
-    most 20 cases (prefix filter of Chaudhuri et al., 2006). Memory grows by some 1,600 bytes for a
-    query of 60 words.
+    robustness condition of one task, is another case. Of fewer than eight words all must be equal.
+    Memory holds the queries and some 400 bytes a case, and in the end 80 bytes a word.
     """
 
     def __init__(self) -> None:
-        self._cases: list[str] = []
-        self._runs: list[Ids] = []
-        self._seen = KeySet()
-        self._exact: dict[int, int] = {}
-        self._by_key: dict[int, int | list[int]] = {}
+        self._ids = KeySet()
+        self._cases: list[_Case] = []
 
     def __len__(self) -> int:
-        """Cases that were looked at."""
+        """Cases that have a query."""
         return len(self._cases)
 
-    def add(self, item: Item) -> Twin | None:
-        """Looks at a case; at one that was looked at already, and at empty ones, not again."""
-        listed = words(item.query)
-        if not listed or not self._seen.add(short_key(item.case_id)):
-            return None
-        at = len(self._cases)
-        self._cases.append(item.case_id)
-        self._runs.append(_NO_RUNS)
-        kind = str(short_key(repr(_kind(item))))  # in every key, so that other kinds share none
-        first = self._exact.setdefault(short_key(kind, *listed), at)
-        if first != at:
-            return Twin(self._cases[first], 1.0, is_equal=True)
-        if len(listed) < _LEAST_WORDS:
-            return None
-        keys = [short_key(kind, *run) & _KEY_BITS for run in runs(listed, RUN)]
-        own = self._runs[at] = np.unique(np.array(keys, dtype=np.uint32))
-        compared: dict[int, float] = {}
-        n_first = len(own) - int(np.ceil(NEAR * len(own))) + 1
-        for key in own[:n_first].tolist():
-            for other in self._sharing(key, at):
-                if other not in compared:
-                    theirs = self._runs[other]
-                    both = len(np.intersect1d(own, theirs, assume_unique=True))
-                    compared[other] = both / (len(own) + len(theirs) - both)
-        if not compared:
-            return None
-        best = max(compared, key=lambda other: compared[other])
-        return Twin(self._cases[best], compared[best]) if compared[best] >= NEAR else None
+    def add(self, item: Item, place: Place) -> None:
+        """Adds a case, unless it has no query, or one of its ``case_id`` was added.
 
-    def _sharing(self, key: int, at: int) -> tuple[int, ...]:
-        """The earlier cases that have a key among their first; the case is put with them."""
-        others = self._by_key.get(key)
-        if others is None:
-            self._by_key[key] = at
-            return ()
-        if isinstance(others, int):
-            self._by_key[key] = [others, at]
-            return (others,)
-        found = tuple(others)
-        if len(others) < _MOST_COMPARED:
-            others.append(at)
-        return found
+        Args:
+            item: The case.
+            place: The value to return with the case where it repeats another one.
+        """
+        if _WORD.search(item.query) and self._ids.add(short_key(item.case_id)):
+            kind = short_key(repr(_kind(item)))
+            self._cases.append(_Case(kind, item.query, item.case_id, place))
+
+    def twins(self) -> Iterator[tuple[Place, Twin]]:
+        """Yields each case that repeats earlier ones, with the most similar of these."""
+        n_of_kind = Counter(case.kind for case in self._cases)
+        cases = [case for case in self._cases if n_of_kind[case.kind] > 1]
+        for at, first, similarity in _near_pairs(map(_features, cases)) if cases else ():
+            is_equal = words(cases[at].query) == words(cases[first].query)
+            yield cases[at].place, Twin(cases[first].case_id, similarity, is_equal)
+
+
+def _features(case: _Case) -> Iterator[str]:
+    """The runs of a query, each with the kind of the case, so that other kinds share none."""
+    listed = words(case.query)
+    n = RUN if len(listed) >= _LEAST_WORDS else len(listed)
+    return (f"{case.kind} {n} {' '.join(run)}" for run in runs(listed, n))
+
+
+def _near_pairs(features: Iterable[Iterator[str]]) -> Iterator[tuple[int, int, float]]:
+    """Yields each set of features that is near an earlier one, the most similar, and how much.
+
+    Sets of which NEAR is shared have one of their first 1 - NEAR features in common, the rarest
+    first: only sets with such a feature are compared, each feature with the first 100 sets that
+    have it (prefix filter of Chaudhuri et al., 2006).
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction import FeatureHasher
+
+    # of a million pairs of sets of 60 features two share a hash by chance
+    hasher: Any = FeatureHasher(2**31 - 1, input_type="string")
+    hashed: Any = hasher.transform(features)
+    _, column, counts = np.unique(hashed.indices, return_inverse=True, return_counts=True)
+    rank = np.argsort(np.argsort(counts, kind="stable"))[column]
+    sets: Any = csr_array((np.ones(len(rank), np.float32), rank, hashed.indptr))
+    sets.sort_indices()
+    sizes = np.diff(sets.indptr)
+    prefixes = _first_of_rows(sets, sizes - np.ceil(NEAR * sizes).astype(int) + 1)
+    earliest = _first_of_rows(prefixes.T.tocsr(), np.full(len(counts), _MOST_COMPARED))
+    for start in range(0, len(sizes), _BLOCK):
+        compared = (prefixes[start : start + _BLOCK] @ earliest).tocoo()
+        pairs = np.stack([compared.row + start, compared.col])
+        later, earlier = pairs[:, pairs[0] > pairs[1]]
+        shared = np.empty(len(later))
+        for part in range(0, len(later), _BLOCK):
+            at = slice(part, part + _BLOCK)
+            shared[at] = sets[later[at]].multiply(sets[earlier[at]]).sum(axis=1)
+        similarity = shared / (sizes[later] + sizes[earlier] - shared)
+        order = np.lexsort((earlier, -similarity, later))
+        best = order[np.unique(later[order], return_index=True)[1]]
+        best = best[similarity[best] >= NEAR]
+        yield from zip(later[best], earlier[best], similarity[best].tolist(), strict=True)
+
+
+def _first_of_rows(matrix: Any, n: Any) -> Any:
+    """A sparse matrix with the first entries of each row alone; n is their number by row."""
+    sizes = np.diff(matrix.indptr)
+    first = matrix.copy()
+    end = np.repeat(matrix.indptr[:-1] + n, sizes)
+    first.data[np.arange(matrix.nnz) >= end] = 0
+    first.eliminate_zeros()
+    return first
 
 
 def _kind(item: Item) -> Hashable:

@@ -55,6 +55,7 @@ def probe(rows: Iterable[tuple[Task, Mapping[str, Any]]]) -> Probe:
     scan = _Scan()
     for task, row in rows:
         scan.look(task.item, row)
+    scan.compare()
     measures = tuple(scan.measures())
     if not measures:
         return SPEC.unasked(
@@ -113,7 +114,7 @@ class _Scan:
     n_rows: int = 0
     n_prompts: int = 0
     replies: defaultdict[str, _Replies] = field(default_factory=lambda: defaultdict(_Replies))
-    duplicates: Duplicates = field(default_factory=Duplicates)
+    duplicates: Duplicates[Exhibit] = field(default_factory=Duplicates[Exhibit])
 
     def look(self, item: Item, row: Mapping[str, Any]) -> None:
         """Looks at one row for everything."""
@@ -125,16 +126,18 @@ class _Scan:
         leaks = list(leaks_in_prompt(item, row))
         self.hits.update({leak.kind for leak in leaks})
         for leak in leaks:
-            self._exhibit(leak.kind, item, leak.field, leak.what)
-        twin = self.duplicates.add(item)
-        if twin is not None:
-            kind = DUPLICATES if twin.is_equal else NEARLY
-            alike = "" if twin.is_equal else f", {100 * twin.similarity:.0f} % alike"
-            self.hits[kind] += 1
-            self._exhibit(kind, item, "query", f"repeats case {twin.of}{alike}")
+            self._exhibit(leak.kind, _exhibit(item, leak.field, leak.what))
+        self.duplicates.add(item, _exhibit(item, "query", ""))
         predicted = prose_of_prediction(item)
         self._reply(item, predicted)
         self._quotes(item, predicted)
+
+    def compare(self) -> None:
+        """Looks for cases that repeat, once all rows are there."""
+        for exhibit, twin in self.duplicates.twins():
+            kind = DUPLICATES if twin.is_equal else NEARLY
+            self.hits[kind] += 1
+            self._exhibit(kind, replace(exhibit, what=f"{exhibit.what}{twin}"))
 
     def _reply(self, item: Item, predicted: list[str]) -> None:
         case = self.replies[item.case_id]
@@ -146,7 +149,7 @@ class _Scan:
         if first != item.tested_model:
             self.hits[SAME_REPLY] += 1
             what = f"{item.tested_model} replies word for word as {first} does"
-            self._exhibit(SAME_REPLY, item, "model_response", what)
+            self._exhibit(SAME_REPLY, _exhibit(item, "model_response", what))
 
     def _quotes(self, item: Item, predicted: list[str]) -> None:
         reference = run_hashes(tuple(prose_of_reference(item)), QUOTED)
@@ -166,18 +169,17 @@ class _Scan:
             if hash(run) not in shown:
                 self.hits[QUOTES] += 1
                 what = f"has the reference's words: {' '.join(run)}"
-                self._exhibit(QUOTES, item, "model_response", what)
+                self._exhibit(QUOTES, _exhibit(item, "model_response", what))
                 return
 
     def _looked(self, kind: str, item: Item) -> None:
         self.looked[kind] += 1
         self.cases[kind].add(item.case_id)
 
-    def _exhibit(self, kind: str, item: Item, where: str, what: str) -> None:
+    def _exhibit(self, kind: str, exhibit: Exhibit) -> None:
         self.n_exhibits += 1
         if len(self.exhibits[kind]) < LISTED:
-            sentence = f"line {item.line}, {where} ({item.tested_model}): {what}"
-            self.exhibits[kind].append(Exhibit(name=item.item_id, arm="input", what=sentence))
+            self.exhibits[kind].append(exhibit)
 
     def measures(self) -> Iterator[Measure]:
         """One for each kind that there was something to look for."""
@@ -227,3 +229,8 @@ class _Scan:
                 "no row states what was really sent (`prompt` or `messages`): only queries and "
                 "system prompts were examined"
             )
+
+
+def _exhibit(item: Item, where: str, what: str) -> Exhibit:
+    sentence = f"line {item.line}, {where} ({item.tested_model}): {what}"
+    return Exhibit(name=item.item_id, arm="input", what=sentence)

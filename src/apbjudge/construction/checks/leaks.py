@@ -13,7 +13,7 @@ from ...errors import RowError, shorten
 from ...records import Item, Row, Toolset
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list, as_object, objects_of
-from ..findings import CHECKS, CaseCheck, CaseFinding, CheckedCase
+from ..findings import CaseCheck, CaseFinding, CasePlace, CheckedCase
 from ..likeness import name_words
 from ..overlap import run_hashes, runs, strings, words
 from ..prompt_leaks import leaks_in_prompt, mentions
@@ -253,7 +253,7 @@ class Placement:
                 f"in {self._n[check]} cases distractors stand towards the {where} of the list, in "
                 f"{self._n_last} of them behind all other tools (p {_p(p)} by chance)"
             )
-            yield self._about_all(check, message)
+            yield CasePlace(None, self._files[check], 0).finding(check, "tools", message)
         check = "tools-in-order"
         p = chance_of_order(self._n_in_order, self._lengths)
         if self._n[check] >= LEAST_CASES and p < P_VALUE:
@@ -261,18 +261,7 @@ class Placement:
                 f"in {self._n_in_order} of {self._n[check]} cases the tools that the reference "
                 f"calls are listed in the order of its calls (p at most {_p(p)[2:]} by chance)"
             )
-            yield self._about_all(check, message)
-
-    def _about_all(self, check: str, message: str) -> CaseFinding:
-        return CaseFinding(
-            check=check,
-            certainty=CHECKS[check].certainty,
-            case=None,
-            file=self._files[check],
-            line=0,
-            field="tools",
-            message=message,
-        )
+            yield CasePlace(None, self._files[check], 0).finding(check, "tools", message)
 
 
 def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:

@@ -11,7 +11,7 @@ from ...errors import shorten
 from ...records import SPLITS, Item
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list
-from ..findings import CaseFinding, CheckedCase
+from ..findings import CaseFinding, CasePlace, CheckedCase
 from ..overlap import Duplicates
 
 _READ = frozenset(
@@ -39,7 +39,7 @@ class Repetition:
         self._ids, self._cases, self._tasks = KeySet(), KeySet(), KeySet()
         self._asked_by, self._asked_once = KeySet(), KeySet()
         self._asked: dict[int, str] = {}
-        self._duplicates = Duplicates()
+        self._duplicates = Duplicates[CasePlace | None]()
         self._levels: dict[int, dict[frozenset[int], str]] = {}
         self._contents: dict[int, int] = {}
 
@@ -67,13 +67,11 @@ class Repetition:
     def _compared(self, case: CheckedCase, *, is_case: bool) -> Iterator[CaseFinding]:
         """Yields what a case has in common with others: everything, most, or its levels."""
         item = case.item
-        twin = self._duplicates.add(item) if self._thorough else None
-        if is_case and (first := self._first_asked(case)):
+        first = self._first_asked(case) if is_case else ""
+        if self._thorough:
+            self._duplicates.add(item, None if first else case.place)
+        if first:
             yield case.finding("duplicate-case", "query", f"asks what {first} asks")
-        elif twin is not None:
-            alike = "word for word" if twin.is_equal else f"{100 * twin.similarity:.0f} % alike"
-            message = f"repeats case {shorten(twin.of)}, {alike}"
-            yield case.finding("near-duplicate", "query", message)
         is_levelled = item.split is not None and SPLITS[item.split][1] == "tool-extraneous"
         if is_levelled and self._thorough:
             yield from self._levelled(case)
@@ -112,8 +110,10 @@ class Repetition:
         levels[names] = f"{case.file.name}:{item.line}"
 
     def findings(self) -> Iterator[CaseFinding]:
-        """Yields nothing: all that repeats is found when it does."""
-        return iter(())
+        """Yields the near duplicates of cases that are not the same; all else is found at once."""
+        for place, twin in self._duplicates.twins():
+            if place is not None:
+                yield place.finding("near-duplicate", "query", str(twin))
 
 
 def _task_key(item: Item) -> int:

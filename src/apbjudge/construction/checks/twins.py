@@ -9,8 +9,10 @@ from typing import NamedTuple
 from ...errors import shorten
 from ...records import Item
 from ...records.keys import KeySet, short_key
-from ..findings import CHECKS, CaseFinding, CheckedCase
+from ..findings import CaseFinding, CasePlace, CheckedCase
 from ..overlap import words
+
+_FIELD = "construction.twin"
 
 
 class _Marks(NamedTuple):
@@ -25,9 +27,7 @@ class _Marks(NamedTuple):
 class _Claim(NamedTuple):
     """A case that names its twin."""
 
-    case: str
-    file: str
-    line: int
+    place: CasePlace
     twin: int
     twin_name: str
     marks: _Marks
@@ -61,8 +61,7 @@ class Twins:
         }
         marks = may_differ.get(kind, own._replace(query=0))
         twin = item.construction.twin
-        claim = _Claim(item.item_id, str(case.file), item.line, short_key(twin), twin, marks)
-        self._claims.append(claim)
+        self._claims.append(_Claim(case.place, short_key(twin), twin, marks))
 
     def findings(self) -> Iterator[CaseFinding]:
         """Yields what is missing or differs."""
@@ -71,7 +70,7 @@ class Twins:
             if twin is None:
                 if claim.twin not in self._others:
                     message = f"no file has a case {shorten(claim.twin_name)} that can be solved"
-                    yield _finding("twin-missing", claim, message)
+                    yield claim.place.finding("twin-missing", _FIELD, message)
                 continue
             differing = [
                 name
@@ -81,7 +80,7 @@ class Twins:
             if differing:
                 parts = ", ".join(differing).replace("_", " ")
                 message = f"not as in {shorten(claim.twin_name)}, which can be solved: {parts}"
-                yield _finding("twin-differs", claim, message)
+                yield claim.place.finding("twin-differs", _FIELD, message)
 
 
 def _marks(item: Item) -> _Marks:
@@ -91,16 +90,4 @@ def _marks(item: Item) -> _Marks:
         short_key("system", " ".join(words(item.system_prompt))),
         short_key("files", *sorted(normpath(file.path) for file in item.files)),
         short_key("tools", *names),
-    )
-
-
-def _finding(check: str, claim: _Claim, message: str) -> CaseFinding:
-    return CaseFinding(
-        check=check,
-        certainty=CHECKS[check].certainty,
-        case=claim.case,
-        file=claim.file,
-        line=claim.line,
-        field="construction.twin",
-        message=message,
     )
