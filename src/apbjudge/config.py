@@ -24,7 +24,14 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 
 from .errors import OptionError, shorten
@@ -128,6 +135,39 @@ class Config(BaseModel):
         """
         fields, values = type(self).model_fields, {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value != fields[name].default}
+
+
+def _pairs(value: Any) -> Any:
+    table = cast("Mapping[object, object]", value) if isinstance(value, Mapping) else None
+    return _split(value) if table is None else tuple(f"{k}={v}" for k, v in table.items())
+
+
+class RowsConfig(Config):
+    """How rows of people's own are read."""
+
+    map: Annotated[tuple[str, ...], BeforeValidator(_pairs), Option(metavar="FIELD=COLUMN")] = (
+        Field(
+            default=(),
+            description="Columns that fields are read from, where their names don't say it: "
+            "query=question,model_response=choices[0].text. FIELD= alone reads none.",
+        )
+    )
+    data_split: Annotated[str, Option("--split")] = Field(
+        default="", description="Split of a data set on disk, where it has several."
+    )
+
+    @field_validator("map")
+    @classmethod
+    def _named(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [pair for pair in pairs if not pair.partition("=")[0] or "=" not in pair]:
+            raise ValueError(f"expected FIELD=COLUMN, got {wrong[0]!r}")
+        return pairs
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns by field; an empty one is not read."""
+        pairs = (pair.partition("=") for pair in self.map)
+        return {name.strip(): column.strip() for name, _, column in pairs}
 
 
 _SCHEME = re.compile(r"(?:[^=:/]*=)?([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])", re.IGNORECASE)

@@ -115,8 +115,12 @@ _WIDE: tuple[tuple[re.Pattern[bytes], str], ...] = (
 )
 _MARKUP = re.compile(rb"<(!doctype|html|\?xml)", re.IGNORECASE)
 _BINARY = re.compile(rb"[^\[{\"].{0,63}?[\x00-\x08\x0e-\x1f]")
-_ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
-_SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
+ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
+SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
+TABLE = (
+    "a table such as CSV: convert it to JSON lines (commands that grade, label or check take rows "
+    "as tables, calibrate labels and another tool's judgements as .csv or .tsv)"
+)
 _OPEN = (b",", b"[", b"{")
 _MEMBER = re.compile(rb'"[^"]*"\s*:')
 _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
@@ -146,10 +150,10 @@ def other_format(head: bytes) -> str:
         return name
     lines = [body for raw in head.removeprefix(_BOM).split(b"\n") if (body := raw.strip(b" \t\r"))]
     first = lines[0] if lines else b""
-    if first == b"[":
-        return _ARRAY
+    if first == b"[" or (first.startswith(b"[") and first.endswith(b",")):
+        return ARRAY
     if first.startswith(b"{") and first.endswith(_OPEN) and _MEMBER.match(b"".join(lines[1:2])):
-        return _SPREAD  # an object of one of its lists may stand on a line of its own
+        return SPREAD  # an object of one of its lists may stand on a line of its own
     if any(line.startswith(b"{") and isinstance(parse_object(line), dict) for line in lines):
         return ""
     return _other_text(first, is_alone=len(lines) == 1)
@@ -157,20 +161,17 @@ def other_format(head: bytes) -> str:
 
 def _other_text(first: bytes, *, is_alone: bool) -> str:
     """What a text without any JSON object on a line is, by its first line."""
-    if first.startswith(b"[{"):
-        return _ARRAY
+    if re.match(rb"\[\s*\{", first):
+        return ARRAY
     runs_on = first.endswith(_OPEN) and not is_alone
     if first == b"{" or (first.startswith(b"{") and runs_on):
-        return _SPREAD
+        return SPREAD
     if _MARKUP.match(first):
         return "an HTML or XML page: save the data itself, as JSON"
     if not is_alone and _BINARY.match(first):
         return "a binary file: export it as JSON (traces of OpenTelemetry: otlp_json, not protobuf)"
     if not is_alone and _TABLE_HEAD.fullmatch(first):
-        return (
-            "a table such as CSV: convert it to JSON lines (apbjudge calibrate takes labels and "
-            "another tool's judgements as .csv or .tsv)"
-        )
+        return TABLE
     return ""
 
 
@@ -193,9 +194,26 @@ def parse_object(raw: bytes) -> dict[str, Any] | RowError:
         except UnicodeDecodeError as bad:
             got = f"invalid UTF-8 at byte {bad.start}"
         return _number_in(raw) or RowError("line", "one JSON object", got)
-    if not isinstance(value, dict):
-        return RowError("line", "one JSON object", value)
-    return cast("dict[str, Any]", value)
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    if isinstance(value, list) and cast("list[Any]", value)[:1] == [_UNREADABLE]:
+        return RowError(*cast("list[Any]", value)[1:])
+    return RowError("line", "one JSON object", cast("Any", value))
+
+
+_UNREADABLE = "a row that can't be read"
+
+
+def line_of(row: Mapping[str, Any] | RowError) -> bytes:
+    """A row as a line, or one that is read as the same error again; see ``parse_object``."""
+    if isinstance(row, RowError):
+        return orjson.dumps([_UNREADABLE, row.field, row.expected, row.got.strip("'")]) + b"\n"
+    return orjson.dumps(row, default=_json_of, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _json_of(value: object) -> str | None:
+    """A value of a column that JSON has no form for; bytes, such as pictures, are left out."""
+    return None if isinstance(value, bytes) else str(value)
 
 
 _DIGITS = bytes(48 if chr(byte).isdecimal() else 32 for byte in range(256))

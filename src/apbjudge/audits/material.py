@@ -140,7 +140,7 @@ class _Index:
 
     def read(self, note: Callable[[str], None]) -> Iterator[tuple[Task, Mapping[str, Any]]]:
         """Each usable row with its task; indexes it on the way."""
-        raw = read_lines(Path(self.source.name))
+        raw = read_lines(Path(self.source.input))
         for entry in self.source:
             self.n_rows += 1
             if isinstance(entry, BadRow):

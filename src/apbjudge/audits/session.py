@@ -17,7 +17,7 @@ from ..jsonl import write_atomically, write_rows
 from ..judge import JudgeSpec, Source
 from ..judge.dry_run import Forecast, forecast_runs
 from ..judge.session import Run, RunConfig, ask_judge, run_together
-from ..judge.source import data_roots, own_rubric
+from ..judge.source import own_rubric, source_of
 from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
@@ -112,13 +112,10 @@ def prepare(
     """
     sizes = sizes_of(config)
     rubric = own_rubric(config.rubric, config.protocol)
-    source = Source(
-        rows=config.rows or shipped("cases.jsonl"),
-        protocol=config.protocol,
-        rubric=rubric,
-        cases=config.cases,
-        data_roots=data_roots(config.data_root),
-    )
+    source = source_of(config.rows or shipped("cases.jsonl"), config)
+    source.asks = None
+    if source.reading.text:
+        note(f"{source.name}: {source.reading.text}")
     labels = config.labels or (None if config.rows else shipped("labels.jsonl"))
     codes = ERROR_CODES if rubric is None else (*ERROR_CODES, *rubric.codes)
     known = known_of(labels, config.adjudicator, tuple(dict.fromkeys(codes)))

@@ -21,7 +21,7 @@ from .stopping import Stopping, stoppable
     PlannerSpec,
     WriteConfig,
     Stopping,
-    omit=["vision", "max_images", "max_image_bytes", "max_text_bytes"],
+    omit=["data_split", "vision", "max_images", "max_image_bytes", "max_text_bytes"],
 )
 def build(values: Values) -> int:
     """Builds cases from logs of runs, or rows of queries, tools and calls.

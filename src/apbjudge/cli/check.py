@@ -147,6 +147,8 @@ def _ask(config: CheckConfig, options: AskOptions, values: Values) -> Iterator[A
                 events=reporter.events(),
                 out=out,
                 data_root=config.data_root,
+                map=config.map,
+                data_split=config.data_split,
                 cache=options.cache,
                 **limits,
             )

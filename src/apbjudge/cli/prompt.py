@@ -28,9 +28,7 @@ class PromptOptions(InputConfig, CasesConfig):
     """Which prompt."""
 
     item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
-    tested_model: str | None = Field(
-        default=None, description="Only this tested model's prediction."
-    )
+    tested_model: str = Field(default="", description="Only this tested model's prediction.")
     predict: bool = Field(
         default=False, description="Print what a tested model would get for the case."
     )
@@ -59,7 +57,7 @@ def prompt(values: Values) -> int:
         rows,
         take(InputConfig, values),
         item_id=options.item_id,
-        tested_model=options.tested_model,
+        tested_model=options.tested_model or None,
         spec=spec,
     ):
         name = visible(f"{task.item.item_id} / {task.item.tested_model}")
@@ -78,7 +76,7 @@ def _of_tested_model(rows: Path, options: PromptOptions) -> int:
     from ..prediction.session import case_source
     from ..prediction.source import case_prompt
 
-    sent = case_prompt(case_source(rows, options.data_root), options.item_id, options.prompts)
+    sent = case_prompt(case_source(rows, options), options.item_id, options.prompts)
     typer.echo(f"===== {visible(options.item_id)}: system =====\n{sent.system}")
     typer.echo("===== user =====")
     for part in sent.parts:

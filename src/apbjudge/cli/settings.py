@@ -270,7 +270,7 @@ def _typed(value: Any, field: FieldInfo) -> Any:
     """Numbers, truth values and tables are read as in TOML; anything else is a path or text."""
     kind = kinds(field)[0]
     if option_of(field).is_log:
-        from ..trajectories.files import log_path
+        from ..records.files import log_path
 
         return log_path(value)
     if not isinstance(value, str):

@@ -17,10 +17,10 @@ from ..jsonl import replacing, write_atomically
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..records import Row
+from ..records.files import LogFile, files_of, log_path, unpacked
 from ..records.keys import short_key
 from ..runs.loop import QUIET, Events
 from ..runs.rows import row_error_of
-from ..trajectories.files import LogFile, files_of, log_path, unpacked
 from ..trajectories.outcomes import Outcomes
 from ..version import VERSION
 from .cases import EFFICIENCY, Context, Reject
@@ -253,6 +253,7 @@ class Builder:
             any_outcome=config.any_outcome,
             licence=config.licence,
             source=config.name,
+            columns=config.columns,
         )
 
     def seeds(self) -> Iterator[Seed]:

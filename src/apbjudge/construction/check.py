@@ -8,15 +8,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
+from ..config import RowsConfig
 from ..errors import InputError, InternalError, OptionError, RowError, visible
 from ..jsonl import read_lines, replacing
 from ..records import Row
 from ..records.gaps import Gaps
 from ..records.loose_json import as_object
+from ..records.own_columns import OF_CASES
+from ..records.own_rows import own_rows
 from ..runs.rows import known, row_error_of
 from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS
@@ -162,9 +165,9 @@ def check(
         raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
     with nullcontext() if config.findings is None else replacing(config.findings) as file:
         if rows is not None:
-            found = checker.check_rows(rows)
+            found = checker.check_rows(rows, config)
         else:
-            found = chain.from_iterable(map(checker.check_file, config.cases))
+            found = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
         for finding in chain(found, checker.close(), checker.take(asked)):
             if file is not None:
                 file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
@@ -210,20 +213,37 @@ class CaseChecker:
         self._twins = Twins() if thorough else None
         self._placement = Placement()
         self._gaps = Gaps()
+        self._readings: list[str] = []
 
-    def check_file(self, path: Path) -> Iterator[CaseFinding]:
+    def check_file(self, path: Path, config: RowsConfig | None = None) -> Iterator[CaseFinding]:
         """Yields the findings of the cases in a file, one case at a time.
+
+        Args:
+            path: The file, or the folder of a data set.
+            config: How its rows are read.
 
         Raises:
             InputError: If it can't be read or holds no row.
         """
         name = os.fsencode(path).decode(errors="backslashreplace")
-        numbered = ((line.number, line.exact) for line in read_lines(path))
+        rows = self._own(path, config or RowsConfig(), name)
+        numbered = ((line.number, line.exact) for line in read_lines(Path(cast("Path", rows))))
         yield from self._check(numbered, name, path)
 
-    def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[CaseFinding]:
+    def check_rows(
+        self, rows: Iterable[Mapping[str, Any]], config: RowsConfig | None = None
+    ) -> Iterator[CaseFinding]:
         """Yields the findings of cases in memory; they are numbered from 1 in place of lines."""
-        yield from self._check(enumerate(rows, start=1), "row", Path())
+        own: Iterable[Any] = self._own(rows, config or RowsConfig(), "row")
+        yield from self._check(enumerate(own, start=1), "row", Path())
+
+    def _own(self, rows: Path | Iterable[Mapping[str, Any]], config: RowsConfig, name: str) -> Any:
+        """The rows in our own format; what they are read from is noted."""
+        own = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
+        if own.reading.text:
+            self._readings.append(f"{name}: {own.reading.text}")
+            self._gaps.names_unread = False
+        return own.rows
 
     def _check(
         self, rows: Iterable[tuple[int, Any]], name: str, path: Path
@@ -321,5 +341,5 @@ class CaseChecker:
             counts={name: self._counts[name] for name in CHECKS if name in self._counts},
             composition=self._composition,
             checks=tuple(name for name in CHECKS if name in self._chosen),
-            notes=tuple(self._gaps.lines()),
+            notes=(*self._readings, *self._gaps.lines()),
         )

@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from ..config import SUCCESS, Config, Names, Numbers, Option
+from ..config import SUCCESS, Names, Numbers, Option, RowsConfig
 from .cases import BUILT_SPLITS
 
 SourceName = Literal["auto", "trajectories", "functions", "queries", "bfcl", "tau2"]
 """Formats of sources."""
 
 
-class CheckConfig(Config):
+class CheckConfig(RowsConfig):
     """Which cases are checked, and for what."""
 
     groups: ClassVar[Mapping[str, str]] = {}
@@ -34,11 +34,11 @@ class CheckConfig(Config):
     )
 
 
-class BuildConfig(Config):
+class BuildConfig(RowsConfig):
     """What cases are built from, which, and where they go."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Source": "source_format tools outcomes success any_outcome name licence data_root",
+        "Source": "source_format map tools outcomes success any_outcome name licence data_root",
         "Cases": "n levels horizons seed_of_draw",
         "Run": "overwrite",
     }

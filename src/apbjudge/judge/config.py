@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import ACCEPT_LOSS, STATIC, SUCCESS, Config, Grounding, Names, Option, Share
+from ..config import ACCEPT_LOSS, STATIC, SUCCESS, Grounding, Names, Option, RowsConfig, Share
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
 from ..statistics.config import SEED, IntervalConfig
@@ -99,7 +99,7 @@ class JudgeSpec(ModelSpec):
         return {"model": self.model, **({} if self.is_static else self.changed(_SCORING))}
 
 
-class InputConfig(Config):
+class InputConfig(RowsConfig):
     """Which rows are read, and how."""
 
     protocol: str = Field(
@@ -109,7 +109,10 @@ class InputConfig(Config):
         "which are looked at themselves.",
     )
     cases: Path | None = Field(
-        default=None, description="JSONL file of cases, joined with the predictions on id."
+        default=None, description="File of cases, joined with the predictions on id."
+    )
+    tested_model: str = Field(
+        default="", description="Name of the tested model, for rows and logs that name none."
     )
     rubric: str | None = Field(
         default=None,
@@ -137,7 +140,8 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
-        "Logs of runs": "from_ outcomes success accept_loss tested_model grounding",
+        "Rows": "map data_split tested_model",
+        "Logs of runs": "from_ outcomes success accept_loss grounding",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root missing overwrite cache batch shard",
@@ -152,7 +156,7 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
     )
     cases: Path | None = Field(
         default=None,
-        description="JSONL file of cases, joined with the predictions on id; for planbench-xl the "
+        description="File of cases, joined with the predictions on id; for planbench-xl the "
         "folder of the benchmark's data.",
     )
     missing: Literal["report", "count"] = Field(
@@ -222,9 +226,6 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
     )
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     accept_loss: Share = ACCEPT_LOSS
-    tested_model: str = Field(
-        default="", description="Name of the tested model, for runs whose log names none."
-    )
     grounding: Grounding = Field(
         default="paper",
         description="Which right answers count under planbench-xl: paper, the target was obtained "

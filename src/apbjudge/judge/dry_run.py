@@ -136,7 +136,8 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
     characters, longest = count.pop("characters", 0), count.pop("longest", 0)
     counts: dict[str, Any] = dict(count)
     counts["missing_predictions"] = runs[0].source.missing
-    gaps = runs[0].tasks.gaps.lines() if is_input else ()
+    source = runs[0].tasks
+    gaps = filter(None, (source.reading.text, *source.gaps.lines())) if is_input else ()
     counts["notes"] = (*gaps, *unseen_lines(unseen))
     if spec.is_static:
         return Forecast(judge=STATIC, **counts)

@@ -15,11 +15,11 @@ from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..protocols import Protocol
+from ..records.files import log_path
 from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
 from ..trajectories import TrajectoryProtocol
-from ..trajectories.files import log_path
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log
@@ -78,6 +78,8 @@ def grade(
     if (more or config.escalate is not None) and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
     source = input_of(rows, config, own_protocol, events)
+    if source.reading.text:
+        events.note(f"{source.name}: {source.reading.text}")
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     # what a kill must not lose and no record holds: all of a run in memory, votes of an item
     is_durable = config.out is None or any(spec.samples > 1 for spec in config.judge)

@@ -14,9 +14,12 @@ import orjson
 
 from ..config import Grounding
 from ..errors import InputError, OptionError, RowError, guarded
-from ..jsonl import open_buffered, parse_object, replacing
+from ..jsonl import replacing
 from ..protocols import AUTO, CASE, Protocol
+from ..records.files import PACKED, STDIN, is_there
 from ..records.gaps import may_be_prediction
+from ..records.own_columns import match_columns
+from ..records.own_rows import is_dataset, kind_of, rows_in
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, parse_shard, row_error_of
@@ -28,7 +31,7 @@ from ..trajectories import (
     run_protocol,
 )
 from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
-from ..trajectories.files import PACKED, STDIN, is_there, unpacked
+from ..trajectories.formats.messages import MESSAGES
 from ..trajectories.outcome import OUTCOME
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import detect, read_log
@@ -329,24 +332,24 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
     if not isinstance(rows, str | Path) or config.protocol == CASE.name:
         return False
     path = Path(rows)
-    if config.from_ != "auto" or path == STDIN or not (path.is_file() or path.is_fifo()):
-        return config.from_ != "auto" or path == STDIN or is_there(path)
-    if path.is_fifo():  # which can be read only once
-        return False
-    with open_buffered(unpacked(path)) as file:
-        head = file.peek()
-    lines = islice(filter(bytes.strip, head.splitlines()), _LOOKED_AT)
-    rows = [row for row in map(parse_object, lines) if not isinstance(row, RowError)]
+    if config.from_ != "auto" or not (path.is_file() or path.is_fifo() or path == STDIN):
+        return config.from_ != "auto" or (is_there(path) and not is_dataset(path))
+    if config.map or path.is_fifo() or (kind := kind_of(path)) in ("cells", "arrow"):
+        return False  # a pipe can be read only once
+    head = [row for _, row in islice(rows_in(path, kind), _LOOKED_AT)]
+    rows = [row for row in head if not isinstance(row, RowError)]
     if any("model_response" in row for row in rows[:1]):
         return False
+    match = match_columns(rows)
     try:
-        detect(path)
+        is_chat = detect(path) == MESSAGES.name
+        return not (is_chat and "query" in match.fields and not match.complaint)
     except InputError as error:
-        if str(error).endswith("an empty file") or any(map(may_be_prediction, rows)):
+        is_empty = str(error).endswith("an empty file")
+        if is_empty or any(map(may_be_prediction, rows)) or not match.complaint:
             return False
         both = "expected predictions (rows with id, query and model_response) or runs of agents"
         raise InputError(str(error).replace("expected runs of agents", both)) from None
-    return True
 
 
 def steps_of(rows: Rows, config: GradeConfig, events: Events, account: Conservation) -> Rows:

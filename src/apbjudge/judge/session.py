@@ -22,6 +22,7 @@ from ..llm.resources import Resources, transport_of
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
+from ..records.files import name_of
 from ..records.judgements import NO_OUTCOME
 from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
 from ..rubrics import Rubric
@@ -31,7 +32,6 @@ from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
 from ..runs.resume import inputs_json
 from ..statistics.gates import At
 from ..statistics.sample import BY_FORMULA, IntervalSettings
-from ..trajectories.files import name_of
 from .config import JudgeSpec
 from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
@@ -409,7 +409,7 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
             transport = "client" if config.resources.client is not None else transport_of(spec)
     return {
         **environment(libraries),
-        "input": source.name,
+        "input": source.input,
         "cases": _shown(source.cases),
         "data_root": _shown(root),
         "inputs": inputs_json(log.inputs),

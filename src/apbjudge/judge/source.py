@@ -25,6 +25,8 @@ from ..protocols import (
 from ..records import Finding, Item, Row
 from ..records.gaps import Gaps
 from ..records.keys import KeySet, short_key
+from ..records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS
+from ..records.own_rows import Reading, own_cases, own_rows
 from ..records.run_folder import MissingPredictions
 from ..records.wire import REFERENCE
 from ..rubrics import Rubric, load_rubric
@@ -121,13 +123,12 @@ class JudgedSource(RowSource):
     @property
     def roots(self) -> tuple[Path, ...]:
         """The data folders, which files named by the rows must not leave."""
-        anchor = self.cases or self.rows
-        return (*self.data_roots, anchor.parent if isinstance(anchor, Path) else Path())
+        return (*self.data_roots, self.folder_of(self.cases or self.rows))
 
     @property
     def identity(self) -> dict[str, Any]:
         """What else must be equal for two sessions to be the same run."""
-        return {}
+        return self.reading.identity
 
     @property
     def described(self) -> dict[str, Any]:
@@ -187,7 +188,7 @@ class Source(JudgedSource):
         Raises:
             InputError: If the file can't be read or holds no row; or as ``Gaps.checked`` does.
         """
-        self.gaps, entries = Gaps(), self._entries_of_rows()
+        self.gaps, entries = Gaps(names_unread=not self.reading.text), self._entries_of_rows()
         if self.asks is None or self.only is not None:
             return entries
         own = self.own_protocol
@@ -198,7 +199,9 @@ class Source(JudgedSource):
         self._writers.clear()
         parsed = isinstance(self.rows, Path)
         graded = self.own_protocol or self.protocol
-        cases = Cases(self.cases, self.shard) if self.cases else None
+        file = self.cases
+        origin = file and self.reading.origin_of(file)
+        cases = Cases(file, self.shard, origin=origin) if file else None
         predicted = PredictedCases(cases) if cases and self.only is None else None
         met = _MetItems(self, graded, cases)
 
@@ -372,12 +375,24 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     """The input of a call, under a protocol of the user's own where there is one."""
     shard = config.shard if isinstance(config, GradeConfig) else None
     judges = config.judge if isinstance(config, GradeConfig) else ()
+    out = config.out if isinstance(config, GradeConfig) else None
+    wanted = OF_JOINED if config.cases else OF_PREDICTIONS
+    if _examines_reference(protocol or config.protocol):
+        wanted = OF_CASES
+    columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
+    own = own_rows(
+        rows, columns, wanted, split=config.data_split, tested_model=config.tested_model, out=out
+    )
+    cases, of_cases = None, Reading()
+    if config.cases:
+        cases, of_cases = own_cases(config.cases, config.columns, out=out)
     return Source(
-        rows=Path(rows) if isinstance(rows, str) else rows,
+        rows=own.rows,
         protocol=config.protocol if protocol is None else protocol.name,
         own_protocol=protocol,
         rubric=own_rubric(config.rubric, protocol or config.protocol),
-        cases=config.cases,
+        cases=cases,
+        reading=own.reading.with_cases(of_cases),
         data_roots=data_roots(config.data_root),
         shard=parse_shard(shard) if shard is not None else None,
         counts_missing=isinstance(config, GradeConfig) and config.missing == "count",

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import OptionError
-from ..judge.source import data_roots, own_rubric
+from ..judge.source import source_of
 from ..records import ERROR_CODES
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
@@ -62,13 +62,10 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
                 raise OptionError(
                     f"--out: expected a file of labels, got an input: {str(config.out)!r}"
                 )
-    reader = ItemReader(
-        config.predictions,
-        cases=config.cases,
-        protocol=config.protocol,
-        rubric=own_rubric(config.rubric, config.protocol),
-        data_roots=data_roots(config.data_root),
-    )
+    source = source_of(config.predictions, config)
+    if source.reading.text:
+        problem(f"{source.name}: {source.reading.text}")
+    reader = ItemReader(source)
     queue = reader.queue(problem)
     total = len(queue)
     if config.order == "random":

@@ -7,7 +7,6 @@ of the time of reading, and it can go back to a row.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,7 @@ from typing import Any
 
 from ..errors import InputError, RowError
 from ..jsonl import object_of, parse_object, read_line_at, read_lines
-from ..judge.source import graded_by, read_item
-from ..protocols import AUTO
+from ..judge.source import Source, graded_by, read_item
 from ..protocols.base import Protocol
 from ..records import Item, Row
 from ..records.keys import KeySet, short_key
@@ -55,35 +53,23 @@ class ItemReader:
     """Reads predictions, joined with their cases.
 
     Args:
-        predictions: A JSONL file.
-        cases: A JSONL file of cases to be joined on ``id``, or None.
-        protocol: A protocol's name, or ``auto``.
-        rubric: The user's own rubric, or None for each protocol's default.
-        data_roots: Folders that pictures are looked for in first.
+        source: The predictions, in a file.
 
     Attributes:
-        roots: Folders that pictures may lie in: ``data_roots`` and that of the cases, else that
-            of the predictions.
+        roots: Folders that pictures may lie in.
 
     Raises:
         InputError: If the file of cases can't be read or one of its rows is unusable.
     """
 
-    def __init__(
-        self,
-        predictions: Path,
-        *,
-        cases: Path | None = None,
-        protocol: str = AUTO,
-        rubric: Rubric | None = None,
-        data_roots: Sequence[Path] = (),
-    ) -> None:
-        self._predictions = predictions
-        self._name = os.fsencode(predictions).decode(errors="backslashreplace")
-        self._cases = Cases(cases) if cases else None
-        self._protocol = protocol
-        self._rubric = rubric
-        self.roots = (*data_roots, (cases or predictions).parent)
+    def __init__(self, source: Source) -> None:
+        cases = source.cases
+        self._predictions = Path(source.input)
+        self._name = source.name
+        self._cases = Cases(cases, origin=source.reading.origin_of(cases)) if cases else None
+        self._protocol = source.protocol
+        self._rubric = source.rubric
+        self.roots = source.roots
 
     def queue(self, problem: Problem) -> list[QueuedItem]:
         """Reads all predictions and remembers where each usable row stands.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import Config, Option
+from ..config import Option, RowsConfig
 from ..errors import OptionError
 from ..llm.limits import Limits
 from ..llm.model_spec import ModelSpec
@@ -84,7 +84,7 @@ class PlannerSpec(ModelSpec):
         }
 
 
-class CasesConfig(Config):
+class CasesConfig(RowsConfig):
     """Which cases are read, and how they are shown."""
 
     prompts: str = Field(

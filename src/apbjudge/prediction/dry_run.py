@@ -73,7 +73,7 @@ def forecast_predictions(session: Session) -> list[Forecast]:
                 count["reused"] += 1
                 continue
             count.update(calls=1, pictures=len(prompt.images), characters=length)
-    notes = {"notes": tuple(source.gaps.lines())}
+    notes = {"notes": tuple(filter(None, (source.reading.text, *source.gaps.lines())))}
     return [
         forecast_of(planner.spec, count, session.resources.cache).model_copy(update=notes)
         for planner, count in zip(planners, counts, strict=True)

@@ -16,6 +16,8 @@ import orjson
 from ..errors import AccessError, OptionError
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
+from ..records.own_columns import OF_CASES
+from ..records.own_rows import own_rows
 from ..records.run_folder import MANIFEST, PREDICTIONS
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
@@ -23,7 +25,7 @@ from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
 from ..runs.results import CallCounts, ModelRun, Tally
 from ..runs.resume import inputs_json
-from .config import PlannerSpec, PredictConfig
+from .config import CasesConfig, PlannerSpec, PredictConfig
 from .prompts import PromptMaker
 from .source import Cases, CaseSource, DraftSource, data_roots
 from .worker import PREDICTION_RECORDS, REFUSED, Planner, PredictWorker, Row
@@ -126,7 +128,7 @@ def session_of(
         raise OptionError(
             "--max-image-bytes, --max-text-bytes: expected the same for all tested models"
         )
-    source = case_source(cases, config.data_root)
+    source = case_source(cases, config, out=config.out)
     source.models, source.samples = [spec.model for spec in specs], config.samples
     maker = PromptMaker.of(config.prompts, source.roots, specs[0])
     return Session(
@@ -140,6 +142,7 @@ def session_of(
             "models": {spec.model: spec.asked for spec in specs},
             "prompts": [maker.prompts.name, maker.prompts.digest],
             "full": config.full,
+            **source.reading.identity,
         },
         described={"samples": config.samples},
         full=config.full,
@@ -149,15 +152,15 @@ def session_of(
     )
 
 
-def case_source(cases: Cases, data_root: Path | None) -> CaseSource:
-    """Cases of a file or in memory.
+def case_source(cases: Cases, config: CasesConfig, *, out: Path | None = None) -> CaseSource:
+    """Cases of a file or in memory; ``out`` is the run's folder, if there is one.
 
     Raises:
+        InputError: If the columns can't be read.
         OptionError: If the folder for files is none.
     """
-    return CaseSource(
-        rows=Path(cases) if isinstance(cases, str) else cases, data_roots=data_roots(data_root)
-    )
+    rows, reading = own_rows(cases, config.columns, OF_CASES, split=config.data_split, out=out)
+    return CaseSource(rows=rows, reading=reading, data_roots=data_roots(config.data_root))
 
 
 def default_folder(rows: Path, session: Session, what: str) -> Path:
@@ -204,6 +207,8 @@ def carry_out(
     with open_log(session) as log:
         manifest = _manifest(session, log)
         with manifest_states([(log, manifest)]):
+            if session.source.reading.text:
+                session.events.note(f"{session.source.name}: {session.source.reading.text}")
             progress = block_on(_ask(session, worker, clients, log))
             if progress.pending and session.waits:
                 raise PendingRowsError(progress)
@@ -257,7 +262,7 @@ def _manifest(session: Session, log: Log) -> dict[str, Any]:
     critic, resources, events = session.critic, session.resources, session.events
     return {
         **environment(["pydantic", "orjson", "aiohttp", "litellm", "jinja2"]),
-        "input": source.name,
+        "input": source.input,
         "inputs": inputs_json(log.inputs),
         "data_root": str(source.data_roots[0]) if source.data_roots else None,
         "identity": session.identity,

@@ -137,8 +137,7 @@ class CaseSource(RowSource):
     @property
     def roots(self) -> tuple[Path, ...]:
         """The data folders, which files named by the cases must not leave."""
-        folder = self.rows.parent if isinstance(self.rows, Path) else Path()
-        return (*self.data_roots, folder)
+        return (*self.data_roots, self.folder_of(self.rows))
 
     def row_keys(self) -> Iterator[tuple[str, str]]:
         """Yields id and tested model of the first prediction of every case."""
@@ -162,7 +161,8 @@ class CaseSource(RowSource):
         A file of predictions has each case once for every tested model, and as often as it was
         sampled: equal cases are one.
         """
-        self.gaps, seen, contents = Gaps(), KeySet(), KeySet()
+        self.gaps = Gaps(names_unread=not self.reading.text)
+        seen, contents = KeySet(), KeySet()
         parsed = isinstance(self.rows, Path)
 
         def read(row: RawRow) -> Item:

@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ..errors import InputError, OptionError, RowError, needs, shorten
+from ..errors import InputError, OptionError, RowError, shorten
 from ..jsonl import read_lines
 from .labels import TABLE_SUFFIXES
 from .loose_json import TRUTHS
-from .tables import column_names, read_table
+from .tables import column_names, read_arrow, read_table
 
 MAX_LEVELS = 101
 """Levels of an ordinal scale, and classes; whole numbers over a wider range are a numeric one."""
@@ -190,7 +190,7 @@ def read_rows(path: Path) -> tuple[list[str], Rows]:
         columns = column_names(path)
         rows: Rows = list(read_table(path, columns, needed=columns[0]))
     elif suffix == ".parquet":
-        rows = _parquet(path)
+        rows = [(number, _flat(row)) for number, row in read_arrow(path)]
         columns = _columns_of(rows)
     else:
         rows = [
@@ -215,18 +215,6 @@ def _flat(row: Row, prefix: str = "") -> dict[str, Any]:
         elif value is not None and value != "":
             flat[prefix + name] = value
     return flat
-
-
-def _parquet(path: Path) -> Rows:
-    try:
-        from pyarrow import parquet  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
-    except ImportError:
-        raise InputError(needs(f"{path}: reading Parquet", "pyarrow")) from None
-    try:
-        rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()  # pyright: ignore
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be read: {error}") from None
-    return [(number, _flat(row)) for number, row in enumerate(cast("list[Row]", rows), 1)]
 
 
 # Columns ------------------------------------------------------------------------------------------

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any, TypeVar
 
 from ..errors import InputError, visible
 from .items import Item
+from .own_columns import NAMES, near_fields
 from .wire import FIELDS
 
-_OTHER_NAMES: Mapping[str, str] = {
-    "model_response": "response answer output outputs completion prediction actual_output "
-    "generated_text",
-    "query": "question prompt instruction task goal user_input user_query input inputs",
-    "tools": "available_tools functions tool_definitions",
-}
-"""The fields that a judge needs, with names that other tools have for them."""
+_NEEDED = ("model_response", "query", "tools")
+"""The fields that a judge needs."""
 _SHOWN = 10
 LOOKED_AT = 256
 """Rows that are read before any of them is used, where all leave a field empty."""
@@ -29,7 +24,7 @@ T = TypeVar("T")
 
 def may_be_prediction(row: Mapping[str, Any]) -> bool:
     """Whether a row may be meant as one: by its reply, by id and query or so, or all its fields."""
-    others = ("query", *_OTHER_NAMES["model_response"].split())
+    others = ("query", *NAMES["model_response"].split())
     is_named = not row.keys().isdisjoint(("id", "item_id"))
     if "model_response" in row or (is_named and not row.keys().isdisjoint(others)):
         return True
@@ -46,12 +41,15 @@ class Gaps:
         unread: Rows by the field that nobody reads; those of our own predictions are not counted.
         n_unasked: Rows in which nothing was asked; see ``Item.is_asked``, and for rows that have
             no reply ``Item.has_task``.
+        names_unread: Whether lines name what nobody reads, which they need not where it was said
+            before how columns are read.
     """
 
     n_rows: int = 0
     empty: Counter[str] = field(default_factory=Counter[str])
     unread: Counter[str] = field(default_factory=Counter[str])
     n_unasked: int = 0
+    names_unread: bool = True
 
     def add(self, row: Mapping[str, Any], item: Item, *, has_response: bool = True) -> None:
         """Takes a row in; ``has_response``: whether it should have a tested model's reply."""
@@ -86,20 +84,15 @@ class Gaps:
         They are refused where no row has a reply, where no row has a query or tools and a field
         that nobody reads may hold them, and, with ``needs_query``, where nothing was asked.
         """
-        for name, others in _OTHER_NAMES.items():
+        for name in _NEEDED:
             if not self.n_rows or self.empty[name] < self.n_rows:
                 continue
-            plain = {of.lower().replace("_", ""): of for of in self.unread if of.isidentifier()}
-            known, own = others.replace("_", "").split(), name.replace("_", "")
-            near = [*filter(plain.get, known), *get_close_matches(own, plain, 1, 0.8)]
+            near = [column for column in self.unread if name in near_fields(column)]
             is_unasked = needs_query and name == "query" and self.n_unasked == self.n_rows
             if near or is_unasked or name == "model_response":
                 why = f"field {name}: expected a value in some row, got none in {self.n_rows}"
                 names = f"; fields that nobody reads: {self._unread or 'none'}"
-                meant = "".join(
-                    f"; if {plain[of]} is meant: jq -c '.{name} = .{plain[of]}' FILE"
-                    for of in near[:1]
-                )
+                meant = "".join(f"; --map {name}={visible(of)} reads it" for of in near[:1])
                 return f"{why}{names}{meant}"
         return ""
 
@@ -107,8 +100,8 @@ class Gaps:
     def _unread(self) -> str:
         names: list[str] = []
         for name, n in self.unread.most_common(_SHOWN):
-            near = get_close_matches(name.lower(), FIELDS, 1, 0.85)
-            hint = f", did you mean {near[0]}?" if near else ""
+            near = near_fields(name)
+            hint = f", --map {near[0]}={visible(name)}?" if near else ""
             names.append(f"{visible(name)} ({n}{hint})")
         more = len(self.unread) - len(names)
         return ", ".join(names) + (f", {more} more" if more else "")
@@ -117,7 +110,7 @@ class Gaps:
         """What a user has to know, a line each."""
         for name, n in (+self.empty).items():
             yield f"{n} of {self.n_rows} rows have no {name}"
-        if self.unread:
+        if self.unread and self.names_unread:
             yield f"fields that nobody reads, in {self.n_rows} rows: {self._unread}"
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows of a CSV file, read so that a broken one costs no other."""
+"""Rows of a CSV, Parquet or Arrow file, read so that a broken one costs no other."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
-from ..errors import InputError, RowError, shorten, visible
+from ..errors import InputError, RowError, needs, shorten, visible
 from ..jsonl import open_buffered, other_encoding
 
 DELIMITERS = (",", ";", "\t")
 MAX_LINE_BYTES = 4 * 1024 * 1024
-MAX_LINES = 1000
+MAX_LINES = 10_000
 """Lines that a cell in quotes may run over; then its quote counts as never closed."""
+
+_BATCH = 1024
+"""Rows of a Parquet file that are in memory at once."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -45,17 +49,28 @@ def read_table(
     """
     reader = _Reader(_lines(path))
     delimiter, width, header = _header(path, reader, columns, needed)
-    while (record := reader.record(delimiter)) is not None:
-        if isinstance(record.cells, RowError):
-            yield record.number, record.cells
-        elif not any(cell.strip() for cell in record.cells):
-            continue
-        elif len(record.cells) == width:
-            yield record.number, _values(record.cells, header)
-        else:
-            reader.read_anew()
-            got = f"{len(record.cells)} cells"
-            yield record.number, RowError("line", f"{width} cells, as the header has", got)
+    for number, cells in _records(reader, delimiter, width):
+        yield number, cells if isinstance(cells, RowError) else _values(cells, header)
+
+
+def read_cells(path: Path) -> Iterator[tuple[int, dict[str, str] | RowError]]:
+    """Yields the rows of a CSV file with all of its columns, each cell as it stands.
+
+    Columns without a name are called by their number. Otherwise as ``read_table``.
+
+    Raises:
+        InputError: If the file can't be read, or its first line is no header or has a name twice.
+    """
+    reader = _Reader(_lines(path))
+    delimiter, header = _widest_header(path, reader)
+    reader.header(delimiter)
+    names = [name or f"column {number}" for number, name in enumerate(header, start=1)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        got = f"{names.count(twice)} of {visible(twice)}"
+        raise InputError(f"{path}: field line: expected every column once, got {got}")
+    for number, cells in _records(reader, delimiter, len(names)):
+        is_row = not isinstance(cells, RowError)
+        yield number, dict(zip(names, cells, strict=True)) if is_row else cells
 
 
 def column_names(path: Path) -> list[str]:
@@ -64,8 +79,12 @@ def column_names(path: Path) -> list[str]:
     Raises:
         InputError: If the file can't be read or its first line is no header.
     """
-    reader = _Reader(_lines(path))
-    names: list[str] = []
+    return [name for name in _widest_header(path, _Reader(_lines(path)))[1] if name]
+
+
+def _widest_header(path: Path, reader: _Reader) -> tuple[str, list[str]]:
+    """The delimiter that gives most columns, and their names; the header is to be read again."""
+    names: tuple[str, list[str]] = DELIMITERS[0], []
     fault: RowError | None = None
     for delimiter in DELIMITERS:
         record = reader.header(delimiter)
@@ -74,11 +93,29 @@ def column_names(path: Path) -> list[str]:
         if isinstance(record.cells, RowError):
             fault = record.cells
         else:
-            names = max(names, [cell.strip() for cell in record.cells], key=len)
+            cells = [cell.strip() for cell in record.cells]
+            names = max(names, (delimiter, cells), key=lambda each: len(each[1]))
         reader.rewind()
-    if fault is not None and len(names) < 2:
+    if fault is not None and len(names[1]) < 2:
         raise InputError(f"{path}:1: {fault}")
-    return [name for name in names if name]
+    return names
+
+
+def _records(
+    reader: _Reader, delimiter: str, width: int
+) -> Iterator[tuple[int, list[str] | RowError]]:
+    """The records that are not blank, each with its first line, or what is wrong with them."""
+    while (record := reader.record(delimiter)) is not None:
+        if isinstance(record.cells, RowError):
+            yield record.number, record.cells
+        elif not any(cell.strip() for cell in record.cells):
+            continue
+        elif len(record.cells) == width:
+            yield record.number, record.cells
+        else:
+            reader.read_anew()
+            got = f"{len(record.cells)} cells"
+            yield record.number, RowError("line", f"{width} cells, as the header has", got)
 
 
 def _values(cells: Sequence[str], header: Header) -> dict[str, str]:
@@ -235,12 +272,15 @@ class _Reader:
         if first.fault:
             return _Record(first.number, first.fault)
         rows = csv.reader(self._feed(), delimiter=delimiter, strict=True)
+        limit = csv.field_size_limit(MAX_LINE_BYTES)
         try:
             return _Record(first.number, next(rows))
         except csv.Error as error:
             runs_on = len(self._taken) > 1
             self.read_anew()
             return _Record(first.number, _complaint(error, first.text, runs_on=runs_on))
+        finally:
+            csv.field_size_limit(limit)
 
     def read_anew(self) -> None:
         """Takes back all lines of the last record but its first."""
@@ -272,9 +312,54 @@ class _Reader:
 def _complaint(error: csv.Error, text: str, *, runs_on: bool) -> RowError:
     reason = str(error)
     if "field limit" in reason:
-        return RowError("line", f"cells of at most {csv.field_size_limit()} characters", text)
+        return RowError("line", f"cells of at most {MAX_LINE_BYTES} characters", text)
     if runs_on or "unexpected end" in reason:
         return RowError("line", "a closing quote for every opening one", text)
     if "new-line" in reason:
         return RowError("line", "lines that end with LF or CRLF", text)
     return RowError("line", f"a row of CSV ({reason})", text)
+
+
+# Parquet and Arrow -------------------------------------------------------------------------------
+
+
+def read_arrow(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields the rows of a Parquet or Arrow file with their numbers from 1.
+
+    Fields that are null within an object are left out: a column of objects has the fields of all.
+
+    Raises:
+        InputError: If it can't be read, or pyarrow is not installed.
+    """
+    try:
+        pyarrow: Any = import_module("pyarrow")
+    except ImportError:
+        raise InputError(needs(f"{path}: reading Parquet or Arrow", "pyarrow")) from None
+    number = 0
+    try:
+        for batch in _batches(path, pyarrow):
+            for number, row in enumerate(batch.to_pylist(), start=number + 1):  # noqa: B020
+                yield number, {name: _without_nulls(value) for name, value in row.items()}
+    except (OSError, ValueError) as error:  # of which pyarrow's own are
+        raise InputError(f"{path}: can't be read: {shorten(str(error), 200)[1:-1]}") from None
+
+
+def _batches(path: Path, pyarrow: Any) -> Iterator[Any]:
+    with path.open("rb") as file:
+        magic = file.read(6)
+        if magic.startswith(b"PAR1"):
+            parquet = import_module("pyarrow.parquet")
+            yield from parquet.ParquetFile(path).iter_batches(_BATCH)
+        elif magic == b"ARROW1":
+            reader = pyarrow.ipc.open_file(path)
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+        else:
+            file.seek(0)
+            yield from pyarrow.ipc.open_stream(file)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        inner = cast("dict[str, Any]", value).items()
+        return {name: _without_nulls(each) for name, each in inner if each is not None}
+    return list(map(_without_nulls, cast("list[Any]", value))) if isinstance(value, list) else value

@@ -39,7 +39,7 @@ SPLITS: Mapping[str, tuple[Form, str]] = {
 }
 """Published split to the form of its predictions and the protocol that grades it."""
 
-_STRUCTURED = (
+STRUCTURED = (
     "tools tool_names files trajectory_prefix tool_chain ground_truth_steps construction "
     "extraneous_tool_names replacement_tool reference_remaining_steps"
 ).split()
@@ -47,7 +47,7 @@ FIELDS = frozenset(
     "id item_id case_id tested_model model_response split planning_regime query system_prompt plan "
     "prediction_horizon broken_tool_name unsolvable_type format_demanded finish_reason source "
     "ends ends_json task_category modality stage task_family source_subset sources".split()
-) | {f"{name}{ending}" for name in _STRUCTURED for ending in ("", "_json")}
+) | {f"{name}{ending}" for name in STRUCTURED for ending in ("", "_json")}
 """The fields of a row that are read, and those of the published format that say no more."""
 
 REFERENCE = "reference"

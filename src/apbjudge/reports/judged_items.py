@@ -14,11 +14,11 @@ from ..protocols import AUTO
 from ..protocols.images import load_images
 from ..records import FileRef, HumanLabel, Item
 from ..records.consensus import Answers, answers_of
+from ..records.files import is_there
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import RunFolder
 from ..records.trajectories import Trajectory
 from ..trajectories.conservation import Conservation
-from ..trajectories.files import is_there
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import read_log
 from .config import ReportConfig

@@ -18,6 +18,7 @@ from ..errors import InputError, InternalError, OptionError, PluginError, RowErr
 from ..jsonl import Line, lost_number, object_of, parse_object, read_line_at, read_lines
 from ..records import row_error
 from ..records.keys import short_key
+from ..records.own_rows import Reading
 
 _MODEL_FIELDS = ("tested_model", "model_response")
 
@@ -114,6 +115,7 @@ class RowSource:
         only: Numbers of the lines to read, in the order in which to read them; None reads all,
             in the order of the file.
         shard: The part of the rows to read; None reads all.
+        reading: How rows and cases were read that are not in our own format.
         digest: SHA-256 of the rows read so far.
         rows_name: Name of the rows in the manifest.
     """
@@ -122,21 +124,34 @@ class RowSource:
     cases: Path | None = None
     only: Sequence[int] | None = None
     shard: Shard | None = None
+    reading: Reading = field(default_factory=Reading)
     digest: Any = field(default_factory=hashlib.sha256)
     rows_name: ClassVar[str] = "rows"
 
     @property
     def name(self) -> str:
         """Name of the input, for messages."""
-        if not isinstance(self.rows, Path):
-            return "row"
-        return os.fsencode(self.rows).decode(errors="backslashreplace")
+        return _text(self.reading.origin_of(self.rows)) if isinstance(self.rows, Path) else "row"
+
+    @property
+    def input(self) -> str:
+        """The file that is read, or ``row``, for the manifest."""
+        return _text(self.rows) if isinstance(self.rows, Path) else "row"
+
+    def folder_of(self, rows: object) -> Path:
+        """The folder of a file as it was named; the working directory for rows in memory."""
+        return self.reading.origin_of(rows).parent if isinstance(rows, Path) else Path()
 
     @property
     def files(self) -> dict[str, Path | None]:
         """The input files by their names in the manifest; None for rows in memory."""
         rows = self.rows if isinstance(self.rows, Path) else None
-        return {self.rows_name: rows, "cases": self.cases}
+
+        def named(path: Path) -> Path:
+            origin = self.reading.origin_of(path)
+            return origin if origin.is_file() else path
+
+        return {self.rows_name: rows and named(rows), "cases": self.cases and named(self.cases)}
 
     @property
     def size(self) -> int:
@@ -203,7 +218,7 @@ class RowSource:
         if self.only is None:
             self.digest = hashlib.sha256()  # of this reading, not of all there were
         if cases is None and self.cases:
-            cases = Cases(self.cases)
+            cases = Cases(self.cases, origin=self.reading.origin_of(self.cases))
         empty = True
         for line in self._lines():
             empty = False
@@ -277,6 +292,10 @@ class RowSource:
             yield Line(number, 0, raw, parse_object(raw))
 
 
+def _text(path: Path) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
 def _holds(
     shard: Shard, values: Mapping[str, Any], cases: Cases | None, case: int | None
 ) -> bool | None:
@@ -339,32 +358,36 @@ class Cases:
     Args:
         path: The file.
         shard: The part of the rows that is read; cases of all parts are found.
+        origin: The file as it was named, where it is made of another.
 
     Attributes:
-        path: The file.
+        path: The file as it was named.
         in_shard: For each case 1 if it is in the shard, else 0.
 
     Raises:
         InputError: If it can't be read or one of its rows is unusable.
     """
 
-    def __init__(self, path: Path, shard: Shard | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, shard: Shard | None = None, *, origin: Path | None = None
+    ) -> None:
+        self._file, self.path = path, origin or path
         self.in_shard = bytearray()
         self._indices: dict[int, int] = {}
         self._offsets, self._lines = array("Q"), array("Q")
         self._last: tuple[int, dict[str, Any], bytes] | None = None
+        place = self.path
         for line in read_lines(path):
             if isinstance(values := line.exact, RowError):
-                raise InputError(f"{path}:{line.number}: {values}")
+                raise InputError(f"{place}:{line.number}: {values}")
             case_id = known(values, "id", "case_id")
             if case_id is None:
                 expected = "a non-empty string of printable characters"
                 error = RowError("id", expected, values.get("id"))
-                raise InputError(f"{path}:{line.number}: {error}")
+                raise InputError(f"{place}:{line.number}: {error}")
             key = short_key(case_id)
             if key in self._indices:
-                raise InputError(f"{path}:{line.number}: field id: {case_id} occurs twice")
+                raise InputError(f"{place}:{line.number}: field id: {case_id} occurs twice")
             self._indices[key] = len(self._offsets)
             self._offsets.append(line.offset)
             self._lines.append(line.number)
@@ -381,7 +404,7 @@ class Cases:
     def read(self, index: int) -> tuple[dict[str, Any], bytes]:
         """A case's fields, and its line; raises RowError where it is no JSON object any more."""
         if self._last is None or self._last[0] != index:
-            raw = read_line_at(self.path, self._offsets[index])
+            raw = read_line_at(self._file, self._offsets[index])
             self._last = (index, object_of(raw), raw)
         return self._last[1:]
 

@@ -15,10 +15,10 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError, shorten
 from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
+from ..records.files import log_path
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
-from .files import log_path
 from .outcomes import Outcomes
 from .reading import detect, read_log
 from .steps import Places, answer_row, step_rows

@@ -17,13 +17,24 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError, load_plugin, plugin_names, shorten
 from ..jsonl import open_buffered, other_format, read_line_at
+from ..records.files import LogFile, files_of, unpacked
+from ..records.json_stream import (
+    MAX_ELEMENT_BYTES,
+    Element,
+    array_members,
+    layout_of,
+    members_around,
+    read_array,
+    read_member,
+    read_values,
+    read_whole,
+)
 from ..records.keys import KeySet, short_key
 from ..records.loose_json import as_list, as_object
 from ..records.messages import is_message
 from ..records.trajectories import LogPlace, Trajectory
 from .base import LogEntry
 from .conservation import Conservation, LossError
-from .files import LogFile, files_of, unpacked
 from .formats import ENTRY_POINT_GROUP, LogFormat
 from .formats.atif import ATIF
 from .formats.benchmarks import BENCHMARKS
@@ -43,17 +54,6 @@ from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
 from .formats.own import OWN
 from .formats.tau import TAU2, TAU_BENCH, is_tau2_folder, read_tau2_folder
 from .formats.weave import WEAVE
-from .json_stream import (
-    MAX_ELEMENT_BYTES,
-    Element,
-    array_members,
-    layout_of,
-    members_around,
-    read_array,
-    read_member,
-    read_values,
-    read_whole,
-)
 from .outcomes import Outcomes
 from .planbench.folder import PLANBENCH_RESULT, is_folder, read_folder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
@@ -11,13 +11,14 @@ import orjson
 
 from ...errors import InputError, RowError
 from ...records import FileRef, Row
-from ...records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
+from ...records.files import STDIN, is_there, name_of
+from ...records.loose_json import MAX_DEPTH, as_list, is_shallow
+from ...records.own_columns import value_at
+from ...records.own_rows import kind_of, rows_in
 from ...records.parameters import parsed
 from ...records.tools import Toolset
 from ...records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory, TrajectoryStep
-from ...trajectories.files import STDIN, is_there, name_of
 from ...trajectories.formats.fields import id_field, text_field
-from ...trajectories.json_stream import layout_of, read_array, read_values, read_whole
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..seeds import Seed, SeedCall
@@ -53,6 +54,7 @@ class SourceOptions:
         any_outcome: Whether runs count that did not succeed, or of which that is not known.
         licence: Licence of entries that state none.
         source: Name of the data set, for entries that state none.
+        columns: Columns of rows by field, as the user named them.
     """
 
     path: Path
@@ -61,6 +63,7 @@ class SourceOptions:
     any_outcome: bool = False
     licence: str = ""
     source: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,28 +83,29 @@ class SourceFormat:
     read: Callable[[SourceOptions], Iterator[SeedEntry]]
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | RowError]]:
-    """Yields the objects of a file of JSON lines, of one JSON array, or of one object.
+def read_rows(
+    path: Path, columns: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, dict[str, Any] | RowError]]:
+    """Yields the rows of a file of any kind, or of a data set; see ``records.own_rows``.
+
+    Args:
+        path: The file.
+        columns: Columns by field, as the user named them; the names of others stay.
 
     Yields:
-        The line, or the number in the array, and the object or why there is none.
+        The line, or the number of the row, and the row or why there is none.
 
     Raises:
         InputError: If the file can't be read.
     """
-    layout = layout_of(path)
-    if layout == "object":
-        elements = iter((read_whole(path),))
-    else:
-        elements = (read_values if layout == "lines" else read_array)(path)
-    for element in elements:
-        value = element.value
-        row = value if isinstance(value, RowError) else as_object(value)
-        if row is None:
-            row = RowError("line", "one JSON object", value)
-        elif not isinstance(row, RowError) and not is_shallow(row):
-            row = RowError("line", f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
-        yield element.number, row
+    for number, row in rows_in(path, kind_of(path)):
+        if isinstance(row, RowError):
+            yield number, row
+        elif not is_shallow(row):
+            yield number, RowError("line", f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
+        else:
+            named = {name: value_at(row, column) for name, column in (columns or {}).items()}
+            yield number, row | {name: of for name, of in named.items() if of is not None}
 
 
 def entries_of(
@@ -114,7 +118,7 @@ def entries_of(
         make: Makes a seed of a row; raises RowError.
         name: Name of the format.
     """
-    for line, row in read_rows(options.path):
+    for line, row in read_rows(options.path, options.columns):
         content: Seed | Reject | RowError
         try:
             if isinstance(row, RowError):

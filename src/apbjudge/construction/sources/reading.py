@@ -10,10 +10,11 @@ from typing import Any
 import orjson
 
 from ...errors import InputError, OptionError, RowError, shorten
+from ...records.files import STDIN
 from ...records.keys import KeySet, short_key
+from ...records.own_rows import is_dataset
 from ...trajectories import reading as logs
 from ...trajectories.convert import read_tool_list
-from ...trajectories.files import PACKED
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..config import SourceName
@@ -32,8 +33,8 @@ FORMATS: Mapping[str, SourceFormat] = {
 _LOOKED_AT = 10
 
 
-def detect(path: Path) -> str:
-    """The name of a source's format, by its content.
+def detect(path: Path, columns: Mapping[str, str] | None = None) -> str:
+    """The name of a source's format, by its content; of rows with these columns by field.
 
     Raises:
         InputError: If there is no such file, or no format recognises it.
@@ -43,11 +44,12 @@ def detect(path: Path) -> str:
         return BFCL.name
     if path.is_dir() and tasks_in(path).is_file():
         return TAU2.name
-    if not path.is_file() or path.suffix in (".eval", *PACKED):
+    is_file = path.is_file() or path == STDIN or is_dataset(path)
+    if not is_file or path.suffix == ".eval":
         logs.detect(path)
         return TRAJECTORIES.name
     got = "nothing of the kind"
-    for _, row in islice(read_rows(path), _LOOKED_AT):
+    for _, row in islice(read_rows(path, columns), _LOOKED_AT):
         if isinstance(row, RowError):
             got = row.got
             continue
@@ -72,6 +74,7 @@ def read_seeds(
     any_outcome: bool = False,
     licence: str = "",
     source: str = "",
+    columns: Mapping[str, str] | None = None,
 ) -> Iterator[SeedEntry]:
     """Yields the seeds of a source, in its order; memory stays at one entry and the ids of all.
 
@@ -87,6 +90,7 @@ def read_seeds(
         any_outcome: Whether runs count that did not succeed, or of which that is not known.
         licence: Licence of entries that state none.
         source: Name of the data set for entries that state none; by default the path's stem.
+        columns: Columns of rows by field, such as ``{"query": "question"}``.
 
     Yields:
         One entry for each row, task or run. Its content is no seed where the entry can't be read,
@@ -108,8 +112,9 @@ def read_seeds(
         any_outcome=any_outcome,
         licence=licence,
         source=source,
+        columns=columns or {},
     )
-    name = detect(path) if source_format == "auto" else source_format
+    name = detect(path, columns) if source_format == "auto" else source_format
     return _checked(FORMATS[name].read(options))
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, RowError
+from ...records.json_stream import read_whole
 from ...records.loose_json import as_object
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from ..base import LogEntry
-from ..json_stream import read_whole
 from .atif import ATIF
 from .fields import id_field, number_field, numbers_in, object_in, text_field
 

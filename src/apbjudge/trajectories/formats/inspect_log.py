@@ -19,11 +19,11 @@ from typing import Any, cast
 
 from ...errors import InputError, RowError
 from ...jsonl import MAX_LINE_BYTES, object_of
+from ...records.files import zstandard
 from ...records.loose_json import as_list, as_object, check_depth
 from ...records.messages import read_messages
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from ..base import LogEntry
-from ..files import zstandard
 from . import LogFormat
 from .derived import steps_of
 from .fields import (

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RowError
+from ...records.json_stream import members_around, read_member, read_whole
 from ...records.loose_json import as_list, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from ..base import LogEntry
-from ..json_stream import members_around, read_member, read_whole
 from . import LogFormat
 from .derived import run_of_messages
 from .fields import (

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge import InputError, RowError
-from apbjudge.trajectories import json_stream
-from apbjudge.trajectories.json_stream import (
+from apbjudge.records import json_stream
+from apbjudge.records.json_stream import (
     Element,
     array_members,
     layout_of,

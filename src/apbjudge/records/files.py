@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from weakref import finalize
 
 from ..errors import InputError, OptionError, needs
@@ -162,39 +162,43 @@ def unpacked(path: Path) -> Path:
     if not is_stream and path.suffix.lower() not in PACKED:
         return path
     stamp = (sys.stdin,) if is_stream else (path.stat().st_mtime_ns, path.stat().st_size)
-    return _Copy.of(path, stamp).path
+    return _unpacked(path, stamp).path
 
 
 def _plain_name(path: Path) -> str:
     return "stdin" if path == STDIN else path.stem if path.suffix.lower() in PACKED else path.name
 
 
-class _Copy:
-    """A temporary file, which lies there as long as this object is known."""
+class TemporaryFile:
+    """A file that lies there as long as this object is known.
 
-    def __init__(self, path: Path) -> None:
-        folder = mkdtemp(prefix="apbjudge-log-")
+    Args:
+        name: Its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        folder = mkdtemp(prefix="apbjudge-")
         finalize(self, rmtree, folder, ignore_errors=True)
-        self.path = Path(folder, _plain_name(path))
+        self.path = Path(folder, name)
 
-    @classmethod
-    @lru_cache(maxsize=16)
-    def of(cls, path: Path, _: tuple[Any, ...]) -> Self:
-        """A copy of what a file packs, or of a stream."""
-        copy = cls(path)
-        try:
-            with copy.path.open("wb") as out:
-                try:
-                    for block in _blocks(path):
-                        out.write(block)
-                except (EOFError, zlib.error):
-                    if not out.tell():
-                        raise
-                    out.write(_CUT)
-        except (OSError, EOFError, zlib.error) as error:
-            problem = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"{path}: can't be unpacked: {problem}") from None
-        return copy
+
+@lru_cache(maxsize=16)
+def _unpacked(path: Path, _: tuple[Any, ...]) -> TemporaryFile:
+    """A copy of what a file packs, or of a stream."""
+    copy = TemporaryFile(_plain_name(path))
+    try:
+        with copy.path.open("wb") as out:
+            try:
+                for block in _blocks(path):
+                    out.write(block)
+            except (EOFError, zlib.error):
+                if not out.tell():
+                    raise
+                out.write(_CUT)
+    except (OSError, EOFError, zlib.error) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path}: can't be unpacked: {problem}") from None
+    return copy
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from ..errors import InputError, RowError
-from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, read_lines
+from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, parse_object, read_lines
 
 MAX_ELEMENT_BYTES = MAX_LINE_BYTES
 _LIMIT = f"at most {MAX_ELEMENT_BYTES // 2**20} MiB"
@@ -36,6 +36,7 @@ class Element(NamedTuple):
         digest: SHA-256 of its text; where that is over the limit, of its beginning or of nothing.
         value: The JSON value, or the RowError that says why there is none.
         start: Byte at which its line begins; None where it is no line.
+        text: Its text, where it is part of an array or one of several objects.
     """
 
     number: int
@@ -43,6 +44,7 @@ class Element(NamedTuple):
     digest: bytes
     value: Any
     start: int | None = None
+    text: bytes = b""
 
 
 def layout_of(path: Path) -> Layout:
@@ -175,6 +177,27 @@ def read_array(path: Path) -> Iterator[Element]:
     yield from _after(tokens, number)
 
 
+def read_objects(path: Path) -> Iterator[Element]:
+    """Yields the JSON objects of a file that has them one after the other, on any lines.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    number, text, is_long = 0, bytearray(), False
+    for token in _tokens(path, 1):
+        is_long = is_long or token.text is None or len(text) > MAX_ELEMENT_BYTES
+        text += b"" if is_long else (token.text or b"") + token.mark.encode()
+        if (token.depth > 0) if token.mark else not (text or is_long):
+            continue
+        number += 1
+        whole = bytes(text)
+        value = RowError("object", _LIMIT, "a longer one") if is_long else parse_object(whole)
+        digest = hashlib.sha256(whole).digest()
+        yield Element(number, token.offset, digest, value, text=whole)
+        text.clear()
+        is_long = False
+
+
 def read_member(path: Path, key: str) -> Iterator[Element]:
     """Yields the elements of an array that is a member of the object that the file is.
 
@@ -281,7 +304,7 @@ def _elements(tokens: Iterator[_Token], level: int) -> Generator[Element, None, 
             value = RowError("element", _LIMIT, "a longer one")
         else:
             value = _parsed(text, "element")
-        yield Element(number, token.offset, hashlib.sha256(text).digest(), value)
+        yield Element(number, token.offset, hashlib.sha256(text).digest(), value, text=text)
         if is_end:
             if token.mark != "]":
                 number += 1

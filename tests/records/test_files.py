@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from apbjudge import InputError, OptionError
+from apbjudge.records.files import PACKED, is_there, log_path, name_of, unpacked
 from apbjudge.records.trajectories import Trajectory
 from apbjudge.trajectories.base import LogEntry
-from apbjudge.trajectories.files import PACKED, is_there, log_path, name_of, unpacked
 from apbjudge.trajectories.reading import detect, read_log
 
 

@@ -1,0 +1,365 @@
+"""People's own rows, in whatever kind of file, as JSON lines with our names for their fields.
+
+Rows that are there as such are read from their file, and nothing is copied. All others are written
+once to a file with the line numbers of the original, so that whoever reads rows, their lines and
+offsets knows one format only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from itertools import chain, islice
+from pathlib import Path
+from shutil import copyfileobj
+from typing import Any, Literal, NamedTuple, cast
+
+import orjson
+
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import (
+    ARRAY,
+    SPREAD,
+    TABLE,
+    Line,
+    line_of,
+    open_buffered,
+    other_encoding,
+    other_format,
+    read_lines,
+    replacing,
+)
+from .files import STDIN, TemporaryFile, name_of, unpacked
+from .json_stream import Element, array_members, read_array, read_member, read_objects
+from .labels import TABLE_SUFFIXES
+from .loose_json import as_object
+from .own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS, ColumnMatch, match_columns, value_at
+from .tables import read_arrow, read_cells
+
+LOOKED_AT = 256
+"""Rows that columns are recognised by."""
+_MEMBERS = frozenset("testCases test_cases rows data examples samples instances results".split())
+"""Members of an object that may hold the rows of a file."""
+
+Kind = Literal["lines", "array", "objects", "member", "cells", "arrow", "dataset"]
+NumberedRow = tuple[int, dict[str, Any] | RowError]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows are read that are not in our own format; empty for those that are.
+
+    Attributes:
+        origins: The files as they were named, by those that are read in their place.
+        columns: Columns by field.
+        text: The same as a line for the user.
+    """
+
+    origins: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    text: str = ""
+
+    def origin_of(self, path: Path) -> Path:
+        """The file that the user named, for one that is read."""
+        return self.origins.get(path, path)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two sessions to be the same run."""
+        return {"columns": dict(self.columns)} if self.columns else {}
+
+    def with_cases(self, cases: Reading) -> Reading:
+        """That of rows together with that of their cases."""
+        of_cases = {f"cases.{name}": column for name, column in cases.columns.items()}
+        text = "; ".join(filter(None, (self.text, cases.text and f"cases {cases.text}")))
+        return Reading({**self.origins, **cases.origins}, {**self.columns, **of_cases}, text)
+
+
+class OwnRows(NamedTuple):
+    """Rows in our own format: a file of JSON lines, or in memory; and how they were read."""
+
+    rows: Path | Iterable[Mapping[str, Any]]
+    reading: Reading = Reading()
+
+
+def own_rows(
+    rows: str | Path | Iterable[Mapping[str, Any]],
+    columns: Mapping[str, str] | None = None,
+    wanted: Set[str] = OF_PREDICTIONS,
+    *,
+    split: str = "",
+    tested_model: str = "",
+    out: Path | None = None,
+) -> OwnRows:
+    """Rows of any kind in our own format.
+
+    Args:
+        rows: A file: CSV, TSV, JSON (lines, an array, objects over several lines), Parquet, Arrow,
+            also packed or as a stream; the folder of a data set; or rows in memory.
+        columns: Columns by field, as the user named them; see ``match_columns``.
+        wanted: The fields that are looked for.
+        split: That of the data set.
+        tested_model: That of rows which name none, in place of the file's name.
+        out: Folder of a run, beside which rows that are copied stay; None for a temporary file.
+
+    Raises:
+        InputError: If the file can't be read, or its columns can't.
+        OptionError: If the data set has several splits and none was chosen, or no such.
+    """
+    columns = columns or {}
+    if not isinstance(rows, str | Path):
+        return _in_memory(rows, columns, wanted, tested_model)
+    path = Path(rows)
+    if path.is_fifo() and not columns:
+        return OwnRows(path)  # its rows are read as they come
+    kind = kind_of(path, split)
+    sample = _sample(rows_in(path, kind, split), columns)
+    match = _checked(str(path), sample, columns, wanted)
+    lacks_model = bool(tested_model) and not all(row.get("tested_model") for row in sample)
+    if kind == "lines" and match.is_own and unpacked(path) == path and not lacks_model:
+        return OwnRows(path)
+    names = _Names(match, wanted, name_of(Path(path.stem)), tested_model)
+    copy = _copy(path, _stamp(path), kind, split, names.key).path
+    if not copy.exists():
+        with replacing(copy) as file:
+            _write(rows_in(path, kind, split), names, file)
+    if out is not None:
+        digest = sha256(repr((os.path.realpath(path), split, names.key)).encode()).hexdigest()
+        temporary, copy = copy, out.with_name(f"{out.name}.rows-{digest[:8]}.jsonl")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("rb") as file, replacing(copy) as kept:
+            copyfileobj(file, kept)
+    return OwnRows(copy, names.reading("line number", {copy: path}))
+
+
+def _in_memory(
+    rows: Iterable[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    wanted: Set[str],
+    tested_model: str,
+) -> OwnRows:
+    source = iter(rows)
+    head = list(islice(source, LOOKED_AT))
+    sample = [row for row in map(as_object, head) if row is not None]
+    match = _checked("row", sample, columns, wanted)
+    is_list = isinstance(rows, Sequence)
+    if match.is_own and not tested_model:
+        return OwnRows(rows if is_list else chain(head, source))
+    names = _Names(match, wanted, "rows", tested_model)
+    numbered = enumerate(cast("Iterable[object]", chain(head, source)), start=1)
+    renamed: Any = (names.of(of, n) if (of := as_object(row)) else row for n, row in numbered)
+    return OwnRows(list(renamed) if is_list else renamed, names.reading("number of the row", {}))
+
+
+def own_cases(
+    path: Path, columns: Mapping[str, str], *, out: Path | None = None
+) -> tuple[Path, Reading]:
+    """The cases of predictions, which come with columns for both; see ``own_rows``."""
+    columns = {name: column for name, column in columns.items() if name not in OF_JOINED - {"id"}}
+    if "id" in columns:
+        rows = _sample(rows_in(path, kind_of(path)), columns)
+        if all(value_at(row, columns["id"]) is None for row in rows):
+            del columns["id"]  # it is that of the predictions
+    rows, reading = own_rows(path, columns, OF_CASES, out=out)
+    return cast("Path", rows), reading
+
+
+def _sample(rows: Iterator[NumberedRow], columns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The first rows, and the first one that has what was named and they lack."""
+    read = (row for _, row in rows if not isinstance(row, RowError))
+    head = list(islice(read, LOOKED_AT))
+    lacking = [c for c in columns.values() if c and all(value_at(r, c) is None for r in head)]
+    more = (row for row in read if any(value_at(row, column) is not None for column in lacking))
+    return [*head, *(islice(more, len(lacking)) if lacking else ())]
+
+
+def _checked(
+    name: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], wanted: Set[str]
+) -> ColumnMatch:
+    match = match_columns(rows, columns, wanted)
+    if match.complaint:
+        raise InputError(f"{name}: {match.complaint}")
+    return match
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Gives rows our names, and what they lack of an id and a tested model."""
+
+    match: ColumnMatch
+    wanted: Set[str]
+    stem: str
+    tested_model: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the renamed rows follow from."""
+        return (*sorted(self.match.fields.items()), self.stem, self.tested_model, *self._missing)
+
+    @property
+    def _missing(self) -> list[str]:
+        has_id = self.match.is_own or self.match.fields.keys() & {"id", "item_id"}
+        has_id = has_id or ("tested_model" not in self.wanted and "case_id" in self.match.fields)
+        lacks_model = "tested_model" in self.wanted and "tested_model" not in self.match.fields
+        is_own = self.match.is_own
+        return ["id"] * (not has_id) + ["tested_model"] * (lacks_model and not is_own)
+
+    def reading(self, number: str, origins: Mapping[Path, Path]) -> Reading:
+        """How the rows are read; ``number`` is what those without an id are told apart by."""
+        if self.match.is_own:
+            return Reading(origins)
+        defaults = {"id": number, "tested_model": self.tested_model or self.stem}
+        text = self.match.describe(**{name: defaults[name] for name in self._missing})
+        return Reading(origins, self.match.fields, text)
+
+    def of(self, row: Mapping[str, Any], number: int) -> dict[str, Any]:
+        """A row with our names."""
+        values = self.match.rename(row)
+        missing = self._missing
+        if "id" in missing:
+            values["id"] = f"{self.stem}-{number}"
+        if "tested_model" in missing or (self.tested_model and not values.get("tested_model")):
+            values["tested_model"] = self.tested_model or self.stem
+        return values
+
+
+@lru_cache(maxsize=16)
+def _copy(*_: Any) -> TemporaryFile:
+    return TemporaryFile("rows.jsonl")
+
+
+def _stamp(path: Path) -> tuple[Any, ...]:
+    """What changes when a file or one in a folder does."""
+    if path == STDIN:
+        return (sys.stdin,)
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return tuple((str(file), (of := file.stat()).st_mtime_ns, of.st_size) for file in files)
+
+
+def _write(rows: Iterator[NumberedRow], names: _Names, file: Any) -> None:
+    """Writes each row on the line that its number is; blank lines are no rows."""
+    at = 1
+    for number, row in rows:
+        is_bad = isinstance(row, RowError)
+        file.write(b"\n" * (number - at) + line_of(row if is_bad else names.of(row, number)))
+        at = number + 1
+
+
+# Kinds of files ----------------------------------------------------------------------------------
+
+
+def kind_of(path: Path, split: str = "") -> Kind:
+    """The kind of a file, by its content; a data set for a folder that is one.
+
+    Raises:
+        InputError: If it can't be read.
+        OptionError: If a split is named of what is no data set.
+    """
+    if is_dataset(path):
+        return "dataset"
+    if split:
+        raise OptionError(f"--split: expected a data set on disk, got {str(path)!r}")
+    try:
+        plain = unpacked(path)
+        with open_buffered(plain) as file:
+            head = file.peek()
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    if head.startswith((b"PAR1", b"ARROW1")) or plain.suffix.lower() in (".arrow", ".feather"):
+        return "arrow"
+    format_ = other_format(head)
+    if plain.suffix.lower() in TABLE_SUFFIXES or format_ == TABLE:
+        return "lines" if other_encoding(head) else "cells"  # which says what to do about it
+    if format_ == ARRAY:
+        return "array"
+    is_object = format_ == SPREAD or (head.startswith(b"{") and head.count(b"\n") <= 1)
+    if is_object and _member_of(plain):
+        return "member"
+    return "objects" if format_ == SPREAD else "lines"
+
+
+def rows_in(path: Path, kind: Kind, split: str = "") -> Iterator[NumberedRow]:
+    """Yields the rows of a file: the line or the number of each, and why it can't be read.
+
+    Raises:
+        InputError: If it can't be read.
+    """
+    if kind == "dataset":
+        parts = chain.from_iterable(read_arrow(part) for part in _parts(path, split))
+        yield from ((number, row) for number, (_, row) in enumerate(parts, start=1))
+        return
+    plain = unpacked(path)
+    match kind:
+        case "lines":
+            yield from ((line.number, line.exact) for line in read_lines(plain))
+        case "cells":
+            yield from read_cells(plain)
+        case "arrow":
+            yield from read_arrow(plain)
+        case "array":
+            yield from map(_row_of, read_array(plain))
+        case "member":
+            yield from map(_row_of, read_member(plain, _member_of(plain)))
+        case _:
+            yield from map(_row_of, read_objects(plain))
+
+
+def _row_of(element: Element) -> NumberedRow:
+    value = element.value
+    if isinstance(value, RowError):
+        return element.number, value
+    row = as_object(value)
+    if row is None:
+        return element.number, RowError("line", "one JSON object", value)
+    return element.number, Line(element.number, 0, element.text, row).exact
+
+
+def _member_of(path: Path) -> str:
+    """The member that holds the rows, where the file is an object with such; empty without."""
+    return next(array_members(path, _MEMBERS), "")
+
+
+# Data sets on disk -------------------------------------------------------------------------------
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether a folder is a data set: of ``save_to_disk``, or with Parquet files of splits."""
+    if path == STDIN or not path.is_dir():
+        return False
+    return bool(_splits(path))
+
+
+def _parts(folder: Path, split: str) -> list[Path]:
+    splits = _splits(folder)
+    if split not in splits and (split or len(splits) > 1):
+        names = ", ".join(sorted(splits))
+        got = repr(split) if split else "none"
+        raise OptionError(f"--split: expected one of {names} in {folder}, got {got}")
+    return splits[split or next(iter(splits))]
+
+
+def _splits(folder: Path) -> dict[str, list[Path]]:
+    """The files of each split of a data set; none in another folder."""
+    if (folder / "dataset_dict.json").is_file():
+        each = {path.name: _arrow_files(path) for path in sorted(folder.iterdir())}
+        return {name: files for name, files in each.items() if files}
+    if files := _arrow_files(folder):
+        return {folder.name: files}
+    splits: dict[str, list[Path]] = {}
+    for path in sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")]):
+        splits.setdefault(path.stem.split("-")[0], []).append(path)
+    return splits
+
+
+def _arrow_files(folder: Path) -> list[Path]:
+    """The files that the state of a data set lists."""
+    try:
+        state = as_object(orjson.loads((folder / "state.json").read_bytes())) or {}
+    except (OSError, orjson.JSONDecodeError):
+        return []
+    names = [as_object(each) or {} for each in cast("list[Any]", state.get("_data_files") or [])]
+    return [folder / Path(str(each.get("filename"))).name for each in names]
