@@ -20,8 +20,8 @@ STATIC_VERSION = 4
 
 UPPER_BOUND = (
     "The static judge asks no model and only proves faults: the share without a provable fault is "
-    "an upper bound of CR, the share correct (≤), error rates are lower bounds (≥), and it gives no "
-    "grade. A model as judge gives all."
+    "an upper bound of CR, the share correct (≤), error rates are lower bounds (≥), and it gives "
+    "no grade. A model as judge gives all."
 )
 
 
