@@ -112,7 +112,8 @@ def _totals(summary: Summary) -> str:
     parts += [f"unscored: {unscored}"] if unscored else []
     if totals.calls or totals.reused:
         parts.append(_calls(totals))
-        parts.append(f"{totals.inconsistent} inconsistent, {totals.overridden} overridden")
+        counts = {"inconsistent": totals.inconsistent, "overridden": totals.overridden}
+        parts += [f"{n} {name}" for name, n in counts.items() if n]
     return "; ".join(parts)
 
 

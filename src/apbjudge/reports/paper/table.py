@@ -140,7 +140,7 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("E4", "percent", "lower", "logic broken"),
     ("E5", "percent", "lower", "tool misused"),
     ("E6", "percent", "lower", "tool or value invented"),
-    (OVER_REFUSAL, "percent", "lower", "solvable cases declined in the reject form"),
+    (OVER_REFUSAL, "percent", "lower", "solvable cases answered with REJECT"),
     (TRUNCATED, "percent", None, "replies cut off at the limit of tokens"),
     ("Rp", "percent", "higher", "the replacement called"),
     ("Al", "percent", None, "another tool that can help"),
