@@ -24,10 +24,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import apbjudge
 from apbjudge import Row
 from apbjudge.protocols.fence import neutralize
 
 HERE = Path(__file__).parent
+STARTER = Path(apbjudge.__file__).parent / "cli" / "starter" / "plans.jsonl"
+"""The rows that ``apbjudge init`` writes."""
 Key = tuple[str, str]
 
 
@@ -39,6 +42,7 @@ def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
     """Labels by what a prompt shows of their example: the query and the prediction."""
     by_text: dict[Key, dict[str, Any]] = {}
     files = {path: folder / path.name for path in sorted((folder / "labels").glob("*.jsonl"))}
+    files[folder / "start" / "labels.jsonl"] = STARTER
     for name in ("support", "runs"):
         files[folder / name / "answer_labels.jsonl"] = folder / name / "answers.jsonl"
     for path, rows in files.items():

@@ -258,7 +258,7 @@ def test_totals_say_why_rows_are_unscored() -> None:
 @pytest.mark.parametrize(("price", "said"), [(0.125, "0.1250 USD"), (None, "unknown")])
 def test_totals_of_a_paid_judge_say_what_it_cost(price: float | None, said: str) -> None:
     row = verdict("a", usage={"calls": 2}, cost_usd=price, inconsistent=True)
-    expected = f"judge j: 1 rows, 1 scored; 2 calls, cost {said}; 1 inconsistent, 0 overridden"
+    expected = f"judge j: 1 rows, 1 scored; 2 calls, cost {said}; 1 inconsistent"
     assert text_of(row).split("\n")[0] == expected
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from pydantic import Field
@@ -18,6 +19,9 @@ from ..judge.config import GradeConfig, JudgeSpec
 from .gates import Gates, finish
 from .options import Values, command, shown, take
 from .stopping import Stopping, stoppable
+
+if TYPE_CHECKING:
+    from ..judge.session import Run
 
 FILES = (
     "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv "
@@ -91,9 +95,31 @@ def grade(values: Values) -> int:
     typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
+    else:  # a job of CI has no use for it
+        _say_next(run, out)
     code = unscored_code(run.unscored_fraction, config.max_unscored, "rows")
     unscored = unscored_rows(run.judgements) if config.junit is not None else ()
     return finish(code, run.summary.gates, config, summary_document(run.summary), unscored=unscored)
+
+
+def _say_next(run: Run, out: Path) -> None:
+    """Names the commands that a reader of these results mostly needs next."""
+    from ..records.judgement_table import RUN
+
+    if not (groups := run.summary.groups):
+        return
+    folder = shlex.quote(shown(out))
+    lines = [
+        "next: every row with its findings, as a page",
+        f"  apbjudge report {folder} --format html --out report.html",
+    ]
+    if run.summary.judge == STATIC and groups[0].form != RUN:
+        lines.append("next: verdicts of a model, and before them what they cost")
+        lines.append("  the same command with --judge MODEL --dry-run")
+    elif groups[0].form != RUN:
+        lines.append("next: which rows to label, to see how far this judge can be trusted")
+        lines.append(f"  apbjudge plan-labels {folder}")
+    typer.echo("\n".join(lines))
 
 
 def _style() -> dict[str, Any]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PANELS: Mapping[str, Mapping[str, str]] = {
     "Judge": {
+        "init": "Writes example rows, a project file and a CI job.",
         "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
         "compare": "Prints how two judges, tested models or rubrics differ on the same items.",
         "report": "Shows runs: the paper's tables, figures, and a page with every item.",

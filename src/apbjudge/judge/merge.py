@@ -78,7 +78,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | 
             summary = summarize(
                 log.current(), judge=judges[0], note=note, by=fields, weights=weights
             )
-            summary = replace(summary, missing=missing)
+            summary = replace(summary, missing=missing, codes=manifest.get("codes"))
             write_summary(folder, summary)
         manifest |= {"missing_predictions": missing.model_dump()} if missing else {}
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}

@@ -343,7 +343,7 @@ def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: P
         weights=weights,
         intervals=config.intervals,
     )
-    summary = replace(summary, missing=config.source.missing)
+    summary = replace(summary, missing=config.source.missing, codes=manifest["codes"])
     manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
     manifest |= config.source.described
     if n_own := _own_rows(config):

@@ -19,8 +19,9 @@ STATIC_VERSION = 4
 """Raised with every change that can move a static verdict."""
 
 UPPER_BOUND = (
-    "The static judge only proves faults: the share without a provable fault is an upper bound of "
-    "CR (≤), error rates are lower bounds (≥), and it gives no grade. A model as judge gives all."
+    "The static judge asks no model and only proves faults: the share without a provable fault is "
+    "an upper bound of CR, the share correct (≤), error rates are lower bounds (≥), and it gives "
+    "no grade. A model as judge gives all."
 )
 
 

@@ -83,6 +83,7 @@ class Summary:
         warnings: What makes figures doubtful, a sentence each.
         gates: Conditions that the figures were checked against, with their outcomes.
         missing: Cases without a prediction; None where nothing says which cases there are.
+        codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
     """
 
     judge: str
@@ -92,6 +93,7 @@ class Summary:
     warnings: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
     missing: MissingPredictions | None = None
+    codes: Mapping[str, str] | None = None
 
     def gate(self, *conditions: str, at: At = "point") -> tuple[GateResult, ...]:
         """Checks conditions such as ``CR >= 0.8`` on every group; see ``docs/gates.md``.

@@ -12,8 +12,20 @@ from ..judge.summary import Group, Summary
 from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
-from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing, reasons
+from .document import (
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Notes,
+    Part,
+    Table,
+    missing,
+    packed,
+    reasons,
+)
 from .numbers import Unit, money, percent, share
+from .paper.table import FIGURES, code_of
 from .text import render_text
 
 if TYPE_CHECKING:
@@ -54,6 +66,7 @@ def summary_document(summary: Summary) -> Document:
             "value [95 % interval], over the scored rows unless /n says otherwise; rates in "
             "percent, differences in percentage points"
         )
+    foot += legend(summary)
     for protocol in dict.fromkeys(g.protocol for g in summary.groups if g.form == RUN):
         own = {n for group in summary.groups if group.protocol == protocol for n in group.figures}
         if more := len(own) - len(_main(protocol, [*own])):
@@ -66,6 +79,21 @@ def summary_document(summary: Summary) -> Document:
         if CR_BOUNDS in group.figures and not group.by
     )
     return Document((*parts, Notes((*foot, *missing(parts)))))
+
+
+def legend(summary: Summary) -> list[str]:
+    """The short meaning of each figure that has one, in lines of at most ``WIDTH`` characters."""
+    names = dict.fromkeys(
+        name
+        for group in summary.groups
+        for name, estimate in group.figures.items()
+        if group.form != RUN and estimate.value is not None
+    )
+    meanings = {name: column.meaning for name, column in FIGURES.items()}
+    own = summary.codes or {}
+    meanings |= {name: own[code_of(name)] for name in names if code_of(name) in own}
+    stated = [f"{name}: {meanings[name]}" for name in names if meanings.get(name)]
+    return ["; ".join(line) for line in packed(((text, len(text) + 2) for text in stated), WIDTH)]
 
 
 def _is_rough(estimate: Estimate) -> bool:
@@ -84,7 +112,8 @@ def _totals(summary: Summary) -> str:
     parts += [f"unscored: {unscored}"] if unscored else []
     if totals.calls or totals.reused:
         parts.append(_calls(totals))
-        parts.append(f"{totals.inconsistent} inconsistent, {totals.overridden} overridden")
+        counts = {"inconsistent": totals.inconsistent, "overridden": totals.overridden}
+        parts += [f"{n} {name}" for name, n in counts.items() if n]
     return "; ".join(parts)
 
 

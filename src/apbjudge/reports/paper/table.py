@@ -131,7 +131,7 @@ class Table:
 
 
 _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
-    ("CR", "percent", "higher", "correct"),
+    ("CR", "percent", "higher", "share correct"),
     ("Grade", "grade", "higher", "mean grade, 0 to 1"),
     ("E1", "percent", "lower", "goal misunderstood"),
     ("E2-H", "percent", "lower", "part of the task missing"),
@@ -139,8 +139,8 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("E3", "percent", "lower", "constraint broken"),
     ("E4", "percent", "lower", "logic broken"),
     ("E5", "percent", "lower", "tool misused"),
-    ("E6", "percent", "lower", "invention"),
-    (OVER_REFUSAL, "percent", "lower", "solvable cases declined in the reject form"),
+    ("E6", "percent", "lower", "tool or value invented"),
+    (OVER_REFUSAL, "percent", "lower", "solvable cases answered with REJECT"),
     (TRUNCATED, "percent", None, "replies cut off at the limit of tokens"),
     ("Rp", "percent", "higher", "the replacement called"),
     ("Al", "percent", None, "another tool that can help"),
