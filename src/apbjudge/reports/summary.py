@@ -14,13 +14,12 @@ from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing, reasons
 from .numbers import Unit, money, percent, share
-from .text import render_text
+from .text import WIDTH, render_text
 
 if TYPE_CHECKING:
     from ..judge.cascade import CascadeCurve, CurvePoint
     from ..judge.panel import Disagreement
 
-WIDTH = 80
 POINTS_SHOWN = 11
 FEW_CASES = 15
 GROUPS_ACROSS = 3
