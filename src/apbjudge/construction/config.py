@@ -21,7 +21,9 @@ class CheckConfig(RowsConfig):
     groups: ClassVar[Mapping[str, str]] = {}
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        default=(), description="JSONL files of cases; all are checked as one benchmark."
+        default=(),
+        description="JSONL files of cases, or folders of build, predict or execute; all are "
+        "checked as one benchmark.",
     )
     data_root: Path | None = Field(
         default=None,
@@ -55,7 +57,8 @@ class BuildConfig(RowsConfig):
         default="auto", description="Format of the source; auto: as its content shows."
     )
     tools: Path | None = Field(
-        default=None, description="JSON file with the list of tools, for sources without it."
+        default=None,
+        description="File with the tools of sources without them, as for predict.",
     )
     outcomes: Path | None = Field(
         default=None, description="File with the outcomes of runs, for logs that state none."
