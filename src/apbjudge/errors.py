@@ -206,6 +206,7 @@ class ReplyError(JudgeError):
 _INSTALLED_BY = {
     "crowdkit": ("crowd-kit", '"apbjudge[panel]"'),
     "pyarrow": ("pyarrow", '"apbjudge[parquet]"'),
+    "yaml": ("pyyaml", "pyyaml"),
     "sklearn": ("scikit-learn", "scikit-learn"),
     "zstandard": ("zstandard", '"apbjudge[zstd]"'),
 }

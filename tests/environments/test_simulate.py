@@ -197,11 +197,11 @@ def test_a_folder_of_other_episodes_is_refused(tmp_path: Path) -> None:
 
 
 def test_tasks_and_options_have_to_be_known(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"--tasks: expected tasks of the world, got '9'"):
+    with pytest.raises(OptionError, match=r"--tasks: expected ids of tasks, got '9'"):
         run(ScriptedClient(one_by_one), tasks=("9",))
     with pytest.raises(OptionError, match=r"--kind: expected .* got 'nowhere'"):
         open_world(tmp_path, "nowhere")
-    with pytest.raises(OptionError, match="WORLD: expected one of"):
+    with pytest.raises(OptionError, match="WORLD: expected planbench-xl"):
         open_world(tmp_path)
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
 from ..prediction.config import PlannerSpec
-from .options import Values, command, shown, take
+from .options import Values, command, print_next, shown, take
 from .predict import FAILURES, failed_code, planners_of
 from .stopping import Stopping, stoppable
 
@@ -50,6 +50,5 @@ def branch(values: Values) -> int:
     typer.echo(branching_text(run.counts), nl=False)
     files = [name for name in FILES.split() if (out / name).exists()]
     typer.echo(f"\n{shown(out)}/: {' '.join(files)}")
-    runs = shown(out / "trajectories.jsonl")
-    typer.echo(f"next: apbjudge grade {runs} --protocol slate --cases {shown(cases)}")
+    print_next("grade", out / "trajectories.jsonl", "--protocol", "slate", "--cases", cases)
     return failed_code(run.counts.values(), f"a result, see {shown(out / FAILURES)}")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 
 import typer
 
 from ..construction.config import BuildConfig
 from ..construction.writing.config import WriteConfig
-from ..errors import visible
 from ..prediction.config import PlannerSpec
-from .options import Values, command, print_problems, shown, take
+from .options import Values, command, print_next, print_problems, shown, take
 from .predict import failed_code
 from .stopping import Stopping, stoppable
 
@@ -30,11 +28,11 @@ def build(values: Values) -> int:
     model was asked for never came (the same command tries them again); 2: unusable input or
     options.
     """
-    from ..construction.build import CASES, FILES
+    from ..construction.build import FILES
     from ..construction.build import build as build_cases
     from ..reports.cases import build_document
     from ..reports.predictions import failed_lines
-    from ..reports.text import render_text
+    from ..reports.text import WIDTH, render_text
     from .progress import Reporter
 
     config = take(BuildConfig, values)
@@ -45,11 +43,10 @@ def build(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:
         result = build_cases(config=config, write=write, events=reporter.events())
-    typer.echo(render_text(build_document(result), width=100), nl=False)
+    typer.echo(render_text(build_document(result), width=WIDTH), nl=False)
     typer.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
     root = [] if config.data_root is None else ["--data-root", str(config.data_root)]
-    following = shlex.join(["check", str(result.out / CASES), *root])
-    typer.echo(visible(f"next: apbjudge {following}"), err=True)
+    print_next("check", result.out, *root)
     code = print_problems(result.problems)
     if result.writing is None:
         return code

@@ -90,7 +90,7 @@ def check(values: Values) -> int:
     from ..jsonl import write_atomically
     from ..reports.cases import check_document, check_page
     from ..reports.markdown import render_markdown
-    from ..reports.text import render_text
+    from ..reports.text import WIDTH, render_text
 
     config, output = take(CheckConfig, values), take(CheckOutput, values)
     options = take(AskOptions, values)
@@ -109,7 +109,7 @@ def check(values: Values) -> int:
         case "md":
             text = render_markdown(check_document(report))
         case _:
-            text = render_text(check_document(report), width=100)
+            text = render_text(check_document(report), width=WIDTH)
     out = output.out or (Path("cases.html") if output.format == "html" else None)
     if out is None:
         typer.echo(text, nl=False)

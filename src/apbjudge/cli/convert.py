@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +11,7 @@ from pydantic import Field
 
 from ..config import ACCEPT_LOSS, SUCCESS, Config, Option, Share
 from ..errors import visible
-from .options import Values, command, flag, print_problems, shown, take
+from .options import Values, command, flag, print_next, print_problems, shown, take
 
 if TYPE_CHECKING:
     from ..trajectories.convert import Conversion
@@ -43,7 +42,7 @@ class ConvertOptions(Config):
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     tools: Path | None = Field(
         default=None,
-        description="For cases: JSON list of the tools' definitions, for runs whose log has none.",
+        description="For cases: file of tools as for predict, for runs whose log has none.",
     )
     tested_model: str = Field(
         default="", description="Name of the tested model, for runs whose log names none."
@@ -74,8 +73,7 @@ def convert(values: Values) -> int:
     for line in _account(done, options.to):
         typer.echo(visible(line), err=True)
     if options.to == "cases" and done.rows:
-        following = shlex.join(["grade", str(done.out), "--protocol", "step-wise"])
-        typer.echo(visible(f"next: apbjudge {following}"), err=True)
+        print_next("grade", done.out, "--protocol", "step-wise")
     return print_problems(done.problems)
 
 

@@ -54,7 +54,7 @@ def label(values: Values) -> int:
         typer.echo(f"{n_open} undecided: {out} lacks them, and items with agreement are easier")
         return 0
     design = ["--design", done.design] if done.design else []
-    following = ["calibrate", str(config.run or "RUN"), str(done.out), *design]
     typer.echo(f"labels: {out}")
+    following = ["calibrate", str(config.run or "RUN"), str(done.out), *design]
     typer.echo(f"next: apbjudge {visible(shlex.join(following))}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -196,6 +197,12 @@ def _metavar(field: FieldInfo) -> str:
 def shown(path: Path) -> str:
     """A path for a terminal, whatever bytes it has."""
     return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def print_next(*words: str | Path) -> None:
+    """Prints the command that usually follows, on standard error, ready to be pasted."""
+    words = tuple(word if isinstance(word, str) else shown(word) for word in words)
+    typer.echo(visible(f"next: apbjudge {shlex.join(words)}"), err=True)
 
 
 def json_text(values: Any) -> str:

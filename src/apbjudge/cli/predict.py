@@ -14,10 +14,11 @@ from pydantic import Field
 from ..config import Config, Option
 from ..errors import OptionError, visible
 from ..prediction.config import PlannerSpec, PredictConfig
-from .options import Values, command, shown, take
+from .options import Values, command, print_next, shown, take
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
+    from ..prediction.session import PredictionRun
     from ..runs.results import FailureCounts
 
 FAILURES = "failures.jsonl"
@@ -28,7 +29,8 @@ class CasesArgument(Config):
     """What is asked."""
 
     cases: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file of cases, one a line, as grade takes them, without response."
+        description="JSONL file of cases, one a line, as grade takes them, without response, or a "
+        "folder of build, predict or execute."
     )
 
 
@@ -78,7 +80,15 @@ def predict(values: Values) -> int:
         run = predict_in(session, batch=config.batch)
     typer.echo(prediction_text(run.counts), nl=False)
     typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    print_grade(run)
     return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")
+
+
+def print_grade(run: PredictionRun) -> None:
+    """Prints the command that grades predictions, if there are any."""
+    root = run.manifest["data_root"]
+    if run.folder is not None and any(each.predicted for each in run.counts.values()):
+        print_next("grade", run.folder, *(["--data-root", root] if root else []))
 
 
 def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:

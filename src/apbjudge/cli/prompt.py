@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 from pydantic import Field
@@ -26,6 +28,8 @@ class Rows(Config):
 
 class PromptOptions(InputConfig, CasesConfig):
     """Which prompt."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tools"}
 
     item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
     tested_model: str = Field(default="", description="Only this tested model's prediction.")
@@ -76,7 +80,8 @@ def _of_tested_model(rows: Path, options: PromptOptions) -> int:
     from ..prediction.session import case_source
     from ..prediction.source import case_prompt
 
-    sent = case_prompt(case_source(rows, options), options.item_id, options.prompts)
+    source = case_source(rows, options, note=partial(typer.echo, err=True))
+    sent = case_prompt(source, options.item_id, options.prompts)
     typer.echo(f"===== {visible(options.item_id)}: system =====\n{sent.system}")
     typer.echo("===== user =====")
     for part in sent.parts:

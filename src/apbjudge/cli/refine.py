@@ -14,7 +14,7 @@ from ..config import Config, Option
 from ..errors import OptionError
 from ..prediction.config import PlannerSpec, RefineConfig
 from .options import Values, command, shown, take
-from .predict import FAILURES, FILES, failed_code, planners_of
+from .predict import FAILURES, FILES, failed_code, planners_of, print_grade
 from .stopping import Stopping, stoppable
 
 
@@ -61,4 +61,5 @@ def refine(values: Values) -> int:
         run = refine_in(replace(session, folder=out, in_memory=False), config)
     typer.echo(prediction_text(run.counts), nl=False)
     typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    print_grade(run)
     return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")

@@ -131,7 +131,6 @@ def _text(result: Report, output: ReportOutput) -> str:
     from ..reports.latex import render_latex
     from ..reports.markdown import render_markdown
     from ..reports.paper.formatting import (
-        WIDTH,
         tables_csv,
         tables_json,
         tables_latex,
@@ -139,7 +138,7 @@ def _text(result: Report, output: ReportOutput) -> str:
         tables_text,
     )
     from ..reports.run_settings import settings_csv, settings_document
-    from ..reports.text import render_text
+    from ..reports.text import WIDTH, render_text
 
     tables, changes, settings = result.tables, result.changes, result.settings
     if output.format == "json":

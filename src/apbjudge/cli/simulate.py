@@ -12,7 +12,7 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.config import SimulateConfig
 from ..prediction.config import PlannerSpec
-from .options import Values, command, shown, take
+from .options import Values, command, print_next, shown, take
 from .predict import FAILURES, failed_code, planners_of
 from .stopping import Stopping, stoppable
 
@@ -23,7 +23,8 @@ class WorldArgument(Config):
     """Where episodes take place."""
 
     world_path: Annotated[Path, Option(is_argument=True, metavar="WORLD")] = Field(
-        description="File or folder of the world, such as the data folder of PlanBench-XL."
+        description="File or folder of the world, such as the data folder of PlanBench-XL, or a "
+        "Python file with a class of one's own: FILE.py, or FILE.py:NAME of several."
     )
 
 
@@ -47,4 +48,9 @@ def simulate(values: Values) -> int:
         run = simulate_in(session)
     typer.echo(simulation_text(run.counts), nl=False)
     typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    name = session.identity["world"][0]
+    is_known = name == "planbench-xl"  # which has a protocol of its own
+    how = [name, "--cases", path] if is_known else ["outcome"]
+    if any(each.played for each in run.counts.values()):
+        print_next("grade", out / FILES[0], "--protocol", *how)
     return failed_code(run.counts.values(), f"an end, see {shown(out / FAILURES)}")

@@ -17,6 +17,7 @@ from ..judge.source import Rows
 from ..llm import Client
 from ..protocols import CASE
 from ..records import Item, Unscored, Verdict
+from ..records.run_folder import cases_in
 from ..rubrics import load_rubric
 from ..runs.loop import QUIET, Events
 from .findings import CaseFinding, CasePlace
@@ -74,7 +75,7 @@ def ask(
     """
     spec = _judge_of(judge, votes)
     _check_rubric(settings.get("rubric"))
-    rows = Path(cases) if isinstance(cases, str | PathLike) else list(cases)
+    rows = cases_in(Path(cases)) if isinstance(cases, str | PathLike) else list(cases)
     run = grade(rows, judge=spec, protocol=CASE.name, client=client, events=events, **settings)
     refuted: dict[int, Verdict] = {}
     unanswered: list[Unscored] = []

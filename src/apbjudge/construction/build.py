@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from heapq import nsmallest
 from pathlib import Path
@@ -19,8 +19,10 @@ from ..llm.resources import shared_resources
 from ..records import Row
 from ..records.files import LogFile, files_of, log_path, unpacked
 from ..records.keys import short_key
+from ..records.run_folder import CASES
 from ..runs.loop import QUIET, Events
 from ..runs.rows import row_error_of
+from ..trajectories.convert import read_tool_list
 from ..trajectories.outcomes import Outcomes
 from ..version import VERSION
 from .cases import EFFICIENCY, Context, Reject
@@ -36,7 +38,6 @@ from .transforms import TRANSFORMS
 from .writing.config import WriteConfig
 from .writing.write import WritingRun, write_texts
 
-CASES = "cases.jsonl"
 REJECTS = "rejects.jsonl"
 MANIFEST = "build_manifest.json"
 FILES = (CASES, REJECTS, MANIFEST)
@@ -179,9 +180,10 @@ def build(
     config = config or BuildConfig(**settings)
     has_model = write is not None and write.model is not None
     check_folder(config.out, overwrite=config.overwrite, has_model=has_model)
+    tools = None if config.tools is None else read_tool_list(config.tools, events.note)
     if write is None or not has_model:
-        return Builder(config).run()
-    reader = Builder(config)
+        return Builder(config, tools).run()
+    reader = Builder(config, tools)
     writing = write_texts(
         reader.seeds,
         write,
@@ -193,7 +195,7 @@ def build(
         events=events,
         overwrite=config.overwrite,
     )
-    return Builder(config, writing=writing).run()
+    return Builder(config, tools, writing=writing).run()
 
 
 def check_folder(out: Path, *, overwrite: bool, has_model: bool = False) -> None:
@@ -223,11 +225,18 @@ class Builder:
 
     Args:
         config: The settings.
+        tools: Definitions for entries that have none.
         writing: What a model wrote for the seeds; None where none did.
     """
 
-    def __init__(self, config: BuildConfig, *, writing: WritingRun | None = None) -> None:
-        self._config = config
+    def __init__(
+        self,
+        config: BuildConfig,
+        tools: Sequence[Any] | None,
+        *,
+        writing: WritingRun | None = None,
+    ) -> None:
+        self._config, self._tools = config, tools
         self._writing = writing
         self._writings = None if writing is None else writing.writings()
         self._funnel = Funnel()
@@ -248,7 +257,7 @@ class Builder:
         return read_seeds(
             config.source,
             source_format=config.source_format,
-            tools=config.tools,
+            tools=self._tools,
             outcomes=Outcomes(config.outcomes, config.success),
             any_outcome=config.any_outcome,
             licence=config.licence,

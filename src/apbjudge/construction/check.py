@@ -20,6 +20,7 @@ from ..records.gaps import Gaps
 from ..records.loose_json import as_object
 from ..records.own_columns import OF_CASES
 from ..records.own_rows import own_rows
+from ..records.run_folder import cases_in
 from ..runs.rows import known, row_error_of
 from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS
@@ -154,6 +155,7 @@ def check(
     if isinstance(cases, str | Path):
         settings["cases"] = (Path(cases),)
     config = config or CheckConfig(**settings)
+    config = config.model_copy(update={"cases": tuple(map(cases_in, config.cases))})
     rows = None if isinstance(cases, str | Path) else cases
     if rows is None and not config.cases:
         raise OptionError("check: expected files of cases, got none")

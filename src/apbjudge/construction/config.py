@@ -22,7 +22,8 @@ class CheckConfig(RowsConfig):
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         default=(),
-        description="Files of cases, JSON lines or tables; all are checked as one benchmark.",
+        description="Files of cases, JSON lines or tables, or folders of build, predict or execute; "
+        "all are checked as one benchmark.",
     )
     data_root: Path | None = Field(
         default=None,
@@ -56,7 +57,8 @@ class BuildConfig(RowsConfig):
         default="auto", description="Format of the source; auto: as its content shows."
     )
     tools: Path | None = Field(
-        default=None, description="JSON file with the list of tools, for sources without it."
+        default=None,
+        description="File with the tools of sources without them, as for predict.",
     )
     outcomes: Path | None = Field(
         default=None, description="File with the outcomes of runs, for logs that state none."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import unwrap
 from typing import Any, Protocol, TypeVar, cast
 
 import orjson
@@ -68,7 +69,7 @@ def returned(kind: type[T], method: Callable[..., Any], *arguments: Any) -> T:
             return value
     except TypeError as error:
         fault = f"field content: expected JSON values: {error}"
-    code = getattr(method, "__code__", None)
+    code = getattr(unwrap(method), "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
     raise PluginError(f"{getattr(method, '__qualname__', method)}: {fault}{place}")
 

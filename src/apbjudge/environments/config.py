@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -23,7 +23,18 @@ class CallLimit(Config):
     )
 
 
-class EpisodesConfig(TestedConfig, CallLimit):
+class FirstTasks(Config):
+    """How many of the tasks are taken."""
+
+    first: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tasks to take at most, in their order; the same command with more, or without "
+        "it, goes on with the others.",
+    )
+
+
+class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     """Which models act, how often and how long."""
 
     options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
@@ -55,6 +66,12 @@ class EpisodesConfig(TestedConfig, CallLimit):
         """The models as they are asked; raises OptionError where trials would be equal."""
         return self.model if self.trials == 1 else sampling(self.model, "--trials")
 
+    def taken(self, tasks: Sequence[str]) -> list[str]:
+        """Those of some tasks that are taken; raises OptionError where there is no such task."""
+        if unknown := sorted(set(self.tasks) - set(tasks)):
+            raise OptionError(f"--tasks: expected ids of tasks, got {unknown[0]!r}")
+        return [task for task in tasks if not self.tasks or task in self.tasks][: self.first]
+
     @property
     def named_options(self) -> dict[str, str]:
         """The settings of the world by name.
@@ -75,7 +92,7 @@ class SimulateConfig(EpisodesConfig):
     """Which models act in a world, how often and how long."""
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
+        "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "overwrite cache",
     }

@@ -49,7 +49,7 @@ TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
 """Why a runner ends an episode that the world would let go on."""
 
 TRAJECTORY_RECORDS = asking_records(
-    "trajectory", TRAJECTORIES, ids=("id", "tested_model"), check=trajectory_of
+    "episode", TRAJECTORIES, ids=("id", "tested_model"), check=trajectory_of
 )
 
 
@@ -149,7 +149,7 @@ class EpisodeWorker:
         self._world = world
         self._planners = planners
         self._config = config
-        self._module = type(world).__module__.partition(".")[0]
+        self._module = getattr(world, "module", type(world).__module__).partition(".")[0]
         self._seconds: float | None = config.call_seconds
 
     async def job(self, row: Episode) -> Job[Row]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import orjson
 
-from ..errors import shorten
+from ..errors import RowError, shorten
 from ..llm.base import Completion
 from ..llm.base import ToolCall as ModelCall
 from ..records.loose_json import as_object
@@ -37,6 +37,12 @@ class ToolDialogue:
         max_turns: Replies at most.
         max_errors: Replies in a row whose calls all can't be read that end the episode.
         max_result_chars: Characters of an observation that are shown at most.
+        failing: Names of tools that are offered and fail whenever they are called; the environment
+            is not asked.
+        blocked: Names of tools that are not offered.
+
+    Raises:
+        RowError: If one of these is no tool of the task.
     """
 
     def __init__(
@@ -49,6 +55,8 @@ class ToolDialogue:
         max_turns: int = 100,
         max_errors: int = 3,
         max_result_chars: int = 20_000,
+        failing: Sequence[str] = (),
+        blocked: Sequence[str] = (),
     ) -> None:
         environment.reset(task)
         self._environment = environment
@@ -58,6 +66,12 @@ class ToolDialogue:
         self._ended = ""
         self._turns = self._errors = 0
         self._limits = max_turns, max_errors, max_result_chars
+        self._failing, self._blocked = frozenset(failing), frozenset[str]()
+        known = [_name(tool) for tool in self._tools()]
+        for name in (*failing, *blocked):
+            if name not in known:
+                raise RowError("failing, blocked", f"tools of the task ({', '.join(known)})", name)
+        self._blocked = frozenset(blocked)
         self._offered = tuple(self._tools())
 
     @property
@@ -74,7 +88,8 @@ class ToolDialogue:
         ]
 
     def _tools(self) -> Sequence[Mapping[str, Any]]:
-        return returned(cast("type[Sequence[Any]]", Sequence), self._environment.tools)
+        every = returned(cast("type[Sequence[Any]]", Sequence), self._environment.tools)
+        return [tool for tool in every if _name(tool) not in self._blocked]
 
     @property
     def ended(self) -> str:
@@ -126,7 +141,12 @@ class ToolDialogue:
         if (known := as_object(arguments)) is None:
             told = ToolResult(f"Error: {fault}", call_id=call_id, name=call.name, is_error=True)
             return ToolCall(call.name, call.arguments, call_id, parse_error=fault), told
-        seen = returned(ToolResult, self._environment.call, call.name, known)
+        if call.name in self._blocked:
+            seen = ToolResult(f"Error: there is no tool {call.name}", is_error=True)
+        elif call.name in self._failing:
+            seen = ToolResult(f"Error: {call.name} is not available", is_error=True)
+        else:
+            seen = returned(ToolResult, self._environment.call, call.name, known)
         observation = ToolResult(
             seen.content, call_id=call_id, name=call.name, is_error=seen.is_error
         )
@@ -157,6 +177,10 @@ class ToolDialogue:
             place=LogPlace(format=self._world),
             extra={"score": dict(score.details)} if score.details else {},
         )
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("function", tool)["name"])
 
 
 def _said(reply: Completion, calls: Sequence[ToolCall]) -> dict[str, Any]:

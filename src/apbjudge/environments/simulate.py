@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..errors import OptionError, PluginError, guarded, shorten
+from ..errors import PluginError, guarded, shorten
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..records.trajectories import trajectory_of
@@ -102,8 +102,6 @@ def simulation_session(
         raise PluginError(f"{plugin}: expected {expected}, got {shorten([*texts, ids])}")
     tasks = task_ids(texts[0], ids)
     path = path or texts[0]
-    if unknown := sorted(set(config.tasks) - set(tasks)):
-        raise OptionError(f"--tasks: expected tasks of the world, got {unknown[0]!r}")
     identity = {
         "command": "simulate",
         "world": texts,
@@ -114,7 +112,7 @@ def simulation_session(
         folder=config.out or default_folder(Path(path).stem, specs, identity),
         kind=TRAJECTORY_RECORDS,
         name=path,
-        tasks=[task for task in tasks if not config.tasks or task in config.tasks],
+        tasks=config.taken(tasks),
         specs=specs,
         resources=shared_resources(
             client=client, limits=config, cache=config.cache, warn=events.note

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import OptionError, guarded, load_plugin
 from .base import World
+from .own_file import open_file
 from .planbench.config import EpisodeConfig
 from .planbench.tasks import PlanBenchTasks, holds_data, open_data
 
@@ -46,7 +48,7 @@ def open_world(path: Path, name: str | None = None, options: Mapping[str, str] =
     """Opens a world.
 
     Args:
-        path: A file or folder.
+        path: A file or folder; of a Python file the class may follow, as in ``lamp.py:Lamp``.
         name: Its kind; None finds out by content, among the shipped ones.
         options: Its settings by name.
 
@@ -56,10 +58,14 @@ def open_world(path: Path, name: str | None = None, options: Mapping[str, str] =
         PluginError: If the code of an installed kind fails.
     """
     known = ", ".join(kind.name for kind in WORLD_KINDS)
+    if name is None and (program := re.fullmatch(r"(.+\.py)(?::(\w*))?", str(path))):
+        return open_file(Path(program[1]), program[2] or "", options)
     if name is None:
         kind = next((each for each in WORLD_KINDS if each.holds(path)), None)
         if kind is None:
-            raise OptionError(f"WORLD: expected one of {known} (--kind names others), got {path}")
+            raise OptionError(
+                f"WORLD: expected {known} (--kind names others) or a .py file, got {path}"
+            )
     else:
         kind = next((each for each in WORLD_KINDS if each.name == name), None)
         kind = kind or load_plugin(ENTRY_POINT_GROUP, name, WorldKind, "--kind")

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ..config import STATIC
 from ..errors import AccessError, GateError, OptionError
 from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
 from ..llm.resources import Resources, transport_of
+from ..llm.scripted import NOTE, SCRIPTED
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
@@ -237,7 +239,8 @@ class RunConfig:
     @property
     def note(self) -> str | None:
         """What readers of the figures must know."""
-        return UPPER_BOUND if self.spec.is_static and self.name is None else None
+        notes = {STATIC: UPPER_BOUND, SCRIPTED: f"{NOTE}."}
+        return notes.get(self.spec.model) if self.name is None else None
 
 
 Log = RecordLog[Judgement]

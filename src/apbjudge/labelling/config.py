@@ -21,7 +21,8 @@ class LabelConfig(InputConfig):
     }
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Predictions, as for grade."
+        description="Predictions, as for grade; also the folder of a run of build, whose cases are "
+        "labelled."
     )
     out: Path = Field(description="JSONL file of the labels; an existing one is continued.")
     rater: str | None = Field(

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from ..errors import OptionError
 from ..judge.source import source_of
+from ..protocols import AUTO, CASE
 from ..records import ERROR_CODES
+from ..records.run_folder import cases_in, cases_of, predictions_of
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
 from .label_log import Clock, LabelLog
@@ -56,13 +58,18 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
         OptionError: If an option is unusable, or another process writes the labels.
         InputError: If a file is unusable.
     """
-    for path in (config.predictions, config.cases, *config.adjudicate, config.import_label_studio):
+    rows = predictions_of(config.predictions)
+    if rows.is_dir() and (built := cases_in(rows)) != rows:
+        protocol = CASE.name if config.protocol == AUTO else config.protocol
+        rows, config = built, config.model_copy(update={"protocol": protocol})
+    cases = config.cases or cases_of(rows)
+    for path in (rows, cases, *config.adjudicate, config.import_label_studio):
         with suppress(OSError):
             if path is not None and path.samefile(config.out):
                 raise OptionError(
                     f"--out: expected a file of labels, got an input: {str(config.out)!r}"
                 )
-    source = source_of(config.predictions, config)
+    source = source_of(rows, config.model_copy(update={"cases": cases}))
     if source.reading.text:
         problem(f"{source.name}: {source.reading.text}")
     reader = ItemReader(source)

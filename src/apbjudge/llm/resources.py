@@ -21,6 +21,7 @@ from .limits import Limits
 from .litellm_client import LitellmClient
 from .model_spec import SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
+from .scripted import NOTE, SCRIPTED, ScriptedModel
 from .served import place_of, served_before
 
 REPLIES = "replies"
@@ -102,12 +103,15 @@ def check_access(
 
     Args:
         models: The models of a session.
-        warn: Called with each address that comes from the environment.
+        warn: Called with each address that comes from the environment, and each name that is no
+            model's.
 
     Raises:
         OptionError: If one has no address.
     """
     for spec in models:
+        if spec.model == SCRIPTED:
+            warn(f"note: {NOTE}")
         if not spec.api_base and (address := spec.addresses[0]):
             variable, _ = SERVERS[spec.model.partition("/")[0]]
             warn(f"note: {spec.model} is asked at {address}, from {variable}")
@@ -142,11 +146,13 @@ def clear_caches(*, warn: Callable[[str], None]) -> int:
 
 
 def transport_of(spec: ModelSpec) -> str:
-    """``direct`` or ``litellm``.
+    """``direct``, ``litellm`` or, where no model is asked, ``scripted``.
 
     Raises:
         OptionError: If ``direct`` is asked for where it can't serve.
     """
+    if spec.model == SCRIPTED:
+        return "scripted"
     provider = spec.model.partition("/")[0]
     if spec.transport == "direct":
         if not spec.given or provider not in KEYS:
@@ -168,7 +174,13 @@ def make_client(spec: ModelSpec) -> Client:
     Raises:
         OptionError: If the transport can't serve.
     """
-    return DirectClient() if transport_of(spec) == "direct" else LitellmClient()
+    match transport_of(spec):
+        case "scripted":
+            return ScriptedModel()
+        case "direct":
+            return DirectClient()
+        case _:
+            return LitellmClient()
 
 
 def prices_of(spec: ModelSpec, *, batched: bool = False) -> Prices:
@@ -181,6 +193,8 @@ def prices_of(spec: ModelSpec, *, batched: bool = False) -> Prices:
     Raises:
         OptionError: If one of the two prices is missing.
     """
+    if spec.model == SCRIPTED:
+        return Prices(input=0.0, output=0.0)
     own = Prices(input=spec.price_input, output=spec.price_output, cached=spec.price_cached)
     if (own.input is None) != (own.output is None):
         raise OptionError("--price-input, --price-output: expected both or neither")
@@ -229,7 +243,7 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
         budget=resources.budget or Budget(resources.limits, resources.clock),
         prices=prices if spec.price_input is not None or direct else Prices(),
         list_prices=prices,
-        cache=resources.open_cache(),
+        cache=None if spec.model == SCRIPTED else resources.open_cache(),
         endpoint_cache=EndpointCache(resources.cache),
         lists_models=resources.client is None,
         clock=resources.clock,
@@ -246,4 +260,6 @@ def can_see(spec: ModelSpec, *, known: bool = True) -> bool:
         known: Whether litellm's table can be trusted to know the model.
     """
     auto = spec.vision == "auto" and known
-    return spec.vision == "yes" or (auto and supports_vision(spec.model))
+    return spec.vision == "yes" or (
+        auto and (spec.model == SCRIPTED or supports_vision(spec.model))
+    )

@@ -87,6 +87,11 @@ class PlannerSpec(ModelSpec):
 class CasesConfig(RowsConfig):
     """Which cases are read, and how they are shown."""
 
+    tools: Path | None = Field(
+        default=None,
+        description="File with the tools of cases that state none: a JSON list, or an OpenAPI 3 "
+        "description (JSON, YAML), whose operations are tools.",
+    )
     prompts: str = Field(
         default="neutral@1",
         description="neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -18,13 +18,14 @@ from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
 from ..records.own_columns import OF_CASES
 from ..records.own_rows import own_rows
-from ..records.run_folder import MANIFEST, PREDICTIONS
+from ..records.run_folder import MANIFEST, PREDICTIONS, cases_in
 from ..runs.batching import PendingRowsError
 from ..runs.event_loops import block_on
 from ..runs.folder import RecordLog, environment, manifest_states
 from ..runs.loop import QUIET, Events, Lane, Progress, Worker, run_lanes
 from ..runs.results import CallCounts, ModelRun, Tally
 from ..runs.resume import inputs_json
+from ..trajectories.convert import read_tool_list
 from .config import CasesConfig, PlannerSpec, PredictConfig
 from .prompts import PromptMaker
 from .source import Cases, CaseSource, DraftSource, data_roots
@@ -128,9 +129,10 @@ def session_of(
         raise OptionError(
             "--max-image-bytes, --max-text-bytes: expected the same for all tested models"
         )
-    source = case_source(cases, config, config.out)
+    source = case_source(cases, config, config.out, note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples
     maker = PromptMaker.of(config.prompts, source.roots, specs[0])
+    full = config.full or config.tools is not None  # what judges the answers knows the tools too
     return Session(
         folder=config.out or Path(),
         source=source,
@@ -141,27 +143,43 @@ def session_of(
             "command": "predict",
             "models": {spec.model: spec.asked for spec in specs},
             "prompts": [maker.prompts.name, maker.prompts.digest],
-            "full": config.full,
+            "full": full,
             **source.reading.identity,
         },
         described={"samples": config.samples},
-        full=config.full,
+        full=full,
         events=events,
         in_memory=config.out is None,
         overwrite=config.overwrite,
     )
 
 
-def case_source(cases: Cases, config: CasesConfig, out: Path | None = None) -> CaseSource:
+def case_source(
+    cases: Cases,
+    config: CasesConfig,
+    out: Path | None = None,
+    *,
+    note: Callable[[str], object],
+) -> CaseSource:
     """Cases of a file or in memory, perhaps of a run with a folder.
+
+    Args:
+        cases: The cases.
+        config: How they are read.
+        out: The run's folder, if there is one.
+        note: Called with what is no tool in the file of tools.
 
     Raises:
         InputError: If the columns can't be read.
         OptionError: If the folder for files is none.
     """
-    rows, reading = own_rows(cases, config.columns, OF_CASES, split=config.data_split)
+    rows = cases_in(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
+    rows, reading = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
     return CaseSource(
-        rows=rows, reading=reading.of_run(out), data_roots=data_roots(config.data_root)
+        rows=rows,
+        reading=reading.of_run(out),
+        tools=() if config.tools is None else read_tool_list(config.tools, note),
+        data_roots=data_roots(config.data_root),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from ..errors import InputError, OptionError, RowError
 from ..records import Item, Row
 from ..records.gaps import Gaps
 from ..records.keys import KeySet, short_key
+from ..records.tools import build_toolset
 from ..runs.rows import BadRow, RawRow, RowSource, known
 from .config import PlannerSpec
 from .prompts import CasePrompt, PromptMaker
 
-Cases = str | Path | Iterable[Mapping[str, Any]]
-"""A JSONL file, or cases as dicts."""
+Cases = str | PathLike[str] | Iterable[Mapping[str, Any]]
+"""A JSONL file or a folder that stands for one (``cases_in``), or cases as dicts."""
 
 
 @dataclass(slots=True)
@@ -125,12 +127,14 @@ class CaseSource(RowSource):
     Attributes:
         models: Names of the tested models.
         samples: Predictions per case and model.
+        tools: Definitions for cases that state none.
         data_roots: Folders that files are looked for in, before that of the cases.
         gaps: What the cases read so far leave empty, and what nobody reads.
     """
 
     models: Sequence[str] = ()
     samples: int = 1
+    tools: Sequence[Any] = ()
     data_roots: Sequence[Path] = ()
     gaps: Gaps = field(default_factory=Gaps, init=False)
 
@@ -164,15 +168,21 @@ class CaseSource(RowSource):
         self.gaps = Gaps(names_unread=not self.reading.text)
         seen, contents = KeySet(), KeySet()
         parsed = isinstance(self.rows, Path)
+        tools = list(self.tools)
+        offered = build_toolset(tools, None, "tools") if tools else None
 
         def read(row: RawRow) -> Item:
             item = Row(row.values, row.line, parsed=parsed).to_case()
+            if item.tools is None:
+                item = item.model_copy(update={"tools": offered})
             if "model_response" in row.values and sample_of(item):
                 return item.model_copy(update={"item_id": item.case_id})
             return item
 
         def make(item: Item, row: RawRow) -> Case | None:
-            self.gaps.add(row.values, item, has_response=False)
+            added = {} if offered is None or item.tools is not offered else {"tools": tools}
+            values = {**row.values, **added}
+            self.gaps.add(values, item, has_response=False)
             content = orjson.dumps(item.model_dump(exclude={"line"}), default=str)
             is_new = contents.add(short_key(content.decode(errors="replace")))
             for sample in range(self.samples):
@@ -182,7 +192,7 @@ class CaseSource(RowSource):
                         also = ", samples (CASE#2) included" if self.samples > 1 else ""
                         raise RowError("id", f"an id that occurs once{also}", own)
                     return None
-            return Case(item, row.values, row.digest, row.offset)
+            return Case(item, values, row.digest, row.offset)
 
         cases = self.gaps.checked(self.read_each(read, make), self.name, needs_query=True)
         return (case for case in cases if case is not None)

@@ -22,6 +22,8 @@ from .own_runs import named_path
 
 JUDGEMENTS = "judgements.jsonl"
 PREDICTIONS = "predictions.jsonl"
+CASES = "cases.jsonl"
+"""Cases that were built, or the tasks of a suite, in a folder of their own."""
 _PREDICTING = ("predict", "refine")
 MANIFEST = "manifest.json"
 SUPERSEDED = "superseded.jsonl"
@@ -159,6 +161,21 @@ def cases_of(predictions: Path) -> Path | None:
         if named is not None and named.is_file():
             return named
     raise InputError(f"{visible(stated)}: the run's cases are not there; --cases names them")
+
+
+def cases_in(path: Path) -> Path:
+    """The file of cases that a folder stands for; else the path.
+
+    A folder of ``build`` or ``execute`` has one, and a run of ``predict`` or ``refine`` was made on
+    one, where its own file does not have all fields of its cases.
+
+    Raises:
+        InputError: As ``cases_of`` does.
+    """
+    rows = predictions_of(path)
+    if (built := path / CASES).is_file():
+        return built
+    return cases_of(rows) or rows
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:

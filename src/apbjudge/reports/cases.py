@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..construction.build import Build, TransformCounts
+from ..construction.build import Build
 from ..construction.cases import BUILT_SPLITS
 from ..construction.check import LISTED, CaseReport
 from ..construction.composition import STEP_RANGES, Composition, DataSetCounts
@@ -171,19 +172,20 @@ def build_document(build: Build) -> Document:
     head += [f"entries left out: {count(n)}, {reason}" for reason, n in lost if n]
     head += [f"seeds mended: {count(n)}, {what}" for what, n in sorted(funnel.repairs.items())]
     rows = [
-        (split, name, *map(count, (of.seeds, of.built, of.kept)), _reasons(of))
+        (split, name, *map(count, (of.seeds, of.built, of.kept)))
         for (split, name), of in funnel.transforms.items()
     ]
-    heads = ("split", "built by", "seeds", "built", "kept", "rejected")
+    heads = ("split", "built by", "seeds", "built", "kept")
+    table = replace(Table.of(heads, rows, align="llrrr"), leads=2)
     licences = ", ".join(f"{name} ({count(n)})" for name, n in sorted(funnel.licences.items()))
-    foot = [f"licences of the sources: {licences}"]
+    foot = [
+        f"left out, {name}: {count(n)}, {reason}"
+        for (_, name), of in funnel.transforms.items()
+        for reason, n in of.rejected.most_common()
+    ]
+    foot.append(f"licences of the sources: {licences}")
     foot += [
         f"{name}: {count(n)} to look at ({CHECKS[name].claim}?)"
         for name, n in sorted(funnel.suspected.items())
     ]
-    return Document((Notes(tuple(head)), Table.of(heads, rows, align="llrrrf"), Notes(tuple(foot))))
-
-
-def _reasons(of: TransformCounts) -> str:
-    listed = (f"{reason} ({count(n)})" for reason, n in of.rejected.most_common())
-    return "; ".join(listed) or DASH
+    return Document((Notes(tuple(head)), table, Notes(tuple(foot))))

@@ -15,7 +15,7 @@ from ..environments.execution.validate import ValidationReport
 from ..statistics.estimates import FEW_CLUSTERS, Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
 from .numbers import DASH, Unit, count, level_text, number, size
-from .text import render_text
+from .text import WIDTH, render_text
 
 _FEW = 5
 """Plans of a kind below which intervals hold the true value less often; docs/coverage.md."""
@@ -51,7 +51,7 @@ _NOT_WITHIN = (
 
 def validation_text(report: ValidationReport) -> str:
     """The report as text."""
-    return render_text(validation_document(report), width=100)
+    return render_text(validation_document(report), width=WIDTH)
 
 
 def validation_document(report: ValidationReport) -> Document:
@@ -273,16 +273,16 @@ def _judged(parts: Sequence[tuple[str, JudgedPart]]) -> Iterator[Part]:
     rows = [
         (
             judge,
-            part.source,
             ", ".join(part.modes),
             count(part.n_judgements),
             count(part.n_executions),
             count(part.n_matched),
+            part.source,
         )
         for judge, part in parts
     ]
-    heads = ("judge", "judgements", "plans of", "rows", "episodes", "episodes with a verdict")
-    yield Table.of(heads, rows, align="lflrrr")
+    heads = ("judge", "plans of", "rows", "episodes", "with a verdict", "judgements")
+    yield Table.of(heads, rows, align="llrrrf")
     lines: list[str] = []
     for judge, part in parts:
         lines += (

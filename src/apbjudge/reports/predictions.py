@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..environments.branching.run import BranchCounts
@@ -10,11 +11,27 @@ from ..environments.execution.execute import ExecutionRun
 from ..environments.execution.step_states import STEP_RESULTS, StepRun
 from ..environments.simulate import EpisodeCounts
 from ..prediction.session import PredictionCounts
-from ..runs.results import FailureCounts
+from ..runs.results import CallCounts, FailureCounts
 from .document import Cell, Document, Notes, Table
 from .numbers import DASH, count
 from .summary import last_error
-from .text import render_text
+from .text import WIDTH, render_text
+
+_SPENT = "tokens in,out,USD"
+
+
+def _spent(each: CallCounts) -> list[str]:
+    """The cells of ``_SPENT``."""
+    cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
+    return [count(each.prompt_tokens), count(each.completion_tokens), cost]
+
+
+def _text(heads: str, rows: Iterable[Sequence[Cell]], notes: Iterable[str], leads: int = 1) -> str:
+    """Counts by tested model, whose first columns stand before each block of the others."""
+    titles = heads.split(",")
+    table = Table.of(titles, rows, align=("l" * leads).ljust(len(titles), "r"))
+    parts = replace(table, leads=leads), Notes(tuple(notes))
+    return render_text(Document(parts), width=WIDTH)
 
 
 def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
@@ -22,15 +39,10 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
     rows: list[list[Cell]] = []
     for name, each in counts.items():
         share = f" ({each.truncated / each.predicted:.1%})" if each.truncated else ""
-        cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
         numbers = (each.refused, each.empty, sum(each.failed.values()))
-        tokens = (each.prompt_tokens, each.completion_tokens)
         cells = [count(each.predicted), count(each.unreadable), f"{count(each.truncated)}{share}"]
-        cells += map(count, numbers)
-        rows.append([name or "(unreadable rows)", *cells, *map(count, tokens), cost])
-    heads = (
-        "tested model,predicted,unreadable,truncated,refused,empty,failed,tokens sent,received,USD"
-    )
+        rows.append([name or "(unreadable rows)", *cells, *map(count, numbers), *_spent(each)])
+    heads = f"tested model,predicted,unreadable,truncated,refused,empty,failed,{_SPENT}"
     notes = [*failed_lines(counts)]
     if thoughts := sum(each.only_thinking for each in counts.values()):
         notes.append(
@@ -43,8 +55,7 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         heads = f"{heads},unchanged"
         for row, each in zip(rows, counts.values(), strict=True):
             row.append(count(each.unchanged))
-    table = Table.of(heads.split(","), rows, align="lrrrrrrrrrr")
-    return render_text(Document((table, Notes(tuple(notes)))))
+    return _text(heads, rows, notes)
 
 
 def failed_lines(counts: Mapping[str, FailureCounts], of: str = "failed, ") -> Iterator[str]:
@@ -61,19 +72,15 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
     for name, each in counts.items():
         successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
         numbers = (each.turns, sum(each.failed.values()))
-        tokens = (each.prompt_tokens, each.completion_tokens)
-        cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
-        cells = [count(each.played), successes, *map(count, (*numbers, *tokens)), cost]
+        cells = [count(each.played), successes, *map(count, numbers), *_spent(each)]
         rows.append([name or "(unknown tasks)", *cells])
-    heads = "tested model,episodes,success,turns,failed,tokens sent,received,USD"
     notes = [
         f"ended, {name or '(unknown tasks)'}: {word} {n}"
         for name, each in counts.items()
         for word, n in each.endings.items()
     ]
     notes += failed_lines(counts)
-    table = Table.of(heads.split(","), rows, align="lrrrrrrr")
-    return render_text(Document((table, Notes(tuple(notes)))))
+    return _text(f"tested model,episodes,success,turns,failed,{_SPENT}", rows, notes)
 
 
 def steps_text(run: ExecutionRun, steps: StepRun) -> str:
@@ -91,13 +98,8 @@ def steps_text(run: ExecutionRun, steps: StepRun) -> str:
                 numbers = (of.get(result, 0) for result in STEP_RESULTS)
                 rows.append([name, reference, count(sum(of.values())), *map(count, numbers)])
     notes += failed_lines(steps.counts)
-    heads = [
-        "tested model",
-        "reference",
-        "predictions",
-        *(r.replace("_", " ") for r in STEP_RESULTS),
-    ]
-    return render_text(Document((Table.of(heads, rows, align="llrrrrrr"), Notes(tuple(notes)))))
+    heads = ["tested model", "reference", "predictions", *STEP_RESULTS]
+    return _text(",".join(heads).replace("_", " "), rows, notes, leads=2)
 
 
 def execution_text(run: ExecutionRun) -> str:
@@ -121,9 +123,7 @@ def execution_text(run: ExecutionRun) -> str:
             of_both = ended.get((mode, name), [])
             idle = [row["null_reward"] == 1 for row in of_both if row["null_reward"] is not None]
             right = sum(row["is_correct"] for row in of_both)
-            cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
             numbers = (each.turns, sum(each.failed.values()))
-            tokens = (each.prompt_tokens, each.completion_tokens)
             rows.append(
                 [
                     mode,
@@ -131,8 +131,8 @@ def execution_text(run: ExecutionRun) -> str:
                     count(each.played),
                     f"{right}/{len(of_both)}" if of_both else DASH,
                     f"{sum(idle)}/{len(idle)}" if idle else DASH,
-                    *map(count, (*numbers, *tokens)),
-                    cost,
+                    *map(count, numbers),
+                    *_spent(each),
                 ]
             )
             notes += (
@@ -140,11 +140,8 @@ def execution_text(run: ExecutionRun) -> str:
                 for word, n in each.endings.items()
             )
         notes += failed_lines(simulation.counts, f"failed, {mode}, ")
-    heads = (
-        "mode,tested model,episodes,success,by doing nothing,turns,failed,tokens sent,received,USD"
-    )
-    table = Table.of(heads.split(","), rows, align="llrrrrrrrr")
-    return render_text(Document((table, Notes(tuple(notes)))))
+    heads = f"mode,tested model,episodes,success,by doing nothing,turns,failed,{_SPENT}"
+    return _text(heads, rows, notes, leads=2)
 
 
 def branching_text(counts: Mapping[str, BranchCounts]) -> str:
@@ -153,12 +150,6 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
     for name, each in counts.items():
         right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
         numbers = (each.branches, each.accepted_wrong, sum(each.failed.values()), each.calls)
-        cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
-        tokens = (each.prompt_tokens, each.completion_tokens)
-        rows.append([name or "(unknown cases)", *right, *map(count, (*numbers, *tokens)), cost])
-    heads = (
-        "tested model,first pass right,result right,branches,wrong accepted,failed,calls,"
-        "tokens sent,received,USD"
-    )
-    table = Table.of(heads.split(","), rows, align="lrrrrrrrrr")
-    return render_text(Document((table, Notes(tuple(failed_lines(counts))))))
+        rows.append([name or "(unknown cases)", *right, *map(count, numbers), *_spent(each)])
+    heads = f"first pass right,result right,branches,wrong accepted,failed,calls,{_SPENT}"
+    return _text(f"tested model,{heads}", rows, failed_lines(counts))

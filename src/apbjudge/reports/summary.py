@@ -26,13 +26,12 @@ from .document import (
 )
 from .numbers import Unit, money, percent, share
 from .paper.table import FIGURES, code_of
-from .text import render_text
+from .text import WIDTH, render_text
 
 if TYPE_CHECKING:
     from ..judge.cascade import CascadeCurve, CurvePoint
     from ..judge.panel import Disagreement
 
-WIDTH = 80
 POINTS_SHOWN = 11
 FEW_CASES = 15
 GROUPS_ACROSS = 3

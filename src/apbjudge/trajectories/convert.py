@@ -13,9 +13,10 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from ..errors import InputError, OptionError, RowError, shorten
+from ..errors import InputError, OptionError, RowError, needs, shorten
 from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.files import log_path
+from ..records.openapi import is_openapi, tools_of
 from ..records.tools import build_toolset
 from ..records.trajectories import Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
@@ -85,7 +86,7 @@ def convert(
         from_: Format of the log; ``auto``: as its content shows.
         outcomes: File with the outcomes of runs, for logs that state none.
         success: Score that says which runs succeeded, see ``SuccessRule``.
-        tools: For ``cases``: JSON file with the list of tools, for runs whose log has none.
+        tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
         tested_model: Name of the tested model, for runs whose log names none.
         k: For ``cases``: steps that make one prediction, 1 to 3.
         at: For ``cases``: which steps of the agent are predictions.
@@ -103,7 +104,8 @@ def convert(
             raise OptionError(f"--{name}: expected --to cases with it, got --to {to}")
     is_folder = to == "atif" and (out.is_dir() or not (out.suffix or out.exists()))
     _check_replaceable(source, out, is_folder=is_folder, overwrite=overwrite)
-    definitions = None if tools is None else read_tool_list(Path(tools))
+    problems: list[str] = []
+    definitions = None if tools is None else read_tool_list(Path(tools), problems.append)
     format_ = detect(source) if from_ == "auto" else from_
     account = Conservation(accept_loss, MENTIONED if to in ("cases", "answers") else ACCEPTED)
     settled = Outcomes(None if outcomes is None else Path(outcomes), success)
@@ -112,7 +114,6 @@ def convert(
     runs = rows = 0
     remarks: Counter[str] = Counter()
     lost: Counter[str] = Counter()
-    problems: list[str] = []
     with (_folder if is_folder else _file)(out) as write:
         for entry in entries:
             run = entry.content
@@ -179,20 +180,42 @@ def _not_in_cases(run: Trajectory, rows: Sequence[object]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def read_tool_list(path: Path) -> tuple[Any, ...]:
-    """The definitions in a JSON file of tools.
+def read_tool_list(path: Path, note: Callable[[str], object]) -> tuple[Any, ...]:
+    """The definitions in a JSON file of tools, or the operations of an API.
+
+    Args:
+        path: The list of tools, or an OpenAPI 3 description, as JSON or YAML.
+        note: Called with the number and names of operations that are no tools.
 
     Raises:
         InputError: If there is no list of tools in it.
     """
     try:
-        tools: Any = orjson.loads(read_small(path))
+        tools: Any = _document(path)
+        if is_openapi(tools):
+            tools, left_out = tools_of(tools)
+            if left_out:
+                n = f"{len(left_out)} of {len(tools) + len(left_out)} operations are no tools"
+                note(f"{path}: {n}: {'; '.join(left_out)}")
         build_toolset(tools, None, "tools")
     except (orjson.JSONDecodeError, RowError) as error:
         raise InputError(f"{path}: expected a JSON list of tools, got none: {error}") from None
     if not isinstance(tools, list):
         raise InputError(f"{path}: expected a JSON list of tools, got {shorten(tools)}")
     return tuple(cast("list[Any]", tools))
+
+
+def _document(path: Path) -> Any:
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        return orjson.loads(read_small(path))
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise InputError(f"{path}: {needs('YAML', 'yaml')}") from None
+    try:
+        return yaml.safe_load(read_small(path))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected YAML: {' '.join(str(error).split())}") from None
 
 
 # Output -------------------------------------------------------------------------------------------

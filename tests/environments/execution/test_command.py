@@ -37,7 +37,7 @@ def counts(seen: Seen) -> Behaviour:
         ([TOY, "--mode", "fast"], "--mode: expected"),
         ([TOY, "--mode", "gold", "--with", "user"], "--with: expected NAME=VALUE"),
         ([TOY, "--mode", "gold", "--with", "users=1"], "--with users: expected user"),
-        ([TOY, "--mode", "gold", "--tasks", "nine"], "--tasks: expected tasks of the suite"),
+        ([TOY, "--mode", "gold", "--tasks", "nine"], "--tasks: expected ids of tasks"),
         ([TOY, "--mode", "bound"], "--mode bound: expected --plans, or --model"),
         ([TOY, "--mode", "bound", "--plans", "gone.jsonl"], "gone.jsonl"),
         ([TOY, "--mode", "gold", "--python", "/no/python"], "python: expected an interpreter"),

@@ -372,7 +372,7 @@ def test_a_user_without_a_model_and_plans_without_a_query_are_refused() -> None:
         played(lambda _: done(), options=("user=model",))
     with pytest.raises(OptionError, match=r"^--mode plan-first: expected tasks that are known"):
         played(lambda _: done(), options=("user=scripted",), mode="plan-first")
-    with pytest.raises(OptionError, match=r"^--tasks: expected tasks of the suite, got 'nine'"):
+    with pytest.raises(OptionError, match=r"^--tasks: expected ids of tasks, got 'nine'"):
         played(lambda _: done(), tasks=["nine"])
     with pytest.raises(OptionError, match="--model: expected a tested model with --mode direct"):
         execute("toy")

@@ -14,7 +14,6 @@ from ...records.files import STDIN
 from ...records.keys import KeySet, short_key
 from ...records.own_rows import is_dataset
 from ...trajectories import reading as logs
-from ...trajectories.convert import read_tool_list
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..config import SourceName
@@ -33,8 +32,15 @@ FORMATS: Mapping[str, SourceFormat] = {
 _LOOKED_AT = 10
 
 
-def detect(path: Path, columns: Mapping[str, str] | None = None) -> str:
-    """The name of a source's format, by its content; of rows with these columns by field.
+def detect(
+    path: Path, columns: Mapping[str, str] | None = None, tools: Sequence[Any] | None = None
+) -> str:
+    """The name of a source's format, by its content.
+
+    Args:
+        path: A file or folder.
+        columns: Columns of rows by field.
+        tools: Those of entries that have none: with them, rows that are no log need but a query.
 
     Raises:
         InputError: If there is no such file, or no format recognises it.
@@ -48,7 +54,7 @@ def detect(path: Path, columns: Mapping[str, str] | None = None) -> str:
     if not is_file or path.suffix == ".eval":
         logs.detect(path)
         return TRAJECTORIES.name
-    got = "nothing of the kind"
+    got, with_tools = "nothing of the kind", False
     for _, row in islice(read_rows(path, columns), _LOOKED_AT):
         if isinstance(row, RowError):
             got = row.got
@@ -57,9 +63,12 @@ def detect(path: Path, columns: Mapping[str, str] | None = None) -> str:
             if format_.recognises(row):
                 return format_.name
         got = f"fields {shorten(', '.join(row))}"
+        with_tools |= tools is not None and QUERIES.recognises({**row, "tools": tools})
     try:
         logs.detect(path)
     except InputError:
+        if with_tools:
+            return QUERIES.name
         titles = ", ".join(format_.title for format_ in FORMATS.values())
         raise InputError(f"{path}: expected {titles}, got {got}") from None
     return TRAJECTORIES.name
@@ -69,7 +78,7 @@ def read_seeds(
     path: Path,
     *,
     source_format: SourceName = "auto",
-    tools: Path | Sequence[Any] | None = None,
+    tools: Sequence[Any] | None = None,
     outcomes: Path | Outcomes | None = None,
     any_outcome: bool = False,
     licence: str = "",
@@ -85,7 +94,7 @@ def read_seeds(
             ``functions`` has rows with a query, tools and reference calls; ``queries`` the same
             without calls. ``bfcl`` is the data of BFCL's conversations of several turns, ``tau2``
             the tasks of a domain of τ²-bench.
-        tools: Definitions for entries that have none, or a JSON file with the list of them.
+        tools: Definitions for entries that have none.
         outcomes: Outcomes that a log does not state; see ``read_log``.
         any_outcome: Whether runs count that did not succeed, or of which that is not known.
         licence: Licence of entries that state none.
@@ -104,17 +113,16 @@ def read_seeds(
         names = ", ".join(("auto", *FORMATS))
         raise OptionError(f"--from: expected one of {names}, got {source_format!r}")
     check_readable(path)
-    offered = read_tool_list(tools) if isinstance(tools, Path) else tools
     options = SourceOptions(
         path=path,
-        tools=None if offered is None else tuple(offered),
+        tools=None if tools is None else tuple(tools),
         outcomes=outcomes,
         any_outcome=any_outcome,
         licence=licence,
         source=source,
         columns=columns or {},
     )
-    name = detect(path, columns) if source_format == "auto" else source_format
+    name = detect(path, columns, tools) if source_format == "auto" else source_format
     return _checked(FORMATS[name].read(options))
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from ...config import Config, Option
 from ...prediction.config import PlannerSpec, TestedConfig
+from ..config import FirstTasks
 from .distributions import MOST_LABELS, LabelKind
 
 Method = Literal["egb", "self-consistency", "react"]
@@ -60,12 +61,12 @@ class BranchConfig(Config):
         return min(self.max_branches, self.max_trajectories - 1)
 
 
-class BranchRunConfig(TestedConfig, BranchConfig):
+class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
     """Which models carry out the plans, how their doubt is measured, and where it all goes."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **BranchConfig.groups,
-        "Agent": "samples labels max_candidates scope trials",
+        "Agent": "first samples labels max_candidates scope trials",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "overwrite cache",
     }

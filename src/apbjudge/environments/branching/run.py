@@ -244,7 +244,7 @@ def branch_session(
         folder=config.out or default_folder(path.stem, config.model, identity),
         kind=BRANCH_RECORDS,
         name=str(path),
-        tasks=list(cases.by_id),
+        tasks=list(cases.by_id)[: config.first],
         specs=config.model,
         helpers=() if config.judge is None else (config.judge,),
         resources=resources,

@@ -27,7 +27,7 @@ class ExecuteConfig(EpisodesConfig, Isolation):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Plans": "plans cases prompts review guide critic",
-        "Episodes": "tasks trials max_turns max_episode_tokens max_episode_cost",
+        "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost",
         "Isolation": "sandbox python call_seconds cpu_seconds memory_mb",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "overwrite cache",
@@ -96,6 +96,8 @@ class ExecuteConfig(EpisodesConfig, Isolation):
             raise ValueError(
                 "--mode steps: expected --plans with step-wise predictions, and no other mode"
             )
+        if "steps" in self.mode and (self.tasks or self.first):
+            raise ValueError("--first, --tasks: expected none with --mode steps, which takes plans")
         if self.cases is not None and "steps" not in self.mode:
             raise ValueError("--cases: expected --mode steps; other modes take the suite's tasks")
         if "refine" in self.mode and self.plans is not None:

@@ -23,6 +23,7 @@ from ...prediction.prompts import PromptMaker
 from ...prediction.refine import refine_in, refine_session
 from ...prediction.session import PredictionRun, session_of
 from ...prediction.worker import asking_records
+from ...records.run_folder import CASES
 from ...records.trajectories import trajectory_of
 from ...runs.folder import RecordLog
 from ...runs.loop import QUIET, Events
@@ -37,13 +38,12 @@ from .step_states import StepRun, carry_out_steps
 from .suites import Suite, open_suite
 from .workers import NOT_EXECUTABLE, ActingWorker, SuiteWorld, UnaskedWorker
 
-CASES = "cases.jsonl"
 DRAFTS, REFINED, BOUND_DRAFTS = "drafts", "refined", "bound-drafts"
 BOUND_PROMPTS = "bound@1"
 RATER = "execution"
 
 _RECORDS = asking_records(
-    "trajectory",
+    "episode",
     TRAJECTORIES,
     ids=("id", "tested_model"),
     check=trajectory_of,
@@ -124,7 +124,7 @@ def execute(
 
 def default_folder(suite: str, config: ExecuteConfig) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    left_out = {"mode", "out", "overwrite", "cache", "sandbox"}
+    left_out = {"mode", "first", "out", "overwrite", "cache", "sandbox"}
     content = [config.model_dump(mode="json", exclude=left_out)]
     digest = sha256(orjson.dumps([suite, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
     names = [spec.slug for spec in config.model] or list(config.mode)
@@ -173,9 +173,7 @@ def execute_in(
 
 def _tasks(suite: Suite, config: ExecuteConfig) -> list[str]:
     """The tasks to take; raises OptionError where they don't fit the modes."""
-    if unknown := sorted(set(config.tasks) - set(suite.tasks)):
-        raise OptionError(f"--tasks: expected tasks of the suite, got {unknown[0]!r}")
-    tasks = [task for task in suite.tasks if not config.tasks or task in config.tasks]
+    tasks = config.taken(suite.tasks)
     acting = [mode for mode in config.mode if mode not in UNASKED]
     users = {suite.user(task) for task in tasks}
     if acting and "model" in users and config.user_model is None:

@@ -17,10 +17,9 @@ from ..document import Document, Figure, Heading, Notes, Part
 from ..latex import HEAD, render_latex
 from ..markdown import render_markdown
 from ..numbers import DASH, level_text
-from ..text import render_text
+from ..text import WIDTH, render_text
 from .table import Column, Table, TableRow
 
-WIDTH = 120
 _CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
     "n_items n_clusters n_resamples seed rows scored best note bound"

@@ -1,0 +1,104 @@
+"""Replies without a model, for dry walks through every command: no key, no network, no cost.
+
+They are in the form that is asked for and made up; equal requests have equal replies. Whatever
+they go into has the name ``SCRIPTED``, which says that it is no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from random import Random
+from typing import Any, cast
+
+import orjson
+
+from ..records import Usage
+from .base import Completion, Request, ToolCall
+
+SCRIPTED = "scripted/no-model"
+"""The name by which it is asked, and which all results have."""
+NOTE = (
+    f"{SCRIPTED} is no model: its replies are made up, for dry walks, so figures made with it say "
+    "nothing"
+)
+_WORDS = "Made up: no model was asked."
+_NAME = re.compile(r'"name": ?"(\w[\w.-]*)"')
+_MOST_CALLS = 3
+"""Native calls in an episode, after which the answer comes."""
+
+
+class ScriptedModel:
+    """A client that answers by itself; see ``Client``."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Makes a reply up."""
+        rng = Random(request.key())  # noqa: S311 - nothing is secret here
+        n_results = sum(message.get("role") == "tool" for message in request.messages)
+        calls: tuple[ToolCall, ...] = ()
+        if request.tools and n_results < _MOST_CALLS:
+            tool = rng.choice(request.tools)["function"]
+            arguments: Any = _value(tool.get("parameters") or {}, is_right=True) or {}
+            calls = (ToolCall(name=tool["name"], arguments=_json(arguments)),)
+        return Completion(
+            text="" if calls else _WORDS if request.tools else _text(request, rng),
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls else "stop",
+            served_model=SCRIPTED,
+            usage=Usage(calls=1),
+            cost_usd=0.0,
+        )
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def _text(request: Request, rng: Random) -> str:
+    """The reply where it is no call: as a schema or the words of the prompt ask for it."""
+    if request.reply is not None:
+        return _json(_verdict(request.reply.model_json_schema()["properties"], rng))
+    texts = [str(message.get("content")) for message in request.messages]
+    prompt, last = "\n".join(texts), [message["role"] for message in request.messages][-2:-1]
+    if last == ["assistant"]:
+        return texts[-2]  # the final answer after a review
+    if "<final_answer>" in prompt:
+        return f"<final_answer>{_WORDS}</final_answer>"
+    if "VERDICT: KEEP" in prompt:
+        return f"{_WORDS}\n\nVERDICT: {rng.choice(('KEEP', 'CHANGE'))}"
+    names = list(dict.fromkeys(_NAME.findall(prompt)))[:_MOST_CALLS]
+    if '"tool_calls"' not in prompt:
+        chain: Any = [
+            {"name": name, "parameter_description": {}, "reason": _WORDS} for name in names
+        ]
+        return _json({"plan": _WORDS, "tool_chain": chain})
+    asked = re.search(r"exactly (\d+) objects", prompt)
+    made = names[:1] if asked or rng.random() < 1 / 2 else []  # an agent has to stop some time
+    calls: Any = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in made]
+    step = {"role": "assistant", "thought": _WORDS, "tool_calls": calls}
+    return _json([step] * int(asked[1]) if asked else step)
+
+
+def _verdict(rules: Mapping[str, Any], rng: Random) -> dict[str, Any]:
+    """A reply in a judge's schema that does not contradict itself; right or wrong by chance."""
+    is_right = rng.random() < 1 / 2
+    reply = {name: _value(rule, is_right=is_right) for name, rule in rules.items()}
+    flags = [n for n, of in rules.items() if of.get("type") == "boolean" and n != "is_correct"]
+    return reply | dict.fromkeys(flags, False) | dict.fromkeys(flags[-1:], not is_right)
+
+
+def _value(rule: Mapping[str, Any], *, is_right: bool) -> Any:
+    """A value by its JSON schema: of an enumeration the best one or the worst."""
+    match rule:
+        case {"enum": [first, *_] as values}:
+            return values[0 if isinstance(first, str) == is_right else -1]
+        case {"properties": properties}:
+            fields = cast("dict[str, Any]", properties)
+            return {name: _value(of, is_right=is_right) for name, of in fields.items()}
+        case _:
+            plain: Any = {"string": _WORDS, "boolean": is_right, "array": [], "object": {}}
+            numbers = dict.fromkeys(("number", "integer"), rule.get("minimum", 0))
+            return {**plain, **numbers}.get(str(rule.get("type")))
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
