@@ -19,14 +19,15 @@ from ..records import Record
 from ..records.loose_json import THINKING_TAG
 from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
 from .chat_format import count_of
-from .direct import KEYS, get_json
+from .direct import get_json
+from .failures import explained
 from .litellm_client import load_litellm
-from .model_spec import ModelSpec
+from .model_spec import KEYS, ModelSpec
 from .model_table import context_tokens
 
 MAX_TOKENS = 64
 LONGEST_WAIT_S = 30.0
-LONGEST_FAILURE = 160
+LONGEST_FAILURE = 300
 MAX_NAMES = 5
 
 Name = Literal["key", "model", "thinking", "replies", "logprobs", "pictures", "context"]
@@ -171,7 +172,8 @@ async def _check_model(target: Target) -> tuple[_Result, Completion | None]:
         start = target.clock.now()
         reply = await _ask(target, _PROMPT_WITHOUT_FORM)
         if isinstance(reply, JudgeError):
-            return ("failed", f"no answer: {_short(reply)}"), None
+            error = explained(reply, target.spec, target.address)
+            return ("failed", f"no answer: {_short(error)}"), None
         latency_s = target.clock.now() - start
     return ("passed", f"answers in {latency_s:.2f} s"), reply
 
