@@ -364,6 +364,8 @@ def test_a_plan_is_read_as_it_was_written(write: Write, tmp_path: Path) -> None:
     result = plan_labels(order, out=out)
     assert result.out == str(out)
     assert plan_labels(order, out=str(out)) == result
+    to_label = [json.loads(line) for line in out.read_bytes().splitlines()]
+    assert [row["order"] for row in to_label] == list(range(1, 21))  # and nothing else
     problems: list[str] = []
     read = read_plan(out, problems)
     assert problems == []

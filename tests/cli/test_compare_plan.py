@@ -145,7 +145,9 @@ def test_a_plan_as_json_and_as_a_file(apbjudge: Command, tmp_path: Path) -> None
         "default",
     )
     rows = [json.loads(line) for line in (tmp_path / "plan.jsonl").read_text().splitlines()]
-    assert [row["order"] for row in rows] == [*range(1, 21), *[None] * 28]
+    assert [row["order"] for row in rows] == [*range(1, 21)]
+    rest = (tmp_path / "plan.strata.jsonl").read_text().splitlines()
+    assert [json.loads(line)["order"] for line in rest] == [None] * 28
     assert list(rows[0]) == [
         "item_id",
         "tested_model",
@@ -186,7 +188,9 @@ def test_labels_by_a_plan_correct_a_run(apbjudge: Command, tmp_path: Path) -> No
     assert corrected["result"]["rectified"]["value"] == pytest.approx(1.0)
     again = ("--labels", "done.jsonl", "--already-random", "--n", "8", "--out", "plan-2.jsonl")
     assert apbjudge("plan-labels", "a", *again).code == 0
-    second = [json.loads(line) for line in (tmp_path / "plan-2.jsonl").read_text().splitlines()]
+    second = [
+        json.loads(line) for line in (tmp_path / "plan-2.strata.jsonl").read_text().splitlines()
+    ]
     known = {(row["item_id"], row["tested_model"]) for row in begun}
     assert {(r["item_id"], r["tested_model"]) for r in second if r["order"] == 0} == known
 

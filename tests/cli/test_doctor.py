@@ -11,8 +11,10 @@ import pytest
 from apbjudge.cli.doctor import doctor as command
 from apbjudge.cli.settings import Settings
 from apbjudge.errors import InputError, OptionError
+from apbjudge.llm import endpoint_checks
 from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, listed, nowhere
 from tests.support.judging import plan_row, write_rows
+from tests.support.server import Behaviour, Reset, Status
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +41,29 @@ def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert "  model     no answer: " in out
     assert out.endswith("\na run would not work\n")
+
+
+@pytest.mark.parametrize("late", [Status(503, "Loading model"), Reset()])
+def test_a_server_that_is_loading_is_waited_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, late: Behaviour
+) -> None:
+    monkeypatch.setattr(endpoint_checks, "POLL_S", 0.0)
+    able = Able()
+    with AbleServer(lambda seen: late if seen.number < 4 else able(seen)) as server:
+        assert doctor(api_base=[server.address], wait=300.0) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("\na run would work\n")
+    lines = err.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(f"{server.address}: no answer yet, 0 of 300 s") for line in lines)
+
+
+def test_a_server_that_never_comes_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+    address = nowhere()
+    assert doctor(api_base=[address], wait=0.1) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"{address}: no answer yet, 0 of 0.1 s waited (ClientConnectorError")
 
 
 def test_every_judge_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from apbjudge.cli import progress as module
 from apbjudge.cli.progress import BAD_ROWS_SHOWN, PLAIN_EVERY_S, Reporter
 from apbjudge.runs.loop import Progress
 
@@ -24,15 +23,13 @@ class Clock:
 
     now = 100.0
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         return self.now
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    return clock
+def clock() -> Clock:
+    return Clock()
 
 
 def plain(text: str) -> str:
@@ -62,44 +59,53 @@ def plain(text: str) -> str:
             Progress(done=5, calls=6, unpriced=6),
             "5 rows, 0.5/s, 0 unscored, cost unknown for 6 calls",
         ),
-        (Progress(done=5, fraction=0.25), "5 of about 20 rows, 0.5/s, 0 unscored, 30 s left"),
         (
-            Progress(done=5, skipped=5, fraction=0.5, calls=5, cost_usd=1.0),
+            Progress(done=5, read=8, read_share=0.4),
+            "5 of about 20 rows, 0.5/s, 0 unscored, 30 s left",
+        ),
+        (Progress(done=5, read=20, read_share=1.0), "5 of 20 rows, 0.5/s, 0 unscored, 30 s left"),
+        (Progress(read=20, read_share=1.0), "0 of 20 rows, 0.0/s, 0 unscored"),
+        (
+            Progress(done=5, skipped=5, read=10, read_share=0.5, calls=5, cost_usd=1.0),
             (
                 "10 of about 20 rows, 0.5/s, 5 done before, 0 unscored, "
                 "1.0000 USD (about 3.00 in the end), 20 s left"
             ),
         ),
-        (Progress(done=5, fraction=1.0), "5 rows, 0.5/s, 0 unscored"),
-        (Progress(done=5, fraction=0.0), "5 rows, 0.5/s, 0 unscored"),
+        (Progress(done=5, read=5, read_share=1.0), "5 of 5 rows, 0.5/s, 0 unscored"),
+        (Progress(done=5, read=5, read_share=0.0), "5 rows, 0.5/s, 0 unscored"),
     ],
 )
 def test_the_line_says_rows_rate_unscored_cost_and_time_left(
     progress: Progress, line: str, clock: Clock
 ) -> None:
-    reporter = Reporter(io.StringIO())
+    reporter = Reporter(io.StringIO(), clock)
     assert reporter.line(progress, clock.now + 10) == line
 
 
 def test_the_line_of_the_first_moment_divides_by_nothing(clock: Clock) -> None:
-    line = Reporter(io.StringIO()).line(Progress(done=1, fraction=0.5), clock.now)
+    line = Reporter(io.StringIO(), clock).line(Progress(done=1, read=1, read_share=0.5), clock.now)
     assert line.startswith("1 of about 2 rows, ")
 
 
-def test_in_a_file_a_line_appears_every_ten_seconds_and_no_escape(clock: Clock) -> None:
+@pytest.mark.parametrize("n", [26, 21])
+def test_in_a_file_a_line_appears_every_ten_seconds_and_at_the_end(clock: Clock, n: int) -> None:
     stream = io.StringIO()
-    with Reporter(stream) as reporter:
-        for done in range(26):
-            reporter.progress(Progress(done=done))
-            clock.now += 1
+    with Reporter(stream, clock) as reporter:
+        for done in range(n):
+            clock.now = 100.0 + done
+            reporter.progress(Progress(done=done, read=n - 1, read_share=1.0))
     assert PLAIN_EVERY_S == 10.0
-    assert stream.getvalue() == "10 rows, 1.0/s, 0 unscored\n20 rows, 1.0/s, 0 unscored\n"
+    numbers = [
+        line.partition(" rows, 1.0/s, 0 unscored")[0] for line in stream.getvalue().splitlines()
+    ]
+    assert numbers == [f"{done} of {n - 1}" for done in (10, 20, *([25] if n == 26 else []))]
 
 
 def test_a_short_run_says_nothing_in_a_file(clock: Clock) -> None:
     stream = io.StringIO()
-    with Reporter(stream) as reporter:
-        reporter.progress(Progress(done=1, fraction=1.0))
+    with Reporter(stream, clock) as reporter:
+        reporter.progress(Progress(done=1, read=1, read_share=1.0))
     assert stream.getvalue() == ""
 
 
@@ -109,7 +115,7 @@ def test_of_many_bad_rows_the_first_are_shown_and_the_rest_counted(
     stream_type: type[io.StringIO], bad: int, shown: int, clock: Clock
 ) -> None:
     stream = stream_type()
-    with Reporter(stream) as reporter:
+    with Reporter(stream, clock) as reporter:
         for line in range(bad):
             reporter.bad_row(f"f.jsonl:{line}: bad{line}")
     assert BAD_ROWS_SHOWN == 20
@@ -124,9 +130,9 @@ def test_on_a_terminal_a_bar_carries_the_line(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     stream = Terminal()
-    with Reporter(stream) as reporter:
+    with Reporter(stream, clock) as reporter:
         clock.now += 10
-        reporter.progress(Progress(done=30, calls=31, cost_usd=0.02, fraction=0.5))
+        reporter.progress(Progress(done=30, calls=31, cost_usd=0.02, read=30, read_share=0.5))
         reporter.bad_row("f.jsonl:7: bad")
     drawn = plain(stream.getvalue())
     assert (
@@ -157,7 +163,7 @@ def test_a_bad_row_is_shown_literally(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     stream = stream_type()
-    with Reporter(stream) as reporter:
+    with Reporter(stream, clock) as reporter:
         reporter.bad_row(message)
     assert message in plain(stream.getvalue()).splitlines()
 
@@ -169,7 +175,7 @@ def test_an_error_inside_ends_the_bar_and_passes_on(
     stream = stream_type()
 
     def interrupted() -> None:
-        with Reporter(stream) as reporter:
+        with Reporter(stream, clock) as reporter:
             reporter.progress(Progress(done=1))
             raise KeyboardInterrupt
 

@@ -189,7 +189,8 @@ def test_parts_are_named_with_spaces_and_once_each(apbjudge: Command) -> None:
 
 def planned(apbjudge: Command) -> list[dict[str, Any]]:
     assert apbjudge("plan-labels", run_of(60), "--n", "24", "--out", "plan.jsonl").code == 0
-    text = Path("plan.jsonl").read_text(encoding="utf-8")
+    files = (Path("plan.jsonl"), Path("plan.strata.jsonl"))
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -15,8 +15,9 @@ import pytest
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
 from apbjudge.errors import AccessError
+from tests.llm.faults import TOO_LONG
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, write_rows
-from tests.support.server import Answer, Seen, Status
+from tests.support.server import Answer, Body, Hang, Seen, Status
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
 REFUSALS = {
@@ -109,6 +110,82 @@ def test_a_model_name_without_a_known_provider_is_an_unusable_option(
     done = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
     assert done.code == 2
     assert done.err.startswith(f"apbjudge: --judge {model}: ")
+
+
+KEY = "HOSTED_VLLM_API_KEY"
+NO_JSON_SCHEMA = "response_format json_schema is not supported"
+FIRST_ERRORS: dict[str, tuple[Any, int, str]] = {
+    "no key": (Status(401, "Unauthorized"), 2, f"none was sent: set {KEY} in the environment"),
+    "wrong key": (Status(401, "Incorrect API key"), 2, f"does not accept the key: correct {KEY}"),
+    "not allowed": (Status(403, "forbidden"), 2, f"the key may not use {MODEL}: grant"),
+    "unknown model": (
+        Status(404, "The model `m` does not exist."),
+        2,
+        f"not know the model scripted: correct its name; apbjudge doctor --judge {MODEL}@http://127",
+    ),
+    "context too long": (Status(400, TOO_LONG), 1, "model's context: lower --max-reply-tokens"),
+    "too fast": (Status(429, "slow down"), 1, "for this account: set --rpm or --tpm to its limits"),
+    "no credit": (Status(429, "insufficient_quota"), 2, "no credit or quota left: add credit"),
+    "a page": (Body(b"<html>Hello</html>", "text/html"), 1, "not as an OpenAI-compatible server:"),
+    "other JSON": (Body(b'{"status": "ok"}'), 1, "not as an OpenAI-compatible server: correct"),
+    "no such path": (Status(404, "Not Found"), 2, "there are no chat completions at http://127"),
+    "no format": (Status(400, NO_JSON_SCHEMA), 1, "nor tool calls: take another model"),
+    "loading": (Status(503, "Loading"), 1, "overloaded: wait for it with apbjudge doctor --wait"),
+    "timeout": (Hang(), 1, "the endpoint was too slow: raise --timeout-s, or lower --max-conc"),
+}
+"""Behaviour of a server, the exit code, and what is said of the cause and what to try."""
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key or address in the environment; what a test sets there is gone after it."""
+    monkeypatch.setenv(KEY, "")
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_API_BASE"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("case", FIRST_ERRORS)
+@pytest.mark.usefixtures("no_keys")
+def test_a_first_error_says_what_happened_and_what_to_try(
+    case: str, serve: Any, rows: Path, command: Any, transport: str
+) -> None:
+    behaviour, code, words = FIRST_ERRORS[case]
+    if case == "wrong key":
+        os.environ[KEY] = "mistyped"
+    write_rows(rows, [plan_row("amber")])
+    server = serve(lambda seen: behaviour)
+    limit = "timeout_s=0.2" if case == "timeout" else "timeout_s=60"
+    config = ["--config", f"transport={transport}", "--config", limit, "--no-cache"]
+    done = command(*grade_arguments(rows, server, *config))
+    assert done.code == code
+    records = "" if code == 2 else read_rows(rows.parent / "out")[0]["detail"]
+    text = done.err if code == 2 else records
+    assert words in text
+    assert text.count("\n") == (code == 2)
+    if isinstance(behaviour, Status):  # what the endpoint itself says stands behind it
+        assert words in text[: text.index(behaviour.message)]
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        (["openai/gpt-4o"], "needs an API key and none was sent: set OPENAI_API_KEY in the"),
+        (["gemini/gemini-2.5-flash"], "and none was sent: set GEMINI_API_KEY in the environment"),
+        (["my-model"], "my-model names no provider that is known: write PROVIDER/MODEL, such as"),
+        (
+            [MODEL, "--api-base", "http://no-such-host.invalid/v1"],
+            "the host in http://no-such-host.invalid/v1 is unknown: correct its name, or check",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("no_keys")
+def test_what_no_server_answers_is_explained_too(
+    judge: list[str], words: str, rows: Path, command: Any
+) -> None:
+    done = command("grade", rows, "--judge", *judge, "--config", "retries=0", "--no-cache")
+    assert done.code == 2
+    assert words in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, command: Any) -> None:

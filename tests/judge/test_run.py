@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
 
 import apbjudge
 from apbjudge import Run
+from apbjudge.runs import loop
 from apbjudge.statistics import Estimate
+from tests.support.judging import MODEL, plan_row
+from tests.support.server import Hang
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ROWS = EXAMPLES / "holistic.jsonl"
@@ -114,3 +118,21 @@ def test_frames_go_to_csv_and_parquet(run: Run, tmp_path: Path) -> None:
     judgements.to_parquet(tmp_path / "judgements.parquet")
     again = pandas.read_parquet(tmp_path / "judgements.parquet")
     assert list(again["item_id"]) == list(judgements["item_id"])
+
+
+def test_progress_is_reported_while_no_row_is_finished(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "BEAT_S", 0.0)
+    server, reports = serve(lambda seen: Hang()), list[int]()
+
+    def progress(of: loop.Progress) -> None:
+        reports.append(of.done)
+        if server.requests and reports.count(0) > 2:
+            server.let_go.set()
+
+    judge = apbjudge.JudgeSpec(model=MODEL, api_base=server.address, retries=0, timeout_s=30)
+    events = loop.Events(progress=progress, bad_row=reports.append)
+    run = apbjudge.grade([plan_row("amber")], judge=judge, events=events)
+    assert server.let_go.is_set()
+    assert run.progress.fraction == 1.0

@@ -354,7 +354,7 @@ def test_where_nobody_ever_listened_there_is_nothing_to_wait_for() -> None:
     assert entered(router([endpoint], clock), [""]) == [endpoint.address]  # it may just be slow
     clock.time += SILENT_FOR_S
     failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
-    with pytest.raises(AccessError, match=r"nobody answers at http://host0/v1.*refused"):
+    with pytest.raises(AccessError, match="refused"):
         entered(router([endpoint], clock), [""])
 
 

@@ -21,9 +21,9 @@ from apbjudge.errors import AccessError, CallTimeoutError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format, ToolCall
 from apbjudge.llm.chat_format import format_arguments
-from apbjudge.llm.direct import KEYS, PASSED, DirectClient, serves_exactly
+from apbjudge.llm.direct import PASSED, DirectClient, serves_exactly
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
-from apbjudge.llm.model_spec import SERVERS
+from apbjudge.llm.model_spec import KEYS, SERVERS
 from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from tests.judge.test_faults import ODD, SAID

@@ -58,7 +58,7 @@ def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> La
     run = replace(run, table=run.table.take(order))
     plan = _Draw(config, run, *_labels(config, run, problems)).plan()
     if out is not None:
-        _write(Path(out), plan.rows)
+        _write(Path(out), plan)
     return replace(plan, out=None if out is None else str(out), problems=tuple(problems))
 
 
@@ -293,28 +293,36 @@ def _minority(entropy: Array) -> Array:
 # The plan's file ---------------------------------------------------------------------------------
 
 
-def _write(path: Path, rows: Sequence[PlanRow]) -> None:
+def strata_file(path: Path) -> Path:
+    """The file beside a plan that holds the strata of all rows that are not to be labelled."""
+    return path.parent / f"{path.stem}.strata.jsonl"
+
+
+def _write(path: Path, plan: LabelPlan) -> None:
     """Writes a new plan; one that is there stays, since labels may be under way by it."""
-    option = orjson.OPT_APPEND_NEWLINE
-    data = b"".join(orjson.dumps(row, option=option) for row in rows)
-    try:
-        before = path.read_bytes() if path.exists() else None
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
-    if before is not None and before != data:
-        raise OptionError(
-            f"--out: expected a new file, since somebody may be labelling by the existing plan, "
-            f"got {str(path)!r}; choose another name"
-        )
-    if before is None:
-        write_atomically(path, data)
+    lines = [orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in plan.rows]
+    n = plan.n_planned
+    files = {path: b"".join(lines[:n]), strata_file(path): b"".join(lines[n:])}
+    for file, data in files.items():
+        try:
+            before = file.read_bytes() if file.exists() else data
+        except OSError as error:
+            raise InputError(f"{file}: can't be read: {error.strerror}") from None
+        if before != data:
+            raise OptionError(
+                f"--out: expected a new file, since somebody may be labelling by the existing "
+                f"plan, got {str(file)!r}; choose another name"
+            )
+    for file, data in files.items():
+        if not file.exists():
+            write_atomically(file, data)
 
 
 def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int | None]]:
-    """Reads what ``plan_labels`` wrote.
+    """Reads what ``plan_labels`` wrote: the plan, and the file of the other rows beside it.
 
     Args:
-        path: The file.
+        path: The plan.
         problems: Gets a line for each damaged row, which is left out.
 
     Returns:
@@ -322,17 +330,19 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
         where it was labelled before the plan was made, None where it was not chosen.
 
     Raises:
-        InputError: If the file can't be read or holds no row of a plan.
+        InputError: If a file can't be read, or none holds a row of a plan.
     """
     result: dict[Key, tuple[str, int | None]] = {}
     n_before = len(problems)
-    for line in read_lines(Path(path)):
-        complaint = _complaint(line.values)
-        if complaint or isinstance(line.values, RowError):
-            problems.append(f"{path}:{line.number}: {complaint}")
-            continue
-        row = line.values
-        result[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
+    rest = strata_file(Path(path))
+    for file in (Path(path), *([rest] if rest.exists() else [])):
+        for line in read_lines(file):
+            complaint = _complaint(line.values)
+            if complaint or isinstance(line.values, RowError):
+                problems.append(f"{file}:{line.number}: {complaint}")
+                continue
+            row = line.values
+            result[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
     if not result:
         wanted = "expected rows as apbjudge plan-labels writes them, got none"
         raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")

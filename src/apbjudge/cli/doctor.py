@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import Field
 
-from ..config import Config, Option
+from ..config import STATIC, Config, Option
 from ..judge.config import JudgeSpec
 from ..prediction.config import CasesConfig, PredictConfig
 from .grade import GradeOptions, judges_of
@@ -31,6 +32,17 @@ class Rows(Config):
     )
 
 
+class Wait(Config):
+    """How long to wait for a server."""
+
+    wait: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds to wait for an endpoint that refuses connections or is loading, "
+        "before it is checked.",
+    )
+
+
 class Asked(CasesConfig):
     """Whom to check in place of a judge."""
 
@@ -46,15 +58,18 @@ _OF_RUNS = (
 )
 
 
-@command(Rows, JudgeSpec, GradeOptions, Asked, omit=["by", "out"], hide=_OF_RUNS.split())
+@command(Rows, Wait, JudgeSpec, GradeOptions, Asked, omit=["by", "out"], hide=_OF_RUNS.split())
 def doctor(values: Values) -> int:
     """Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.
 
-    Exit code 0: a run would work; 2: it would not.
+    Exit code 0: a run would work; 1: an endpoint did not answer within --wait; 2: a run would not
+    work.
     """
     from ..judge.doctor import checkup_text
     from ..judge.dry_run import forecast_text
 
+    if not _answers(values, take(Wait, values).wait):
+        return 1
     works = True
     for checkup in _tested_models(values) if values.get("model") else _judges(values):
         works = works and checkup.works
@@ -63,6 +78,19 @@ def doctor(values: Values) -> int:
             typer.echo(forecast_text(checkup.plan), nl=False)
     typer.echo("a run would work" if works else "a run would not work")
     return 0 if works else 2
+
+
+def _answers(values: Values, wait_s: float | None) -> bool:
+    """Whether every model answers within a time, if there is one."""
+    if wait_s is None:
+        return True
+    from ..judge.doctor import wait_for
+    from ..llm.resources import check_access
+
+    models = planners_of(values) if values.get("model") else judges_of(values)
+    check_access(models)
+    note = partial(typer.echo, err=True)
+    return all(wait_for(spec, wait_s, note) for spec in models if spec.model != STATIC)
 
 
 def _judges(values: Values) -> Iterator[Checkup]:

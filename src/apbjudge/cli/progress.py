@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -22,11 +23,14 @@ class Reporter:
 
     Args:
         stream: Where to; a bar is drawn when it is a terminal.
+        clock: Returns the time in seconds.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
-        self._started = self._last = time.monotonic()
+        self._clock = clock
+        self._started = self._last = clock()
+        self._unshown: Progress | None = None
         self._last_bad = ""
         self._bad = Counter[tuple[str, str]]()
         self._lines: dict[tuple[str, str], list[str]] = {}
@@ -53,6 +57,8 @@ class Reporter:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+        elif self._unshown is not None and self._last > self._started:
+            self._write(self._unshown, self._clock())
         for (file, fault), lines in self._lines.items():
             if (n := self._bad.pop((file, fault)) - 1) > 0:
                 named = ", ".join(lines[1:]) + ", …" * (n >= len(lines))
@@ -62,14 +68,19 @@ class Reporter:
 
     def progress(self, progress: Progress) -> None:
         """Takes note of where the run stands."""
-        now = time.monotonic()
+        now = self._clock()
         if self._bar is not None:
             text = self.line(progress, now)
             self._bar.update(self._task, completed=progress.fraction or 0.0, description=text)
         elif now - self._last >= PLAIN_EVERY_S:
-            self._last = now
-            self._stream.write(self.line(progress, now) + "\n")
-            self._stream.flush()
+            self._write(progress, now)
+        else:
+            self._unshown = progress
+
+    def _write(self, progress: Progress, now: float) -> None:
+        self._last, self._unshown = now, None
+        self._stream.write(self.line(progress, now) + "\n")
+        self._stream.flush()
 
     def line(self, progress: Progress, now: float) -> str:
         """Rows of all, rate, unscored, cost so far and in the end, and time left, in one line.
@@ -78,8 +89,10 @@ class Reporter:
         """
         spent = max(now - self._started, 1e-9)
         finished = progress.done + progress.skipped
-        left = finished / progress.fraction - finished if progress.fraction else 0.0
-        of = f" of about {finished + left:.0f}" if left else ""
+        total = progress.read / progress.read_share if progress.read_share else 0.0
+        left = max(0.0, total - finished)
+        about = "" if progress.read_share == 1.0 else "about "
+        of = f" of {about}{total:.0f}" if total else ""
         parts = [f"{finished}{of} rows", f"{progress.done / spent:.1f}/s"]
         if progress.skipped:
             parts.append(f"{progress.skipped} done before")

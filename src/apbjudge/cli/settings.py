@@ -152,8 +152,7 @@ class Settings:
         models = _models(self.values, MODELS)
         ours = [name for name in (*MODELS, *ENDPOINT) if name in self.from_project]
         if ours and models:
-            from ..llm.direct import KEYS
-            from ..llm.model_spec import ModelSpec
+            from ..llm.model_spec import KEYS, ModelSpec
 
             more = {name: self.values[name] for name in ENDPOINT if name in self.values}
             keys: list[str] = []

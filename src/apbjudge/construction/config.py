@@ -22,8 +22,8 @@ class CheckConfig(RowsConfig):
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         default=(),
-        description="Files of cases, JSON lines or tables, or folders of build, predict or execute; "
-        "all are checked as one benchmark.",
+        description="Files of cases, JSON lines or tables, or folders of build, predict or "
+        "execute; all are checked as one benchmark.",
     )
     data_root: Path | None = Field(
         default=None,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import visible
 from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
-from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint
+from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint, serves
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import addresses_of, cache_folder, make_client, transport_of
 from ..records import Record
@@ -17,6 +18,8 @@ from ..runs.event_loops import block_on
 from .config import GradeConfig, JudgeSpec
 from .dry_run import Forecast, forecast, longest_text
 from .source import Rows
+
+T = TypeVar("T")
 
 
 class Checkup(Record):
@@ -80,7 +83,7 @@ def check_model(
         client: Answers in place of the network.
     """
     transport = transport_of(spec) if client is None else "given"
-    endpoints = block_on(_check_all(spec, client))
+    endpoints = block_on(_each(spec, client, check_endpoint))
     for endpoint in endpoints:
         properties: dict[str, Any] = {"format": endpoint.format} if endpoint.format else {}
         if endpoint.is_total:
@@ -94,14 +97,21 @@ def check_model(
     return Checkup(judge=spec.model, transport=transport, endpoints=endpoints, plan=plan)
 
 
-async def _check_all(spec: ModelSpec, own_client: Client | None) -> tuple[EndpointReport, ...]:
+def wait_for(spec: ModelSpec, wait_s: float, note: Callable[[str], None]) -> bool:
+    """Waits until every endpoint of a model answers; see ``endpoint_checks.serves``."""
+    return all(block_on(_each(spec, None, lambda target: serves(target, wait_s, note))))
+
+
+async def _each(
+    spec: ModelSpec, own_client: Client | None, check: Callable[[Target], Awaitable[T]]
+) -> tuple[T, ...]:
     client = own_client or make_client(spec)
     targets = [
         Target(client=client, spec=spec, address=address, network=own_client is None)
         for address in addresses_of(spec, own_client)
     ]
     try:
-        return tuple(await asyncio.gather(*map(check_endpoint, targets)))
+        return tuple(await asyncio.gather(*map(check, targets)))
     finally:
         if own_client is None:
             await client.close()

@@ -83,7 +83,7 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | 
         manifest |= {"missing_predictions": missing.model_dump()} if missing else {}
         manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
         log.write_manifest(manifest)
-    return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows, fraction=1.0))
+    return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows))
 
 
 def _whole(parts: Sequence[Part], ref: str) -> Rubric:

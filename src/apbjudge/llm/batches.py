@@ -35,10 +35,9 @@ from typing import Any, TypeVar, cast
 from ..errors import ApbJudgeError, InputError, OptionError
 from .base import Clock, MonotonicClock
 from .batch_requests import URL, provider_of
-from .direct import KEYS
 from .failures import translate
 from .litellm_client import load_litellm
-from .model_spec import ModelSpec
+from .model_spec import KEYS, ModelSpec
 from .retry import with_retries
 
 T = TypeVar("T")

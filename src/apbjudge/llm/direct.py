@@ -17,17 +17,9 @@ import orjson
 from ..errors import CallTimeoutError, TransportError, UnreachableError
 from .base import Completion, Request
 from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat, unusable
-from .failures import failure_of, fit_to_show, path_hint
+from .failures import failure_of, fit_to_show
+from .model_spec import KEYS
 from .rate_limit_headers import used_up_for
-
-KEYS: Mapping[str, str] = {
-    "hosted_vllm": "HOSTED_VLLM_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "custom_openai": "OPENAI_API_KEY",
-    "lm_studio": "LM_STUDIO_API_KEY",
-    "llamafile": "LLAMAFILE_API_KEY",
-}
-"""Providers whose servers speak the OpenAI protocol, with the variable that holds their key."""
 
 MAX_LIST_BYTES = 4 * 2**20
 """Longest list of models that is read."""
@@ -65,8 +57,7 @@ class DirectClient:
         """Answers one request; see ``Client``."""
         status, headers, data = await self._post(request)
         if not 200 <= status < 300:
-            hint = path_hint(request.model, request.api_base)
-            raise failure_of(status, data.decode(errors="replace"), headers, hint)
+            raise failure_of(status, data.decode(errors="replace"), headers)
         completion = read_chat(data)
         wait_s = used_up_for(headers)
         return completion if wait_s is None else completion.model_copy(update={"wait_s": wait_s})

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..errors import CallTimeoutError, JudgeError, RateLimitedError
+from ..errors import CallTimeoutError, JudgeError, RateLimitedError, TransportError
 from ..records import Record
 from ..records.loose_json import THINKING_TAG
 from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
 from .chat_format import count_of
-from .direct import KEYS, get_json
+from .direct import get_json
+from .failures import explained
 from .litellm_client import load_litellm
-from .model_spec import ModelSpec
+from .model_spec import KEYS, ModelSpec
 from .model_table import context_tokens
 
 MAX_TOKENS = 64
 LONGEST_WAIT_S = 30.0
-LONGEST_FAILURE = 160
+LONGEST_FAILURE = 300
 MAX_NAMES = 5
+POLL_S = 5.0
 
 Name = Literal["key", "model", "thinking", "replies", "logprobs", "pictures", "context"]
 Outcome = Literal["passed", "failed", "unclear", "skipped"]
@@ -143,6 +146,27 @@ async def check_endpoint(target: Target) -> EndpointReport:
     )
 
 
+async def serves(target: Target, wait_s: float, note: Callable[[str], None]) -> bool:
+    """Asks an endpoint until it answers, whatever the answer.
+
+    Args:
+        target: The endpoint, perhaps one that is still loading its model.
+        wait_s: Seconds to wait for it.
+        note: Gets a line after every attempt that had no answer.
+
+    Returns:
+        False where nobody answered, or with a server's failure alone, for so long.
+    """
+    start, where = target.clock.now(), target.address or target.spec.model
+    while isinstance(reply := await _ask(target, _PROMPT_WITHOUT_FORM), TransportError):
+        spent, cause = target.clock.now() - start, _short(reply)
+        note(f"{where}: no answer yet, {spent:.0f} of {wait_s:g} s waited ({cause})")
+        if spent + POLL_S > wait_s:
+            return False
+        await target.clock.sleep(POLL_S)
+    return True
+
+
 def context_text(tokens: int | None) -> str:
     """A context length as text."""
     return "not known" if tokens is None else f"{tokens:,} tokens"
@@ -171,7 +195,8 @@ async def _check_model(target: Target) -> tuple[_Result, Completion | None]:
         start = target.clock.now()
         reply = await _ask(target, _PROMPT_WITHOUT_FORM)
         if isinstance(reply, JudgeError):
-            return ("failed", f"no answer: {_short(reply)}"), None
+            error = explained(reply, target.spec, target.address)
+            return ("failed", f"no answer: {_short(error)}"), None
         latency_s = target.clock.now() - start
     return ("passed", f"answers in {latency_s:.2f} s"), reply
 

@@ -192,10 +192,9 @@ class Router:
     def check_reachable(self) -> None:
         """Raises AccessError where nobody ever listened at any endpoint: waiting is in vain."""
         if all(e.is_missing for e in self.endpoints):
-            own = [e.address for e in self.endpoints if e.address is not None]
-            where = ", ".join(own) or "the provider's address"
-            cure = "start the server or correct --api-base" if own else "is there a network?"
-            raise AccessError(f"nobody answers at {where}: {cure} ({self.endpoints[0].missing})")
+            others = len(self.endpoints) - 1
+            more = f"; nor does any of the {others} other addresses answer" if others else ""
+            raise AccessError(f"{self.endpoints[0].missing}{more}")
 
     def _choose(self, free: list[Endpoint], prefix: str) -> Endpoint:
         least = min(free, key=lambda e: e.in_flight)

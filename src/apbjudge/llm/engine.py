@@ -38,6 +38,7 @@ from .budget import Budget, Measured, tokens_of
 from .cache import ReplyCache
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint, Router
+from .failures import explained
 from .logprobs import TokenChoice
 from .model_spec import ModelSpec
 from .model_table import Prices
@@ -196,6 +197,7 @@ class Engine:
             completion = await endpoint.client.complete(request)
         except BaseException as error:
             if isinstance(error, JudgeError):
+                explained(error, self.spec, endpoint.address)
                 lost = isinstance(error, TransportError) and not error.answered
             endpoint.failed(sample, error, start, self.clock.now())
             raise

@@ -23,7 +23,7 @@ from ..errors import (
     UnreachableError,
     visible,
 )
-from .model_spec import SERVERS
+from .model_spec import KEYS, SERVERS, ModelSpec
 from .rate_limit_headers import retry_after, used_up_for
 
 Meaning = type[JudgeError]
@@ -109,9 +109,12 @@ _NO_PICTURES = re.compile(r"image input is not supported", re.IGNORECASE)
 
 _ABOUT_MONEY = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Timeout): ?)+")
+_WRONG_KEY = (
+    r"\bAPI[ _-]?key\b[^.]{0,40}\b(?:invalid|not valid|incorrect|expired)"
+    r"|\b(?:invalid|incorrect|expired) API[ _-]?key"
+)
 _ABOUT_ACCESS = re.compile(
-    r"LLM Provider NOT provided|\bAPI[ _-]?key\b[^.]{0,40}\b(?:invalid|not valid|incorrect|expired)"
-    r"|\b(?:invalid|incorrect|expired) API[ _-]?key|invalid model (?:name|id)|not a valid model\b"
+    rf"LLM Provider NOT provided|{_WRONG_KEY}|invalid model (?:name|id)|not a valid model\b"
     r"|\b(?:unknown|no such) model\b|model_not_found"
     r"|\bmodel:? (?:[`'\"]?[\w./:@-]+[`'\"]? )?(?:does not exist|(?:is |was )?not found)",
     re.IGNORECASE,
@@ -135,20 +138,122 @@ _SILENT = "no answer in time"
 _KEY_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_ACCESS_KEY")
 
 
-def translate(error: Exception, hint: str = "") -> JudgeError:
+_KEY_NAME = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:KEY|TOKEN)\b")
+_REFUSED_KEY = "^HTTP 401|AuthenticationError"
+_NO_CHAT = "not JSON|no chat completion|Unable to get json|no 'choices'|Invalid response object"
+_ADVICE: Mapping[Meaning, Mapping[str, str]] = {
+    AccessError: {
+        "Provider NOT provided|no address of": (
+            "{model} names no provider that is known: write PROVIDER/MODEL, such as openai/{name}, "
+            "or for a server of your own hosted_vllm/{name} with --api-base"
+        ),
+        f"{_NO_KEY.pattern}|^no key: ": (
+            "the provider needs an API key and none was sent: set {key} in the environment"
+        ),
+        f"^HTTP 402|PaymentRequired|{_ABOUT_MONEY.pattern}": (
+            "the account has no credit or quota left: add credit, or use another account's key"
+        ),
+        "^HTTP 403|PermissionDenied": (
+            "the key may not use {model}: grant its project access, or put another key into {key}"
+        ),
+        f"{_REFUSED_KEY}|{_WRONG_KEY}": (
+            "the endpoint does not accept the key: correct {key}; expired, or another provider's?"
+        ),
+        "model": "the endpoint does not know the model {name}: correct its name{models}",
+        "^HTTP 404|NotFoundError": "there are no chat completions at {address}: {path}",
+    },
+    UnreachableError: {
+        "DNSError|not known|getaddrinfo|resolution": (
+            "the host in {address} is unknown: correct its name, or check network, VPN and proxy"
+        ),
+        "": "nobody answers at {address}: {start}",
+    },
+    TruncatedError: {
+        "": (
+            "prompt and reply are longer than the model's context: lower --max-reply-tokens, or "
+            "serve the model with a longer context (vllm serve --max-model-len)"
+        )
+    },
+    RateLimitedError: {
+        "": (
+            "too many requests or tokens a minute for this account: set --rpm or --tpm to its "
+            "limits, or lower --max-concurrency"
+        )
+    },
+    CallTimeoutError: {
+        "": (
+            "the endpoint was too slow: raise --timeout-s, or lower --max-concurrency, since a "
+            "busy server answers late"
+        )
+    },
+    FormatUnsupportedError: {
+        "": (
+            "the endpoint takes neither structured replies nor tool calls: take another model, or "
+            "serve it with them (vllm serve --enable-auto-tool-choice --tool-call-parser NAME)"
+        )
+    },
+    TransportError: {
+        _NO_CHAT: "{address} answers, but not as an OpenAI-compatible server: {path}",
+        r"^HTTP 503|ServiceUnavailable|\bloading\b": (
+            "the server is loading or overloaded: wait for it with apbjudge doctor --wait 300, or "
+            "lower --max-concurrency"
+        ),
+    },
+}
+"""By kind of a failure and a part of its text, what happened and what to try; the first counts."""
+
+
+def explained(error: JudgeError, spec: ModelSpec, address: str | None) -> JudgeError:
+    """A failure of a call with the likely cause and what to try, its own text behind them.
+
+    Args:
+        error: From ``translate``, ``failure_of`` or an unusable answer; changed in place.
+        spec: The model that was called.
+        address: Where, None for the provider's own address.
+    """
+    raw, model = str(error), spec.model
+    provider, _, name = model.partition("/")
+    named = _KEY_NAME.search(raw)
+    key = KEYS.get(provider) or (named[0] if named else "")
+    is_sent = not key or os.environ.get(key) or "api_key" in spec.params
+    start = (
+        "start the server or correct --api-base; apbjudge doctor --wait 300 waits for one that is "
+        "loading"
+    )
+    text = raw if is_sent or not re.search(_REFUSED_KEY, raw) else f"no key: {raw}"
+    for pattern, advice in _ADVICE.get(type(error), {}).items():
+        if re.search(pattern, text, re.IGNORECASE):
+            own = advice.format(
+                model=model,
+                name=name or model,
+                key=key or "the provider's API key",
+                address=address or "the provider's address",
+                path=_path_hint(provider, address),
+                start=start if address else "check network, VPN and proxy",
+                models=f"; apbjudge doctor --judge {model}@{address} lists them" if address else "",
+            )
+            if own not in raw:
+                error.args = (f"{fit_to_show(own)} ({raw})",)
+            break
+    return error
+
+
+def translate(error: Exception) -> JudgeError:
     """Turns an exception of a call into ours.
 
     Args:
         error: An exception that litellm raised.
-        hint: What may be wrong if nothing is found; see ``path_hint``.
 
     Returns:
         Ours, with a message fit for a user: short, and with nothing that looks like a key.
     """
     if isinstance(error, JudgeError):
         return error
-    text = f"{type(error).__name__}: {_PREFIXES.sub('', str(error)) or _SILENT}"
-    text = fit_to_show(_hinted(text, getattr(error, "status_code", None), hint))
+    status = getattr(error, "status_code", None)
+    is_bare = type(error).__name__ == "APIError" and status in _BY_STATUS
+    name = f"HTTP {status}" if is_bare else type(error).__name__
+    text = f"{name}: {_PREFIXES.sub('', str(error)) or _SILENT}"
+    text = fit_to_show(text)
     ours = _error(_meaning(error, text), text, _headers(error))
     if type(ours) is TransportError and not _headers(error):
         if _NEVER_SENT.search(text) or _is_refused(error):
@@ -170,16 +275,15 @@ def _is_refused(error: BaseException) -> bool:
     return False
 
 
-def failure_of(status: int, body: str, headers: Any, hint: str = "") -> JudgeError:
+def failure_of(status: int, body: str, headers: Any) -> JudgeError:
     """What an HTTP answer other than 200 means.
 
     Args:
         status: The HTTP status.
         body: The answer's text.
         headers: Its headers.
-        hint: As for ``translate``.
     """
-    text = fit_to_show(_hinted(f"HTTP {status}: {_error_message(body)}", status, hint))
+    text = fit_to_show(f"HTTP {status}: {_error_message(body)}")
     if status in _CLIENT_ERRORS:
         return _error(_of_client_error(text, JudgeError), text, headers)
     if _NO_PICTURES.search(text):
@@ -198,19 +302,12 @@ def may_pass(reason: str, detail: str) -> bool:
     return reason in _MAY_PASS and detail.partition(":")[0] not in _REJECTED
 
 
-def path_hint(model: str, address: str | None) -> str:
-    """What to try where an address of an OpenAI-compatible server lacks ``/v1``; else nothing."""
-    provider = model.partition("/")[0]
+def _path_hint(provider: str, address: str | None) -> str:
+    """What to try where there is no API at an address."""
     usual = SERVERS.get(provider, ("", ""))[1]
     if not address or "/v1" in address or not (usual.endswith("/v1") or provider == "openai"):
-        return ""
-    return f"no /v1 in the address, try {address.rstrip('/')}/v1"
-
-
-def _hinted(text: str, status: object, hint: str) -> str:
-    """A failure with the hint ahead, unless it is the model that was not found."""
-    is_about_path = status == 404 and "model" not in text.lower()
-    return f"{hint}: {text}" if hint and is_about_path else text
+        return "correct --api-base, which mostly ends in /v1"
+    return f"the address lacks /v1, try --api-base {address.rstrip('/')}/v1"
 
 
 def _error(meaning: Meaning, text: str, headers: Any) -> JudgeError:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..errors import AccessError, CallTimeoutError
 from .base import Completion, Request
 from .chat_format import completion_of, read_chat, shape_arguments
-from .failures import path_hint, translate
+from .failures import translate
 from .model_spec import ModelSpec
 from .model_table import model_entry, model_prices
 from .rate_limit_headers import used_up_for
@@ -44,7 +44,7 @@ class LitellmClient:
             answer = seen[-1].get("original_response") if _UNREAD in str(error) and seen else None
             if isinstance(answer, str):
                 return read_chat(answer.encode(errors="replace"))
-            raise translate(error, path_hint(request.model, request.api_base)) from None
+            raise translate(error) from None
 
     async def close(self) -> None:
         """Closes litellm's shared connections."""

@@ -41,6 +41,15 @@ None of them is asked without an address: litellm would send the prompts to Open
 listens on this machine. A test holds the table against the installed litellm.
 """
 
+KEYS: Mapping[str, str] = {
+    "hosted_vllm": "HOSTED_VLLM_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "custom_openai": "OPENAI_API_KEY",
+    "lm_studio": "LM_STUDIO_API_KEY",
+    "llamafile": "LLAMAFILE_API_KEY",
+}
+"""Providers whose servers speak the OpenAI protocol, with the variable that holds their key."""
+
 _ADDRESS = re.compile(
     r"https?://(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?", re.IGNORECASE
 )

@@ -13,13 +13,13 @@ from ..errors import OptionError
 from .base import FORMATS, Client, Clock, Format, MonotonicClock
 from .budget import Budget
 from .cache import ReplyCache, default_cache_folder
-from .direct import KEYS, DirectClient, serves_exactly
+from .direct import DirectClient, serves_exactly
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint
 from .engine import Engine
 from .limits import Limits
 from .litellm_client import LitellmClient
-from .model_spec import SERVERS, ModelSpec
+from .model_spec import KEYS, SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
 from .scripted import NOTE, SCRIPTED, ScriptedModel
 from .served import place_of, served_before

@@ -14,8 +14,9 @@ from typing import Any, cast
 import orjson
 
 from ..errors import AccessError, visible
-from .direct import KEYS, get_json
+from .direct import get_json
 from .endpoint_cache import EndpointCache
+from .model_spec import KEYS
 
 SERVED = "served"
 LONGEST_WAIT_S = 5.0

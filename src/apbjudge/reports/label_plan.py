@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from ..calibration.label_plan import strata_file
 from ..calibration.results import LabelPlan
 from .document import Cell, Document, Notes, Number, Table
 from .numbers import DASH, count, percent
@@ -81,5 +83,8 @@ def _use(plan: LabelPlan) -> Iterator[str]:
     elif plan.out is None:
         yield f"{plan.n_planned} {rows} to label; --out plan.jsonl writes them to a file"
     else:
-        yield f"{plan.out}: {plan.n_planned} {rows} to label; label them first, in this order"
+        yield (
+            f"{plan.out}: {plan.n_planned} {rows} to label, in this order; keep "
+            f"{strata_file(Path(plan.out)).name} beside it"
+        )
         yield f"then: apbjudge calibrate {plan.source} labels.jsonl --design {plan.out}"

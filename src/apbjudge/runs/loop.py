@@ -18,6 +18,7 @@ from .ordering import Leaders, adjacent
 from .rows import BadRow
 
 ROWS_BETWEEN_PAUSES = 256
+BEAT_S = 1.0
 """Rows between two moments at which an interrupt is noticed, when nothing else waits."""
 
 _USAGE = ("calls", "lost", "reused", "prompt_tokens", "cached_tokens")
@@ -42,8 +43,8 @@ class Progress:
         pending: Rows whose reply is still to come (batches).
         unseen: Items by what of their files the judge was not shown, see ``unseen_of``.
         silent: Replies without the token probabilities that were asked for.
-        fraction: Share of the input that is finished, 0 to 1; None when its size is unknown.
         read: Rows read, those in flight included.
+        read_share: Share of the input that is read, 0 to 1; None when its size is unknown.
     """
 
     done: int = 0
@@ -59,12 +60,14 @@ class Progress:
     pending: int = 0
     unseen: Counter[str] = field(default_factory=Counter[str])
     silent: int = 0
-    fraction: float | None = None
     read: int = 0
+    read_share: float | None = None
 
-    def advance(self, read_share: float) -> None:
-        """Estimates the finished share from the share of bytes read and the rows in flight."""
-        self.fraction = min(1.0, read_share) * (self.done + self.skipped) / max(1, self.read)
+    @property
+    def fraction(self) -> float | None:
+        """Share of the input that is finished, 0 to 1: exact once all is read, else estimated."""
+        share = self.read_share
+        return None if share is None else share * (self.done + self.skipped) / max(1, self.read)
 
     def add_costs(self, other: Progress) -> None:
         """Adds what another session took: calls, tokens, prices."""
@@ -217,29 +220,38 @@ async def run_lanes(
     stop = current_stop()
     loop: _Loop[R, T] = _Loop(events, concurrency, stop)
     stream = _in_turn(lanes) if turns is None else _interleaved(lanes, turns)
+    beat = asyncio.ensure_future(_beat(loop.progress, events))
     with stop.watched(loop.wake):
         try:
             for n, (lane, entry, share) in enumerate(stream):
                 stop.check()
                 loop.progress.read += 1
                 if share:
-                    loop.progress.advance(share)
+                    loop.progress.read_share = min(1.0, share)
                 await loop.take(lane, entry)
                 if n % ROWS_BETWEEN_PAUSES == 0:
                     events.progress(loop.progress)
                     await asyncio.sleep(0)
+            loop.progress.read_share = 1.0
             await loop.finish()
         except PausedError:
             await loop.land()
             raise
         finally:
+            beat.cancel()
             await loop.abandon()
     if not loop.progress.pending:
         for lane in lanes:
             lane.log.supersede()
-    loop.progress.fraction = 1.0
     events.progress(loop.progress)
     return loop.progress
+
+
+async def _beat(progress: Progress, events: Events) -> None:
+    """Reports where the run stands even while nothing lands."""
+    while True:
+        await asyncio.sleep(BEAT_S)
+        events.progress(progress)
 
 
 _Turn = tuple[Lane[R, T], R | BadRow, float]
