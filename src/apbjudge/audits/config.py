@@ -19,7 +19,8 @@ class AuditConfig(InputConfig):
 
     rows: Path | None = Field(
         default=None,
-        description="Predictions with their cases, JSONL; without it the shipped cases are used.",
+        description="Predictions with their cases, as for grade; without it the shipped cases are "
+        "used.",
     )
     labels: Path | None = Field(
         default=None,

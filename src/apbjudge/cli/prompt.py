@@ -21,8 +21,8 @@ class Rows(Config):
     """Where the item is."""
 
     rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
-        description="JSONL file of predictions, or a log, of whose steps one is meant; with "
-        "--predict, JSONL file of cases."
+        description="Predictions, as for grade, or a log, of whose steps one is meant; with "
+        "--predict, cases."
     )
 
 

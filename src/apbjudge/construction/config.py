@@ -22,8 +22,8 @@ class CheckConfig(RowsConfig):
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         default=(),
-        description="JSONL files of cases, or folders of build, predict or execute; all are "
-        "checked as one benchmark.",
+        description="Files of cases, JSON lines or tables, or folders of build, predict or "
+        "execute; all are checked as one benchmark.",
     )
     data_root: Path | None = Field(
         default=None,
@@ -47,7 +47,7 @@ class BuildConfig(RowsConfig):
 
     source: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or a "
-        "file or folder with queries, tools and calls."
+        "file, table or folder with queries, tools and calls."
     )
     split: Names = Field(
         description=f"What to build: {', '.join(BUILT_SPLITS)}, or all. Repeat it for several."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from ..errors import OptionError, RowError
 from ..protocols import (
@@ -26,7 +26,7 @@ from ..records import Finding, Item, Row
 from ..records.gaps import Gaps
 from ..records.keys import KeySet, short_key
 from ..records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS
-from ..records.own_rows import Reading, own_cases, own_rows
+from ..records.own_rows import own_rows
 from ..records.run_folder import MissingPredictions
 from ..records.wire import REFERENCE
 from ..rubrics import Rubric, load_rubric
@@ -381,16 +381,15 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         wanted = OF_CASES
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
     own = own_rows(rows, columns, wanted, split=config.data_split, tested_model=config.tested_model)
-    cases, of_cases = None, Reading()
-    if config.cases:
-        cases, of_cases = own_cases(config.cases, config.columns)
+    others = {name: column for name, column in config.columns.items() if name not in OF_JOINED}
+    cases = own_rows(config.cases, others, OF_CASES) if config.cases else None
     return Source(
         rows=own.rows,
         protocol=config.protocol if protocol is None else protocol.name,
         own_protocol=protocol,
         rubric=own_rubric(config.rubric, protocol or config.protocol),
-        cases=cases,
-        reading=own.reading.of_run(out, of_cases),
+        cases=cases and cast("Path", cases.rows),
+        reading=own.reading.of_run(out, cases and cases.reading),
         data_roots=data_roots(config.data_root),
         shard=parse_shard(shard) if shard is not None else None,
         counts_missing=isinstance(config, GradeConfig) and config.missing == "count",

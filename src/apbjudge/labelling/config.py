@@ -21,8 +21,7 @@ class LabelConfig(InputConfig):
     }
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file, one prediction a line, or the folder of a run of predict or "
-        "refine, or of build, whose cases are labelled."
+        description="Predictions, as for grade, or a folder of build, whose cases are labelled."
     )
     out: Path = Field(description="JSONL file of the labels; an existing one is continued.")
     rater: str | None = Field(

@@ -16,6 +16,7 @@ import orjson
 
 from ..errors import shorten, visible
 from .loose_json import as_list, as_object
+from .parameters import parsed
 from .wire import FIELDS, STRUCTURED
 
 NAMES: Mapping[str, str] = {
@@ -51,21 +52,23 @@ class ColumnMatch:
             it is written as in ``a.b[0]``. ``reference`` is a plan as text or a list of calls.
         unread: The columns that nobody reads, in their order.
         complaint: Why the rows can't be read so, in words for the user; empty where they can.
+        missing: Of ``id`` and ``tested_model``, those that no column holds and rows have to have.
         is_own: Whether the rows are in our own format, so that nothing is renamed or filled in.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     unread: tuple[str, ...] = ()
     complaint: str = ""
+    missing: tuple[str, ...] = ()
     is_own: bool = True
 
     def describe(self, **defaults: str) -> str:
         """A line on what is read as what.
 
         Args:
-            **defaults: Where fields without a column come from, such as ``id="line number"``.
+            **defaults: Where missing fields come from, such as ``id="line number"``.
         """
-        sources = {**defaults, **self.fields}
+        sources = {n: of for n, of in defaults.items() if n in self.missing} | {**self.fields}
         order = sorted(sources, key=lambda name: [*NAMES, name].index(name))
         read = ", ".join(n if sources[n] == n else f"{n}={visible(sources[n])}" for n in order)
         names = [visible(name) + self._proposal(name) for name in self.unread[:_SHOWN]]
@@ -92,7 +95,7 @@ class ColumnMatch:
             if name == "reference":
                 name, value = _reference(value)  # noqa: PLW2901
             elif name in STRUCTURED:
-                value = _opened(value)
+                value = parsed(value)
             elif name == "id" and isinstance(value, float) and value.is_integer():
                 value = int(value)  # as tables with an empty cell somewhere have it
             values[name] = value
@@ -125,10 +128,10 @@ def match_columns(
     unread = tuple(name for name in columns if name not in roots)
     if "model_response" in wanted - fields.keys() and not complaint:
         complaint = f"no column for the reply: {_map_hint('model_response', unread, columns)}"
+    needed = ("id", "tested_model") if "tested_model" in wanted else ("id",)
+    missing = tuple(name for name in needed if not fields.keys() & _own_names(name, wanted))
     is_renamed = any(name != column for name, column in fields.items())
-    has_names = all(fields.keys() & _own_names(name, wanted) for name in OF_JOINED & wanted)
-    has_names = has_names and fields.keys() & _own_names("id", wanted)
-    return ColumnMatch(fields, unread, complaint, bool(has_names and not stated and not is_renamed))
+    return ColumnMatch(fields, unread, complaint, missing, not (missing or stated or is_renamed))
 
 
 def _matched(
@@ -240,22 +243,12 @@ def _fits(name: str, known: str, value: object) -> bool:
 
 def _reference(value: Any) -> tuple[str, Any]:
     """A reference as the field that it is: a list of calls, or the text of a plan."""
-    opened = _opened(value)
+    opened = parsed(value)
     calls = as_list(opened) or ([opened] if as_object(opened) else [])
     if calls and all(as_object(call) is not None for call in calls):
         return "tool_chain", calls
     text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
     return "plan", text
-
-
-def _opened(value: Any) -> Any:
-    """What a text holds as JSON, where it is a list or an object."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
-    return value
 
 
 def _key(name: str) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Any, Literal, NamedTuple, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
 import orjson
 
@@ -35,7 +35,7 @@ from .files import STDIN, TemporaryFile, name_of, unpacked
 from .json_stream import Element, array_members, read_array, read_member, read_objects
 from .labels import TABLE_SUFFIXES
 from .loose_json import as_object
-from .own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS, ColumnMatch, match_columns, value_at
+from .own_columns import OF_PREDICTIONS, ColumnMatch, match_columns, value_at
 from .tables import read_arrow, read_cells
 
 LOOKED_AT = 256
@@ -133,13 +133,14 @@ def own_rows(
     lacks_model = bool(tested_model) and not all(row.get("tested_model") for row in sample)
     if kind == "lines" and match.is_own and unpacked(path) == path and not lacks_model:
         return OwnRows(path)
-    names = _Names(match, wanted, name_of(Path(path.stem)), tested_model)
-    copy = _copy(path, _stamp(path), kind, split, names.key).path
+    stem = name_of(Path(path.stem))
+    key = (tuple(sorted(match.fields.items())), match.missing, tested_model)
+    copy = _copy(path, _stamp(path), kind, split, key).path
     if not copy.exists():
         with replacing(copy) as file:
-            _write(rows_in(path, kind, split), names, file)
+            _write(_renamed(rows_in(path, kind, split), match, stem, tested_model), file)
     number = "line number" if kind in ("lines", "cells") else "row number"
-    return OwnRows(copy, names.reading(number, {copy: path}))
+    return OwnRows(copy, _reading(match, number, tested_model or stem, {copy: path}))
 
 
 def _in_memory(
@@ -148,33 +149,43 @@ def _in_memory(
     wanted: Set[str],
     tested_model: str,
 ) -> OwnRows:
-    source = iter(rows)
-    head = list(islice(source, LOOKED_AT))
-    sample = [row for row in map(as_object, head) if row is not None]
-    match = _checked("row", sample, columns, wanted)
-    is_list = isinstance(rows, Sequence)
+    whole: Iterable[Any] = rows
+    if not isinstance(rows, Sequence):
+        source = iter(rows)
+        rows = list(islice(source, LOOKED_AT))
+        whole = chain(rows, source)
+    match = _checked("row", _sample(enumerate(rows, 1), columns), columns, wanted)
     if match.is_own and not tested_model:
-        return OwnRows(rows if is_list else chain(head, source))
-    names = _Names(match, wanted, "rows", tested_model)
-    numbered = enumerate(cast("Iterable[object]", chain(head, source)), start=1)
-    renamed: Any = (names.of(of, n) if (of := as_object(row)) else row for n, row in numbered)
-    return OwnRows(list(renamed) if is_list else renamed, names.reading("row number", {}))
+        return OwnRows(whole)
+    renamed = (row for _, row in _renamed(enumerate(whole, 1), match, "rows", tested_model))
+    reading = _reading(match, "row number", tested_model or "rows", {})
+    return OwnRows(list(renamed) if whole is rows else renamed, reading)
 
 
-def own_cases(path: Path, columns: Mapping[str, str]) -> tuple[Path, Reading]:
-    """The cases of predictions, which come with columns for both; see ``own_rows``."""
-    columns = {name: column for name, column in columns.items() if name not in OF_JOINED - {"id"}}
-    if "id" in columns:
-        rows = _sample(rows_in(path, kind_of(path)), columns)
-        if all(value_at(row, columns["id"]) is None for row in rows):
-            del columns["id"]  # it is that of the predictions
-    rows, reading = own_rows(path, columns, OF_CASES)
-    return cast("Path", rows), reading
+def _reading(
+    match: ColumnMatch, number: str, tested_model: str, origins: Mapping[Path, Path]
+) -> Reading:
+    if match.is_own:
+        return Reading(origins)
+    text = match.describe(id=number, tested_model=tested_model)
+    return Reading(origins, match.fields, text)
 
 
-def _sample(rows: Iterator[NumberedRow], columns: Mapping[str, str]) -> list[dict[str, Any]]:
+def _renamed(
+    rows: Iterable[tuple[int, Any]], match: ColumnMatch, stem: str, tested_model: str
+) -> Iterator[tuple[int, Any]]:
+    """The rows with our names, and with what they lack of an id and a tested model."""
+    model = {"tested_model": tested_model or stem}
+    fills = model if tested_model or "tested_model" in match.missing else {}
+    for number, row in rows:
+        own_id = {"id": f"{stem}-{number}"} if "id" in match.missing else {}
+        is_row = isinstance(row, dict)
+        yield number, {**own_id, **fills, **match.rename(cast("Any", row))} if is_row else row
+
+
+def _sample(rows: Iterable[tuple[int, Any]], columns: Mapping[str, str]) -> list[dict[str, Any]]:
     """The first rows, and the first one that has what was named and they lack."""
-    read = (row for _, row in rows if not isinstance(row, RowError))
+    read = (cast("dict[str, Any]", row) for _, row in rows if isinstance(row, dict))
     head = list(islice(read, LOOKED_AT))
     lacking = [c for c in columns.values() if c and all(value_at(r, c) is None for r in head)]
     more = (row for row in read if any(value_at(row, column) is not None for column in lacking))
@@ -190,47 +201,6 @@ def _checked(
     return match
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Gives rows our names, and what they lack of an id and a tested model."""
-
-    match: ColumnMatch
-    wanted: Set[str]
-    stem: str
-    tested_model: str
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What the renamed rows follow from."""
-        return (*sorted(self.match.fields.items()), self.stem, self.tested_model, *self._missing)
-
-    @property
-    def _missing(self) -> list[str]:
-        has_id = self.match.is_own or self.match.fields.keys() & {"id", "item_id"}
-        has_id = has_id or ("tested_model" not in self.wanted and "case_id" in self.match.fields)
-        lacks_model = "tested_model" in self.wanted and "tested_model" not in self.match.fields
-        is_own = self.match.is_own
-        return ["id"] * (not has_id) + ["tested_model"] * (lacks_model and not is_own)
-
-    def reading(self, number: str, origins: Mapping[Path, Path]) -> Reading:
-        """How the rows are read; ``number`` is what those without an id are told apart by."""
-        if self.match.is_own:
-            return Reading(origins)
-        defaults = {"id": number, "tested_model": self.tested_model or self.stem}
-        text = self.match.describe(**{name: defaults[name] for name in self._missing})
-        return Reading(origins, self.match.fields, text)
-
-    def of(self, row: Mapping[str, Any], number: int) -> dict[str, Any]:
-        """A row with our names."""
-        values = self.match.rename(row)
-        missing = self._missing
-        if "id" in missing:
-            values["id"] = f"{self.stem}-{number}"
-        if "tested_model" in missing or (self.tested_model and not values.get("tested_model")):
-            values["tested_model"] = self.tested_model or self.stem
-        return values
-
-
 @lru_cache(maxsize=16)
 def _copy(*_: Any) -> TemporaryFile:
     return TemporaryFile("rows.jsonl")
@@ -244,12 +214,11 @@ def _stamp(path: Path) -> tuple[Any, ...]:
     return tuple((str(file), (of := file.stat()).st_mtime_ns, of.st_size) for file in files)
 
 
-def _write(rows: Iterator[NumberedRow], names: _Names, file: Any) -> None:
+def _write(rows: Iterable[NumberedRow], file: IO[bytes]) -> None:
     """Writes each row on the line that its number is; blank lines are no rows."""
     at = 1
     for number, row in rows:
-        is_bad = isinstance(row, RowError)
-        file.write(b"\n" * (number - at) + line_of(row if is_bad else names.of(row, number)))
+        file.write(b"\n" * (number - at) + line_of(row))
         at = number + 1
 
 
