@@ -34,7 +34,8 @@ class Predictions(Config):
 
     predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Predictions: JSON lines, an array, CSV, Parquet, a data set on disk (--map), "
-        "or the folder of a run of predict or refine; or a log of whole runs: files, packed or not, a folder, a quoted pattern, or -."
+        "or the folder of a run of predict or refine; or a log of whole runs: files, packed or "
+        "not, a folder, a quoted pattern, or -."
     )
 
 
