@@ -14,13 +14,12 @@ from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing, reasons
 from .numbers import Unit, money, percent, share
-from .text import render_text
+from .text import WIDTH, render_text
 
 if TYPE_CHECKING:
     from ..judge.cascade import CascadeCurve, CurvePoint
     from ..judge.panel import Disagreement
 
-WIDTH = 80
 POINTS_SHOWN = 11
 FEW_CASES = 15
 GROUPS_ACROSS = 3
@@ -30,14 +29,12 @@ _UNITS: dict[str, Unit] = {
 }
 
 
-def summary_text(
-    summary: Summary, *, width: int = WIDTH, wraps: bool = False, colour: bool = False
-) -> str:
-    """The summary as text; see ``render_text`` for the options.
+def summary_text(summary: Summary) -> str:
+    """The summary as text, a line for each of its notes.
 
     Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit.
     """
-    return render_text(summary_document(summary), width=width, wraps=wraps, colour=colour)
+    return render_text(summary_document(summary), width=WIDTH, wraps=False)
 
 
 def summary_document(summary: Summary) -> Document:

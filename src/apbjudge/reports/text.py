@@ -11,6 +11,8 @@ from textwrap import wrap
 from ..errors import visible
 from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
 
+WIDTH = 80
+"""Characters of a line where nothing says how wide the terminal is."""
 _GAP = "  "
 _NARROWEST = 12
 
