@@ -29,12 +29,14 @@ _UNITS: dict[str, Unit] = {
 }
 
 
-def summary_text(summary: Summary) -> str:
-    """The summary as text, a line for each of its notes.
+def summary_text(
+    summary: Summary, *, width: int = WIDTH, wraps: bool = False, colour: bool = False
+) -> str:
+    """The summary as text; see ``render_text`` for the options.
 
     Rates are in percent, Grade on its scale of 0 to 1, costs in the cases' unit.
     """
-    return render_text(summary_document(summary), width=WIDTH, wraps=False)
+    return render_text(summary_document(summary), width=width, wraps=wraps, colour=colour)
 
 
 def summary_document(summary: Summary) -> Document:
