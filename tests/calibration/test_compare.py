@@ -19,7 +19,7 @@ import apbjudge
 from apbjudge import InputError, OptionError
 from apbjudge.calibration.compare import compare
 from apbjudge.calibration.results import Comparison
-from apbjudge.reports.comparison import comparison_text, conclusion
+from apbjudge.reports.comparison import comparison_text
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.paired import Difference
 from tests.reports.rows import bad_row, unscored, verdict
@@ -167,22 +167,25 @@ def test_beside_no_difference_stands_what_would_have_been_seen(write: Write) -> 
     cr = by_name(result)["CR"]
     assert cr.detectable is not None
     line = next(x for x in comparison_text(result).splitlines() if x.startswith("CR "))
-    assert line.endswith(f"no difference seen; detectable: {100 * cr.detectable:.1f} points")
+    assert line.endswith(f"  no difference seen  {100 * cr.detectable:.1f} points")
     grade = next(x for x in comparison_text(result).splitlines() if x.startswith("Grade "))
-    assert "no difference seen; detectable: 0." in grade
+    assert "  no difference seen  0." in grade
     assert "points" not in grade
 
 
 def test_a_clear_difference_is_called_one(write: Write) -> None:
     a, b = write("a", run_of([True] * 40)), write("b", run_of([False] * 30 + [True] * 10))
     text = comparison_text(checked(compare(a, b)))
-    lines = {line.split()[0]: line for line in text.splitlines() if line}
-    assert lines["CR"].endswith("  A is higher")
-    assert lines["E5"].endswith("  B is higher")
+    lines: dict[str, str] = {}
+    for line in text.splitlines():
+        lines.setdefault(line.split(" ")[0], line)
+    assert "  A is higher" in lines["CR"]
+    assert "  B is higher" in lines["E5"]
     assert lines["E1"].startswith("E1     0.0    0.0    0.0 [")
 
 
-def test_a_difference_too_small_to_be_printed_is_not_called_0() -> None:
+def test_a_difference_too_small_to_be_printed_is_not_called_0(write: Write) -> None:
+    result = compare(write("a", run_of([True, False])), write("b", run_of([True, False])))
     nothing_seen = Estimate(
         value=0.0,
         low=-1e-4,
@@ -192,19 +195,24 @@ def test_a_difference_too_small_to_be_printed_is_not_called_0() -> None:
         n_items=9,
         n_clusters=9,
     )
-    for name, size in (("CR", "less than 0.1 points"), ("Grade", "less than 0.001")):
+    shown = {
+        ("CR", 2e-4): "less than 0.1 points",
+        ("Grade", 2e-4): "less than 0.001",
+        ("CR", 1.2): "no size",
+    }
+    for (name, detectable), size in shown.items():
         d = Difference(
             name=name,
             first=nothing_seen,
             second=nothing_seen,
             difference=nothing_seen,
             p_value=1.0,
-            detectable=2e-4,
+            detectable=detectable,
+            family="exploratory",
         )
-        said = f"no difference seen; detectable: {size}"
-        assert conclusion(d, alpha=0.05) == said
-    unknown = replace(d, detectable=1.2)
-    assert conclusion(unknown, alpha=0.05).endswith("no size would be detectable")
+        text = comparison_text(replace(result, differences=(d,)))
+        assert "  no difference seen" in text
+        assert f"  {size} " in text.replace("\n", " ")
 
 
 # Families -----------------------------------------------------------------------------------------

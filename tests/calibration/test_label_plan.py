@@ -303,7 +303,7 @@ def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
     assert need.detectable_now == pytest.approx(
         sqrt(2) * (high - low) / 2 / 1.95996 * 2.80158, rel=1e-4
     )
-    assert need.note == "more than there are (80)"
+    assert need.note == "more labels than there are rows (80)"
     grade = next(need for need in result.needs if need.measure == "grade MAE")
     assert grade.basis == "anticipated"
 

@@ -103,11 +103,8 @@ def test_a_failed_gate_ends_with_3_and_the_results_are_there(apbjudge: Command) 
     )
     assert (done.code, done.err) == (3, "apbjudge: 1 of 6 gates failed\n")
     failed = next(line for line in done.out.splitlines() if line.startswith("failed "))
-    assert failed.split("  ")[:3] == [
-        "failed",
-        " no provable fault >= 0.5",
-        "holistic, cress-small",
-    ]
+    assert failed.startswith("failed   holistic, cress-small  ")
+    assert "gates failed\nno provable fault >= 0.5\noutcome  of" in done.out
     assert outcomes("run") == [
         ("no provable fault >= 0.5", "alder-large", "passed"),
         ("no provable fault >= 0.5", "birch-medium", "passed"),
@@ -164,7 +161,8 @@ def test_a_condition_that_can_not_be_checked_ends_with_2(
 def test_a_figure_without_a_value_fails_with_its_reason(apbjudge: Command) -> None:
     done = apbjudge("grade", example("holistic"), "--fail-under", "Grade=0.1")
     assert done.code == 3
-    assert "missing  Grade >= 0.1" in done.out
+    assert "\nGrade >= 0.1\n" in done.out
+    assert "\nmissing  " in done.out
     assert "the static judge gives no grade" in done.out
 
 
@@ -228,7 +226,7 @@ def test_a_page_for_ci_has_the_result_first_and_is_added_to_a_job_summary(
     for _ in range(2):
         assert apbjudge(*command).code == 3
     page = Path("ci.md").read_text("utf-8")
-    assert page.startswith("## 1 of 3 gates failed\n\n| outcome | gate |")
+    assert page.startswith("## 1 of 3 gates failed\n\n### ")
     assert page.index("| failed |") < page.index("| passed |") < page.index("## holistic")
     assert page.count("gates failed") == 1
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "ci.md"))

@@ -425,7 +425,7 @@ def test_what_a_difference_amounts_to() -> None:
     assert conclusion(replace(e4, side="at most"), alpha=0.05) == "A does better"
     assert conclusion(replace(e4, side="within"), alpha=0.05) == "B is higher"
     unclear = conclusion(pairs["length", "padded, faulty plans"], alpha=0.05)
-    assert unclear.startswith("not clear among several measures; detectable: ")
+    assert unclear.startswith("not clear among several; detectable: ")
     assert conclusion(pairs["faults", "passed"], alpha=0.05).startswith(
         "no difference seen; detectable: "
     )

@@ -18,6 +18,7 @@ from apbjudge import InputError, OptionError
 from apbjudge.records.own_runs import sealed
 from apbjudge.reports.judged_items import ReportItems, sources_of
 from apbjudge.reports.page.entries import Entry
+from apbjudge.reports.paper.formatting import tables_latex
 from apbjudge.reports.report import Report, report
 from tests.reports.page.reports import Page
 from tests.reports.rows import bad_row, unscored, verdict
@@ -254,9 +255,53 @@ def test_changes_without_two_runs_on_the_same_items_are_refused(
         _ = report(runs, tables=["changes"]).changes
 
 
-def test_an_adjudicator_needs_labels(write: Write) -> None:
-    with pytest.raises(OptionError, match="--adjudicator: expected --labels"):
-        report(write("a", [verdict("x")]), adjudicator="chief")
+@pytest.mark.parametrize("setting", ["adjudicator", "design"])
+def test_what_is_said_of_labels_needs_labels(write: Write, setting: str) -> None:
+    with pytest.raises(OptionError, match=f"--{setting}: expected --labels"):
+        report(write("a", [verdict("x")]), **{setting: "random"})
+
+
+def test_a_design_shows_corrected_rates_in_every_form(write: Write, tmp_path: Path) -> None:
+    models = {"all": "All-rounder", "elm": "elm"}  # one is named as the row of both together
+    rows = [
+        verdict(f"i{n}", *["E1"] * (n % 3 == 0), tested_model=model, case_id=f"{model}{n}")
+        for n in range(40)
+        for model in models
+    ]
+    labels = write_rows(
+        tmp_path / "labels.jsonl",
+        (
+            {
+                **{key: row[key] for key in ("item_id", "tested_model")},
+                "rater": "kim",
+                "is_correct": row["is_correct"] if n % 5 else not row["is_correct"],
+            }
+            for n, row in enumerate(rows[:50])
+        ),
+    )
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps(models))
+    run = write("run", rows)
+    given = {"labels": labels, "design": "random", "names": names}
+    found = report(run, **given)
+    calibrated = apbjudge.calibrate(run, labels, design="random").judges[0].corrected[0].result
+    table = found.tables[0]
+    assert (table.key, [row.heads for row in table.rows]) == (
+        "corrected",
+        [("all",), ("All-rounder",), ("elm",)],
+    )
+    cells = table.rows[0].cells
+    assert cells["CR", "corrected CR"].estimate == calibrated.rectified
+    assert cells["CR", "added CR"].estimate.value == calibrated.added
+    assert calibrated.added > 5
+    figure = next(figure for figure in found.figures if figure.key == "corrected")
+    assert f"{calibrated.rectified.value}" in figure.csv().decode()
+    assert "Labels alone &" in tables_latex([table])
+    found.write_page(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    shown = f"{100 * calibrated.rectified.value:.1f} % ["
+    assert f"<dt>Corrected with labels</dt><dd>{shown}" in page
+    assert "corrected" not in [table.key for table in report(run, labels=labels).tables]
 
 
 def test_labels_of_other_items_are_refused(write: Write, tmp_path: Path) -> None:

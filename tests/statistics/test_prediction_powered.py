@@ -149,16 +149,50 @@ def test_grades_on_another_scale_give_the_same_on_that_scale() -> None:
         assert getattr(five, name) == pytest.approx(1 + 4 * getattr(one, name))
 
 
-def test_a_good_judge_makes_labels_worth_more_and_chance_makes_them_worth_the_same() -> None:
+@pytest.mark.parametrize(
+    ("design", "share", "per_case"),
+    [("random", 0.6, 1), ("random", 0.9, 1), ("random", 0.6, 3), ("weighted", 0.6, 1)],
+)
+def test_a_judge_that_knows_nothing_adds_no_labels_and_a_good_one_as_many_as_it_is_worth(
+    design: str, share: float, per_case: int
+) -> None:
     rng = np.random.default_rng(6)
-    truth, judged = items(rng, 5000, 0.5, 0.95, 0.95)
-    labels = drawn(rng, truth, 200)
-    good = rectify(judged, labels, design="random")
-    assert good.worth > 600
-    assert good.power > 0.8
-    dice = rectify((rng.random(5000) < 0.5).astype(float), labels, design="random")
-    assert dice.power < 0.2
-    assert dice.worth == pytest.approx(200, rel=0.1)
+    n, n_labelled, times = 900, 90, 300
+    cases = np.repeat(np.arange(n // per_case), per_case)
+    results: dict[str, list[Rectified]] = {"useless": [], "good": []}
+    for _ in range(times):
+        truth, good = items(rng, n, share, 0.9, 0.9)
+        useless = (rng.random(n) < share).astype(float)
+        at = np.isin(cases, rng.choice(n // per_case, n_labelled // per_case, replace=False))
+        labels, sample = np.where(at, truth, NAN), Sample(clusters=cases)
+        if design == "weighted":
+            chance = rng.uniform(0.05, 0.15, n)
+            labels = np.where(rng.random(n) < chance, truth, NAN)
+            sample = Sample(weights=1 / chance)
+        for name, judged in (("useless", useless), ("good", good)):
+            results[name].append(rectify(judged, labels, design=design, sample=sample))  # type: ignore[arg-type]
+    added = {name: np.array([of.added for of in own]) for name, own in results.items()}
+    assert np.mean(added["useless"] > 0) < 0.09
+    assert added["useless"].mean() < 0.02 * n_labelled
+    assert np.mean(added["good"] > 0) > 0.95
+    # what it is said to be worth shows in how much the two estimates vary
+    worth = np.mean([of.worth for of in results["good"]]) / n_labelled
+    varies = [
+        np.var([getattr(of, name).value for of in results["good"]])
+        for name in ("labelled_only", "rectified")
+    ]
+    assert worth == pytest.approx(varies[0] / varies[1], rel=0.35)
+
+
+def test_strata_made_of_the_verdicts_leave_a_judge_nothing_to_add() -> None:
+    rng = np.random.default_rng(3)
+    truth, judged = items(rng, 900, 0.6, 0.9, 0.9)
+    labels = drawn(rng, truth, 90)
+    plan = rectify(judged, labels, design="stratified", sample=Sample(strata=judged))
+    assert (plan.power, plan.added) == (0.0, 0.0)
+    random = rectify(judged, labels, design="random")
+    width = plan.labelled_only.high - plan.labelled_only.low
+    assert width < 0.8 * (random.labelled_only.high - random.labelled_only.low)
 
 
 def test_a_judge_that_is_always_wrong_is_not_used() -> None:

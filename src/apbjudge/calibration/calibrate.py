@@ -136,7 +136,7 @@ def calibrate_judged(
         InputError: If no label belongs to any judge's rows.
     """
     config = CalibrationConfig(judgements=(), labels=labels.path, **settings or {})
-    shared = _Shared(config, labels, None, None)
+    shared = _Shared(config, labels, _plan(config, problems), None)
     results: list[Reliability] = []
     for judge in judges:
         try:
@@ -511,8 +511,8 @@ class _Calibrating:
         elif config.design is None:
             yield (
                 "Intervals are valid if the labelled items are a random sample of the population "
-                "of interest. State how they were chosen (calibrate --design), and rates are "
-                "corrected too."
+                "of interest. State how they were chosen (--design), and rates are corrected "
+                "too."
             )
         if self.planned is not None:
             yield from self.planned.notes()

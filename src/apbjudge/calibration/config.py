@@ -27,6 +27,13 @@ Cluster = Annotated[
     ),
 ]
 Column = Annotated[str | None, Option(metavar="COLUMN")]
+LabelDesign = Annotated[
+    str | None,
+    Field(
+        description="How the labelled items were sampled: random, other-population, hand-picked, "
+        "or a file of plan-labels. Rates of the whole run are then corrected.",
+    ),
+]
 Level = Annotated[float, Field(gt=0, le=MAX_LEVEL, description="Confidence level of intervals.")]
 
 
@@ -66,11 +73,7 @@ class CalibrationConfig(IntervalConfig):
         lt=1,
         description="Allowance of the judge in the alternative annotator test.",
     )
-    design: str | None = Field(
-        default=None,
-        description="How the labelled items were sampled: random, other-population, hand-picked, "
-        "or a file of plan-labels. Rates of the whole run are then corrected.",
-    )
+    design: LabelDesign = None
     target: Path | None = Field(
         default=None,
         description="Run whose rates are corrected with other-population; without it the rows "

@@ -84,7 +84,7 @@ def _measured(name: str, estimate: Estimate, half_width: float, n_now: int, n_th
 def _within(need: Need, n_rows: int) -> Need:
     if need.n_needed is None or need.n_needed <= n_rows or need.note:
         return need
-    return replace(need, note=f"more than there are ({n_rows})")
+    return replace(need, note=f"more labels than there are rows ({n_rows})")
 
 
 # Before there are labels -------------------------------------------------------------------------

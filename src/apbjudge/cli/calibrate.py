@@ -32,7 +32,7 @@ def calibrate(values: Values) -> int:
     3: a gate failed (--fail-under).
     """
     from ..calibration.calibrate import calibrate_runs
-    from ..reports.reliability import reliability_document, reliability_text
+    from ..reports.reliability import reliability_document
 
     *judgements, labels = take(Files, values).files
     if not judgements and values.get("raters"):
@@ -47,5 +47,5 @@ def calibrate(values: Values) -> int:
             *gates.fail_under, at=gates.gate, allow_unfinished=gates.allow_unfinished
         )
         report = replace(report, gates=checked)
-    code, prints = print_result(report, reliability_text, output), output.format == "text"
+    code, prints = print_result(report, reliability_document, output), output.format == "text"
     return finish(code, report.gates, gates, reliability_document(report), prints=prints)

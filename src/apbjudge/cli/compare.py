@@ -17,7 +17,7 @@ def compare(values: Values) -> int:
     3: a regression beyond the margin can't be excluded (--fail-on-regression).
     """
     from ..calibration.compare import compare_runs
-    from ..reports.comparison import comparison_document, comparison_text
+    from ..reports.comparison import comparison_document
 
     config, output = take(CompareConfig, values), take(Output, values)
     gate, result = take(RegressionGate, values), compare_runs(config)
@@ -26,6 +26,6 @@ def compare(values: Values) -> int:
             margin=gate.margin, at=gate.gate, allow_unfinished=gate.allow_unfinished
         )
         result = replace(result, gates=gates)
-    code = print_result(result, comparison_text, output)
+    code = print_result(result, comparison_document, output)
     prints = output.format == "text"
     return finish(code, result.gates, gate, comparison_document(result), prints=prints)

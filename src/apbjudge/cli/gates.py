@@ -11,7 +11,7 @@ import typer
 from pydantic import BeforeValidator, Field, field_validator
 
 from ..config import Config, Option
-from .options import shown
+from .options import print_document, shown
 
 if TYPE_CHECKING:
     from ..reports.document import Document
@@ -120,10 +120,10 @@ def finish(
         The exit code: 3 if a gate failed, else ``code``.
     """
     from ..reports.gates import gates_document, gates_markdown, junit_xml
-    from ..reports.text import render_text
 
     if gates and prints:
-        typer.echo(f"\n{render_text(gates_document(gates))}", nl=False)
+        typer.echo()
+        print_document(gates_document(gates))
     if files.junit is not None:
         _write(files.junit, junit_xml(gates, unscored, too_many_unscored=code != 0))
     if files.ci_summary is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 from pydantic import Field
@@ -17,7 +15,7 @@ from ..config import STATIC, Config, Option
 from ..errors import OptionError
 from ..judge.config import GradeConfig, JudgeSpec
 from .gates import Gates, finish
-from .options import Values, command, shown, take
+from .options import Values, command, print_document, shown, take
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def grade(values: Values) -> int:
     from ..judge.grade import with_cases
     from ..records.run_folder import predictions_of
     from ..reports.gates import unscored_rows
-    from ..reports.summary import ensemble_text, summary_document, summary_text
+    from ..reports.summary import ensemble_text, summary_document
     from .progress import Reporter
 
     rows = predictions_of(take(Predictions, values).predictions)
@@ -90,7 +88,7 @@ def grade(values: Values) -> int:
             f"the budget ended with {left} rows left: the same command continues with them",
             err=True,
         )
-    typer.echo(summary_text(run.summary, **_style()), nl=False)
+    print_document(summary_document(run.summary))
     if run.ensemble is not None:
         typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
     typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
@@ -121,14 +119,6 @@ def _say_next(run: Run, out: Path) -> None:
         lines.append("next: which rows to label, to see how far this judge can be trusted")
         lines.append(f"  apbjudge plan-labels {folder}")
     typer.echo("\n".join(lines))
-
-
-def _style() -> dict[str, Any]:
-    """How a terminal shows the results; nothing where they go elsewhere."""
-    if not sys.stdout.isatty():
-        return {}
-    columns = shutil.get_terminal_size().columns
-    return {"width": columns, "wraps": True, "colour": "NO_COLOR" not in os.environ}
 
 
 def unscored_code(share: float, allowed: float, what: str) -> int:

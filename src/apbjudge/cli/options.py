@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import typer
 from pydantic import Field
@@ -20,6 +32,9 @@ from ..judge.config import JudgeSpec
 from .completion import completer
 from .help import Command
 from .settings import Settings, Values, is_file
+
+if TYPE_CHECKING:
+    from ..reports.document import Document
 
 C = TypeVar("C", bound=Config)
 
@@ -241,13 +256,24 @@ class _Result(Protocol):
 R = TypeVar("R", bound=_Result)
 
 
-def print_result(result: R, as_text: Callable[[R], str], output: Output) -> int:
+def print_result(result: R, as_document: Callable[[R], Document], output: Output) -> int:
     """Prints a result, and then as ``print_problems`` does what could not be used."""
     if output.format == "json":
         typer.echo(json_text(result.to_json()))
     else:
-        typer.echo(as_text(result), nl=False)
+        print_document(as_document(result))
     return print_problems(result.problems)
+
+
+def print_document(document: Document) -> None:
+    """Prints a document as wide and coloured as the terminal; elsewhere texts are one line each."""
+    from ..reports.text import WIDTH, render_text
+
+    width, is_terminal = WIDTH, sys.stdout.isatty()
+    if is_terminal:
+        width = shutil.get_terminal_size().columns
+    colour = is_terminal and "NO_COLOR" not in os.environ
+    typer.echo(render_text(document, width=width, wraps=is_terminal, colour=colour), nl=False)
 
 
 def print_problems(problems: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ def plan_labels(values: Values) -> int:
     Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
     """
     from ..calibration.label_plan import plan_labels as plan
-    from ..reports.label_plan import label_plan_text
+    from ..reports.label_plan import label_plan_document
 
     config, output = take(LabelPlanConfig, values), take(Output, values)
-    return print_result(plan(config, out=take(PlanFile, values).out), label_plan_text, output)
+    return print_result(plan(config, out=take(PlanFile, values).out), label_plan_document, output)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from ..calibration.results import Comparison, Side
 from ..statistics.paired import Difference, Family
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
-from .numbers import Unit, level_text, number, signed, size
-from .text import render_text
+from .numbers import DASH, Unit, level_text, number, signed, size
+from .text import WIDTH, render_text
 
 _NAMES_SHOWN = 3
 _FAMILIES: tuple[tuple[Family, str, str], ...] = (
@@ -19,7 +19,7 @@ _FAMILIES: tuple[tuple[Family, str, str], ...] = (
 
 def comparison_text(comparison: Comparison) -> str:
     """The comparison as text: rates in percent, grades on their scale of 0 to 1."""
-    return render_text(comparison_document(comparison))
+    return render_text(comparison_document(comparison), width=WIDTH, wraps=False)
 
 
 def comparison_document(comparison: Comparison) -> Document:
@@ -42,7 +42,7 @@ def comparison_document(comparison: Comparison) -> Document:
         foot = [
             (
                 "rates in percent, grades from 0 to 1; intervals and p are of each figure alone; "
-                "detectable: the smallest difference found with a chance of 80 %"
+                "detectable: the smallest true difference found with a chance of 80 %"
             ),
             *(f"note: {line}" for line in rough),
         ]
@@ -123,32 +123,30 @@ def _table(members: Sequence[Difference], level: float) -> Table:
             d.name,
             Number(d.first.value, _unit(d)),
             Number(d.second.value, _unit(d)),
-            Figure(estimate=d.difference, unit=signed(_unit(d))),
-            Number(d.p_value, "p"),
-            Number(d.adjusted, "p"),
-            conclusion(d, alpha=1 - level),
+            Figure(estimate=d.difference, unit=signed(_unit(d)), name=d.name),
+            _conclusion(d, alpha=1 - level),
+            _detectable(d),
+            f"{number(d.p_value, 'p')} ({number(d.adjusted, 'p')})",
         ]
         for d in members
     ]
-    heads = ("", "A", "B", f"A - B [{level_text(level)} interval]", "p", "adjusted", "")
-    return Table.of(heads, rows)
+    of = f"A - B [{level_text(level)} interval]"
+    return Table.of(("", "A", "B", of, "", "detectable", "p (adjusted)"), rows)
 
 
-def conclusion(d: Difference, *, alpha: float) -> str:
+def _conclusion(d: Difference, *, alpha: float) -> str:
     """What a difference with its adjusted p-value amounts to, in words."""
     estimate = d.difference
     if estimate.value is None or estimate.low is None or estimate.high is None:
-        return estimate.note or "no interval"
+        return "no interval"
     if estimate.low <= 0 <= estimate.high:
-        return f"no difference seen; {_detectable(d)}"
+        return "no difference seen"
     if d.adjusted is not None and d.adjusted >= alpha:
-        return f"not clear among several figures; {_detectable(d)}"
+        return "not clear among several figures"
     return "A is higher" if estimate.value > 0 else "B is higher"
 
 
 def _detectable(d: Difference) -> str:
     if d.detectable is None:
-        return "detectable size not known"
-    if d.detectable >= 1 and not d.is_count:
-        return "no size would be detectable"
-    return f"detectable: {size(d.detectable, _unit(d))}"
+        return DASH
+    return "no size" if d.detectable >= 1 and not d.is_count else size(d.detectable, _unit(d))

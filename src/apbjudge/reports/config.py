@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from ..calibration.config import LabelDesign
 from ..config import Names, Option
 from ..statistics.config import IntervalConfig
 
@@ -33,9 +34,10 @@ class ReportConfig(IntervalConfig):
         default=None,
         description="Rater whose label decides; without one the majority of raters does.",
     )
+    design: LabelDesign = None
     tables: Annotated[Names, Option("--table")] = Field(
         default=(),
-        description="Only these: overall, extraneous, extraneous-average, "
+        description="Only these: corrected, overall, extraneous, extraneous-average, "
         "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes, "
         "refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, "
         "self-evaluation, steps, modality, horizon, stage; or changes, from the first run to the "

@@ -8,12 +8,6 @@ from ..environments.branching.analysis import EntropyGroup, EntropyReport
 from ..statistics.estimates import Estimate
 from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
 from .numbers import DASH, count
-from .text import WIDTH, render_text
-
-
-def entropy_text(report: EntropyReport) -> str:
-    """The report as text."""
-    return render_text(entropy_document(report), width=WIDTH)
 
 
 def entropy_document(report: EntropyReport) -> Document:

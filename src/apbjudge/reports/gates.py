@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
 from ..errors import visible
@@ -39,27 +39,30 @@ def unscored_rows(judgements: Iterable[Judgement]) -> tuple[UnscoredRows, ...]:
 
 
 def gates_document(gates: Sequence[GateResult], parts: Sequence[Part] = ()) -> Document:
-    """The result, the outcome of every gate, failed ones first, and what else is on the page.
+    """The result, the outcomes by condition, failed ones first, and what else is on the page.
 
     Figures are on the scale of their limits: rates from 0 to 1.
     """
     failed = sum(not gate.passed for gate in gates)
     head = f"{failed} of {len(gates)} gates failed" if failed else f"all {len(gates)} gates passed"
     shown: list[Part] = [Heading(head if gates else "no gates")]
-    if gates:
-        heads = ("outcome", "gate", "of", "value [interval] /n", "note")
-        rows = [_row(gate) for gate in sorted(gates, key=lambda gate: gate.passed)]
-        has_notes = any(row[-1] for row in rows)
-        wide = len(heads) - (not has_notes)
-        shown.append(Table.of(heads[:wide], [row[:wide] for row in rows], align="lllvl"[:wide]))
+    by_condition: dict[str, list[GateResult]] = {}
+    for gate in sorted(gates, key=lambda gate: gate.passed):
+        by_condition.setdefault(gate.condition, []).append(gate)
+    for condition, own in by_condition.items():
+        has_notes = any(gate.reason for gate in own)
+        rows = [_row(gate)[: 3 + has_notes] for gate in own]
+        heads = ("outcome", "of", "value [interval] /n", "note")[: 3 + has_notes]
+        table = Table.of(heads, rows, align="llvl")
+        shown += [Heading(condition, 3), replace(table, leads=2)]
     return Document((*shown, *parts))
 
 
 def _row(gate: GateResult) -> list[Cell]:
-    name, estimate = gate.condition, gate.estimate
-    unit: Unit = "cost" if name.startswith(("C_", "TC")) else "grade"
+    estimate = gate.estimate
+    unit: Unit = "cost" if gate.condition.startswith(("C_", "TC")) else "grade"
     value = DASH if estimate is None else Figure(estimate=estimate, unit=unit)
-    return [gate.outcome, name, gate.place, value, gate.reason]
+    return [gate.outcome, gate.place, value, gate.reason]
 
 
 def gates_markdown(gates: Sequence[GateResult], summary: Document) -> str:

@@ -7,13 +7,18 @@ from pathlib import Path
 
 from ..calibration.label_plan import strata_file
 from ..calibration.results import LabelPlan
-from .document import Cell, Document, Notes, Number, Table
+from .document import Cell, Document, Notes, Number, Table, reasons
 from .numbers import DASH, count, percent
-from .text import render_text
+from .text import WIDTH, render_text
 
 
 def label_plan_text(plan: LabelPlan) -> str:
-    """The plan but its rows as text: rates in percentage points, grades from 0 to 1."""
+    """The plan but its rows as text, its tables at most ``WIDTH`` characters wide."""
+    return render_text(label_plan_document(plan), width=WIDTH, wraps=False)
+
+
+def label_plan_document(plan: LabelPlan) -> Document:
+    """The plan but its rows: rates in percentage points, grades from 0 to 1."""
     source = {
         "option": "as given",
         "labels": "from the labels, never 0",
@@ -29,25 +34,31 @@ def label_plan_text(plan: LabelPlan) -> str:
             f"({source})"
         ),
     )
-    wanted = f"labels for ± {100 * plan.half_width:g}"
+    wanted = f"for ± {100 * plan.half_width:g}"
     legend = [
         (
             "±: half the width of a 95 % interval, rates in percentage points, grade MAE on the "
             f"scale of 0 to 1 (± {plan.half_width:g})"
         ),
         "detects: the smallest true difference between two such results found 8 times in 10",
-        f"{wanted}: in all, from a simple random sample of all rows",
+        f"{wanted}: labels in all, from a simple random sample of all rows",
+        *reasons((_BASES[need.basis], need.measure, "") for need in plan.needs),
+        *reasons((need.note, need.measure, "") for need in plan.needs if need.note),
     ]
-    if any(need.basis == "anticipated" for need in plan.needs):
-        legend.append("anticipated: assumes that rows of one case are unrelated")
     notes = (*_use(plan), *(f"note: {note}" for note in plan.notes))
     above, below = Notes(head), Notes(tuple(legend))
-    return render_text(Document((above, _needs(plan, wanted), below, _strata(plan), Notes(notes))))
+    return Document((above, _needs(plan, wanted), below, _strata(plan), Notes(notes)))
+
+
+_BASES = {
+    "labels": "from the labels there are",
+    "anticipated": "anticipated, as if rows of one case were unrelated",
+}
 
 
 def _needs(plan: LabelPlan, wanted: str) -> Table:
     total = count(plan.n_labelled + plan.n_planned)
-    heads = ("", "± now", "detects now", f"± with {total}", "detects then", wanted, "from", "")
+    heads = ("", "± now", "detects", f"± with {total}", "detects", wanted)
     rows: list[list[Cell]] = []
     for need in plan.needs:
         halves = (
@@ -58,7 +69,7 @@ def _needs(plan: LabelPlan, wanted: str) -> Table:
         )
         unit = "grade" if need.measure == "grade MAE" else "percent"
         cells = [Number(value, unit) for value in halves]
-        rows.append([need.measure, *cells, count(need.n_needed), need.basis, need.note])
+        rows.append([need.measure, *cells, count(need.n_needed)])
     return Table.of(heads, rows)
 
 

@@ -118,6 +118,13 @@ def renamed_reliability(report: ReliabilityReport | None, names: Names) -> Relia
     """The same calibration with display names."""
 
     def judge(of: Reliability) -> Reliability:
+        corrected = tuple(
+            replace(part, value=names.get(part.value, part.value))
+            if part.value is not None
+            else part
+            for part in of.corrected
+        )
+        of = replace(of, corrected=corrected)
         if (own := of.self_evaluation) is None:
             return of
         models = tuple(

@@ -15,8 +15,8 @@ from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER, Calibration
 from ..statistics.raters import AltTest, BetweenRaters
 from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
-from .numbers import Unit, count, level_text, number, size
-from .text import render_text
+from .numbers import DASH, Unit, count, level_text, number, size
+from .text import WIDTH, render_text
 
 Figures = Mapping[str, Estimate] | Mapping[str, Estimate | str]
 """Estimates and counts by name."""
@@ -53,12 +53,15 @@ _OF_PAIR = (
 
 
 def reliability_text(report: ReliabilityReport) -> str:
-    """The report as text."""
-    return render_text(reliability_document(report))
+    """The report as text, its tables at most ``WIDTH`` characters wide."""
+    return render_text(reliability_document(report), width=WIDTH, wraps=False)
 
 
 def reliability_document(report: ReliabilityReport) -> Document:
-    """The whole report: rates in percent, grades and coefficients on their own scale."""
+    """The whole report, corrected rates first.
+
+    Rates are in percent, grades and coefficients on their own scale.
+    """
     several = len(report.judges) > 1
     by_name: dict[str, Reliability] = {}
     for i, judge in enumerate(report.judges):
@@ -70,7 +73,13 @@ def reliability_document(report: ReliabilityReport) -> Document:
         judges = {name: by_name[name] for name in names[at : at + JUDGES_ACROSS]}
         columns = {name: _measures(judge.whole) for name, judge in judges.items()}
         heads = dict.fromkeys(line for judge in judges.values() for line in _head(judge))
-        parts += [Notes(tuple(heads)), _down(columns, _OF_JUDGE, several=several)]
+        parts.append(Notes(tuple(heads)))
+        for name, judge in judges.items():
+            parts += _corrected(judge, name if several else "")
+        parts += [
+            Heading("on the labelled items"),
+            _down(columns, _OF_JUDGE, several=several),
+        ]
     for name, judge in by_name.items():
         if several:
             parts.append(Heading(f"===== {judge.judge} =====", 1))
@@ -173,10 +182,6 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
     if judge.self_evaluation is not None:
         yield "judge minus humans, by tested model", _self_evaluation(judge, whose)
     yield from _groups(judge, whose)
-    if judge.corrected:
-        is_plain = judge.design in {"random", "other-population"}
-        design = judge.design if is_plain else "sampled by plan"
-        yield f"corrected for the judge's errors (labels: {design})", _corrected(judge, whose)
 
 
 def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
@@ -336,36 +341,52 @@ def _contrasts(
     return row, lines
 
 
-def _corrected(judge: Reliability, whose: str) -> list[Part]:
+def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
     """Of parts of the rows CR and grade alone: error rates would take a page."""
-    rows: list[list[Cell]] = []
+    if not judge.corrected:
+        return
+    is_plan = judge.design not in {"random", "other-population"}
+    how = f"labels: {'sampled by plan' if is_plan else judge.design}"
+    yield Heading(f"corrected for the errors of {whose or 'the judge'} ({how})")
+    rows: dict[str, list[list[Cell]]] = {}
+    unaided: list[str] = []
+    main = {"CR", "Grade", "Score"}
     for part in judge.corrected:
-        if part.field and part.figure not in {"CR", "Grade", "Score"}:
+        if part.field and part.figure not in main:
             continue
         unit: Unit = "grade" if part.figure in {"Grade", "Score"} else "percent"
         result = part.result
-        place = f"{part.field} {part.value or 'not stated'}" if part.field else "all"
-        judged, corrected, labelled = (
+        place = part.value or "not stated" if part.field else ""
+        corrected, labelled = (
             Figure(
                 estimate=estimate,
                 unit=unit,
-                name=f"{part.figure} {how}",
-                place=_joined(whose, place),
+                name=f"{part.figure} {kind}",
+                place=_joined(whose, part.field, place or "all"),
             )
-            for estimate, how in (
-                (result.raw, "by the judge"),
+            for estimate, kind in (
                 (result.rectified, "corrected"),
                 (result.labelled_only, "by labels alone"),
             )
         )
-        reason = result.rectified.note if result.rectified.value is None else ""
-        labels = f"{result.n_labelled} of {result.n_judged}"
-        rows.append([place, part.figure, judged, reason or corrected, labelled, labels])
-    table = Table.of(("", "figure", "judge", "corrected", "labels alone", "labels"), rows)
-    shown = {"CR", "Grade", "Score"}
-    if any(part.field and part.figure not in shown for part in judge.corrected):
-        return [table, Notes(("error rates of the parts: --format json",))]
-    return [table]
+        name = ", ".join(filter(None, (part.figure, place)))
+        added = DASH if result.added is None else f"{count(round(result.added))} labels"
+        if result.added == 0:
+            added = "nothing"
+            unaided.append(name)
+        own = rows.setdefault(part.field, [])
+        own.append([name, corrected, labelled, added, Number(result.raw.value, unit)])
+    for field, own in rows.items():
+        yield Table.of((field, "corrected", "labels alone", "judge adds", "judge"), own)
+    notes = ["judge adds: how many more labels, chosen in the same way, would be as precise"]
+    if unaided:
+        to = f" to {', '.join(unaided)}" if len(unaided) < sum(map(len, rows.values())) else ""
+        note = f"the judge added nothing{to}: labels alone are as precise, but for chance"
+        strata = "; labels alone use its verdicts too, by the plan's strata"
+        notes.append(note + (strata if is_plan else ""))
+    if any(part.field and part.figure not in main for part in judge.corrected):
+        notes.append("error rates of the parts: --format json")
+    yield Notes(tuple(notes))
 
 
 def _rough(judges: Mapping[str, Reliability], *, several: bool) -> list[str]:

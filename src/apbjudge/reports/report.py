@@ -96,6 +96,8 @@ class Report:
             for judge in self.judges
         }
         own = {name: getattr(self.config, name) for name in IntervalConfig.model_fields}
+        if self.config.design is not None:
+            own |= {"design": self.config.design, "by": ("tested_model",)}
         judged = [joined(parts, name) for name, parts in by_name.items() if parts]
         return calibrate_judged(judged, self.labels, self.problems, own) if judged else None
 
@@ -277,6 +279,12 @@ class Report:
         )
         against = self.reliability.judges if self.reliability else ()
         agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
+        corrected = {
+            judge.judge: part.result.rectified
+            for judge in against
+            for part in judge.corrected
+            if not part.field and part.figure == "CR"
+        }
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
         models = sorted({self.names.get(m, m) for of in labels for m in of if m is not None})
         forms = [form for judge in self.judges for form in judge.table.items().labels["form"]]
@@ -288,6 +296,7 @@ class Report:
                 replace(
                     _facts(judge),
                     agreement=agreement.get(judge.name),
+                    corrected=corrected.get(judge.name),
                     note=self._notes[judge.name],
                 )
                 for judge in self.judges
@@ -360,8 +369,10 @@ def open_report(config: ReportConfig) -> Report:
         first, *more = config.labels
         codes = all_codes(judge.table for judge in judges)
         labels = load_labels(first, config.adjudicator, problems, more=more, codes=codes)
-    elif config.adjudicator is not None:
-        raise OptionError("--adjudicator: expected --labels with it, got none")
+    else:
+        for name in ("adjudicator", "design"):
+            if getattr(config, name) is not None:
+                raise OptionError(f"--{name}: expected --labels with it, got none")
     for judge in judges:
         problems.extend(judge.problems)
     return Report(config, judges, labels, problems, names)

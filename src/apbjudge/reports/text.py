@@ -14,7 +14,7 @@ from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table, 
 WIDTH = 80
 """Characters of a line where nothing says how wide the terminal is."""
 _GAP = "  "
-_NARROWEST = 12
+_NARROWEST = 24
 
 
 def render_text(

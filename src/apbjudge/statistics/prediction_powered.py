@@ -20,6 +20,8 @@ from .sample import Sample, effective_df, ratio_moments
 
 Design = Literal["random", "stratified", "weighted", "other-population", "hand-picked"]
 _METHODS = {"random": "ppi++", "stratified": "ppi-stratified", "weighted": "ppi-weighted"}
+_CHANCE = NormalDist().inv_cdf(0.95) ** 2
+"""One-sided at 5 %: the weight of the judge's values is never negative."""
 _NEEDED = {"stratified": "strata", "weighted": "weights"}
 
 
@@ -33,7 +35,12 @@ class Rectified:
         labelled_only: Mean of the human labels without any use of the judge.
         power: Weight that the judge's values got, 0 to 1; PPI++'s lambda under ``random``. Near 0
             the judge's values do not help. None where there was no weight to choose.
-        worth: How many labels without a judge would be as precise; None without an interval.
+        worth: How many labels without a judge, chosen by the same design, would be as precise;
+            None without an interval.
+        added: Labels that the judge's values add to those there are: ``worth`` less
+            ``n_labelled``, or 0 where a judge that knows nothing gains as much in 5 % of samples.
+            None as for ``worth``. Strata made from the judge's verdicts have their gain in the
+            labels alone already.
         design: How the labelled rows were chosen.
         n_judged: Rows with a judge's value.
         n_labelled: Rows with a label too.
@@ -44,6 +51,7 @@ class Rectified:
     labelled_only: Estimate
     power: float | None
     worth: float | None
+    added: float | None
     design: Design
     n_judged: int
     n_labelled: int
@@ -108,6 +116,7 @@ def rectify(
         labelled_only=nothing(level, note="no labels"),
         power=None,
         worth=None,
+        added=None,
         design=design,
         n_judged=len(judged),
         n_labelled=n_labelled,
@@ -169,11 +178,12 @@ def _with_labels(
     own = corrected(rows, 0.0)
     alone, labels = _alone(rows, own, clusters, bounds, level), rows.labels[rows.labelled]
     result = replace(result, labelled_only=alone)
+    unused = replace(result, rectified=alone, power=0.0, worth=float(result.n_labelled), added=0.0)
     if rows.labelled.all():
-        return replace(result, rectified=alone, power=0.0)
+        return unused
     if labels.max() == labels.min():
         note = "all labels are the same: the judge's values can't add to them"
-        return replace(result, rectified=replace(alone, note=note), power=0.0)
+        return replace(unused, rectified=replace(alone, note=note))
     power = tuned(rows) if power is None else power
     mean = corrected(rows, power)
     value = min(bounds[1], max(bounds[0], mean.value))
@@ -197,11 +207,17 @@ def _with_labels(
     p, q = ((at - bounds[0]) / rows.width for at in (value, own.value))
     as_there = variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
     low, high = score_interval(value, as_there, mean.effective_df, level=level, bounds=bounds)
+    worth = result.n_labelled * own.variance / variance
+    # Widths are compared by variance, as around one value: a corrected rate nearer to one half has
+    # the wider interval although it is the more precise one. The share of the variance that a judge
+    # who knows nothing takes away is at most chi-squared over the degrees of freedom.
+    is_gain = (1 - variance / own.variance) * mean.df > _CHANCE
     return replace(
         result,
         rectified=replace(estimate, low=low, high=high),
         power=power,
-        worth=result.n_labelled * own.variance / variance,
+        worth=worth,
+        added=worth - result.n_labelled if is_gain else 0.0,
     )
 
 

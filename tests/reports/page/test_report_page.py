@@ -114,6 +114,9 @@ def test_the_index_says_of_each_entry_what_the_list_needs(tmp_path: Path) -> Non
 
     assert index["ids"] == ["case-1", "case-1", "case-2", "case-2", "case-10", "case-10"]
     assert [index["models"]["names"][at] for at in index["models"]["of"]] == ["oak", "elm"] * 3
+    queries = index["queries"]
+    asked = [queries["names"][at] if at >= 0 else None for at in queries["of"]]
+    assert asked[:3] == ["What is asked in case-1?"] * 2 + ["What is asked in case-2?"]
     assert index["changes"] == [1, 0]
     first, second = index["judges"]
     assert (first["verdict"], second["verdict"]) == ("cxccxx", "xucc-x")

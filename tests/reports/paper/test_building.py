@@ -70,7 +70,7 @@ def by_models(*names: str) -> list[Row]:
 
 def test_every_table_is_built_where_there_is_something_for_it_and_only_there() -> None:
     result = {table.key for table in paper_tables(Results(judges=(judged(mixed()),)))}
-    of_labels = {"judges", "diversity", "self-evaluation"}
+    of_labels = {"corrected", "judges", "diversity", "self-evaluation"}
     assert result == set(TABLE_KEYS) - of_labels - OF_REFINEMENT
     assert paper_tables(WITHOUT) == ()
 

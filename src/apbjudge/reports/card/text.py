@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...audits.card import Card
 from ...audits.comparison import CardComparison, CardSide, MeasurePair
@@ -11,10 +12,9 @@ from ...audits.outcomes import Figure as Shown
 from ...statistics.estimates import Estimate
 from ..document import Cell, Document, Heading, Notes, Paragraph, Part, Table
 from ..markdown import render_markdown
-from ..text import render_text
+from ..text import WIDTH, render_text
 from . import words
 
-WIDTH = 100
 EXHIBITS_SHOWN = 5
 _LEGEND = (
     "Shares in percent, changes in points. From: items/cases. Detects: how far beyond its limit a "
@@ -95,20 +95,20 @@ def _probe(probe: Probe, *, whole: bool) -> Iterator[Part]:
 
 
 def _measures(measures: Sequence[Measure]) -> Table:
-    heads = ("Measure", "Value", "Allowed", "From", "Verdict", "Detects", "Needs")
+    heads = ("Measure", "Verdict", "Value", "Allowed", "From", "Detects", "Needs")
     rows = (
         (
             m.name,
+            words.with_symbol(m.outcome),
             words.figure(m.estimate, m.unit),
             words.limit_text(m.side, m.limit, m.unit),
             _counts(m.estimate),
-            words.with_symbol(m.outcome),
             words.size_text(m.detectable, m.unit),
             "" if m.needed is None else f"{m.needed:,}",
         )
         for m in measures
     )
-    return Table.of(heads, rows, align="fvlllll")
+    return Table.of(heads, rows, align="flvllll")
 
 
 def _figures(figures: Sequence[Shown]) -> Table:
@@ -162,13 +162,13 @@ def _differences(comparison: CardComparison) -> Iterator[Part]:
     if not comparison.measures:
         yield Paragraph("The two cards have no measure in common.")
     level = f"{100 * comparison.level:g} %"
-    heads = ("Measure", "Judge", "Value", "From", f"Verdict; of A - B at {level}")
+    heads = ("Measure", "Judge", "Value", "From", "p (adjusted)", f"Verdict; of A - B at {level}")
     for probe in comparison.probes:
         pairs = [pair for pair in comparison.measures if pair.probe == probe.name]
         if pairs:
             yield Heading(probe.title)
             rows = (row for pair in pairs for row in _rows(pair, alpha=1 - comparison.level))
-            yield Table.of(heads, rows, align="flvlf")
+            yield replace(Table.of(heads, rows, align="flvlll"), leads=2)
 
 
 def _rows(pair: MeasurePair, *, alpha: float) -> Iterator[tuple[Cell, ...]]:
@@ -176,11 +176,11 @@ def _rows(pair: MeasurePair, *, alpha: float) -> Iterator[tuple[Cell, ...]]:
     limit = words.limit_text(pair.side, pair.limit, pair.unit)
     yield pair.name, "A", *_own(pair.first, pair.unit, pair.first_outcome)
     yield f"allowed {limit}", "B", *_own(pair.second, pair.unit, pair.second_outcome)
-    tests = f"p {words.p_text(pair.p_value)}, adjusted {words.p_text(pair.adjusted)}"
+    tests = f"{words.p_text(pair.p_value)} ({words.p_text(pair.adjusted)})"
     difference = words.figure(pair.difference, words.difference_unit(pair))
     cases = words.many(pair.n_shared, "case")
-    yield "", "A - B", difference, cases, f"{tests}: {words.conclusion(pair, alpha=alpha)}"
+    yield "", "A - B", difference, cases, tests, words.conclusion(pair, alpha=alpha)
 
 
 def _own(estimate: Estimate, unit: Unit, outcome: Outcome) -> tuple[Cell, ...]:
-    return words.figure(estimate, unit), _counts(estimate), words.with_symbol(outcome)
+    return words.figure(estimate, unit), _counts(estimate), "", words.with_symbol(outcome)

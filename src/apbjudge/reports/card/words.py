@@ -202,7 +202,7 @@ def conclusion(pair: MeasurePair, *, alpha: float) -> str:
     if difference.low <= 0 <= difference.high:
         return f"no difference seen; {detectable}"
     if pair.adjusted is None or pair.adjusted >= alpha:
-        return f"not clear among several measures; {detectable}"
+        return f"not clear among several; {detectable}"
     if pair.side == "within":
         return "A is higher" if difference.value > 0 else "B is higher"
     return (

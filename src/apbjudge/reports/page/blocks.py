@@ -141,8 +141,7 @@ class Details:
         self._items.add(to_json({k: v for k, v in details.items() if v is not None}))
         self._rubrics.update(ref for row in rows if isinstance(ref := row.get("rubric"), str))
         reasons = [row.get("reasoning") or row.get("detail") or "" for row in rows]
-        query = item.query if item else run.query if run else ""
-        self._texts.add(to_json([query, *reasons]))
+        self._texts.add(to_json([entry.query, *reasons]))
 
     def close(self) -> None:
         """Writes the records that are not yet in a block."""

@@ -48,6 +48,12 @@ class Entry:
     item: Item | None = None
     trajectory: Trajectory | None = None
 
+    @property
+    def query(self) -> str:
+        """What the tested model was asked; empty where that is not known."""
+        of = self.item or self.trajectory
+        return of.query or "" if of else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeFacts:
@@ -63,6 +69,7 @@ class JudgeFacts:
         settings: Pairs of a name and a value, in words.
         source: File or folder of its judgements.
         agreement: Share of labelled items with the humans' verdict; None without labels.
+        corrected: The rate of correct plans, corrected with labels; None without a design.
         by_code: Whether code alone judged: then correct says that no fault could be proven.
     """
 
@@ -77,6 +84,7 @@ class JudgeFacts:
     settings: tuple[tuple[str, str], ...] = ()
     source: str = ""
     agreement: Estimate | None = None
+    corrected: Estimate | None = None
     by_code: bool = False
 
 

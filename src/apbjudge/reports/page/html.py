@@ -143,7 +143,7 @@ def _environment() -> Environment:
     from markupsafe import Markup
 
     calls: tuple[Callable[..., Any], ...] = (
-        *(_agreement, _by_judge, _judge_facts, _table_notes),
+        *(_against_labels, _by_judge, _judge_facts, _table_notes),
         *(best_note, columns_of, figure_of, level_text, scored),
     )
     by_name = {call.__name__.removeprefix("_"): call for call in calls}
@@ -179,14 +179,15 @@ def _table_notes(table: Table) -> list[str]:
     return [f"{legend}. Rates are in percent.", how, of, *best, *table.notes]
 
 
-def _agreement(judge: JudgeFacts) -> str:
-    """How far a judge agrees with humans; empty without labels."""
-    estimate = judge.agreement
-    if estimate is None or estimate.value is None:
-        return ""
-    figure = Figure(estimate=estimate, unit="percent", denominator=False)
-    parts = (f"{figure.value} %", figure.interval, f"of {estimate.n_items:,} labelled items")
-    return " ".join(filter(None, parts))
+def _against_labels(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
+    """What labels say of a judge, in pairs of a name and a text; nothing without labels."""
+    names = {"Corrected with labels": judge.corrected, "Agrees with humans": judge.agreement}
+    for name, estimate in names.items():
+        if estimate is not None and estimate.value is not None:
+            figure = Figure(estimate=estimate, unit="percent", denominator=False)
+            of = "items" if estimate is judge.corrected else "labelled items"
+            parts = (f"{figure.value} %", figure.interval, f"of {estimate.n_items:,} {of}")
+            yield name, " ".join(filter(None, parts))
 
 
 def _judge_facts(judge: JudgeFacts) -> Iterator[tuple[str, str]]:

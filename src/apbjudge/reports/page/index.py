@@ -19,6 +19,9 @@ CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 _WORDS = {CORRECT: "correct", INCORRECT: "incorrect"}
 """A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
 
+_QUERY = 100
+"""Characters of a query in the list."""
+
 _OVERRIDDEN, _INCONSISTENT, _SPLIT = 1, 2, 4
 
 _COLUMNS: Mapping[str, tuple[str, float]] = {
@@ -164,6 +167,7 @@ class Index:
         self._human = _Verdicts()
         self._ids: list[str] = []
         self._models, self._protocols, self._reasons = _Texts(), _Texts(), _Texts()
+        self._queries = _Texts()
         self._codes = _Texts()
         self._groups: dict[str, _Texts] = {}
 
@@ -191,6 +195,8 @@ class Index:
         self._ids.append(entry.item_id)
         self._models.add(entry.tested_model)
         self._protocols.add(entry.protocol)
+        query = " ".join(entry.query[: 2 * _QUERY].split())
+        self._queries.add(f"{query[:_QUERY]}…" if len(query) > _QUERY else query or None)
         for verdicts, row in zip(self._judges, entry.judgements, strict=True):
             verdicts.add(row, self._reasons, self._codes)
         self._human.add(entry.human, self._reasons, self._codes)
@@ -207,6 +213,7 @@ class Index:
             "ids": self._ids,
             "models": self._models.to_json(),
             "protocols": self._protocols.to_json(),
+            "queries": self._queries.to_json() if self._queries.numbers else None,
             "reasons": list(self._reasons.numbers),
             "codes": list(self._codes.numbers),
             "groups": groups,
@@ -250,7 +257,8 @@ class Index:
             by_code: Which of them are code alone.
 
         Returns:
-            ``id``, ``model``, ``why`` (pairs of a judge and its reasons) and ``fragment`` of each.
+            ``id``, ``model``, ``query`` (its first words), ``why`` (pairs of a judge and its
+            reasons) and ``fragment`` of each.
         """
 
         def looks(at: int) -> list[tuple[str, float, list[str]]]:
@@ -259,14 +267,15 @@ class Index:
             return [look for look in every if look[1]]
 
         weights = ((sum(look[1] for look in looks(at)), -at) for at in range(self.count))
-        models = [*self._models.numbers]
+        models, queries = [*self._models.numbers], [*self._queries.numbers, ""]  # -1 for none
         first: list[dict[str, Any]] = []
         for weight, minus in nlargest(_FIRST, weights):
             if weight:
                 item_id, model = self._ids[-minus], models[self._models.column[-minus]]
                 state = {"view": "items", "item": item_id, "model": model, "at": -minus}
                 why = [(name, "; ".join(reasons)) for name, _, reasons in looks(-minus)]
-                link = {"id": item_id, "model": model, "why": why}
+                query = queries[self._queries.column[-minus]]
+                link = {"id": item_id, "model": model, "query": query, "why": why}
                 first.append({**link, "fragment": urlencode(state)})
         return first
 

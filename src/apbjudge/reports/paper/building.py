@@ -30,7 +30,7 @@ from ...records import UNSOLVABLE_TYPES
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...statistics.estimates import Estimate
+from ...statistics.estimates import Estimate, nothing
 from ..document import reasons
 from .refining import refined_rows, refinement_notes
 from .rows import (
@@ -320,7 +320,7 @@ def _priced(part: Part, key: str) -> Vector:
 # Judges against human labels ---------------------------------------------------------------------
 
 
-_OF_LABELS = frozenset({"judges", "diversity", "self-evaluation"})
+_OF_LABELS = frozenset({"corrected", "judges", "diversity", "self-evaluation"})
 
 
 def _label_rows(definition: Definition, judge: Reliability) -> Iterator[UnmarkedRow]:
@@ -336,6 +336,8 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Unmarked
         keys = definition.sections[0].columns
         figures = {key: whole.measures[key] for key in keys if key in whole.measures}
         yield row.add("", Counts(rows=whole.n_items, scored=whole.n_scored), figures)
+    elif definition.key == "corrected":
+        yield from _corrected_rows(judge)
     elif definition.key == "diversity" and diversity is not None:
         groups = (diversity.different, diversity.standard)
         for section, group in zip(definition.sections, groups, strict=True):
@@ -353,6 +355,24 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Unmarked
             }
             row = UnmarkedRow(judge.judge, (of.tested_model,))
             yield row.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
+
+
+def _corrected_rows(judge: Reliability) -> Iterator[UnmarkedRow]:
+    """All tested models together, then each."""
+    rows: dict[tuple[str, str | None], UnmarkedRow] = {}
+    for part in judge.corrected:
+        if part.figure in {"CR", "Grade"}:
+            head = part.value or "not stated" if part.field else "all"
+            row = rows.setdefault((part.field, part.value), UnmarkedRow(judge.judge, (head,)))
+            of, kind = part.result, part.figure if part.figure == "CR" else "grade"
+            figures = {
+                f"corrected {kind}": of.rectified,
+                f"labels {kind}": of.labelled_only,
+                f"added {kind}": replace(nothing(n_items=of.n_judged, note=""), value=of.added),
+                f"judge {kind}": of.raw,
+            }
+            row.add(part.figure, Counts(rows=of.n_judged, scored=of.n_judged), figures)
+    yield from rows.values()
 
 
 def _all(estimate: Estimate) -> Counts:

@@ -130,6 +130,7 @@ class Table:
 # Definitions -------------------------------------------------------------------------------------
 
 
+_ADDED = "labels that the judge is worth"
 _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("CR", "percent", "higher", "share correct"),
     ("Grade", "grade", "higher", "mean grade, 0 to 1"),
@@ -186,6 +187,12 @@ _KINDS: tuple[tuple[str, Unit, Better | None, str], ...] = (
     ("F1", "grade", None, "of precision and recall, 0 to 1"),
     ("grade MAE", "grade", None, "mean distance of the grades"),
     ("Err-Type (human-incorrect)", "percent", None, "codes that agree, on what humans failed"),
+    ("corrected CR", "percent", None, "correct, by the judge and the labels"),
+    ("labels CR", "percent", None, "correct, by the labels"),
+    ("added CR", "count", None, _ADDED),
+    ("corrected grade", "grade", None, "mean grade, by the judge and the labels"),
+    ("labels grade", "grade", None, "by the labels"),
+    ("added grade", "count", None, _ADDED),
     ("human CR", "percent", None, "correct, say humans"),
     ("judge CR", "percent", None, "correct, says the judge"),
     ("CR bias", "points", None, "judge less human"),
@@ -200,7 +207,17 @@ _TITLES = {
     },
     "grade MAE": "Grade MAE",
     "Err-Type (human-incorrect)": "Err-Type",
-    **{f"{who} {what}": who.capitalize() for who in ("human", "judge") for what in ("CR", "grade")},
+    **{
+        f"{who} {what}": title
+        for who, title in {
+            "human": "Human",
+            "judge": "Judge",
+            "corrected": "Corrected",
+            "labels": "Labels alone",
+            "added": "Judge adds",
+        }.items()
+        for what in ("CR", "grade")
+    },
     "CR bias": "Bias",
     "grade bias": "Bias",
 }
@@ -343,6 +360,25 @@ HEADLINE = Definition(
 """What the report page shows first; no table of the paper."""
 
 DEFINITIONS: tuple[Definition, ...] = (
+    Definition(
+        key="corrected",
+        number="",
+        title="Correctness and grade, corrected with human labels",
+        sections=(
+            Section(("corrected CR", "labels CR", "added CR", "judge CR"), title="CR"),
+            Section(
+                ("corrected grade", "labels grade", "added grade", "judge grade"), title="Grade"
+            ),
+        ),
+        needs="human labels, and how the labelled items were sampled (--design)",
+        rivals=None,
+        notes=(
+            (
+                "Judge adds is the number of further labels, chosen in the same way, that would "
+                "make labels alone as precise; 0 where the judge adds nothing but chance"
+            ),
+        ),
+    ),
     Definition(
         key="overall",
         number="Table 1",

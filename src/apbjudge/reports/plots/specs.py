@@ -80,6 +80,11 @@ REFUSALS = {
     "Tool": "Tool removed",
     "Vis": "Visual input missing",
 }
+CORRECTED = {
+    "corrected CR": "Corrected",
+    "labels CR": "Labels alone",
+    "judge CR": "Judge",
+}
 MEASURES = {
     "agreement": "Agreement",
     "precision": "Precision",
@@ -273,6 +278,15 @@ SPECS = (
         draw=cost_chart,
         select=_cost_pairs,
         highlights=_cheapest_and_best,
+    ),
+    _Spec(
+        key="corrected",
+        tables={"corrected": ""},
+        columns="|".join(CORRECTED),
+        title="Correctness rate by tested model, corrected with human labels",
+        alt="A row of points per tested model.",
+        draw=partial(dot_chart, series="column", titles=CORRECTED, axis="Correct plans, %"),
+        highlights=partial(extremes, titles=CORRECTED),
     ),
     _Spec(
         key="judges",

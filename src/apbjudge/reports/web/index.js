@@ -15,6 +15,7 @@
   function makeIndex(raw) {
     const index = { ...raw, texts: null, ranks: null, places: new Map(), bins: new Map() };
     index.modelOf = (at) => raw.models.names[raw.models.of[at]];
+    index.queryOf = (at) => raw.queries?.names[raw.queries.of[at]] ?? "";
     index.protocolOf = (at) => raw.protocols.names[raw.protocols.of[at]] ?? null;
     for (let at = raw.count - 1; at >= 0; at -= 1) {
       index.places.set(keyOf(raw.ids[at], index.modelOf(at)), at);

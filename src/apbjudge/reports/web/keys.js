@@ -39,16 +39,15 @@
   const isMuted = (event) => !areOn() && event.key.length === 1;
 
   // Makes a checkbox say whether single characters are keys, and hears what is chosen there.
-  const offerKeys = (box, changed = () => {}) => {
+  const offerKeys = (box) => {
     box.checked = areOn();
     box.addEventListener("change", () => {
       const word = box.checked ? "on" : "off";
       choose(word);
       remember(word);
-      changed();
     });
   };
 
   choose(remembered());
-  apb.keys = { areOn, isMuted, offer: offerKeys, shortcut };
+  apb.keys = { isMuted, offer: offerKeys, shortcut };
 })();

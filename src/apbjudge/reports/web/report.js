@@ -27,6 +27,9 @@
     return apb.placeOf(page.index, state.item, state.model);
   }
 
+  // Whether the address names an item. Without one, where there is room, the first is shown.
+  const isOpen = () => page.state.item !== undefined;
+
   // ``how`` makes a new entry of the history, "push", or puts the present one right, "replace".
   async function change(changes, how = "push") {
     page.state = { ...page.state, ...page.form?.typed(), view: "items", ...changes };
@@ -69,7 +72,7 @@
     if (turn !== page.turn) return;
     showList();
     say(trouble || found());
-    choose(itemOf(page.state));
+    choose(isOpen() || isPhone() ? itemOf(page.state) : page.items[0] ?? -1);
   }
 
   // Gives back why the texts that are searched can't be read; nothing if they can.
@@ -130,7 +133,7 @@
   function choose(at) {
     page.chosen = at;
     page.list.setActive(at < 0 ? -1 : page.items.indexOf(at));
-    document.body.classList.toggle("reading", at >= 0 || page.state.item !== undefined);
+    document.body.classList.toggle("reading", isOpen());
     showPosition();
     if (page.drawn !== at || at < 0) requestAnimationFrame(() => showItem(at));
   }
@@ -185,14 +188,10 @@
     const { item, model } = page.state;
     delete byId("view").dataset.item;
     if (item === undefined) {
-      return apb.node("p.muted", page.items.length ? whatToDo() : "");
+      return apb.node("p.muted", page.items.length ? "Choose an item on the list." : "");
     }
     const whose = model === undefined ? "" : ` of ${model}`;
     return apb.node("p.notice", `There is no item ${item}${whose} in this report.`);
-  }
-
-  function whatToDo() {
-    return `Choose an item on the list, or press ${apb.keys.areOn() ? "j" : "Next"}.`;
   }
 
   async function itemData(at) {
@@ -225,17 +224,17 @@
     if (!page.items.length) return;
     const from = page.list.active < 0 && steps > 0 ? -1 : page.list.active;
     const to = Math.min(page.items.length - 1, Math.max(0, from + steps));
-    open(to, page.chosen < 0 ? "push" : "replace");
+    open(to, isOpen() ? "replace" : "push");
     if (document.activeElement !== byId("list")) announce();
   }
 
   function read() {
-    if (page.chosen < 0) move(1);
+    if (!isOpen()) move(0);
     byId("item").focus();
   }
 
   function back() {
-    if (isPhone() && page.state.item !== undefined && !page.address.back()) {
+    if (isPhone() && isOpen() && !page.address.back()) {
       change(itemState(-1), "replace");
     }
     if (byId("list").hidden) document.activeElement.blur();
@@ -283,7 +282,7 @@
 
   async function copyLink() {
     const { chosen } = page;
-    const address = location.href.split("#")[0] + apb.writeAddress(page.state);
+    const address = location.href.split("#")[0] + apb.writeAddress({ ...page.state, ...itemState(chosen) });
     const isCopied = await copied(address);
     if (chosen !== page.chosen) return;
     if (isCopied) apb.tell(byId("told"), "Link copied");
@@ -320,11 +319,12 @@
       change({ change: page.state.change ? "" : "any", sort: page.state.change ? "" : "change" }));
     byId("asking").addEventListener("submit", (event) => event.preventDefault());
     byId("legend").append(...apb.legend());
-    apb.keys.offer(byId("single-keys"), () => page.index && page.chosen < 0 && showItem(-1));
+    apb.keys.offer(byId("single-keys"));
   }
 
   function makeList() {
     const { index } = page;
+    byId("list").classList.toggle("asked", Boolean(index.queries));
     return apb.virtualList(byId("list"), {
       row: (at) => apb.itemRow(index, page.state, at),
       label: (at) => apb.itemLabel(index, page.state, at),

@@ -91,6 +91,7 @@
       node("span.extras",
         node("span.flags", ...signs(index, state, at), flags.join(" ")),
         ...humanPart(index, at)),
+      ...(index.queries ? [node("span.query", index.queryOf(at))] : []),
     ];
   }
 
@@ -111,7 +112,7 @@
   // The same as the row in words.
   function itemLabel(index, state, at) {
     const judge = judgeOf(index, state);
-    const parts = [index.ids[at], index.modelOf(at), index.protocolOf(at)];
+    const parts = [index.ids[at], index.queryOf(at), index.modelOf(at), index.protocolOf(at)];
     parts.push(...index.judges.map((one) => toldBy(index, one, at)), ...(flagsOf(index, judge, at) ?? []));
     if (index.human.verdict[at] !== "-") parts.push(`human: ${told(index, index.human, at)}`);
     if (isMarked(judge, at, "overridden")) parts.push("overridden by a rule");
