@@ -20,8 +20,8 @@ class LabelConfig(InputConfig):
         "Label Studio": "export_label_studio import_label_studio",
     }
 
-    predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file, one prediction a line."
+    predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
+        description="JSONL file, one prediction a line, or a log of runs of agents."
     )
     out: Path = Field(description="JSONL file of the labels; an existing one is continued.")
     rater: str | None = Field(
