@@ -12,7 +12,7 @@ import pytest
 from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.material import NOTHING_KNOWN, gather, known_of, shipped
 from apbjudge.audits.outcomes import Probe
-from apbjudge.audits.perturbations.bases import NO_PLAN, SAME_ID, SOLVER
+from apbjudge.audits.perturbations.bases import PROVEN, SAME_ID, SOLVER
 from apbjudge.audits.session import Prepared, audit, prepare
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec, Source, Task
@@ -23,6 +23,7 @@ from tests.support.judging import plan_row, write_rows
 Row = Mapping[str, Any]
 Write = Callable[..., Path]
 BARE = {"tool_chain": None, "plan": None}
+NO_CITY = [{"name": "find_train", "parameter_description": {}}]
 """Takes the reference out of a row."""
 
 
@@ -70,11 +71,11 @@ def test_bad_rows_are_named_and_counted_and_the_good_ones_are_used(write: Write)
     assert "3 of 5 rows could not be used" in card.notes
 
 
-def test_without_a_usable_case_the_reasons_are_given(write: Write) -> None:
-    rows = write("rows.jsonl", plan_row("a", **BARE), plan_row("b", **BARE))
-    with pytest.raises(InputError) as raised:
-        prepared(rows)
-    assert str(raised.value) == f"{rows}: no case can be used (2 cases: {NO_PLAN})"
+def test_without_a_sound_plan_the_predictions_are_used_as_they_came(write: Write) -> None:
+    rows = write("rows.jsonl", *(plan_row(name, tool_chain=NO_CITY) for name in "ab"))
+    material = prepared(rows).material
+    assert (material.bases, dict(material.left_out)) == ((), {PROVEN: 2})
+    assert sorted(variant.case_id for variant in material.predictions) == ["a", "b"]
 
 
 def test_without_a_readable_row_that_is_said(write: Write) -> None:
@@ -97,9 +98,16 @@ def test_cases_that_share_an_id_do_not_share_a_base(write: Write) -> None:
 
 
 def test_cases_left_out_are_counted_on_the_card(write: Write) -> None:
-    result = prepared(write("rows.jsonl", plan_row("a"), plan_row("b", **BARE)))
-    assert dict(result.material.left_out) == {NO_PLAN: 1}
-    assert audit("static", result).card.left_out == {NO_PLAN: 1}
+    result = prepared(write("rows.jsonl", plan_row("a"), plan_row("b", tool_chain=NO_CITY)))
+    assert dict(result.material.left_out) == {PROVEN: 1}
+    assert audit("static", result).card.left_out == {PROVEN: 1}
+
+
+def test_known_plans_come_before_predictions_of_which_nothing_is_known(write: Write) -> None:
+    rows = [plan_row(f"bare{n}", **BARE) for n in range(4)]
+    result = prepared(write("rows.jsonl", *rows, plan_row("z")), bases=3)
+    origins = [base.origin for base in result.material.bases]
+    assert origins == ["reference", "prediction", "prediction"]
 
 
 def test_the_cases_are_drawn_by_the_seed_alone() -> None:

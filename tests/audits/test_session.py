@@ -26,7 +26,7 @@ from apbjudge.judge import JudgeSpec
 from apbjudge.llm.limits import Limits
 from apbjudge.runs.loop import Events, Progress
 from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
-from tests.support.judging import plan_row, read_rows, verdict, write_rows
+from tests.support.judging import MODEL, plan_row, read_rows, verdict, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Seen
 
 Serve = Callable[..., ChatServer]
@@ -193,12 +193,41 @@ def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
         prepared(bases=0)
 
 
+def test_a_judge_that_makes_no_calls_is_audited_whole() -> None:
+    quick = audit(JudgeSpec(), order(quick=True))
+    assert quick.card.size == "full"
+    assert quick.card.fingerprint == audit(JudgeSpec(), order()).card.fingerprint
+
+
+ALWAYS = {"consistency", "scale", "leaks"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "probes", "origins"),
+    [
+        ({}, {*ALWAYS, "presentation", "length"}, {"prediction": 3}),
+        ({"model_response": "I would look it up and then book it."}, ALWAYS, {}),
+    ],
+)
+def test_rows_without_references_and_labels_are_audited_for_what_needs_neither(
+    serve: Serve, tmp_path: Path, reply: Any, probes: set[str], origins: dict[str, int]
+) -> None:
+    unknown = {"plan": None, "tool_chain": None, **reply}
+    rows = [plan_row(f"case-{n}", **unknown) for n in range(3)]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    card = audit(spec(serve()), AuditConfig(rows=path), cache=False).card
+    assert {probe.name for probe in card.probes if probe.measures} == probes
+    assert card.origins == origins
+    expected = "3 of 3 plans are predictions without a reference or a label"
+    assert any(note.startswith(expected) for note in card.notes) == bool(origins)
+
+
 def test_labels_do_not_make_a_quick_audit_longer(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "rows": EXAMPLES / "holistic.jsonl",
         "labels": EXAMPLES / "labels" / "holistic.jsonl",
     }
-    result = prepare(JudgeSpec(), order(quick=True, bases=None, **changes))
+    result = prepare(JudgeSpec(model=MODEL), order(quick=True, bases=None, **changes))
     assert result.design.n_judgements <= QUICK_CALLS
     assert not result.material.predictions
     assert result.material.n_known > 0
@@ -252,7 +281,6 @@ def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path
 
 OTHERS: dict[str, dict[str, Any]] = {
     "another draw": {"seed_of_draw": 2},
-    "another size": {"quick": True},
     "other bases": {"bases": 2},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -57,14 +58,14 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a")
     assert (done.code, done.err) == (0, "")
     assert {path.name for path in Path("a").iterdir()} == FILES
-    assert done.out.endswith(
-        "a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs\n"
-    )
+    *lines, files, following = done.out.splitlines()
+    assert files == "a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
+    assert following.startswith("next: apbjudge audit static --rows ")
     for probe in card("a")["probes"]:
         assert probe["title"] in done.out
         assert probe["title"] in Path("a/card.md").read_text(encoding="utf-8")
         assert probe["title"] in Path("a/card.html").read_text(encoding="utf-8")
-    assert max(map(len, done.out.splitlines())) <= 100
+    assert max(map(len, lines)) <= 100
 
 
 def test_the_same_command_finds_its_folder_again(apbjudge: Command) -> None:
@@ -114,6 +115,14 @@ def test_a_dry_run_leaves_out_what_is_finished(serve: Any, apbjudge: Command) ->
     line = ("audit", *judge(server), *SMALL, "--out", "a")
     apbjudge(*line, "--max-calls", "10")
     assert forecast_lines(apbjudge(*line, "--dry-run").out)["calls"].startswith(f"{N - 10:,}, ")
+
+
+def test_the_command_that_gets_more_cases_is_named(apbjudge: Command) -> None:
+    done = apbjudge("audit", "static", "--rows", SHORT, "--bases", "2")
+    (needed,) = re.findall(r"\nnext: apbjudge audit static --rows \S+ --bases (\d+) ", done.out)
+    assert f"would need {needed} cases" in done.out
+    more = apbjudge("audit", "static", "--rows", SHORT, "--bases", needed)
+    assert re.search(r"\nnext: \d+ more cases in \S+short_plans.jsonl decide", more.out)
 
 
 def test_a_quick_audit_convicts_a_judge_that_passes_everything(
@@ -185,9 +194,11 @@ def test_nonsense_is_unscored_with_code_1(serve: Any, apbjudge: Command) -> None
 
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "no such file": (("static", "--rows", "nothing.jsonl"), "nothing.jsonl: can't be read"),
-    "two rows, no case": (("static", "--rows", "bare.jsonl"), "no case can be used (1 cases: "),
     "labels of nobody": (("static", *SMALL, "--labels", "no"), "no: can't be read"),
-    "too many bases": (("static", "--quick", "--bases", "9"), "expected at most 8 with --quick"),
+    "too many bases": (
+        ("openai/m@http://127.0.0.1:1/v1", "--quick", "--bases", "9"),
+        "expected at most 8 with --quick",
+    ),
     "no bases": (("static", "--bases", "0"), "bases"),
     "one to compare": (("static", "--compare"), "expected two judges"),
     "three to compare": (("static", "static", "static", "--compare"), "expected two judges"),
@@ -198,7 +209,6 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_makes_no_sense_ends_with_code_2_and_one_line(case: str, apbjudge: Command) -> None:
-    write_rows(Path("bare.jsonl"), [plan_row("a", tool_chain=None, plan=None)])
     arguments, text = REFUSED[case]
     done = apbjudge("audit", *arguments)
     assert (done.code, done.out) == (2, "")

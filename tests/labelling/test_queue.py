@@ -87,6 +87,21 @@ def test_labels_never_go_into_an_input(predictions: Path) -> None:
     assert predictions.read_bytes() == before
 
 
+def test_a_log_is_labelled_run_by_run(tmp_path: Path) -> None:
+    turn = [{"role": "user", "content": "A train?"}, {"role": "assistant", "content": "At nine."}]
+    rows = [{"id": f"run-{n}", "model": "m", "messages": turn} for n in range(2)]
+    path = write_rows(tmp_path / "log.jsonl", [*rows, {"id": "bad", "messages": 5}])
+    problems: list[str] = []
+    order = LabelConfig(predictions=path, out=tmp_path / "labels.jsonl", order="file")
+    service = open_service(order, problem=problems.append)
+    assert [place.key for place in service.queue] == [("run-0", "m"), ("run-1", "m")]
+    shown = service.item({"rater": "ann", "item": 1})
+    assert shown["prediction"]["response"] == "At nine."
+    assert [message["text"] for message in shown["case"]["trajectory"]] == ["A train?", "At nine."]
+    service.log.close()
+    assert [problem.partition(": ")[0] for problem in problems] == [f"{path}:3"]
+
+
 def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]

@@ -32,7 +32,7 @@ class Card:
         settings: Its settings, as in a run's manifest.
         rows: What its items were made from, in words.
         protocols: Number of bases by protocol.
-        origins: Number of bases by origin: ``reference`` or ``label``.
+        origins: Number of bases by origin: ``reference``, ``label`` or ``prediction``.
         left_out: Cases without a base, by reason.
         seed: Seed of the sample of cases.
         version: Version of apbjudge.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
 from ..config import Option
-from ..judge.config import InputConfig
+from ..judge.config import InputConfig, JudgeSpec
 
 
 class AuditConfig(InputConfig):
@@ -31,7 +31,8 @@ class AuditConfig(InputConfig):
     )
     quick: bool = Field(
         default=False,
-        description="A hundred replies at most; those that are asked for again come on top.",
+        description="A hundred replies at most; those that are asked for again come on top. A "
+        "judge that makes no calls is audited whole.",
     )
     adjudicator: str | None = Field(
         default=None,
@@ -45,6 +46,11 @@ class AuditConfig(InputConfig):
     seed_of_draw: int = Field(
         default=20_260_101, description="Seed of every sample of what is asked."
     )
+
+    def for_judges(self, judges: Iterable[JudgeSpec]) -> AuditConfig:
+        """Itself; whole in place of quick where none of the judges makes calls to be saved."""
+        free = all(judge.is_static for judge in judges)
+        return self.model_copy(update={"quick": self.quick and not free})
 
     @field_validator("protocol")
     @classmethod

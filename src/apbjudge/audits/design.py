@@ -154,7 +154,8 @@ def design_audit(
     main: list[Variant] = []
     for n, one in enumerate(families):
         main += [one.base.variant, *one.faults]
-        main += _rotated(harmless(one.base, seed=seed), n, sizes.harmless)
+        if one.base.origin != "prediction":
+            main += _rotated(harmless(one.base, seed=seed), n, sizes.harmless)
         main += _format_changes(one, n, sizes, seed)
         if n < sizes.padded:
             main += [v for parent in one.parents for v in pad(one.base, parent, seed=seed)]
@@ -197,7 +198,7 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
     codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
     for base in bases:
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
-        left = list(plant(base, seed=seed))
+        left = list(plant(base, seed=seed)) if base.origin != "prediction" else []
         if base.rubric.shape == "flags" and not base.rubric.rule_codes:
             # what a rubric has no code for it may not count as a fault
             left = [fault for fault in left if fault.truth.codes]

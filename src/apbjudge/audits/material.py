@@ -27,7 +27,7 @@ from ..runs.rows import BadRow
 from .outcomes import Probe, contained
 from .perturbations.bases import Base, find_bases
 from .probes import leaks
-from .variants import Truth, Variant
+from .variants import UNKNOWN, Truth, Variant
 
 Truths = Mapping[Key, Truth]
 """What is known of predictions, by item id and tested model; None where a label names none."""
@@ -208,12 +208,12 @@ def gather(
         for (item, model), truth in truths.items()
         if truth.is_correct and known.are_labels and model is not None
     }
-    bases = find_bases(index.tasks(wanted), passed)
+    bases = find_bases(index.tasks(wanted), passed, unlabelled=not truths)
     predictions: list[Variant] = []
-    for task in index.tasks(cases) if n_predictions and truths else ():
+    for task in index.tasks(cases) if n_predictions and (truths or not bases.bases) else ():
         item = task.item
-        truth = truths.get((item.item_id, item.tested_model))
-        if truth is None or truth.is_correct is None:
+        truth = truths.get((item.item_id, item.tested_model), None if truths else UNKNOWN)
+        if truth is None or (truths and truth.is_correct is None):
             continue
         if len(predictions) >= n_predictions and predictions[-1].case_id != item.case_id:
             break
@@ -221,7 +221,9 @@ def gather(
     if not bases.bases and not predictions:
         reasons = "; ".join(f"{n} cases: {reason}" for reason, n in bases.left_out.items())
         raise InputError(f"{source.name}: no case can be used ({reasons or 'no readable row'})")
-    chosen = sorted(bases.bases, key=lambda base: wanted.index(base.item.case_id))
+    chosen = sorted(
+        bases.bases, key=lambda b: (b.origin == "prediction", wanted.index(b.item.case_id))
+    )
     return Material(
         name=source.name,
         bases=tuple(chosen[:n_bases]),
@@ -245,5 +247,6 @@ def _as_it_came(item: Item, truth: Truth, baseline: str) -> Variant:
         case_id=item.case_id,
         truth=truth,
         row=item_row(item) | {"id": name},
-        what=f"an unchanged prediction, with a verdict by {baseline}",
+        what="an unchanged prediction"
+        + ("" if truth is UNKNOWN else f", with a verdict by {baseline}"),
     )

@@ -190,7 +190,8 @@ def audit(
     if isinstance(config, Prepared):
         prepared = config
     else:
-        prepared = prepare(spec, config or AuditConfig(), note=events.bad_row)
+        whole = (config or AuditConfig()).for_judges([spec])
+        prepared = prepare(spec, whole, note=events.bad_row)
     resources = shared_resources(
         client=client, limits=limits or Limits(), cache=cache, warn=events.note
     )
@@ -474,6 +475,13 @@ def _notes(
             "every figure is about the judge's own verdicts, before proven findings were "
             "enforced; what both catch together, which `grade` reports, is among the figures on "
             "planted faults"
+        )
+    if n_open := sum(base.origin == "prediction" for base in material.bases):
+        yield (
+            f"{n_open} of {len(material.bases)} plans are predictions without a reference or a "
+            "label: audited for what needs neither (consistency, presentation, length, "
+            "contradictory replies; leaks in all rows); faults, refusals, drift, reference, "
+            "injection, leniency, subgroups and preference need references or labels (--labels)"
         )
     yield from _planting_notes(material, responses)
     if known.problems:

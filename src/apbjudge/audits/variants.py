@@ -56,6 +56,8 @@ CORRECT = Truth(is_correct=True, codes=frozenset())
 """What is true of a base under a protocol with codes."""
 PASSES = Truth(is_correct=True)
 """What is true of a base under a protocol without codes."""
+UNKNOWN = Truth(is_correct=None)
+"""What is known of a prediction that nobody has judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..audits.session import Audit
 
 CARD = "card.json"
+UNCLEAR = "could not tell"
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 
 
@@ -86,6 +88,7 @@ def audit(values: Values) -> int:
     asked = [name for name in options.judges if name not in finished]
     specs = judges_of(values, asked)
     check_access(specs)
+    config = config.for_judges(specs)  # one size for all, so that they can be compared
     by_name = dict(zip(asked, specs, strict=True))
     gated = _gated(options.fail_on)
     if options.dry_run:
@@ -127,15 +130,17 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
 def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path) -> Audit:
     """Audits one judge, prints its card and writes it."""
     from ..audits.session import audit as audit_judge
+    from ..audits.session import prepare
     from ..jsonl import write_atomically
     from ..reports.card.page import card_html
     from ..reports.card.text import card_markdown, card_text
     from .progress import Reporter
 
     with Reporter(sys.stderr) as reporter:
+        prepared = prepare(spec, config, note=reporter.bad_row)
         result = audit_judge(
             spec,
-            config,
+            prepared,
             out=out,
             limits=options,
             cache=options.cache,
@@ -147,7 +152,28 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
     typer.echo(card_text(result.card), nl=False)
     files = "card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
     typer.echo(f"\n{shown(out)}/: {files}")
+    if more := _more_cases(result.card, config):
+        typer.echo(f"next: {more}")
     return result
+
+
+def _more_cases(card: Card, config: AuditConfig) -> str:
+    """How to get as many cases as the undecided probes need; empty where that is no help."""
+    from ..audits.material import N_SHIPPED
+    from ..audits.session import sizes_of
+
+    unclear = (m.needed or 0 for p in card.probes for m in p.measures if p.outcome == UNCLEAR)
+    needed, n = max(unclear, default=0), sum(card.protocols.values())
+    wanted = needed if config.rows else min(needed, N_SHIPPED)
+    if wanted > n and (config.quick or n >= sizes_of(config).bases):
+        own = [("--rows", config.rows), ("--cases", config.cases), ("--labels", config.labels)]
+        named = [part for option, path in own if path for part in (option, os.fspath(path))]
+        command = ["audit", card.judge, *named, "--bases", str(wanted)]
+        return f"apbjudge {visible(shlex.join(command))} (with the other options as they are)"
+    if needed > n:
+        name = "--rows" if config.rows is None else visible(os.fspath(config.rows))
+        return f"{needed - n:,} more cases in {name} decide the probes that could not tell"
+    return ""
 
 
 def _is_finished(name: str) -> bool:

@@ -20,9 +20,9 @@ class LabelConfig(InputConfig):
         "Label Studio": "export_label_studio import_label_studio",
     }
 
-    predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Predictions, as for grade; also the folder of a run of build, whose cases are "
-        "labelled."
+    predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
+        description="Predictions or a log of runs of agents, as for grade; also the folder of a "
+        "run of build, whose cases are labelled."
     )
     out: Path = Field(description="JSONL file of the labels; an existing one is continued.")
     rater: str | None = Field(

@@ -9,11 +9,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import OptionError
+import orjson
+
+from ..errors import OptionError, RowError
+from ..jsonl import replacing
+from ..judge.config import GradeConfig
+from ..judge.run_source import is_log
 from ..judge.source import source_of
 from ..protocols import AUTO, CASE
 from ..records import ERROR_CODES
 from ..records.run_folder import cases_in, cases_of, predictions_of
+from ..trajectories.conservation import ACCEPTED, Conservation
+from ..trajectories.outcomes import Outcomes
+from ..trajectories.reading import detect, read_log
+from ..trajectories.steps import run_row
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
 from .label_log import Clock, LabelLog
@@ -46,6 +55,28 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def _rows_of(log: Path, config: LabelConfig, problem: Problem) -> Path:
+    """The file of rows; of a log one beside the labels, with a row for each run."""
+    if not is_log(log, GradeConfig(protocol=config.protocol)):
+        return log
+    path = config.out.with_name(f"{config.out.name}.runs.jsonl")
+    account = Conservation(None, ACCEPTED)
+    entries = read_log(log, detect(log), outcomes=Outcomes(), conservation=account)
+    with replacing(path) as file:
+        for entry in entries:
+            try:
+                if isinstance(entry.content, RowError):
+                    raise entry.content
+                row = run_row(entry.content)
+            except RowError as error:
+                problem(f"{entry.place}: {error}")
+            else:
+                file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+    for line in account.lines:
+        problem(f"{log}: {line}")
+    return path
+
+
 def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -> LabelService:
     """Reads the files and takes hold of the file of labels.
 
@@ -69,6 +100,7 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
                 raise OptionError(
                     f"--out: expected a file of labels, got an input: {str(config.out)!r}"
                 )
+    rows = _rows_of(rows, config, problem)
     source = source_of(rows, config.model_copy(update={"cases": cases}))
     if source.reading.text:
         problem(f"{source.name}: {source.reading.text}")

@@ -122,6 +122,20 @@ def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
     }
 
 
+def run_row(trajectory: Trajectory) -> dict[str, Any]:
+    """A whole run as a row to be labelled: its last message as the reply, all messages before it.
+
+    It has the id of the run. The reply is empty where the run ends without a message.
+
+    Raises:
+        RowError: If a value can't be written as JSON.
+    """
+    hidden = call_ids(trajectory.steps, "user") - call_ids(trajectory.steps, "agent")
+    messages = [shown for step in trajectory.steps for shown in messages_of(step, hidden)]
+    answered = replace(trajectory, final_answer=trajectory.final_answer or "")
+    return {**(answer_row(answered) or {}), "trajectory_prefix_json": _json(messages, "steps")}
+
+
 def _offered(tools: Sequence[Any] | None) -> dict[str, str]:
     """The field with the definitions of tools; none where the log says nothing of tools."""
     return {} if tools is None else {"tools_json": _json(tools, "tools")}

@@ -19,10 +19,20 @@ from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ...runs.rows import BadRow
-from ..variants import CORRECT, OWN_FIELDS, PASSES, SOLVER, Role, Severity, Truth, Variant
+from ..variants import (
+    CORRECT,
+    OWN_FIELDS,
+    PASSES,
+    SOLVER,
+    UNKNOWN,
+    Role,
+    Severity,
+    Truth,
+    Variant,
+)
 from .parts import ReplyParts
 
-Origin = Literal["reference", "label"]
+Origin = Literal["reference", "label", "prediction"]
 Key = tuple[str, str]
 """Item id and tested model."""
 
@@ -31,8 +41,9 @@ Key = tuple[str, str]
 class Base:
     """A plan taken as correct, as the reply to its case and in parts.
 
-    It is the reference of the case or, by its label, a prediction that humans passed. The name is
-    unique in an audit.
+    It is the reference of the case or, by its label, a prediction that humans passed. A prediction
+    of which nothing is known is no such plan, but can be shown in other ways. The name is unique in
+    an audit.
     """
 
     name: str
@@ -45,6 +56,8 @@ class Base:
     @property
     def truth(self) -> Truth:
         """What is true of it."""
+        if self.origin == "prediction":
+            return UNKNOWN
         if self.rubric.shape == "flags":
             return CORRECT
         return replace(PASSES, category=self.protocol.category_of(self.item))
@@ -52,13 +65,18 @@ class Base:
     @cached_property
     def variant(self) -> Variant:
         """The base itself as a variant; other variants share the values of its row."""
-        is_reference = self.origin == "reference"
-        origin = "the reference" if is_reference else "a prediction that humans passed"
-        name = f"{self.name}/base"
+        origin = {
+            "reference": "the reference",
+            "label": "a prediction that humans passed",
+            "prediction": "a prediction of which nothing is known",
+        }[self.origin]
+        is_known = self.origin != "prediction"
+        kind = "base" if is_known else "as-it-came"
+        name = f"{self.name}/{kind}"
         return Variant(
             name=name,
-            role="base",
-            kind="base",
+            role="base" if is_known else "prediction",
+            kind=kind,
             parent=None,
             case_id=self.item.case_id,
             truth=self.truth,
@@ -92,7 +110,7 @@ class Base:
         row = dict(parent.row) | dict(case or {})
         if reply is not None:
             row["model_response"] = reply.text if isinstance(reply, ReplyParts) else reply
-        row["id"] = f"{self.name if parent.role == 'base' else parent.name}/{kind}"
+        row["id"] = f"{self.name if parent.parent is None else parent.name}/{kind}"
         return Variant(
             name=row["id"],
             role=role,
@@ -203,13 +221,16 @@ PROVEN = "code finds a fault in the plan that is taken as correct"
 SAME_ID = "its items have the ids of another case's"
 
 
-def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> Bases:
+def find_bases(
+    rows: Iterable[Entry], passed: Collection[Key] | None = None, *, unlabelled: bool = False
+) -> Bases:
     """Chooses at most one base for each case.
 
     A prediction that humans passed comes first, of several the first that takes another way than
     the reference; then the reference. Of rows of one case with distractors, the one with the most
     serves as the case. Whatever code can prove a fault in is no base. ``passed`` has item id and
-    tested model of the predictions that humans passed, None without labels.
+    tested model of the predictions that humans passed, None without labels. ``unlabelled``: a case
+    without a reference gives its prediction, of which nothing is known.
     """
     known = frozenset(passed or ())
     by_case: dict[str, list[Task]] = {}
@@ -226,8 +247,9 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
     bases: dict[str, Base] = {}
     left_out: Counter[str] = Counter()
     for tasks in by_case.values():
-        offered = [base for task in sorted(tasks, key=rank) for base in _of_task(task, known)]
-        clean = [base for base in offered if _is_clean(base)]
+        ranked = sorted(tasks, key=rank)
+        offered = [base for task in ranked for base in _of_task(task, known, unlabelled)]
+        clean = [base for base in offered if base.origin == "prediction" or _is_clean(base)]
         if new := next((base for base in clean if base.name not in bases), None):
             bases[new.name] = new
         else:
@@ -235,13 +257,15 @@ def find_bases(rows: Iterable[Entry], passed: Collection[Key] | None = None) -> 
     return Bases(bases=tuple(bases.values()), left_out=dict(left_out))
 
 
-def _of_task(task: Task, passed: Collection[Key]) -> Iterator[Base]:
-    """The prediction, if humans passed it, and the reference."""
+def _of_task(task: Task, passed: Collection[Key], unlabelled: bool) -> Iterator[Base]:  # noqa: FBT001
+    """The prediction, if humans passed it or nothing else is there, and the reference."""
     item, model = task.item, task.item.tested_model
     offers: list[tuple[ReplyParts | None, Origin, str, str]] = []
-    if (item.item_id, model) in passed:
+    is_passed, is_open = (item.item_id, model) in passed, unlabelled and item.reference is None
+    if is_passed or is_open:
+        origin = "label" if is_passed else "prediction"
         name = f"{item.item_id}@{model}"
-        offers.append((ReplyParts.of_prediction(item), "label", name, model))
+        offers.append((ReplyParts.of_prediction(item), origin, name, model))
     offers.append((ReplyParts.of_reference(item), "reference", item.item_id, SOLVER))
     for parts, origin, name, author in offers:
         if parts is not None:

@@ -114,12 +114,16 @@ def by_kind(pairs: Iterable[Pair]) -> Mapping[str, list[Pair]]:
     return grouped(pairs, lambda response: response.variant.kind)
 
 
-def of_truth(pairs: Iterable[Pair], *, is_correct: bool) -> list[Pair]:
-    """Pairs whose first is known to be correct, or known not to be."""
+def of_truth(pairs: Iterable[Pair], *, is_correct: bool | None) -> list[Pair]:
+    """Pairs whose first is known to be correct, or not to be; None: of which that is not known."""
     return [pair for pair in pairs if pair[0].variant.truth.is_correct is is_correct]
 
 
-TRUTHS: Mapping[str, bool] = {"correct plans": True, "faulty plans": False}
+TRUTHS: Mapping[str, bool | None] = {
+    "correct plans": True,
+    "faulty plans": False,
+    "unlabelled plans": None,
+}
 
 
 def kind_figures(pairs: Iterable[Pair]) -> Iterable[Figure]:

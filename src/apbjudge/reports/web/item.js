@@ -165,7 +165,8 @@
     tools(view),
     view.case.system ? details("System prompt", () => words(view.case.system)) : null,
     when(view.prediction.response, () =>
-      details(view.isCase ? "Reference as text" : "Reply of the tested model, as it came", () => code(view.prediction.response))),
+      details(view.isCase ? "Reference as text" : "Reply of the tested model, as it came", () => code(view.prediction.response),
+        view.prediction.kind === "text")),
   ]);
 
   const DEFAULTS = {

@@ -8,41 +8,42 @@
 
   // One thing that can be said: a button, its key, what a click on it sets (or a function of the
   // label that gives it), and when it counts as pressed.
-  const choice = (kind, key, click, isOn, ...label) => {
+  // ``meaning`` is what the rubric says of it.
+  const choice = (kind, key, click, isOn, label, meaning = "") => {
     const button = node(`button.choice.${kind}`,
       { type: "button", "aria-pressed": "false", ...(key ? apb.keys.shortcut(key) : {}) },
       node("span.label", label), key ? node("kbd", { "aria-hidden": "true" }, key) : null);
-    return { button, key, click, isOn, name: label.flat().map(textOf).join("") };
+    return { button, key, click, isOn, meaning, name: label.map(textOf).join("") };
   };
 
   const textOf = (part) => (part instanceof Node ? part.textContent : part || "");
 
   const verdictChoices = () => [
-    choice("passes", "c", { set: "correct", to: true }, (label) => label.is_correct === true, "✓ Correct"),
-    choice("fails", "x", { set: "correct", to: false }, (label) => label.is_correct === false, "✕ Incorrect"),
+    choice("passes", "c", { set: "correct", to: true }, (label) => label.is_correct === true, ["✓ Correct"]),
+    choice("fails", "x", { set: "correct", to: false }, (label) => label.is_correct === false, ["✕ Incorrect"]),
   ];
 
   const flagChoices = (asks) => asks.criteria.map((criterion, i) =>
     choice("fails", String(i + 1), { set: "flag", to: criterion.code },
       (label) => Boolean((label.errors || {})[criterion.code]),
-      node("b", criterion.code), " ", criterion.name));
+      [node("b", criterion.code), " ", criterion.name], criterion.definition));
 
-  const gradeChoices = (asks) => asks.grades.map(({ grade, label: name, key }) =>
+  const gradeChoices = (asks) => asks.grades.map(({ grade, label: name, key, text }) =>
     choice(grade === 1 ? "passes" : "fails", key, { set: "grade", to: grade },
       (label) => label.grade !== null && Math.abs(label.grade - grade) < 1e-6,
-      node("b", grade.toFixed(1)), " ", name));
+      [node("b", grade.toFixed(1)), " ", name], text));
 
-  const categoryChoices = (asks) => asks.categories.map(({ number, name, correct }) =>
+  const categoryChoices = (asks) => asks.categories.map(({ number, name, correct, definition }) =>
     choice(correct ? "passes" : "fails", String(number), { set: "category", to: number },
       (label) => label.category === number,
-      node("b", String(number)), " ", name, node("span.side", correct ? " ✓ correct" : " ✕ incorrect")));
+      [node("b", String(number)), " ", name, node("span.side", correct ? " ✓ correct" : " ✕ incorrect")], definition));
 
   const doubtChoice = () => choice("doubts", "d", (label) => ({ set: "unsure", to: !label.unsure }),
-    (label) => label.unsure, "Unsure of this label");
+    (label) => label.unsure, ["Unsure of this label"]);
 
   // A step of the prediction as something that can be marked; its button stands in the item.
   const stepChoice = (number) => choice("faulty", null, { set: "step", to: number },
-    (label) => label.faulty_steps.includes(number), node("span.unseen", `Step ${number}: `), "faulty");
+    (label) => label.faulty_steps.includes(number), [node("span.unseen", `Step ${number}: `), "faulty"]);
 
   const groupsOf = (asks) => ({
     flags: () => [
@@ -102,8 +103,22 @@
     const choices = groups.flatMap(([, , inside]) => inside);
     const state = node("p.state");
     const remark = node("p.remark", { hidden: true });
-    for (const one of choices) one.button.addEventListener("click", () => act(one));
+    // In view beside the buttons: what the rubric says of the one that is looked at, or was pressed last.
+    const meaning = node("p.meaning", { tabindex: 0, role: "region", "aria-label": "What the rubric says" });
+    const explain = (one) => {
+      const name = one && one.meaning ? [node("b", one.name), ": ", one.meaning] : [asks.task];
+      meaning.replaceChildren(...name);
+      meaning.scrollTop = 0;
+    };
+    explain();
+    for (const one of choices) {
+      one.button.addEventListener("click", () => act(one));
+      for (const look of ["focus", "pointerenter"]) one.button.addEventListener(look, () => explain(one));
+    }
+    const isPressed = (one) => one.button.getAttribute("aria-pressed") === "true";
     const show = (label) => {
+      const pressed = choices.find((one) => one.meaning && one.isOn(label) && !isPressed(one));
+      if (pressed) explain(pressed);
       for (const one of choices) one.button.setAttribute("aria-pressed", String(one.isOn(label)));
       state.textContent = sentence(label);
       state.classList.toggle("complete", !label.missing.length);
@@ -113,7 +128,7 @@
     const fieldsets = groups.map(([kind, title, inside]) =>
       node(`fieldset.${kind}`, node("legend", title), node("div.choices", inside.map((one) => one.button))));
     return {
-      node: node("div.form", state, remark, fieldsets),
+      node: node("div.form", state, remark, meaning, fieldsets),
       rubric: () => rubric(asks),
       keys: new Map(choices.filter((one) => one.key).map((one) => [one.key, one])),
       show, sentence,
