@@ -27,7 +27,7 @@ def judgements(folder: Path) -> list[dict[str, Any]]:
 def test_these_are_all_commands() -> None:
     panels = {title: " ".join(commands) for title, commands in PANELS.items()}
     assert panels == {
-        "Judge": "grade compare report doctor",
+        "Judge": "init grade compare report doctor",
         "Trust": "calibrate audit plan-labels label",
         "Make": "predict refine simulate execute branch",
         "Cases": "check build convert",

@@ -217,7 +217,7 @@ def test_a_dry_run_says_where_each_value_comes_from(apbjudge: Command, project: 
 
 
 NOT_READ = {
-    "max_cost = 5": "expected tables, one of judge, grade, ",
+    "max_cost = 5": "expected tables, one of judge, init, grade, ",
     "[grad]": "got 'grad' (did you mean grade?)",
     "[batch.exprt]": "got 'batch'",
     "[grade": "Expected ']'",

@@ -93,9 +93,10 @@ def grade(values: Values) -> int:
     if run.ensemble is not None:
         typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
     typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    _say_next(run, out)
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
+    else:  # a job of CI has no use for it
+        _say_next(run, out)
     code = unscored_code(run.unscored_fraction, config.max_unscored, "rows")
     unscored = unscored_rows(run.judgements) if config.junit is not None else ()
     return finish(code, run.summary.gates, config, summary_document(run.summary), unscored=unscored)
@@ -118,7 +119,7 @@ def _say_next(run: Run, out: Path) -> None:
     elif groups[0].form != RUN:
         lines.append("next: which rows to label, to see how far this judge can be trusted")
         lines.append(f"  apbjudge plan-labels {folder}")
-    typer.echo("\n".join(lines), err=True)
+    typer.echo("\n".join(lines))
 
 
 def _style() -> dict[str, Any]:

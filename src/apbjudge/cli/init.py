@@ -35,7 +35,9 @@ class InitOptions(RowsConfig):
 
 @command(InitOptions)
 def init(values: Values) -> int:
-    """Writes example rows, a project file and a CI job; no file that is there is changed.
+    """Writes example rows, a project file and a CI job.
+
+    No file that is there is changed.
 
     Exit code 0: done; 2: unusable input or options.
     """
