@@ -150,7 +150,8 @@ def other_format(head: bytes) -> str:
         return name
     lines = [body for raw in head.removeprefix(_BOM).split(b"\n") if (body := raw.strip(b" \t\r"))]
     first = lines[0] if lines else b""
-    if first == b"[" or (first.startswith(b"[") and first.endswith(b",")):
+    goes_on = b"".join(lines[1:2]).endswith((b",", b"]"))
+    if first == b"[" or (first.startswith(b"[") and first.endswith(b",") and goes_on):
         return ARRAY
     if first.startswith(b"{") and first.endswith(_OPEN) and _MEMBER.match(b"".join(lines[1:2])):
         return SPREAD  # an object of one of its lists may stand on a line of its own

@@ -111,10 +111,10 @@ def test_of_many_bad_rows_the_first_are_shown_and_the_rest_counted(
     stream = stream_type()
     with Reporter(stream) as reporter:
         for line in range(bad):
-            reporter.bad_row(f"f.jsonl:{line}: bad")
+            reporter.bad_row(f"f.jsonl:{line}: bad{line}")
     assert BAD_ROWS_SHOWN == 20
     text = plain(stream.getvalue())
-    assert re.findall(r"f\.jsonl:(\d+): bad", text) == [str(i) for i in range(shown)]
+    assert re.findall(r"f\.jsonl:(\d+): bad\1\n", text) == [str(i) for i in range(shown)]
     assert re.findall(r"… and (\d+) more bad rows", text) == ([str(bad - 20)] if bad > 20 else [])
 
 
@@ -184,4 +184,15 @@ def test_one_complaint_about_all_samples_of_a_case_is_shown_once() -> None:
     with Reporter(stream) as reporter:
         for line in (3, 3, 3, 5, 3):
             reporter.bad_row(f"f.jsonl:{line}: bad")
-    assert [text[8] for text in stream.getvalue().splitlines()] == ["3", "5", "3"]
+    assert stream.getvalue() == "f.jsonl:3: bad\nf.jsonl: 2 more rows (lines 5, 3): bad\n"
+
+
+def test_equal_faults_are_one_error_with_a_count_and_their_first_lines() -> None:
+    stream = io.StringIO()
+    with Reporter(stream) as reporter:
+        for line in range(1, 501):
+            reporter.bad_row(f"f.csv:{line}: field id: expected text, got {line % 7}")
+    first, rest = stream.getvalue().splitlines()
+    assert first == "f.csv:1: field id: expected text, got 1"
+    lines = ", ".join(map(str, range(2, 21)))
+    assert rest == f"f.csv: 499 more rows (lines {lines}, …): field id: expected text"

@@ -43,16 +43,16 @@ class Judge:
 
 REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "another name": (
-        rows(query=..., question="Where?", other=1),
-        "none in 3; fields that nobody reads: question (3), other (3); if question is meant: jq",
+        rows(query="", question="Where?", other=1),
+        "none in 3; fields that nobody reads: question (3, --map query=question?), other (3)",
     ),
-    "a misspelled name": (rows(query="  ", Querry="Where?"), "jq -c '.query = .Querry' FILE"),
-    "tools elsewhere": (rows(tools=..., available_tools=[]), "'.tools = .available_tools'"),
+    "a misspelled name": (rows(query="  ", Querry="Where?"), "Querry (3, --map query=Querry?)"),
+    "tools elsewhere": (rows(tools=None, available_tools=[]), "--map tools=available_tools?"),
     "no reply at all": (
         rows(model_response=" \n"),
         "got none in 3; fields that nobody reads: none",
     ),
-    "steps": ([step_row(step(FIND_OK), id="a", query="", prompt="Go")], "'.query = .prompt'"),
+    "steps": ([step_row(step(FIND_OK), id="a", query="", prompt="Go")], "--map query=prompt"),
 }
 
 

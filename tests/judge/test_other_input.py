@@ -141,7 +141,8 @@ def test_rows_in_memory_continue_while_they_share_a_row(tmp_path: Path) -> None:
 
 
 def test_a_run_that_judged_nothing_is_no_obstacle(tmp_path: Path) -> None:
-    bad = write_rows(tmp_path / "bad.jsonl", [{"id": "amber"}])
+    mute = {"id": "amber", "tested_model": "m", "model_response": None}
+    bad = write_rows(tmp_path / "bad.jsonl", [mute])
     good = write_rows(tmp_path / "good.jsonl", ROWS)
     assert judged(bad, tmp_path / "out") == []
     assert judged(good, tmp_path / "out") == list(NAMES)

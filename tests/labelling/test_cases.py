@@ -86,7 +86,7 @@ def test_other_protocols_still_hide_what_their_rubric_does_not_ask_for(tmp_path:
 
 def test_responses_are_needed_without_the_protocol_and_never_used_with_it(tmp_path: Path) -> None:
     problems: list[str] = []
-    with pytest.raises(InputError, match="expected at least one row that can be shown"):
+    with pytest.raises(InputError, match="no column for the reply"):
         open_service(config(tmp_path / "a.jsonl", protocol="auto"), problem=problems.append)
     assert len(problems) == N
     with pytest.raises(OptionError, match="--cases: expected none with --protocol case"):

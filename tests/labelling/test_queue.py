@@ -47,7 +47,7 @@ def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Pa
 
 def test_every_row_comes_early_as_often_as_any_other(predictions: Path) -> None:
     seeds = range(300)
-    places = ItemReader(predictions).queue(pytest.fail)
+    places = ItemReader(Source(predictions)).queue(pytest.fail)
     early = [place.key[0] for seed in seeds for place in shuffled(places, seed=seed)[:3]]
     counts = [early.count(name) for name in NAMES]
     # Each is expected 30 times, with a standard deviation of 5.2.
@@ -92,7 +92,7 @@ def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
     rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]
     path.write_text("\n\n".join([*map(json.dumps, rows), "{"]), encoding="utf-8")
     result: list[str] = []
-    places = ItemReader(path).queue(result.append)
+    places = ItemReader(Source(path)).queue(result.append)
     assert [place.key[0] for place in places] == ["a", "c"]
     assert [text.split(": ")[0] for text in result] == [f"{path}:{n}" for n in (3, 5, 9)]
 
@@ -104,7 +104,7 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
     else:
         path, cases = EXAMPLES / "step_wise.jsonl", None
     tasks = [task for task in Source(path, cases=cases) if isinstance(task, Task)]
-    reader = ItemReader(path, cases=cases)
+    reader = ItemReader(Source(path, cases=cases))
     places = reader.queue(pytest.fail)
     assert len(places) == len(tasks) > 3
     for place, task in reversed(list(zip(places, tasks, strict=True))):
@@ -113,7 +113,7 @@ def test_an_item_is_read_again_as_it_was_read_first(joins: bool) -> None:
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(predictions: Path) -> None:
-    reader = ItemReader(predictions)
+    reader = ItemReader(Source(predictions))
     place = reader.queue(pytest.fail)[4]
     text = predictions.read_text(encoding="utf-8")
     for changed in (text.replace("(row-04)", "(row-4!)"), text[: place.offset], ""):

@@ -53,9 +53,12 @@ def test_null_in_a_prediction_does_not_erase_what_the_case_says(tmp_path: Path) 
 def test_a_reply_that_stands_in_the_cases_file_is_never_graded(tmp_path: Path) -> None:
     cases = _write(tmp_path / "c.jsonl", CASE | {"tested_model": "m", "model_response": "leak"})
     row = {"id": "case-1", "tested_model": "alder"}
-    (judged,) = grade(_write(tmp_path / "p.jsonl", row), cases=cases).judgements
+    rows = [row, _reply("birch")]
+    judged, _ = grade(_write(tmp_path / "p.jsonl", *rows), cases=cases).judgements
     assert (judged.kind, judged.reason) == ("unscored", "bad_input")
     assert "model_response" in judged.detail
+    with pytest.raises(InputError, match="no column for the reply"):
+        grade(_write(tmp_path / "p.jsonl", row), cases=cases)
 
 
 @pytest.mark.parametrize("fields", [{"id": "nowhere"}, {"id": None}, {"id": ["case-1"]}])

@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from ..errors import InputError
 from ..jsonl import read_lines
@@ -140,7 +140,7 @@ class _Index:
 
     def read(self, note: Callable[[str], None]) -> Iterator[tuple[Task, Mapping[str, Any]]]:
         """Each usable row with its task; indexes it on the way."""
-        raw = read_lines(Path(self.source.input))
+        raw = read_lines(cast("Path", self.source.rows))
         for entry in self.source:
             self.n_rows += 1
             if isinstance(entry, BadRow):

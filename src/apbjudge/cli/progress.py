@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -10,6 +12,9 @@ from ..runs.loop import Events, Progress
 
 PLAIN_EVERY_S = 10.0
 BAD_ROWS_SHOWN = 20
+"""Different faults, and lines of each."""
+_PLACE = re.compile(r"(.*?):(\d+): (.*?)(?:, got .*)?", re.DOTALL)
+"""Where a row is, and what is wrong with it but for what it has."""
 
 
 class Reporter:
@@ -22,8 +27,9 @@ class Reporter:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._started = self._last = time.monotonic()
-        self._bad = 0
         self._last_bad = ""
+        self._bad = Counter[tuple[str, str]]()
+        self._lines: dict[tuple[str, str], list[str]] = {}
         self._bar: Any = None
         self._task: Any = None
 
@@ -47,8 +53,12 @@ class Reporter:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        if self._bad > BAD_ROWS_SHOWN:
-            self._stream.write(f"… and {self._bad - BAD_ROWS_SHOWN} more bad rows\n")
+        for (file, fault), lines in self._lines.items():
+            if (n := self._bad.pop((file, fault)) - 1) > 0:
+                named = ", ".join(lines[1:]) + ", …" * (n >= len(lines))
+                self._stream.write(f"{file}: {n} more rows (lines {named}): {fault}\n")
+        if self._bad:
+            self._stream.write(f"… and {self._bad.total()} more bad rows\n")
 
     def progress(self, progress: Progress) -> None:
         """Takes note of where the run stands."""
@@ -94,16 +104,23 @@ class Reporter:
         return Events(progress=self.progress, bad_row=self.bad_row, note=self.note)
 
     def bad_row(self, message: str) -> None:
-        """Prints what is wrong with a row, for the first few of them.
+        """Prints what is wrong with a row; of rows with the same fault, the first one's.
 
-        Samples and tested models of one case have the same complaint, which is made once.
+        Which others have it is said in the end. Samples and tested models of one case have the
+        same complaint, which counts once.
         """
         if message == self._last_bad:
             return
         self._last_bad = message
-        self._bad += 1
-        if self._bad <= BAD_ROWS_SHOWN:
+        match = _PLACE.fullmatch(message)
+        file, line, fault = match.groups() if match else ("", "", message)
+        self._bad[file, fault] += 1
+        lines = self._lines.get((file, fault))
+        if lines is None and len(self._lines) < BAD_ROWS_SHOWN:
             self.note(message)
+            self._lines[file, fault] = [line]
+        elif lines is not None and len(lines) < BAD_ROWS_SHOWN:
+            lines.append(line)
 
     def note(self, message: str) -> None:
         """Prints a line above the bar."""

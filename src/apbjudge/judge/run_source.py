@@ -342,14 +342,15 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
         return False
     match = match_columns(rows)
     try:
-        is_chat = detect(path) == MESSAGES.name
-        return not (is_chat and "query" in match.fields and not match.complaint)
+        format_ = detect(path)
     except InputError as error:
         is_empty = str(error).endswith("an empty file")
         if is_empty or any(map(may_be_prediction, rows)) or not match.complaint:
             return False
         both = "expected predictions (rows with id, query and model_response) or runs of agents"
         raise InputError(str(error).replace("expected runs of agents", both)) from None
+    is_table = "query" in match.fields and not match.complaint
+    return not (is_table and format_ == MESSAGES.name)
 
 
 def steps_of(rows: Rows, config: GradeConfig, events: Events, account: Conservation) -> Rows:

@@ -410,7 +410,7 @@ def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
     return {
         **environment(libraries),
         "input": source.input,
-        "cases": _shown(source.cases),
+        "cases": _shown(source.cases and source.reading.copied(source.cases, "cases")),
         "data_root": _shown(root),
         "inputs": inputs_json(log.inputs),
         **source.described,

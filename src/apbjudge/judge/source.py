@@ -380,19 +380,17 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     if _examines_reference(protocol or config.protocol):
         wanted = OF_CASES
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
-    own = own_rows(
-        rows, columns, wanted, split=config.data_split, tested_model=config.tested_model, out=out
-    )
+    own = own_rows(rows, columns, wanted, split=config.data_split, tested_model=config.tested_model)
     cases, of_cases = None, Reading()
     if config.cases:
-        cases, of_cases = own_cases(config.cases, config.columns, out=out)
+        cases, of_cases = own_cases(config.cases, config.columns)
     return Source(
         rows=own.rows,
         protocol=config.protocol if protocol is None else protocol.name,
         own_protocol=protocol,
         rubric=own_rubric(config.rubric, protocol or config.protocol),
         cases=cases,
-        reading=own.reading.with_cases(of_cases),
+        reading=own.reading.of_run(out, of_cases),
         data_roots=data_roots(config.data_root),
         shard=parse_shard(shard) if shard is not None else None,
         counts_missing=isinstance(config, GradeConfig) and config.missing == "count",

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import InputError, RowError
 from ..jsonl import object_of, parse_object, read_line_at, read_lines
@@ -64,7 +64,7 @@ class ItemReader:
 
     def __init__(self, source: Source) -> None:
         cases = source.cases
-        self._predictions = Path(source.input)
+        self._predictions = cast("Path", source.rows)
         self._name = source.name
         self._cases = Cases(cases, origin=source.reading.origin_of(cases)) if cases else None
         self._protocol = source.protocol

@@ -128,7 +128,7 @@ def session_of(
         raise OptionError(
             "--max-image-bytes, --max-text-bytes: expected the same for all tested models"
         )
-    source = case_source(cases, config, out=config.out)
+    source = case_source(cases, config, config.out)
     source.models, source.samples = [spec.model for spec in specs], config.samples
     maker = PromptMaker.of(config.prompts, source.roots, specs[0])
     return Session(
@@ -152,15 +152,17 @@ def session_of(
     )
 
 
-def case_source(cases: Cases, config: CasesConfig, *, out: Path | None = None) -> CaseSource:
-    """Cases of a file or in memory; ``out`` is the run's folder, if there is one.
+def case_source(cases: Cases, config: CasesConfig, out: Path | None = None) -> CaseSource:
+    """Cases of a file or in memory, perhaps of a run with a folder.
 
     Raises:
         InputError: If the columns can't be read.
         OptionError: If the folder for files is none.
     """
-    rows, reading = own_rows(cases, config.columns, OF_CASES, split=config.data_split, out=out)
-    return CaseSource(rows=rows, reading=reading, data_roots=data_roots(config.data_root))
+    rows, reading = own_rows(cases, config.columns, OF_CASES, split=config.data_split)
+    return CaseSource(
+        rows=rows, reading=reading.of_run(out), data_roots=data_roots(config.data_root)
+    )
 
 
 def default_folder(rows: Path, session: Session, what: str) -> Path:

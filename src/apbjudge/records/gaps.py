@@ -92,8 +92,7 @@ class Gaps:
             if near or is_unasked or name == "model_response":
                 why = f"field {name}: expected a value in some row, got none in {self.n_rows}"
                 names = f"; fields that nobody reads: {self._unread or 'none'}"
-                meant = "".join(f"; --map {name}={visible(of)} reads it" for of in near[:1])
-                return f"{why}{names}{meant}"
+                return f"{why}{names}"
         return ""
 
     @property

@@ -176,7 +176,8 @@ def value_at(row: Mapping[str, Any], column: str) -> Any:
 
 def near_fields(name: str) -> list[str]:
     """The fields that a misspelled name of a column may mean, at most one."""
-    known = {_key(other): of for of, others in NAMES.items() for other in others.split()}
+    of_names = reversed([*NAMES.items()])  # an answer is a reply, if it may be one
+    known = {_key(other): of for of, others in of_names for other in others.split()}
     known |= {_key(own): own for own in FIELDS}
     return [known[key] for key in get_close_matches(_key(name), known, 1, 0.8)]
 

@@ -7,12 +7,10 @@ offsets knows one format only.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from shutil import copyfileobj
@@ -57,26 +55,41 @@ class Reading:
         origins: The files as they were named, by those that are read in their place.
         columns: Columns by field.
         text: The same as a line for the user.
+        out: Folder of the run that the rows are of; None where it is in memory.
     """
 
     origins: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     text: str = ""
+    out: Path | None = None
 
     def origin_of(self, path: Path) -> Path:
         """The file that the user named, for one that is read."""
         return self.origins.get(path, path)
+
+    def copied(self, path: Path, name: str) -> Path:
+        """A file that is read, where it still is once this program has ended.
+
+        What was written to a temporary one is copied beside the folder of the run, if it has one.
+        """
+        if path not in self.origins or self.out is None:
+            return path
+        place = self.out.with_name(f"{self.out.name}.{name}.jsonl")
+        with path.open("rb") as file, replacing(place) as copy:
+            copyfileobj(file, copy)
+        return place
 
     @property
     def identity(self) -> dict[str, Any]:
         """What must be equal for two sessions to be the same run."""
         return {"columns": dict(self.columns)} if self.columns else {}
 
-    def with_cases(self, cases: Reading) -> Reading:
-        """That of rows together with that of their cases."""
+    def of_run(self, out: Path | None, cases: Reading | None = None) -> Reading:
+        """That of the rows of a run, together with that of their cases."""
+        cases = cases or Reading()
         of_cases = {f"cases.{name}": column for name, column in cases.columns.items()}
         text = "; ".join(filter(None, (self.text, cases.text and f"cases {cases.text}")))
-        return Reading({**self.origins, **cases.origins}, {**self.columns, **of_cases}, text)
+        return Reading({**self.origins, **cases.origins}, {**self.columns, **of_cases}, text, out)
 
 
 class OwnRows(NamedTuple):
@@ -93,7 +106,6 @@ def own_rows(
     *,
     split: str = "",
     tested_model: str = "",
-    out: Path | None = None,
 ) -> OwnRows:
     """Rows of any kind in our own format.
 
@@ -104,7 +116,6 @@ def own_rows(
         wanted: The fields that are looked for.
         split: That of the data set.
         tested_model: That of rows which name none, in place of the file's name.
-        out: Folder of a run, beside which rows that are copied stay; None for a temporary file.
 
     Raises:
         InputError: If the file can't be read, or its columns can't.
@@ -127,13 +138,8 @@ def own_rows(
     if not copy.exists():
         with replacing(copy) as file:
             _write(rows_in(path, kind, split), names, file)
-    if out is not None:
-        digest = sha256(repr((os.path.realpath(path), split, names.key)).encode()).hexdigest()
-        temporary, copy = copy, out.with_name(f"{out.name}.rows-{digest[:8]}.jsonl")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("rb") as file, replacing(copy) as kept:
-            copyfileobj(file, kept)
-    return OwnRows(copy, names.reading("line number", {copy: path}))
+    number = "line number" if kind in ("lines", "cells") else "row number"
+    return OwnRows(copy, names.reading(number, {copy: path}))
 
 
 def _in_memory(
@@ -152,19 +158,17 @@ def _in_memory(
     names = _Names(match, wanted, "rows", tested_model)
     numbered = enumerate(cast("Iterable[object]", chain(head, source)), start=1)
     renamed: Any = (names.of(of, n) if (of := as_object(row)) else row for n, row in numbered)
-    return OwnRows(list(renamed) if is_list else renamed, names.reading("number of the row", {}))
+    return OwnRows(list(renamed) if is_list else renamed, names.reading("row number", {}))
 
 
-def own_cases(
-    path: Path, columns: Mapping[str, str], *, out: Path | None = None
-) -> tuple[Path, Reading]:
+def own_cases(path: Path, columns: Mapping[str, str]) -> tuple[Path, Reading]:
     """The cases of predictions, which come with columns for both; see ``own_rows``."""
     columns = {name: column for name, column in columns.items() if name not in OF_JOINED - {"id"}}
     if "id" in columns:
         rows = _sample(rows_in(path, kind_of(path)), columns)
         if all(value_at(row, columns["id"]) is None for row in rows):
             del columns["id"]  # it is that of the predictions
-    rows, reading = own_rows(path, columns, OF_CASES, out=out)
+    rows, reading = own_rows(path, columns, OF_CASES)
     return cast("Path", rows), reading
 
 

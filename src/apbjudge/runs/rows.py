@@ -135,8 +135,9 @@ class RowSource:
 
     @property
     def input(self) -> str:
-        """The file that is read, or ``row``, for the manifest."""
-        return _text(self.rows) if isinstance(self.rows, Path) else "row"
+        """The file of rows for the run's manifest; ``row`` for rows in memory."""
+        rows = self.rows
+        return _text(self.reading.copied(rows, "rows")) if isinstance(rows, Path) else "row"
 
     def folder_of(self, rows: object) -> Path:
         """The folder of a file as it was named; the working directory for rows in memory."""
