@@ -272,7 +272,7 @@ def test_a_panel_on_the_command_line(apbjudge: Command, serve: Any) -> None:
     assert len(server.requests) == 18
     assert "judges are not unanimous on 6 of 6 items" in done.out
     assert "hosted_vllm/a and hosted_vllm/b: agree on 100.0" in done.out
-    assert done.out.splitlines()[-1].startswith("run/: judgements.jsonl summary.json")
+    assert "\nrun/: judgements.jsonl summary.json" in done.out
     assert sorted(path.name for path in Path("run/judges").iterdir()) == [
         "hosted-vllm-a",
         "hosted-vllm-b",
@@ -296,7 +296,7 @@ def test_a_cascade_on_the_command_line(apbjudge: Command, serve: Any) -> None:
     assert [s.body["model"] for s in server.requests].count("c") == 1
     assert "0 items are left to humans" in done.out
     assert "agreement with hosted_vllm/c, where it answered" in done.out
-    assert done.out.splitlines()[-1].endswith("queue.jsonl curve.csv judges")
+    assert "queue.jsonl curve.csv judges\n" in done.out
     rows = {row["item_id"]: row for row in read_rows(Path("run"))}
     assert {n for n in rows if rows[n]["decided_by"] == "hosted_vllm/c"} == {"row-1"}
     assert rows["row-1"]["is_correct"] is False

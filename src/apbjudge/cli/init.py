@@ -86,7 +86,8 @@ def _reading(source: Path, options: InitOptions) -> tuple[list[str], bool]:
     reading = own_rows(source, options.columns, split=options.data_split).reading
     if reading.text:
         typer.echo(f"{shown(source)}: {reading.text}")
-    pairs = [f"{name}={column}" for name, column in (reading.columns | options.columns).items()]
+    columns = {**reading.columns, **options.columns}
+    pairs = [f"{name}={column}" for name, column in columns.items()]
     lines = [f"map = [{', '.join(map(_quoted, pairs))}]"] if pairs else []
     return [*lines, *([f"split = {_quoted(options.data_split)}"] * bool(options.data_split))], False
 
