@@ -263,24 +263,29 @@ def _trace(files: set[str]) -> set[Any]:
     return reached
 
 
-def table(mutants: list[Mutant], seconds: dict[str, float]) -> Iterator[str]:
+def table(mutants: list[Mutant], seconds: dict[str, float], slow: float) -> Iterator[str]:
     """The result in lines: outcomes by file, survivors, and what test functions kill."""
     for file in dict.fromkeys(mutant.file for mutant in mutants):
         yield f"{file}: {dict(Counter(each.outcome for each in mutants if each.file == file))}"
     yield from ("\nnot killed:", *(str(each) for each in mutants if not each.killed_by))
     killed = {n: {test.partition("[")[0] for test in m.killed_by} for n, m in enumerate(mutants)}
     spent, left, needed = Counter[str](), dict(killed), dict[str, int]()
+    star = dict[str, str]()
     for test, took in seconds.items():
         spent[test.partition("[")[0]] += took
+        if took > slow:
+            star[test.partition("[")[0]] = "*"
     while new := Counter(test for tests in left.values() for test in tests):
         best = max(new, key=lambda test: (new[test], -spent[test]))
         needed[best] = new[best]
         left = {n: tests for n, tests in left.items() if best not in tests}
     yield "\nseconds, mutants killed, killed by no other, new ones in a smallest set; test"
+    yield "(*: slow, run only for what the others do not kill)"
     kills = Counter(test for tests in killed.values() for test in tests)
     alone = Counter(min(tests) for tests in killed.values() if len(tests) == 1)
     for test in sorted(spent, key=lambda test: (kills[test], test)):
-        yield f"{spent[test]:7.2f} {kills[test]:4} {alone[test]:4} {needed.get(test, 0):4} {test}"
+        counts = f"{kills[test]:4} {alone[test]:4} {needed.get(test, 0):4}"
+        yield f"{spent[test]:7.2f} {counts} {test}{star.get(test, '')}"
 
 
 def main() -> None:
@@ -300,7 +305,7 @@ def main() -> None:
     mutants = [each for path in files for each in mutants_of(path, options.sample, options.seed)]
     runner = Runner(mutants, options.slow)
     code = pytest.main(["-n", "0", "-p", "no:cacheprovider", *tests], plugins=[runner])
-    print(*table(mutants, runner.seconds), sep="\n")
+    print(*table(mutants, runner.seconds, options.slow), sep="\n")
     if options.json:
         names = ("file", "change", "outcome", "n_tests", "killed_by")
         rows = [{"line": m.lines.start} | {n: getattr(m, n) for n in names} for m in mutants]

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.statistics.best import Contender, best_set
-from apbjudge.statistics.differences import paired_test
-from apbjudge.statistics.sample import Sample
 
 Better = Literal["higher", "lower"]
 Draw = Callable[[np.random.Generator], list[Contender]]
@@ -101,101 +99,72 @@ def test_a_truly_best_row_is_kept_as_often_as_the_level_says(
     assert np.mean(kept, axis=0).min() >= allowed
 
 
-def test_without_the_correction_for_many_rows_the_best_would_be_lost_too_often() -> None:
-    """Twelve equal rows, each pair tested at the full level: the guard of the test above."""
-    rng = np.random.default_rng(1)
-    lost = corrected = 0
-    for _ in range(100):
-        rows = [row(rng.random(60) < 0.5) for _ in range(12)]
-        corrected += not best_set(rows, better="higher")[0]
-        lost += any(
-            (paired_test(other.values - rows[0].values, Sample(), level=0.9).estimate.low or 0) > 0
-            for other in rows[1:]
-        )
-    assert lost > 10
-    assert corrected <= 5
-
-
 # what is left out and what is not ----------------------------------------------------------------
 
 
-def test_a_clearly_worse_row_is_left_out() -> None:
-    assert best_set([share(90), share(88), share(50)], better="higher") == [True, True, False]
-    assert best_set([share(90), share(88), share(50)], better="lower") == [False, False, True]
+def in_cases(values: Sequence[int], per_case: int = 10) -> Contender:
+    """A value a case, of several items each that all come out alike."""
+    whole = np.repeat(values, per_case)
+    return row(whole, cases=np.repeat(np.arange(len(values)), per_case))
 
 
-def test_rows_of_other_items_are_told_apart_too() -> None:
-    rows = [share(90), share(50, first=1000)]
-    assert best_set(rows, better="higher") == [True, False]
+BASE = np.random.default_rng(5).gamma(2.0, 5.0, 80)
+DEARER = BASE + 1 + np.random.default_rng(6).random(80)
+ELSEWHERE = np.arange(80) + 500
+NONE = row([])
+SETS: dict[str, tuple[list[Contender], list[bool]]] = {
+    "a clearly worse row is out": ([share(90), share(88), share(50)], [True, True, False]),
+    "of other items as well": ([share(90), share(50, first=1000)], [True, False]),
+    "pairs tell": ([share(60), share(50)], [True, False]),
+    "what rows of other items do not": ([share(60), share(50, first=1000)], [True, True]),
+    "6 of 6 differing pairs tell": ([share(56), share(50)], [True, False]),
+    "4 of 4 do not": ([share(54), share(50)], [True, True]),
+    "nor do 5 of 5 among three rows": ([share(55), share(50), share(55)], [True, True, True]),
+    "but 6 of 6 do": ([share(56), share(50), share(56)], [True, False, True]),
+    "cases count": ([in_cases([1] * 7 + [0] * 3), in_cases([1] * 4 + [0] * 6)], [True, True]),
+    "and not items": (
+        [in_cases([1] * 70 + [0] * 30, 1), in_cases([1] * 40 + [0] * 60, 1)],
+        [True, False],
+    ),
+    "no row": ([], []),
+    "one row": ([share(90)], [False]),
+    "one row with values": ([share(90), NONE], [False, False]),
+    "a row without values is never best": ([share(90), NONE, share(20)], [True, False, False]),
+    "equal rows": ([share(90)] * 5, [True] * 5),
+    "one case": ([in_cases([1], 20), in_cases([0], 20)], [True, True]),
+    "two cases": ([in_cases([1] * 2), in_cases([0] * 2)], [True, True]),
+    "nine other cases": ([row(np.ones(9)), row(np.zeros(9), np.arange(9) + 50)], [True, True]),
+    "ten other cases": ([row(np.ones(10)), row(np.zeros(10), np.arange(10) + 50)], [True, False]),
+    "an item that stands twice is two rows of one case": (
+        [
+            row(np.repeat(np.arange(100), 2) < k, *[np.repeat(np.arange(100), 2)] * 2)
+            for k in (90, 50)
+        ],
+        [True, False],
+    ),
+    "costs of the same items": ([row(-BASE), row(-DEARER)], [True, False]),
+    "costs of others": ([row(-BASE), row(-DEARER, ELSEWHERE)], [True, True]),
+    "far costs of others": ([row(-BASE), row(-BASE - 30, ELSEWHERE)], [True, False]),
+    "equal costs": ([row([-3.0] * 9)] * 3, [True] * 3),
+    **{
+        f"costs of {value}, whatever their sums are rounded to": (
+            [row(np.full(30, -value)), row(np.full(41, -value), np.arange(41) + 500)],
+            [True, True],
+        )
+        for value in (0.1, 0.7, 3.3)
+    },
+}
 
 
-def test_pairs_tell_what_unpaired_rows_would_not() -> None:
-    """A row that is right wherever the other one is, and ten times more."""
-    rows = [share(60), share(50)]
-    assert best_set(rows, better="higher") == [True, False]
-    assert best_set([share(60), share(50, first=1000)], better="higher") == [True, True]
-
-
-def test_cases_count_and_not_rows() -> None:
-    """Ten cases of ten items each that all come out alike show less than a hundred items."""
-    cases = np.repeat(np.arange(10), 10)
-    better, worse = np.repeat([1, 1, 1, 1, 1, 1, 1, 0, 0, 0], 10), np.repeat([1] * 4 + [0] * 6, 10)
-    assert best_set([row(better), row(worse)], better="higher") == [True, False]
-    result = best_set([row(better, cases=cases), row(worse, cases=cases)], better="higher")
-    assert result == [True, True]
-
-
-def test_no_row_and_one_row_have_nothing_to_be_compared_with() -> None:
-    assert best_set([], better="higher") == []
-    assert best_set([share(90)], better="higher") == [False]
-    assert best_set([share(90), row([])], better="higher") == [False, False]
-
-
-def test_a_row_without_values_is_never_best() -> None:
-    assert best_set([share(90), row([]), share(20)], better="higher") == [True, False, False]
-
-
-def test_equal_rows_are_all_best() -> None:
-    assert best_set([share(90)] * 5, better="higher") == [True] * 5
-    assert best_set([row([3.0] * 9)] * 3, better="lower", bounds=None) == [True] * 3
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_with_one_or_two_cases_nothing_is_shown(n: int) -> None:
-    cases = np.arange(20) % n
-    rows = [row(np.ones(20), cases=cases), row(np.zeros(20), cases=cases)]
-    assert best_set(rows, better="higher") == [True, True]
-    apart = [row(np.ones(20), cases=cases), row(np.zeros(20), np.arange(50, 70), cases + 10)]
-    assert best_set(apart, better="higher") == [True, True]
-
-
-def test_costs_are_compared_on_the_items_they_are_of() -> None:
-    rng = np.random.default_rng(5)
-    base = rng.gamma(2.0, 5.0, 80)
-    dearer = row(base + 1 + rng.random(80))
-    assert best_set([row(base), dearer], better="lower", bounds=None) == [True, False]
-    other = row(base + 1 + rng.random(80), np.arange(80) + 500)
-    assert best_set([row(base), other], better="lower", bounds=None) == [True, True]
-    far = row(base + 30, np.arange(80) + 500)
-    assert best_set([row(base), far], better="lower", bounds=None) == [True, False]
-
-
-def test_an_item_that_stands_twice_is_two_rows_of_one_case() -> None:
-    items = np.repeat(np.arange(100), 2)
-    rows = [row(items < k, items, items) for k in (90, 50)]
-    assert best_set(rows, better="higher") == [True, False]
-
-
-def test_rows_of_other_items_need_ten_cases_to_be_told_apart() -> None:
-    for n, expected in ((9, True), (10, False)):
-        rows = [row(np.ones(n)), row(np.zeros(n), np.arange(n) + 500)]
-        assert best_set(rows, better="higher") == [True, expected]
-
-
-@pytest.mark.parametrize("value", [0.1, 0.7, 3.3])
-def test_equal_costs_stay_equal_whatever_their_sums_are_rounded_to(value: float) -> None:
-    rows = [row(np.full(30, value)), row(np.full(41, value), np.arange(41) + 500)]
-    assert best_set(rows, better="lower", bounds=None) == [True, True]
+@pytest.mark.parametrize("name", SETS)
+def test_the_best_rows_of_some(name: str) -> None:
+    """And in reverse order; and of what is wrong or paid, where less of it is better."""
+    rows, expected = SETS[name]
+    bounds = None if "cost" in name else (0.0, 1.0)
+    assert best_set(rows, better="higher", bounds=bounds) == expected
+    assert best_set(rows[::-1], better="higher", bounds=bounds) == expected[::-1]
+    less = [row((bounds or (0, 0))[1] - each.values, each.items, each.cases) for each in rows]
+    assert best_set(less, better="lower", bounds=bounds) == expected
 
 
 def test_values_out_of_bounds_are_refused() -> None:

@@ -13,7 +13,7 @@ from apbjudge.judge.metrics import meaning_of
 from apbjudge.judge.run_figures import run_meaning
 from apbjudge.statistics import gates
 from apbjudge.statistics.estimates import Estimate, nothing
-from apbjudge.statistics.gates import GateResult, Meaning, parse_condition
+from apbjudge.statistics.gates import GateResult, Meaning
 from apbjudge.statistics.measures import reliability_meaning
 
 ALDER = {"protocol": "holistic", "form": "holistic", "tested_model": "alder"}
@@ -61,26 +61,20 @@ def one(condition: str, **options: Any) -> GateResult:
         ("Q1=.1", "failed", "code Q1 <= 0.1"),
         ("grade mae = 0.1", "passed", "grade MAE <= 0.1"),
         ("4 refusal >= 0.1", "passed", "4 refusal >= 0.1"),
+        ("low CR=0.62", "passed", "CR >= 0.62 at the low end"),
+        ("low CR=0.63", "failed", "CR >= 0.63 at the low end"),
+        ("low E2<=0.16", "passed", "E2-H <= 0.16 at the high end"),
+        ("low E2=0.15", "failed", "E2-H <= 0.15 at the high end"),
     ],
 )
-def test_a_condition_on_the_value(condition: str, outcome: str, shown: str) -> None:
-    result = one(condition)
+def test_a_condition_on_the_value_or_the_harder_end(
+    condition: str, outcome: str, shown: str
+) -> None:
+    at = "low" if condition.startswith("low ") else "point"
+    result = one(condition.removeprefix("low "), at=at)
     assert (result.outcome, result.condition) == (outcome, shown)
-
-
-@pytest.mark.parametrize(
-    ("condition", "outcome"),
-    [
-        ("CR=0.62", "passed"),
-        ("CR=0.63", "failed"),
-        ("E2<=0.16", "passed"),
-        ("E2=0.15", "failed"),
-    ],
-)
-def test_the_harder_end_of_the_interval(condition: str, outcome: str) -> None:
-    result = one(condition, at="low")
-    assert result.outcome == outcome
-    assert result.condition.endswith("low end" if "CR" in condition else "high end")
+    assert result.passed is (outcome == "passed")
+    assert result.to_json()["condition"] == shown
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.sampled_from(["<=", ">="]))
@@ -127,6 +121,7 @@ def test_what_is_missing_does_not_pass_and_says_why() -> None:
         "missing",
         "it has no interval; --gate point checks the value",
     )
+    assert check(["CR=0.5"], [(ALDER, {"CR": nothing(note="")})], at="low")[0].reason == "no value"
     (empty,) = check(["CR=0.5"], [])
     assert (empty.outcome, empty.reason) == ("missing", "no rows")
 
@@ -199,12 +194,9 @@ def test_direction_and_bounds_are_those_that_are_stated(
 
 
 def test_a_limit_within_the_interval_is_said() -> None:
-    assert one("CR>=0.8").reason == "not clear: the limit is within the interval"
+    assert one("CR>=0.8").text == (
+        "passed: CR >= 0.8: 0.800 [0.620, 0.910] /30 (holistic, alder): "
+        "not clear: the limit is within the interval"
+    )
     assert one("CR>=0.6").reason == ""
     assert one("CR>=0.95").reason == ""
-
-
-def test_a_condition_keeps_what_was_written() -> None:
-    condition = parse_condition("step-wise: no-provable-fault >= 0.9")
-    assert (condition.only, condition.measure) == ("step-wise", "no-provable-fault")
-    assert (condition.sign, condition.limit) == (">=", 0.9)

@@ -59,6 +59,11 @@ def test_missing_scores_do_not_count_and_none_at_all_has_a_reason() -> None:
     means = score_means(judge, human, Sample(), level=0.95)
     assert means["MAE"].n_items == 2
     assert means["MAE"].value == pytest.approx(0.1)
+    assert means["agreement"].value == 0
+    wide = score_means(
+        np.array([5e6, 3, 1]), np.array([5e6 + 1e-4, 3, 2]), Sample(), level=0.95, width=1e7
+    )
+    assert wide["agreement"].value == pytest.approx(2 / 3)
     assert means["bias"].value == pytest.approx(0.0)
     empty = score_coefficients(judge[1:2], human[1:2], Sample())
     assert {of.note for of in empty.values()} == {"no item that both scored"}
