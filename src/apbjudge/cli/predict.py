@@ -28,7 +28,7 @@ class CasesArgument(Config):
     """What is asked."""
 
     cases: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file of cases, one a line, as grade takes them, without response."
+        description="Cases, as grade takes them without response: JSON lines, a table, a data set."
     )
 
 
