@@ -145,6 +145,8 @@ def _pairs(value: Any) -> Any:
 class RowsConfig(Config):
     """How rows of people's own are read."""
 
+    groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split"}
+
     map: Annotated[tuple[str, ...], BeforeValidator(_pairs), Option(metavar="FIELD=COLUMN")] = (
         Field(
             default=(),

@@ -101,7 +101,9 @@ def test_an_unknown_item_ends_with_code_2(
 
 
 def test_a_bad_row_of_that_id_is_named_by_line(apbjudge: Command) -> None:
-    Path("rows.jsonl").write_text('{"id": "x", "tested_model": "m"}\n', encoding="utf-8")
+    Path("rows.jsonl").write_text(
+        '{"id": "x", "tested_model": "m", "model_response": null}\n', encoding="utf-8"
+    )
     done = apbjudge("prompt", "rows.jsonl", "--id", "x")
     assert done.code == 2
     assert done.err.startswith("apbjudge: rows.jsonl:1: field model_response: expected")

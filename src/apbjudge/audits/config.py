@@ -15,7 +15,7 @@ from ..judge.config import InputConfig, JudgeSpec
 class AuditConfig(InputConfig):
     """What judges are asked in an audit."""
 
-    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw"}
+    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw", **InputConfig.groups}
 
     rows: Path | None = Field(
         default=None,

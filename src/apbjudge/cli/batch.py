@@ -21,7 +21,7 @@ class Rows(Config):
     """What is to be graded, or asked."""
 
     rows: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file of predictions for a judge, or of cases for a tested model."
+        description="Predictions for a judge, or cases for a tested model."
     )
 
 

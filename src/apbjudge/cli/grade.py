@@ -165,13 +165,13 @@ def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
 
 def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
     """The folder of the same judges with the same settings on the same files."""
-    from ..judge.run_source import runs_of
+    from ..judge.run_source import is_log, runs_of
     from ..judge.session import default_folder, run_identity
     from ..judge.source import source_of
 
     first = config.judge[0]
     runs = runs_of(rows, config)
-    source = runs or source_of(rows, config)
+    source = runs or source_of(() if is_log(rows, config) else rows, config)
     identity, slug = run_identity(first, source), first.slug if runs is None else "code"
     if len(config.judge) > 1:
         identity["judge"] = [spec.scoring for spec in config.judge]

@@ -29,8 +29,8 @@ class CasesArgument(Config):
     """What is asked."""
 
     cases: Annotated[Path, Option(is_argument=True)] = Field(
-        description="JSONL file of cases, one a line, as grade takes them, without response, or a "
-        "folder of build, predict or execute."
+        description="Cases, as grade takes them without response: JSON lines, a table, a data "
+        "set, or a folder of build, predict or execute."
     )
 
 

@@ -18,8 +18,6 @@ SourceName = Literal["auto", "trajectories", "functions", "queries", "bfcl", "ta
 class CheckConfig(RowsConfig):
     """Which cases are checked, and for what."""
 
-    groups: ClassVar[Mapping[str, str]] = {}
-
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         default=(),
         description="Files of cases, JSON lines or tables, or folders of build, predict or "

@@ -102,6 +102,8 @@ class JudgeSpec(ModelSpec):
 class InputConfig(RowsConfig):
     """Which rows are read, and how."""
 
+    groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tested_model"}
+
     protocol: str = Field(
         default="auto",
         description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or "
@@ -140,7 +142,7 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
-        "Rows": "map data_split tested_model",
+        **InputConfig.groups,
         "Logs of runs": "from_ outcomes success accept_loss grounding",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",

@@ -16,6 +16,7 @@ class LabelConfig(InputConfig):
     """Which items humans label, and in which order."""
 
     groups: ClassVar[Mapping[str, str]] = {
+        **InputConfig.groups,
         "Page": "port",
         "Label Studio": "export_label_studio import_label_studio",
     }

@@ -145,6 +145,7 @@ class PredictConfig(TestedConfig, CasesConfig):
     """Which models make predictions on cases, and where these go."""
 
     groups: ClassVar[Mapping[str, str]] = {
+        **CasesConfig.groups,
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root overwrite cache batch full",
     }

@@ -125,8 +125,9 @@ def own_rows(
     if not isinstance(rows, str | Path):
         return _in_memory(rows, columns, wanted, tested_model)
     path = Path(rows)
-    if path.is_fifo() and not columns:
-        return OwnRows(path)  # its rows are read as they come
+    is_there = path == STDIN or path.exists()
+    if not is_there or (path.is_fifo() and not columns):
+        return OwnRows(path)  # whoever reads it says so; rows of a pipe are read as they come
     kind = kind_of(path, split)
     sample = _sample(rows_in(path, kind, split), columns)
     match = _checked(str(path), sample, columns, wanted)
