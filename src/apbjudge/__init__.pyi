@@ -44,7 +44,7 @@ from .judge import JudgeSpec as JudgeSpec
 from .judge.grade import agrade as agrade
 from .judge.grade import grade as grade
 from .judge.llm_judge import prompts_for as prompts_for
-from .judge.merge import merge_runs as merge_runs
+from .judge.merge import shards_merge as shards_merge
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary
 from .judge.summary import summarize as summarize

@@ -17,7 +17,7 @@ import pytest
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import compare_runs
-from apbjudge.judge.merge import merge_runs
+from apbjudge.judge.merge import shards_merge
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
 from apbjudge.reports.summary import ensemble_text
@@ -229,7 +229,7 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
         ref = f"apb-holistic@1#{code}"
         grade(path, judge=A, rubric=ref, protocol="holistic", client=client, out=tmp_path / code)
     parts = [tmp_path / code for code in CODES]
-    run = merge_runs(parts, tmp_path / "whole", rubric="apb-holistic@1")
+    run = shards_merge(parts, tmp_path / "whole", rubric="apb-holistic@1")
     rows = {row["item_id"]: row for row in read_rows(tmp_path / "whole")}
     for name, grade_of in {"row-00": {}, **FLAGS}.items():
         row = rows[name]
@@ -254,9 +254,9 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
     assert run.manifest["codes"].keys() == {*CODES}
     assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
     with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
-        merge_runs(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
+        shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
     with pytest.raises(OptionError, match=r"no run of a shard \(--shard I/N\), and .* no --rubric"):
-        merge_runs(parts, tmp_path / "two")
+        shards_merge(parts, tmp_path / "two")
 
 
 @pytest.mark.parametrize(("case", "n_lost"), [("row-01", 2), ("elsewhere", 1)])

@@ -8,7 +8,7 @@ import sys
 import typer
 
 from ..construction.config import BuildConfig
-from ..construction.writing.config import WriteConfig
+from ..construction.writing.config import UNSEEN, WriteConfig
 from ..errors import visible
 from ..prediction.config import PlannerSpec
 from .options import Values, command, print_problems, shown, take
@@ -21,7 +21,7 @@ from .stopping import Stopping, stoppable
     PlannerSpec,
     WriteConfig,
     Stopping,
-    omit=["vision", "max_images", "max_image_bytes", "max_text_bytes"],
+    omit=UNSEEN,
 )
 def build(values: Values) -> int:
     """Builds cases from logs of runs, or rows of queries, tools and calls.
@@ -38,10 +38,7 @@ def build(values: Values) -> int:
     from .progress import Reporter
 
     config = take(BuildConfig, values)
-    model: str | None = values.get("model")
-    of_model = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
-    spec = None if model is None else PlannerSpec(model=model, **of_model)
-    write = take(WriteConfig, {n: v for n, v in values.items() if n != "model"}, model=spec)
+    write = take(WriteConfig, values)
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:
         result = build_cases(config=config, write=write, events=reporter.events())

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from pydantic import Field
 
 from ..config import Config, Option
 from ..judge.config import JudgeSpec
-from ..prediction.config import CasesConfig, PredictConfig
-from .grade import GradeOptions, judges_of
+from ..prediction.config import CasesConfig
+from .grade import GradeOptions
 from .options import Values, command, take
-from .predict import planners_of
-
-if TYPE_CHECKING:
-    from ..judge.doctor import Checkup
 
 
 class Rows(Config):
@@ -52,47 +45,11 @@ def doctor(values: Values) -> int:
 
     Exit code 0: a run would work; 2: it would not.
     """
-    from ..judge.doctor import checkup_text
-    from ..judge.dry_run import forecast_text
+    from ..prediction.doctor import check_ups
 
     works = True
-    for checkup in _tested_models(values) if values.get("model") else _judges(values):
+    for checkup in check_ups(take(Rows, values).predictions, values):
         works = works and checkup.works
-        typer.echo(checkup_text(checkup), nl=False)
-        if checkup.plan is not None:
-            typer.echo(forecast_text(checkup.plan), nl=False)
+        typer.echo(checkup.text, nl=False)
     typer.echo("a run would work" if works else "a run would not work")
     return 0 if works else 2
-
-
-def _judges(values: Values) -> Iterator[Checkup]:
-    from ..judge.doctor import check_up
-    from ..llm.resources import check_access
-    from ..protocols import AUTO, get_protocol
-
-    config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
-    if config.protocol != AUTO:
-        get_protocol(config.protocol)
-    check_access(config.judge)
-    for spec in config.judge:
-        yield check_up(spec, take(Rows, values).predictions, config)
-
-
-def _tested_models(values: Values) -> Iterator[Checkup]:
-    from ..judge.doctor import check_model
-    from ..llm.resources import Resources, cache_folder, check_access
-    from ..prediction.dry_run import forecast_predictions
-    from ..prediction.session import session_of
-    from ..runs.loop import QUIET
-
-    rows, folder = take(Rows, values).predictions, cache_folder(wanted=None, client=None)
-    models = planners_of(values)
-    check_access(models)
-    for spec in models:
-        plan = None
-        if rows is not None:
-            config = take(PredictConfig, values, model=spec)
-            with TemporaryDirectory() as scratch:
-                session = session_of(rows, config, Resources(cache=folder), QUIET)
-                (plan,) = forecast_predictions(replace(session, folder=Path(scratch)))
-        yield check_model(spec, plan, folder=folder)

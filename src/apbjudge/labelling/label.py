@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import OptionError
+from ..errors import OptionError, visible
 from ..judge.source import data_roots, own_rubric
+from ..options import takes
 from ..records import ERROR_CODES
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
@@ -114,13 +116,24 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
     )
 
 
-def label(config: LabelConfig, *, problem: Problem, started: Callable[[str], None]) -> Labelled:
+def _say(text: str) -> None:
+    sys.stderr.write(f"{visible(text)}\n")
+
+
+@takes(config=LabelConfig)
+def label(
+    config: LabelConfig,
+    *,
+    problem: Problem = _say,
+    started: Callable[[str], None] = _say,
+) -> Labelled:
     """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
 
     Args:
-        config: What is to be labelled.
-        problem: Called with a line about each row that can't be used.
-        started: Called with the address to open, token included.
+        config: The settings; options count more.
+        problem: Called with a line about each row that can't be used; by default it is written to
+            standard error.
+        started: Called with the address to open, token included; likewise.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.

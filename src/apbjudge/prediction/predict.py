@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ..llm import Client
 from ..llm.resources import shared_resources
+from ..options import takes
 from ..runs.loop import QUIET, Events
 from .batching import predict_batched
 from .config import PredictConfig
@@ -24,13 +24,13 @@ from .session import (
 from .source import Cases
 
 
+@takes(config=PredictConfig)
 def predict(
     cases: Cases,
-    config: PredictConfig | None = None,
+    config: PredictConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> PredictionRun:
     """Asks tested models for predictions on cases.
 
@@ -40,18 +40,16 @@ def predict(
 
     Args:
         cases: A JSONL file, or cases as dicts: rows as ``grade`` takes them, without response.
-        config: The settings; else they are given one by one.
+        config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Called back while the run goes on.
-        **settings: The fields of ``PredictConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
             another run.
         InputError: If the file of cases as a whole is unusable.
     """
-    config = config or PredictConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)

@@ -30,6 +30,7 @@ from ..judge.llm_judge import make_judge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, can_see, shared_resources
+from ..options import takes
 from ..records import Item, Usage
 from ..records.own_runs import is_own, named_path
 from ..records.responses import read_response
@@ -248,13 +249,13 @@ def is_unchanged(before: Item, after: Item) -> bool:
 # Session ------------------------------------------------------------------------------------------
 
 
+@takes(config=RefineConfig)
 def refine(
     drafts: Drafts,
-    config: RefineConfig | None = None,
+    config: RefineConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> PredictionRun:
     """Has drafts reviewed, and rewritten by the tested models that made them.
 
@@ -263,17 +264,15 @@ def refine(
 
     Args:
         drafts: A run of ``predict``, its folder, or a JSONL file of predictions.
-        config: The settings; else they are given one by one.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``RefineConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
             another run.
         InputError: If the file of drafts or of cases as a whole is unusable.
     """
-    config = config or RefineConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)

@@ -11,7 +11,12 @@ from .text import render_text
 
 
 def label_plan_text(plan: LabelPlan) -> str:
-    """The plan but its rows as text: rates in percentage points, grades from 0 to 1."""
+    """The plan but its rows as text."""
+    return render_text(label_plan_document(plan))
+
+
+def label_plan_document(plan: LabelPlan) -> Document:
+    """The plan but its rows: rates in percentage points, grades from 0 to 1."""
     source = {
         "option": "as given",
         "labels": "from the labels, never 0",
@@ -40,7 +45,7 @@ def label_plan_text(plan: LabelPlan) -> str:
         legend.append("anticipated: assumes that rows of one case are unrelated")
     notes = (*_use(plan), *(f"note: {note}" for note in plan.notes))
     above, below = Notes(head), Notes(tuple(legend))
-    return render_text(Document((above, _needs(plan, wanted), below, _strata(plan), Notes(notes))))
+    return Document((above, _needs(plan, wanted), below, _strata(plan), Notes(notes)))
 
 
 def _needs(plan: LabelPlan, wanted: str) -> Table:

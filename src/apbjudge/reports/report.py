@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.run_judge import CODE
 from ..judge.source import data_roots
+from ..options import takes
 from ..records.columns import all_codes
 from ..records.consensus import answers_of
 from ..records.judgement_table import RUN, JudgementTable, Problems
@@ -339,12 +339,16 @@ class Report:
         }
 
 
-def open_report(config: ReportConfig) -> Report:
-    """Finds the runs and reads the labels.
+@takes(config=ReportConfig)
+def report(config: ReportConfig) -> Report:
+    """Opens a report on runs.
+
+    Args:
+        config: The settings; options count more.
 
     Raises:
         InputError: If a run or the labels can't be read.
-        OptionError: If no run is given, or a table is unknown.
+        OptionError: If no run is given, or a setting is unusable.
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
@@ -364,20 +368,6 @@ def open_report(config: ReportConfig) -> Report:
     for judge in judges:
         problems.extend(judge.problems)
     return Report(config, judges, labels, problems, names)
-
-
-def report(runs: str | PathLike[str] | Sequence[str | PathLike[str]], **settings: Any) -> Report:
-    """Opens a report on runs.
-
-    Args:
-        runs: Runs, their folders, or files of judgements.
-        **settings: The other fields of ``ReportConfig``.
-
-    Raises:
-        InputError: If a run or the labels can't be read.
-        OptionError: If a setting is unusable.
-    """
-    return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
 
 
 def _with_resampling(table: Table) -> Table:

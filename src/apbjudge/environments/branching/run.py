@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ...display import Shown
 from ...errors import AccessError, JudgeError, PendingError, RowError
 from ...jsonl import replacing
 from ...llm import Client
 from ...llm.base import Completion, Request
 from ...llm.resources import shared_resources
+from ...options import takes
 from ...prediction.worker import Account, Planner, asking_records, failure, unusable
 from ...records import Usage
 from ...records.loose_json import as_list
@@ -65,8 +67,8 @@ class BranchCounts(CallCounts):
     calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Branching(ModelRun[BranchCounts]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Branching(ModelRun[BranchCounts], Shown):
     """Finished cases; stands for the file of their runs wherever a log is taken.
 
     The rows of a case are its first pass and, where branches were allowed, its result. See
@@ -74,6 +76,8 @@ class Branching(ModelRun[BranchCounts]):
     """
 
     file = TRAJECTORIES
+    shown_by = "reports.predictions:branching_text"
+    shown_part = "counts"
 
 
 class _Metered(NamedTuple):
@@ -190,13 +194,13 @@ def _outcome(result: BranchResult) -> dict[str, Any]:
     }
 
 
+@takes(config=BranchRunConfig)
 def branch(
     cases: str | Path,
-    config: BranchRunConfig | None = None,
+    config: BranchRunConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> Branching:
     """Lets tested models carry out given plans, and branches where they doubt.
 
@@ -204,16 +208,14 @@ def branch(
 
     Args:
         cases: A JSONL file of SLATE cases.
-        config: The settings; else they are given one by one.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``BranchRunConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
         InputError: If the cases are unusable.
     """
-    config = config or BranchRunConfig(**settings)
     session = branch_session(Path(cases), config, client=client, events=events)
     if config.out is not None:
         return branch_in(session)

@@ -13,10 +13,12 @@ from typing import Any
 
 import orjson
 
+from ...display import Shown
 from ...errors import InputError, OptionError
 from ...jsonl import write_atomically, write_rows
 from ...llm import Client
 from ...llm.resources import Resources, shared_resources
+from ...options import takes
 from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
 from ...prediction.predict import predict_in
 from ...prediction.prompts import PromptMaker
@@ -51,8 +53,8 @@ _RECORDS = asking_records(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class ExecutionRun(Shown):
     """Tasks that were carried out.
 
     Attributes:
@@ -63,6 +65,8 @@ class ExecutionRun:
         executed: What came of each episode, as rows of ``executed.jsonl``.
         steps: What came of step-wise predictions; None in other modes.
     """
+
+    shown_by = "reports.predictions:execution_text"
 
     folder: Path | None
     suite: tuple[str, str]
@@ -83,13 +87,13 @@ class ExecutionRun:
         return sum(sum(each.failed.values()) for each in self.counts)
 
 
+@takes(config=ExecuteConfig)
 def execute(
     suite: str,
-    config: ExecuteConfig | None = None,
+    config: ExecuteConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> ExecutionRun:
     """Lets tested models carry out the tasks of a suite, with or without a plan.
 
@@ -99,17 +103,15 @@ def execute(
 
     Args:
         suite: Its name, such as ``tau2-telecom``.
-        config: The settings; else they are given one by one.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``ExecuteConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, the suite or a model's access is unusable, its package is not
             installed, or ``out`` holds another run.
         InputError: If the suite or the file of plans can't be read.
     """
-    config = config or ExecuteConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         open_suite(suite, config.named_options, config, events.note) as opened,

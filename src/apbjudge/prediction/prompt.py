@@ -1,0 +1,79 @@
+"""Prompts as they would be sent for an item, to a judge or to a tested model."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..display import Shown
+from ..errors import visible
+from ..judge.config import JudgeSpec
+from ..judge.llm_judge import prompts_for
+from ..judge.source import Rows
+from ..options import takes
+from ..protocols.images import ImagePart
+from .config import NOT_IN_PROMPTS, PromptConfig
+from .session import case_source
+from .source import case_prompt
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SentPrompt(Shown):
+    """What a model would be sent.
+
+    Attributes:
+        name: The item, and for a judge the tested model.
+        system: The system message.
+        parts: The user's message: texts, and pictures where they stand.
+    """
+
+    shown_by = "prediction.prompt:prompt_text"
+
+    name: str
+    system: str
+    parts: tuple[str | ImagePart, ...]
+
+
+@takes(config=PromptConfig, judge=JudgeSpec, omit=NOT_IN_PROMPTS)
+def prompt(
+    rows: Rows | os.PathLike[str], config: PromptConfig, *, judge: JudgeSpec
+) -> list[SentPrompt]:
+    """Makes what a judge would be sent for an item, for each of its tested models.
+
+    With ``predict`` it is what a tested model would be sent for a case.
+
+    Args:
+        rows: As for ``grade``, of a log its steps; with ``predict`` as for ``predict``.
+        config: The settings; options count more.
+        judge: What the judge is shown; options count more.
+
+    Raises:
+        OptionError: If no row has the id.
+        InputError: If the row with the id is bad.
+    """
+    rows = Path(rows) if isinstance(rows, os.PathLike) else rows
+    if config.predict:
+        sent = case_prompt(case_source(rows, config.data_root), config.item_id, config.prompts)
+        return [SentPrompt(config.item_id, sent.system, sent.parts)]
+    spec = judge.model_copy(update={"model": "prompt", "vision": "yes" if judge.images else "no"})
+    of_models = prompts_for(
+        rows, config, item_id=config.item_id, tested_model=config.tested_model, spec=spec
+    )
+    return [
+        SentPrompt(f"{task.item.item_id} / {task.item.tested_model}", sent.system, sent.parts)
+        for task, sent in of_models
+    ]
+
+
+def prompt_text(prompt: SentPrompt) -> str:
+    """A prompt as text; pictures are named."""
+    name = visible(prompt.name)
+    lines = [f"===== {name}: system =====\n{prompt.system}\n===== user ====="]
+    for part in prompt.parts:
+        is_text = isinstance(part, str)
+        size = 0 if is_text else len(part.url)
+        lines.append(
+            part if is_text else f"[picture {visible(part.path)}, {size} characters as data URL]"
+        )
+    return "\n".join(lines) + "\n"
