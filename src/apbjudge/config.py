@@ -203,9 +203,8 @@ def _as_paths(value: Any, name: str) -> Any:
 
     Rows in memory are written to a file under the name, where that is not empty.
     """
-    if name:
-        if (rows := rows_in(value)) is not None:
-            return file_of(rows, name)
+    if name and (rows := rows_in(value)) is not None:
+        return file_of(rows, name)
     if isinstance(value, list | tuple):
         return [_as_paths(each, name) for each in cast("Sequence[Any]", value)]
     if isinstance(value, os.PathLike) and not isinstance(value, Path):

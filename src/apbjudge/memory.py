@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -33,6 +34,11 @@ def rows_in(value: Any) -> Rows | None:
         several = cast("Sequence[Any]", value)
         return several if all(isinstance(each, Mapping) for each in several) else None
     return None
+
+
+def path_of(value: str | PathLike[str] | Rows, name: str) -> Path:
+    """The path, or that of a file with the rows; see ``file_of``."""
+    return Path(value) if isinstance(value, str | PathLike) else file_of(value, name)
 
 
 def file_of(rows: Rows, name: str) -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc, signature
 from itertools import chain
+from textwrap import fill
 from typing import Any, TypeVar, get_args
 
 from .config import Config, option_of, unknown_name
@@ -118,31 +119,41 @@ class _Binding:
             return type(base).of(stated | own) if own else base
         if base is None:
             return config.of(own)
-        if isinstance(base, str) and "model" in fields:
+        if isinstance(base, str) and name != "config":
             return config.of(own, model=base)
         raise OptionError(f"{name}: expected a {config.__name__}, got {shorten(base)}")
 
     def signature(self) -> Signature:
         """The function's own parameters, and the options."""
-        has_config, kind = "config" in self.own, Parameter.POSITIONAL_OR_KEYWORD
-        default = None if has_config else Parameter.empty
-        of_options = {name: Parameter(name, kind, default=default) for name in self.names}
-        first = {name: self.own.get(name, parameter) for name, parameter in of_options.items()}
-        if has_config:
-            first["config"] = self.own["config"].replace(default=None)
-        last = dict[str, Parameter]()
+        first, last = dict[str, Parameter](), dict[str, Parameter]()
+        default = None if "config" in self.own else Parameter.empty
+        for name in self.names:
+            first[name] = self.own.get(name) or self._parameter(name, default)
+        for name in ("config",) if "config" in self.own else ():
+            first[name] = self.own[name].replace(default=None)
         for name, field in self.fields.items():
             default = None if field.is_required() or field.default_factory else field.default
-            kind, annotation = Parameter.KEYWORD_ONLY, field.annotation
-            last[name] = Parameter(name, kind, default=default, annotation=annotation)
-        last |= {name: p for name, p in self.own.items() if p.kind is Parameter.KEYWORD_ONLY}
+            last[name] = self._parameter(name, default).replace(kind=Parameter.KEYWORD_ONLY)
+        for name, parameter in self.own.items():
+            optional = parameter.replace(default=None) if name in self.configs else parameter
+            last[name] = optional.replace(kind=Parameter.KEYWORD_ONLY)
         return Signature([*first.values(), *(p for name, p in last.items() if name not in first)])
+
+    def _parameter(self, name: str, default: Any) -> Parameter:
+        annotation = self.fields[name].annotation
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        return Parameter(name, kind, default=default, annotation=annotation)
 
     def documentation(self, text: str) -> str:
         """The text with a line for each option, before what is returned and raised."""
         head, *rest = re.split(r"\n\n(?=(?:Returns|Raises):)", cleandoc(text), maxsplit=1)
         fields = {name: field for name, field in self.fields.items() if name not in self.own}
-        lines = [f"    {name}: {field.description}" for name, field in fields.items()]
+        lines = [
+            fill(
+                f"{name}: {field.description}", 92, initial_indent="    ", subsequent_indent=" " * 8
+            )
+            for name, field in fields.items()
+        ]
         head += "" if "\n\nArgs:" in head else "\n\nArgs:"
         return "\n\n".join(["\n".join([head, *lines]), *rest])
 

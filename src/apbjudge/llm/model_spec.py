@@ -309,7 +309,7 @@ class AsksModels(Config):
     def option_fields(cls) -> Mapping[str, FieldInfo]:
         """Its fields and those of a model."""
         of_models = {n: field for n, field in cls.spec.model_fields.items() if n != "model"}
-        return {**of_models, **cls.model_fields}
+        return {**cls.model_fields, **of_models, **cls.model_fields}
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **more: Any) -> Self:

@@ -30,6 +30,7 @@ from ..judge.llm_judge import make_judge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, can_see, shared_resources
+from ..memory import Rows, path_of
 from ..options import takes
 from ..records import Item, Usage
 from ..records.own_runs import is_own, named_path
@@ -67,7 +68,7 @@ from .worker import Row as JsonRow
 _EVERY = 10**6
 """More pictures than a case has: none is left out for a judge that reviews."""
 
-Drafts = str | PathLike[str]
+Drafts = str | PathLike[str] | Rows
 """A folder or a file of predictions, or a run of ``predict``."""
 
 
@@ -263,7 +264,7 @@ def refine(
     tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
 
     Args:
-        drafts: A run of ``predict``, its folder, or a JSONL file of predictions.
+        drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
@@ -302,7 +303,7 @@ class _Origin:
         Raises:
             InputError: If there are no drafts, or the cases of the run are not where they were.
         """
-        path = Path(drafts)
+        path = path_of(drafts, "drafts")
         rows = path / PREDICTIONS if path.is_dir() else path
         if not rows.exists():
             raise InputError(f"{rows}: can't be read: No such file or directory")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from ...jsonl import replacing
 from ...llm import Client
 from ...llm.base import Completion, Request
 from ...llm.resources import shared_resources
+from ...memory import Rows, path_of
 from ...options import takes
 from ...prediction.worker import Account, Planner, asking_records, failure, unusable
 from ...records import Usage
@@ -196,7 +198,7 @@ def _outcome(result: BranchResult) -> dict[str, Any]:
 
 @takes(config=BranchRunConfig)
 def branch(
-    cases: str | Path,
+    cases: str | PathLike[str] | Rows,
     config: BranchRunConfig,
     *,
     client: Client | None = None,
@@ -207,7 +209,7 @@ def branch(
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
 
     Args:
-        cases: A JSONL file of SLATE cases.
+        cases: A JSONL file of SLATE cases, or cases as dicts.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
@@ -216,7 +218,7 @@ def branch(
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
         InputError: If the cases are unusable.
     """
-    session = branch_session(Path(cases), config, client=client, events=events)
+    session = branch_session(path_of(cases, "cases"), config, client=client, events=events)
     if config.out is not None:
         return branch_in(session)
     with TemporaryDirectory(prefix="apbjudge-") as folder:
