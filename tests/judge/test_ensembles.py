@@ -16,7 +16,7 @@ import pytest
 
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.errors import RefusalError
-from apbjudge.judge.ensembles import compare_runs
+from apbjudge.judge.ensembles import cascade as compare
 from apbjudge.judge.merge import shards_merge
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
@@ -518,7 +518,7 @@ def test_the_command_compares_two_runs_with_labels(
     assert said.code == 0
     points = list(csv.DictReader(io.StringIO(said.out)))
     assert at(points, "none") == (0, 90, 5, 9)  # row-00 has a label and no strong verdict
-    assert compare_runs(*folders, path, "entropy>0") == said.out
+    assert compare(*folders, labels=path, when="entropy>0").to_csv() == said.out
 
 
 @pytest.mark.parametrize(
