@@ -1708,7 +1708,8 @@ def predict(
     refusal, a reply that was cut off and one without any text.
 
     Args:
-        cases: A JSONL file, or cases as dicts: rows as ``grade`` takes them, without response.
+        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
+            them, without response.
         config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.

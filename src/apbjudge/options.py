@@ -79,13 +79,14 @@ class _Binding:
 
     def _values(self, values: Sequence[Any], named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Every value with its name; a configuration is known by its type."""
-        free = iter(self.names)
+        free = [*self.names]
         for value in values:
             known = (name for name, of in self.configs.items() if isinstance(value, of))
-            name = next(known, None) or next(free, None)
+            name = next(known, free[0] if free else None)
             if name is None or name in named:
                 expected = f"at most {len(self.names)} values by position, each once"
                 raise TypeError(f"{self.name}: expected {expected}")
+            free = [each for each in free if each != name]
             yield name, value
         yield from named.items()
 

@@ -26,7 +26,7 @@ from ..llm.limits import RunsConfig
 from ..llm.resources import Resources, cache_folder, check_access, shared_resources
 from ..options import takes
 from ..records import ERROR_CODES
-from ..records.run_folder import JUDGEMENTS, MANIFEST
+from ..records.run_folder import JUDGEMENTS, MANIFEST, predictions_of
 from ..rubrics import Rubric
 from ..runs.folder import clear_run
 from ..runs.loop import QUIET, Events
@@ -118,7 +118,7 @@ def prepare(
     sizes = sizes_of(config)
     rubric = own_rubric(config.rubric, config.protocol)
     source = Source(
-        rows=config.rows or shipped("cases.jsonl"),
+        rows=predictions_of(config.rows) if config.rows else shipped("cases.jsonl"),
         protocol=config.protocol,
         rubric=rubric,
         cases=config.cases,

@@ -44,7 +44,7 @@ class EpisodeCounts(CallCounts):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Simulation(ModelRun[EpisodeCounts], Shown):
+class Simulation(Shown, ModelRun[EpisodeCounts]):
     """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
 
     file = TRAJECTORIES

@@ -148,7 +148,8 @@ def cascade(config: CascadeConfig) -> CascadeCurve:
         reference.append(truths.get((item, row.tested_model), truths.get((item, None))))
     points = curve(rows, asked, reference, field=rule.field)
     of = "the labels" if labels is not None else next((row.judge for row in strong), "strong")
-    return CascadeCurve(tuple(point for point in points if point.is_known), of, 0)
+    known = tuple(point for point in points if point.is_known)
+    return CascadeCurve(points=known, reference=of, n_queued=0)
 
 
 # Runs below a run ---------------------------------------------------------------------------------

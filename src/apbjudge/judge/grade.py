@@ -129,6 +129,7 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:
     """The rows, or their file, also of a run of ``predict`` or its folder."""
+    rows = getattr(rows, "logs", rows)  # of a run of execute
     if isinstance(rows, list | tuple) and rows and all(isinstance(of, PathLike) for of in rows):
         rows = log_path(cast("Any", rows))
     return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +27,7 @@ from .source import Cases
 
 @takes(config=PredictConfig)
 def predict(
-    cases: Cases,
+    cases: Cases | PathLike[str],
     config: PredictConfig,
     *,
     client: Client | None = None,
@@ -39,7 +40,8 @@ def predict(
     refusal, a reply that was cut off and one without any text.
 
     Args:
-        cases: A JSONL file, or cases as dicts: rows as ``grade`` takes them, without response.
+        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
+            them, without response.
         config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
@@ -50,6 +52,7 @@ def predict(
             another run.
         InputError: If the file of cases as a whole is unusable.
     """
+    cases = Path(cases) if isinstance(cases, PathLike) else cases
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)

@@ -60,7 +60,7 @@ class PredictionCounts(CallCounts):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PredictionRun(ModelRun[PredictionCounts], Shown):
+class PredictionRun(Shown, ModelRun[PredictionCounts]):
     """Finished predictions; stands for their file wherever one is taken. See ``ModelRun``.
 
     Attributes:

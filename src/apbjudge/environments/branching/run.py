@@ -70,7 +70,7 @@ class BranchCounts(CallCounts):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Branching(ModelRun[BranchCounts], Shown):
+class Branching(Shown, ModelRun[BranchCounts]):
     """Finished cases; stands for the file of their runs wherever a log is taken.
 
     The rows of a case are its first pass and, where branches were allowed, its result. See

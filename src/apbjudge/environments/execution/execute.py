@@ -26,7 +26,7 @@ from ...prediction.refine import refine_in, refine_session
 from ...prediction.session import PredictionRun, session_of
 from ...prediction.worker import asking_records
 from ...records.trajectories import trajectory_of
-from ...runs.folder import RecordLog
+from ...runs.folder import RecordLog, temporary_folder
 from ...runs.loop import QUIET, Events
 from ...runs.results import FailureCounts
 from ..episodes import TRAJECTORIES
@@ -53,7 +53,7 @@ _RECORDS = asking_records(
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class ExecutionRun(Shown):
     """Tasks that were carried out.
 
@@ -74,6 +74,22 @@ class ExecutionRun(Shown):
     modes: Mapping[str, Simulation]
     executed: tuple[Row, ...] = field(repr=False)
     steps: StepRun | None = None
+    _files: list[str] = field(default_factory=list[str], compare=False)
+
+    def __fspath__(self) -> str:
+        """The folder; for a run in memory a temporary one, which goes with the run."""
+        if self.folder is not None:
+            return os.fspath(self.folder)
+        if not self._files:
+            files = {f"{mode}/{run.file}": run.rows for mode, run in self.modes.items()}
+            folder = temporary_folder(self, {EXECUTED: self.executed, **files}, {})
+            self._files.append(str(folder))
+        return self._files[0]
+
+    @property
+    def logs(self) -> list[Simulation]:
+        """The trajectories of each mode, as ``grade`` takes them."""
+        return [*self.modes.values()]
 
     @property
     def counts(self) -> list[FailureCounts]:
