@@ -5,47 +5,43 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import lazy_loader
 
-FUNCTIONS: Mapping[str, str] = {
-    "agrade": "judge.grade",
-    "audit": "audits.session",
-    "batch_export": "prediction.batching",
-    "batch_import": "runs.batching",
-    "branch": "environments.branching.run",
-    "build": "construction.build",
-    "cache_clear": "llm.resources",
-    "cache_stats": "llm.resources",
-    "calibrate": "calibration.calibrate",
-    "cascade": "judge.ensembles",
-    "check": "construction.check",
-    "compare": "calibration.compare",
-    "convert": "trajectories.convert",
-    "doctor": "prediction.doctor",
-    "entropy": "environments.branching.analysis",
-    "execute": "environments.execution.execute",
-    "grade": "judge.grade",
-    "label": "labelling.label",
-    "load_rubric": "rubrics",
-    "plan_labels": "calibration.label_plan",
-    "planbench_block_plan": "environments.planbench.blocking",
-    "planbench_paths": "environments.planbench.paths",
-    "predict": "prediction.predict",
-    "prompt": "prediction.prompt",
-    "refine": "prediction.refine",
-    "report": "reports.report",
-    "rubric_names": "rubrics",
-    "shards_merge": "judge.merge",
-    "shards_split": "judge.merge",
-    "simulate": "environments.simulate",
-    "validate": "environments.execution.validate",
+_BY_MODULE: Mapping[str, str] = {
+    "audits.session": "audit",
+    "calibration.calibrate": "calibrate",
+    "calibration.compare": "compare",
+    "calibration.label_plan": "plan_labels",
+    "construction.build": "build",
+    "construction.check": "check",
+    "environments.branching.analysis": "entropy",
+    "environments.branching.run": "branch",
+    "environments.execution.execute": "execute",
+    "environments.execution.validate": "validate",
+    "environments.planbench.blocking": "planbench_block_plan",
+    "environments.planbench.paths": "planbench_paths",
+    "environments.simulate": "simulate",
+    "judge.ensembles": "cascade",
+    "judge.grade": "agrade grade",
+    "judge.merge": "shards_merge shards_split",
+    "labelling.label": "label",
+    "llm.resources": "cache_clear cache_stats",
+    "prediction.batching": "batch_export",
+    "prediction.doctor": "doctor",
+    "prediction.predict": "predict",
+    "prediction.prompt": "prompt",
+    "prediction.refine": "refine",
+    "reports.report": "report",
+    "rubrics": "load_rubric rubric_names",
+    "runs.batching": "batch_import",
+    "trajectories.convert": "convert",
 }
-"""The module below ``apbjudge`` of each function; a command's, with ``_`` for spaces and dashes."""
+FUNCTIONS = sorted(name for names in _BY_MODULE.values() for name in names.split())
+"""The function of each command, named like it with ``_`` for spaces and dashes."""
 
-_attach: Any = lazy_loader.attach  # it carries no types
+_attach: Any = cast("Any", lazy_loader).attach  # it carries no types
 __getattr__, __dir__, __all__ = _attach(
-    __package__,
-    submod_attrs={of: [n for n in FUNCTIONS if FUNCTIONS[n] == of] for of in FUNCTIONS.values()},
+    __package__, submod_attrs={of: names.split() for of, names in _BY_MODULE.items()}
 )

@@ -120,7 +120,9 @@ def ask_all(
 ) -> Iterator[Asked]:
     """Asks about all cases that are checked, where a judge is named; a run for each file."""
     limits = {name: getattr(asking, name) for name in Limits.model_fields}
-    for number, rows in enumerate(sources if asking.ask else (), start=1):
+    if asking.ask is None:
+        return
+    for number, rows in enumerate(sources, start=1):
         out = asking.run
         if out is not None and isinstance(rows, Path) and len(sources) > 1:
             out = out / f"{number}-{rows.stem}"

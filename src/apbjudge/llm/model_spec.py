@@ -236,12 +236,12 @@ class ModelSpec(Config):
 
         What is neither is left as it is, for the field that it stands in to refuse.
         """
-        if isinstance(model, str):
-            return cls(model=model, **settings)
-        if isinstance(model, cls):
-            own = {name: getattr(model, name) for name in model.model_fields_set}
-            return type(model)(**own | settings) if settings else model
-        return cls(**model | settings) if isinstance(model, dict) else model
+        if isinstance(model, cls) and settings:
+            model = {name: getattr(model, name) for name in model.model_fields_set}
+        stated: Any = {"model": model} if isinstance(model, str) else model
+        if not isinstance(stated, dict):
+            return stated
+        return cls(**{**cast("dict[str, Any]", stated), **settings})
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -337,13 +337,13 @@ class AsksModels(Config):
     def _each(cls, models: Any, settings: Mapping[str, Any]) -> Any:
         if get_origin(kinds(cls.model_fields[cls.asked])[0]) is not tuple:
             return cls.spec.of_model(models, settings)
-        several = models if isinstance(models, list | tuple) else [models]
-        if len(cast("Sequence[Any]", several)) > 1 and settings.get("api_base"):
+        several = _listed(models)
+        if len(several) > 1 and settings.get("api_base"):
             raise OptionError(
                 f"--api-base: expected one --{cls.asked}; of several, each has its own: "
                 f"--{cls.asked} MODEL@ADDRESS"
             )
-        return [cls.spec.of_model(each, settings) for each in cast("Sequence[Any]", several)]
+        return [cls.spec.of_model(each, settings) for each in several]
 
 
 def check_address(address: str, model: str) -> None:
