@@ -213,7 +213,7 @@ def test_steps_and_places_reach_the_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("tools", {"tools": "t.json"}), ("steps", {"k": 2}), ("at", {"at": "quartiles"})],
+    [("tools", {"tools": "t.json"}), ("steps", {"steps": 2}), ("at", {"at": "quartiles"})],
 )
 def test_options_without_effect_are_refused(
     name: str, options: dict[str, Any], log: Path, tmp_path: Path

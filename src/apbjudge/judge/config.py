@@ -238,7 +238,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
         settings; without an address of its own it has the first one's, if it is of the same
         provider.
         """
-        config = super().of({**values, "judge": values.get("judge") or STATIC}, **more)
+        judge = STATIC if values.get("judge") is None else values["judge"]
+        config = super().of({**values, "judge": judge}, **more)
         own, first = config.escalate, config.judge[0]
         if not isinstance(values.get("escalate"), str) or own is None:
             return config

@@ -103,7 +103,8 @@ def grade(
     if (missing := finished.summary.missing) is not None:
         for line in missing.lines:
             events.note(line)
-    if events is QUIET and not finished.summary.scored:
+    nothing = finished.summary.totals.unscored and not finished.summary.scored
+    if nothing and events is QUIET and config.shard is None:
         warn(f"no row has a verdict: {finished.summary.totals.why_unscored}", stacklevel=3)
     return finished
 

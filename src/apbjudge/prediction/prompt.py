@@ -26,6 +26,7 @@ class SentPrompt(Shown):
         name: The item, and for a judge the tested model.
         system: The system message.
         parts: The user's message: texts, and pictures where they stand.
+        is_inline: Whether pictures stand within lines, as tested models get them.
     """
 
     shown_by = "prediction.prompt:prompt_text"
@@ -33,6 +34,7 @@ class SentPrompt(Shown):
     name: str
     system: str
     parts: tuple[str | ImagePart, ...]
+    is_inline: bool = False
 
 
 @takes(config=PromptConfig, judge=JudgeSpec, omit=NOT_IN_PROMPTS)
@@ -55,7 +57,7 @@ def prompt(
     rows = Path(rows) if isinstance(rows, os.PathLike) else rows
     if config.predict:
         sent = case_prompt(case_source(rows, config.data_root), config.item_id, config.prompts)
-        return [SentPrompt(config.item_id, sent.system, sent.parts)]
+        return [SentPrompt(config.item_id, sent.system, sent.parts, is_inline=True)]
     spec = judge.model_copy(update={"model": "prompt", "vision": "yes" if judge.images else "no"})
     of_models = prompts_for(
         rows, config, item_id=config.item_id, tested_model=config.tested_model, spec=spec
@@ -69,11 +71,13 @@ def prompt(
 def prompt_text(prompt: SentPrompt) -> str:
     """A prompt as text; pictures are named."""
     name = visible(prompt.name)
-    lines = [f"===== {name}: system =====\n{prompt.system}\n===== user ====="]
-    for part in prompt.parts:
-        is_text = isinstance(part, str)
-        size = 0 if is_text else len(part.url)
-        lines.append(
-            part if is_text else f"[picture {visible(part.path)}, {size} characters as data URL]"
-        )
-    return "\n".join(lines) + "\n"
+    head = f"===== {name}: system =====\n{prompt.system}\n===== user =====\n"
+    parts = [part if isinstance(part, str) else _picture(prompt, part) for part in prompt.parts]
+    return head + ("" if prompt.is_inline else "\n").join(parts) + "\n"
+
+
+def _picture(prompt: SentPrompt, part: ImagePart) -> str:
+    path = visible(part.path)
+    if prompt.is_inline:
+        return f"[picture {path}]\n"
+    return f"[picture {path}, {len(part.url)} characters as data URL]"
