@@ -25,9 +25,9 @@ from apbjudge.environments.planbench import (
     PlanBenchDialogue,
     PlanBenchRules,
     PlanBenchWorld,
-    block_plan,
     load_world,
     paths,
+    planbench_block_plan,
 )
 from apbjudge.llm.base import Completion
 from apbjudge.trajectories import Evaluation, EvaluatorSettings
@@ -176,7 +176,9 @@ def main() -> int:
     found_paths = paths(data=folder)
     show("paths", sum(len(task.paths) for task in found_paths.tasks), PATHS)
     print(f"{'seconds for them':40} {time.perf_counter() - started:.1f}")
-    plans = {setting: block_plan(data=folder, setting=setting) for setting in FINGERPRINTS}
+    plans = {
+        setting: planbench_block_plan(data=folder, setting=setting) for setting in FINGERPRINTS
+    }
     for setting, plan in plans.items():
         show(f"block plan, {setting}", plan.fingerprint[:12], FINGERPRINTS[setting])
     most = max(task.candidates for task in plans["mixed"].tasks.values())

@@ -16,6 +16,7 @@ import apbjudge
 from apbjudge import jsonl
 from apbjudge.audits.perturbations.parts import sentences
 from apbjudge.errors import RowError
+from apbjudge.judge.llm_judge import prompts_for
 from apbjudge.llm.rate_limit_headers import retry_after
 from apbjudge.protocols.checks.values import numbered_lines
 from apbjudge.records.foreign import Scale
@@ -217,7 +218,7 @@ def test_a_field_that_is_too_deep_to_be_shown_is_named_before_a_judge_is_asked(
     fields = {"tool_chain": [{"a": DEEP}], "trajectory_prefix": [{"a": DEEP}], "plan": "p"}
     path = _file(tmp_path, _row(id="a", **{name: fields[name]}))
     assert [j.kind for j in apbjudge.grade(path).judgements] in (["verdict"], ["unscored"])
-    prompts = apbjudge.prompts_for(path, item_id="a")
+    prompts = prompts_for(path, item_id="a")
     if name == "plan":
         assert len(list(prompts)) == 1
         return

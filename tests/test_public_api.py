@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import apbjudge
+from apbjudge.judge.llm_judge import prompts_for
 
 SOURCE = Path(apbjudge.__file__).parent
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.read_text(encoding="utf-8").strip())
@@ -123,7 +124,7 @@ def test_a_protocol_is_judged_through_a_client_of_ones_own(name: str) -> None:
     assert (judgement.is_correct, judgement.reasoning) == (True, "fine")
     assert len(client.requests) == 1
     assert run.summary.totals.calls == 1
-    (pair,) = apbjudge.prompts_for([ROWS[name]], item_id="a", protocol=name)
+    (pair,) = prompts_for([ROWS[name]], item_id="a", protocol=name)
     assert pair[1].messages() == client.requests[0].messages
 
 

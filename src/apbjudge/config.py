@@ -6,6 +6,7 @@ that define configurations import nothing heavy, so that ``--help`` is quick.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import types
@@ -18,6 +19,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    Self,
     Union,
     cast,
     get_args,
@@ -35,6 +37,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from .errors import OptionError, shorten
+from .memory import file_of, rows_in
 
 STATIC = "static"
 """The judge that is code alone, as a setting and in files."""
@@ -121,11 +124,31 @@ class Config(BaseModel):
     if not TYPE_CHECKING:  # type checkers know each class by its fields
 
         def __init__(self, **values: Any) -> None:
-            check_files(type(self).model_fields, values)
+            fields = type(self).model_fields
+            check_files(fields, values)
+            paths = {name: _with_paths(v, name, fields.get(name)) for name, v in values.items()}
             try:
-                super().__init__(**{name: _as_paths(value) for name, value in values.items()})
+                super().__init__(**paths)
             except ValidationError as error:
                 raise OptionError(_complaint(type(self), error)) from None
+
+    @classmethod
+    def option_fields(cls) -> Mapping[str, FieldInfo]:
+        """The fields that are options, by name; also those of the models that it names."""
+        return cls.model_fields
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **more: Any) -> Self:
+        """The configuration that options make; those that belong to others are left out.
+
+        Args:
+            values: Values by the names of ``option_fields``.
+            **more: Fields that count more.
+
+        Raises:
+            OptionError: If one of them is unusable.
+        """
+        return cls(**{n: v for n, v in values.items() if n in cls.model_fields} | more)
 
     def changed(self, names: Iterable[str]) -> dict[str, Any]:
         """Those of some settings that differ from their defaults: a run's identity.
@@ -209,13 +232,33 @@ def check_files(fields: Mapping[str, FieldInfo], values: Mapping[str, Any]) -> N
             check_local(option_name(name, fields[name]), value, is_path=is_path)
 
 
-def _as_paths(value: Any) -> Any:
-    """What stands for a file or folder, such as a ``Run``, as its path; alone or among others."""
+def _with_paths(value: Any, name: str, field: FieldInfo | None) -> Any:
+    """A setting with a path for each file or folder; alone where the field has several."""
+    kind = None if field is None else kinds(field)[0]
+    value = _as_paths(value, name if "Path" in str(kind) else "")
+    is_one = get_args(kind)[:1] == (Path,) and isinstance(value, str | Path)
+    return (value,) if is_one else value
+
+
+def _as_paths(value: Any, name: str) -> Any:
+    """What stands for a file or folder, such as a ``Run``, as its path; alone or among others.
+
+    Rows in memory are written to a file under the name, where that is not empty.
+    """
+    if name and (rows := rows_in(value)) is not None:
+        return file_of(rows, name)
     if isinstance(value, list | tuple):
-        return [_as_paths(each) for each in cast("Sequence[Any]", value)]
+        return [_as_paths(each, name) for each in cast("Sequence[Any]", value)]
     if isinstance(value, os.PathLike) and not isinstance(value, Path):
         return Path(cast("os.PathLike[str]", value))
     return cast("Any", value)
+
+
+def unknown_name(expected: str, name: str, known: Iterable[str]) -> OptionError:
+    """The error for a name that is none of those that are known, with the nearest one."""
+    near = difflib.get_close_matches(name, known := list(known), n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return OptionError(f"{expected}one of {', '.join(known)}, got {name!r}{hint}")
 
 
 def option_of(field: FieldInfo) -> Option:

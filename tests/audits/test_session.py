@@ -23,7 +23,6 @@ from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of, prepare, spec_of
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import JudgeSpec
-from apbjudge.llm.limits import Limits
 from apbjudge.runs.loop import Events, Progress
 from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
 from tests.support.judging import MODEL, plan_row, read_rows, verdict, write_rows
@@ -268,7 +267,7 @@ def test_a_finished_audit_makes_no_call_again(serve: Serve, tmp_path: Path) -> N
 
 def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path) -> None:
     server, result = serve(), prepared()
-    first = audit(spec(server), result, out=tmp_path, cache=False, limits=Limits(max_calls=10))
+    first = audit(spec(server), result, out=tmp_path, cache=False, max_calls=10)
     assert len(server.requests) == 10
     assert first.n_unscored == result.design.n_judgements - 10
     assert {said.reason for said in first.responses.all if not said.is_scored} == {"budget"}

@@ -114,7 +114,7 @@ def test_what_is_learnt_is_remembered_unless_there_is_no_cache(
 
 
 def test_the_static_judge_needs_no_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor(judge=[]) == 0
+    assert doctor(judge=None) == 0
     assert capsys.readouterr().out == "static: asks no model\na run would work\n"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.branching.analysis import EntropyReport, analyse
+from apbjudge.environments.branching.analysis import EntropyReport, entropy
 from apbjudge.environments.branching.config import BranchConfig, EntropyConfig
 from apbjudge.environments.branching.search import branch_case
 from apbjudge.environments.branching.simulated import SimulatedPolicy, SimulatedStep, chain_case
@@ -47,7 +47,7 @@ def shares(*values: float, estimator: str = "logits", **more: Any) -> dict[str, 
 
 
 def report_of(path: Path, *runs: Trajectory, **settings: Any) -> EntropyReport:
-    return analyse(EntropyConfig(rows=write_runs(path / "rows.jsonl", *runs), **settings))
+    return entropy(EntropyConfig(rows=write_runs(path / "rows.jsonl", *runs), **settings))
 
 
 def test_the_published_bins_come_out_of_rows_again(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_judge_is_wrong_where_humans_say_so(
     truth = [True, False, False, True, True, True]
     run, labels = judged(tmp_path, rows, method, m), labelled(tmp_path, truth)
     for path in (run, run / "judgements.jsonl"):
-        report = analyse(EntropyConfig(rows=path, labels=[labels]))
+        report = entropy(EntropyConfig(rows=path, labels=[labels]))
         (group,) = report.groups
         assert (group.model, group.estimator, group.m) == ("j", estimator, m)
         assert (group.n, group.errors, group.cases) == (6, 2, 3)
@@ -269,13 +269,13 @@ def test_a_judge_is_wrong_where_humans_say_so(
             "verdicts without a label": 1,
         }
     with pytest.raises(OptionError, match="labels of humans"):
-        analyse(EntropyConfig(rows=run))
+        entropy(EntropyConfig(rows=run))
 
 
 def test_raters_who_are_split_leave_no_label(tmp_path: Path) -> None:
     run = judged(tmp_path, [(0.6, True), (0.6, True)], "samples", 5)
     path = tmp_path / "labels.csv"
     path.write_text("item_id,is_correct,rater\ni0,yes,a\ni0,no,b\ni1,no,a\ni1,no,b\ni1,yes,c\n")
-    report = analyse(EntropyConfig(rows=run, labels=[path]))
+    report = entropy(EntropyConfig(rows=run, labels=[path]))
     assert (report.groups[0].n, report.groups[0].errors) == (1, 1)
     assert report.left_out["verdicts without a label"] == 2

@@ -30,7 +30,7 @@ from apbjudge.llm.batch_requests import BatchFiles, BatchResults
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
-from apbjudge.runs.batching import BatchList, import_answers
+from apbjudge.runs.batching import BatchList, batch_import
 from apbjudge.runs.folder import clear_run, take_folder_lock
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
@@ -681,13 +681,13 @@ def test_requests_go_out_as_a_file_and_come_back_into_the_cache(tmp_path: Path) 
     first = json.loads(file.read_text().splitlines()[0])
     assert first["url"] == "/v1/chat/completions"
     assert first["body"]["model"] == "org/scripted"
-    done = import_answers(run_batch(file, tmp_path / "out.jsonl", replies), cache=cache)
+    done = batch_import(run_batch(file, tmp_path / "out.jsonl", replies), cache=cache)
     assert (done.taken, done.failed, done.unreadable) == (4, 0, ())
 
     follow_up = export_requests(rows, file, judge=VLLM, cache=cache)
     assert (follow_up.lines, follow_up.known) == (1, 3)
     assert AGAIN in file.read_text()
-    import_answers(run_batch(file, tmp_path / "out.jsonl", replies), cache=cache)
+    batch_import(run_batch(file, tmp_path / "out.jsonl", replies), cache=cache)
     last = export_requests(rows, file, judge=VLLM, cache=cache)
     assert (last.lines, last.bytes, last.known, last.bad_rows) == (0, 0, 4, 1)
     assert file.read_bytes() == b""
@@ -710,10 +710,10 @@ def test_what_failed_elsewhere_is_exported_again(tmp_path: Path) -> None:
         right,
     )
     out = run_batch(file, tmp_path / "out.jsonl", replies)
-    done = import_answers(out, cache=cache)
+    done = batch_import(out, cache=cache)
     assert (done.taken, done.failed) == (1, 2)
     assert [text.startswith(f"{out}:3: ") for text in done.unreadable] == [True]
-    assert import_answers(out, cache=cache) == done
+    assert batch_import(out, cache=cache) == done
     assert export_requests(rows, file, judge=VLLM, cache=cache).lines == 3
 
 
@@ -742,14 +742,14 @@ def test_an_export_replaces_a_batch_file_and_nothing_else(tmp_path: Path, conten
 @pytest.mark.parametrize("name", ["none.jsonl", "."])
 def test_a_file_that_can_not_be_imported_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="can't be read"):
-        import_answers(tmp_path / name, cache=tmp_path / "cache")
+        batch_import(tmp_path / name, cache=tmp_path / "cache")
 
 
 def test_a_cache_that_can_not_be_written_is_no_place_for_answers(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
     (tmp_path / "out.jsonl").write_text("")
     with pytest.raises(InputError, match=r"the reply cache in .* is not used"):
-        import_answers(tmp_path / "out.jsonl", cache=tmp_path / "cache")
+        batch_import(tmp_path / "out.jsonl", cache=tmp_path / "cache")
 
 
 def test_the_embedded_judge_has_no_requests(tmp_path: Path) -> None:

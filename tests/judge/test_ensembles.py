@@ -16,8 +16,8 @@ import pytest
 
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.errors import RefusalError
-from apbjudge.judge.ensembles import compare_runs
-from apbjudge.judge.merge import merge_runs
+from apbjudge.judge.ensembles import cascade as compare
+from apbjudge.judge.merge import shards_merge
 from apbjudge.judge.session import Run
 from apbjudge.llm.base import Request
 from apbjudge.reports.summary import ensemble_text
@@ -229,7 +229,7 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
         ref = f"apb-holistic@1#{code}"
         grade(path, judge=A, rubric=ref, protocol="holistic", client=client, out=tmp_path / code)
     parts = [tmp_path / code for code in CODES]
-    run = merge_runs(parts, tmp_path / "whole", rubric="apb-holistic@1")
+    run = shards_merge(parts, tmp_path / "whole", rubric="apb-holistic@1")
     rows = {row["item_id"]: row for row in read_rows(tmp_path / "whole")}
     for name, grade_of in {"row-00": {}, **FLAGS}.items():
         row = rows[name]
@@ -254,9 +254,9 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
     assert run.manifest["codes"].keys() == {*CODES}
     assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
     with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
-        merge_runs(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
+        shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
     with pytest.raises(OptionError, match=r"no run of a shard \(--shard I/N\), and .* no --rubric"):
-        merge_runs(parts, tmp_path / "two")
+        shards_merge(parts, tmp_path / "two")
 
 
 @pytest.mark.parametrize(("case", "n_lost"), [("row-01", 2), ("elsewhere", 1)])
@@ -518,7 +518,7 @@ def test_the_command_compares_two_runs_with_labels(
     assert said.code == 0
     points = list(csv.DictReader(io.StringIO(said.out)))
     assert at(points, "none") == (0, 90, 5, 9)  # row-00 has a label and no strong verdict
-    assert compare_runs(*folders, path, "entropy>0") == said.out
+    assert compare(*folders, labels=path, when="entropy>0").to_csv() == said.out
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,7 @@ def test_parts_put_together_are_the_whole_run(tmp_path: Path, mode: str, n: int)
     parts = [tmp_path / f"part-{i + 1}" for i in range(n)]
     for i, part in enumerate(parts):
         files.grade(rows, out=part, missing=mode, shard=f"{i + 1}/{n}")
-    merged = apbjudge.merge_runs(parts, tmp_path / "merged")
+    merged = apbjudge.shards_merge(parts, tmp_path / "merged")
     assert summary_text(merged.summary) == summary_text(whole.summary)
     assert merged.summary.missing == whole.summary.missing
     assert merged.manifest["missing_predictions"] == whole.manifest["missing_predictions"]
@@ -305,7 +305,7 @@ def test_parts_of_different_settings_are_not_put_together(files: Files, tmp_path
     for i, mode in ((1, "report"), (2, "count")):
         files.grade(ROWS, out=tmp_path / f"{i}", shard=f"{i}/2", missing=mode)
     with pytest.raises(OptionError, match="the runs differ in --missing"):
-        apbjudge.merge_runs([tmp_path / "1", tmp_path / "2"], tmp_path / "merged")
+        apbjudge.shards_merge([tmp_path / "1", tmp_path / "2"], tmp_path / "merged")
 
 
 def test_a_dry_run_expects_no_call_for_them(files: Files) -> None:

@@ -40,7 +40,7 @@ def test_a_notebook_shows_the_summary(run: Run) -> None:
     html = run._repr_html_()
     assert html.count("<tr") == 4
     assert "no provable fault" in html
-    assert "≤ 0.778 [0.453, 0.961] /9" in html
+    assert "≤ 77.8 [45.3, 96.1]" in html
 
 
 def test_its_judgements_can_be_read_twice(run: Run) -> None:

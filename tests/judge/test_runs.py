@@ -14,7 +14,7 @@ import pytest
 import apbjudge
 from apbjudge import OptionError, Unscored, Verdict
 from apbjudge.errors import InputError, RefusalError
-from apbjudge.judge.merge import merge_runs
+from apbjudge.judge.merge import shards_merge
 from apbjudge.llm import ScriptedClient
 from apbjudge.records.trajectories import Outcome, Trajectory, trajectory_row
 from apbjudge.reports.summary import summary_text
@@ -260,7 +260,7 @@ def test_shards_of_a_log_make_the_whole(tmp_path: Path) -> None:
     log = write_runs(tmp_path / "runs.jsonl", *trials())
     parts = [apbjudge.grade(log, out=tmp_path / f"p{i}", shard=f"{i}/2") for i in (1, 2)]
     assert sum(part.summary.totals.rows for part in parts) == 20
-    merged = merge_runs([tmp_path / "p1", tmp_path / "p2"], tmp_path / "merged")
+    merged = shards_merge([tmp_path / "p1", tmp_path / "p2"], tmp_path / "merged")
     whole = apbjudge.grade(log)
     assert merged.summary.groups[0].figures == whole.summary.groups[0].figures
 

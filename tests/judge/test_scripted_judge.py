@@ -15,6 +15,7 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, Verdict
+from apbjudge.judge.llm_judge import prompts_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = {
@@ -117,7 +118,7 @@ def test_the_scripted_judge_answers_what_is_no_judges_prompt(address: str) -> No
 def test_the_scripted_judge_refuses_a_schema_that_a_label_can_not_fill(address: str) -> None:
     rows = EXAMPLES / "unsolvable.jsonl"
     case = json.loads(rows.read_text(encoding="utf-8").splitlines()[0])
-    _, prompt = next(apbjudge.prompts_for(rows, item_id=case["id"]))
+    _, prompt = next(prompts_for(rows, item_id=case["id"]))
     schema = {"properties": {"category": {}, "is_correct": {}}}
     body = {"messages": prompt.messages()}
     asked = body | {"response_format": {"json_schema": {"schema": schema}}}

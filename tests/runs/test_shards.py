@@ -82,7 +82,7 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
     parts = list(parts_of(rows, tmp_path, n))
     for seed, part in enumerate(parts):
         _finish_in_another_order(part, seed)
-    run = apbjudge.merge_runs(parts[::-1], tmp_path / "merged")
+    run = apbjudge.shards_merge(parts[::-1], tmp_path / "merged")
     assert comparable(tmp_path / "merged") == comparable(tmp_path / "whole")
     for name in ("summary.json", "summary.csv"):
         merged = (tmp_path / "merged" / name).read_text()
@@ -109,7 +109,7 @@ def test_a_merge_does_not_make_a_strangers_part_the_users_own(
     parts = list(parts_of(rows, tmp_path, 2))
     manifest = parts[changed] / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"data_root": "/"}))
-    apbjudge.merge_runs(parts, tmp_path / "merged")
+    apbjudge.shards_merge(parts, tmp_path / "merged")
     with pytest.raises(InputError, match="not opened"):
         _ = read_run(tmp_path / "merged").predictions
 
@@ -211,9 +211,9 @@ def test_a_shard_that_was_stopped_continues_and_is_not_merged_before(
     with pytest.raises(KeyboardInterrupt):
         apbjudge.grade(rows, judge=SPEC, client=ScriptedClient(stop), out=second, shard="2/2")
     with pytest.raises(OptionError, match=r"part-2 is not finished: run its shard 2/2"):
-        apbjudge.merge_runs([first, second], tmp_path / "merged")
+        apbjudge.shards_merge([first, second], tmp_path / "merged")
     left = graded(rows, second, shard="2/2")
-    apbjudge.merge_runs([first, second], tmp_path / "merged")
+    apbjudge.shards_merge([first, second], tmp_path / "merged")
     assert len(comparable(tmp_path / "merged")) == len(ROWS)
     assert 0 < left < sum(1 for row in comparable(second) if row["kind"] == "verdict")
 
@@ -226,11 +226,11 @@ def test_a_merge_that_was_killed_is_made_again(
         with monkeypatch.context() as patch:
             patch.setattr(f"apbjudge.judge.merge.{step}", lambda *a, **k: 1 / 0)
             with pytest.raises(ZeroDivisionError):
-                apbjudge.merge_runs(parts, tmp_path / "merged")
-    apbjudge.merge_runs(parts, tmp_path / "merged")
+                apbjudge.shards_merge(parts, tmp_path / "merged")
+    apbjudge.shards_merge(parts, tmp_path / "merged")
     assert len(comparable(tmp_path / "merged")) == len(ROWS)
     with pytest.raises(OptionError, match="holds a run already"):
-        apbjudge.merge_runs(parts, tmp_path / "merged")
+        apbjudge.shards_merge(parts, tmp_path / "merged")
 
 
 def test_what_was_superseded_in_a_part_is_still_there(rows: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_what_was_superseded_in_a_part_is_still_there(rows: Path, tmp_path: Path
     edited = [row | {"plan": "another"} if row["id"] == "r0" else row for row in ROWS]
     write_rows(rows, edited)
     assert sum(graded(rows, part, shard=f"{i}/2") for i, part in enumerate(parts, 1)) == 1
-    apbjudge.merge_runs(parts, tmp_path / "merged")
+    apbjudge.shards_merge(parts, tmp_path / "merged")
     write_rows(rows, ROWS)
     assert graded(rows, tmp_path / "merged") == 0
 
@@ -249,7 +249,7 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
 
     def refused(match: str, *parts: Path) -> None:
         with pytest.raises(OptionError, match=match):
-            apbjudge.merge_runs(parts, out)
+            apbjudge.shards_merge(parts, out)
         assert not out.exists()
 
     refused("shards are missing: 2/3$", one, three)
@@ -270,7 +270,7 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
     path = three / "judgements.jsonl"
     path.write_bytes(path.read_bytes() + b"{\n")
     with pytest.raises(InputError, match=r"part-3.judgements\.jsonl:\d+: .*; run this part again"):
-        apbjudge.merge_runs([one, two, three], out)
+        apbjudge.shards_merge([one, two, three], out)
 
 
 def test_a_folder_of_one_shard_does_not_continue_as_another(rows: Path, tmp_path: Path) -> None:

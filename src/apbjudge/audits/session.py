@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from ..display import Shown
 from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
 from ..judge import JudgeSpec, Source
@@ -21,10 +22,11 @@ from ..judge.source import own_rubric, source_of
 from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
-from ..llm.limits import Limits
+from ..llm.limits import RunsConfig
 from ..llm.resources import Resources, cache_folder, check_access, shared_resources
+from ..options import takes
 from ..records import ERROR_CODES
-from ..records.run_folder import JUDGEMENTS, MANIFEST
+from ..records.run_folder import JUDGEMENTS, MANIFEST, predictions_of
 from ..rubrics import Rubric
 from ..runs.folder import clear_run
 from ..runs.loop import QUIET, Events
@@ -62,14 +64,17 @@ class Prepared:
     design: AuditDesign
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Audit(Shown):
     """A finished audit.
 
     Attributes:
         folder: Where its files are; None when it was done in memory.
         n_unscored: Judgements without a verdict.
     """
+
+    shown_by = "reports.card.text:card_document"
+    shown_part = "card"
 
     card: Card
     responses: AuditResponses
@@ -112,7 +117,8 @@ def prepare(
     """
     sizes = sizes_of(config)
     rubric = own_rubric(config.rubric, config.protocol)
-    source = source_of(config.rows or shipped("cases.jsonl"), config)
+    rows = predictions_of(config.rows) if config.rows else shipped("cases.jsonl")
+    source = source_of(rows, config)
     source.asks = None
     if source.reading.text:
         note(f"{source.name}: {source.reading.text}")
@@ -155,28 +161,28 @@ def prepare(
     return Prepared(config=config, rubric=rubric, known=known, material=material, design=design)
 
 
+@takes(judge=JudgeSpec, config=AuditConfig, run=RunsConfig, omit=("model", "blind", "images"))
 def audit(
-    judge: str | JudgeSpec,
-    config: AuditConfig | Prepared | None = None,
+    judge: JudgeSpec,
+    config: AuditConfig,
+    prepared: Prepared | None = None,
     *,
-    out: str | Path | None = None,
+    run: RunsConfig,
     client: Client | None = None,
-    limits: Limits | None = None,
-    cache: bool | Path | None = None,
-    overwrite: bool = False,
     events: Events = QUIET,
 ) -> Audit:
     """Puts a judge through the probes.
 
+    A second call with the same folder ``out`` continues where the first one stopped; without a
+    folder everything is done in memory. What is left over at a limit is unscored (``budget``).
+    Replies that are asked for again are never taken from the cache.
+
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
-        config: What to ask it, perhaps prepared before; None for everything, on the shipped cases.
-        out: Folder for the audit's files; a second call with the same folder goes on where the
-            first stopped. None does everything in memory.
+        config: What to ask it; without it everything, on the shipped cases. Options count more.
+        prepared: What to ask it, as ``prepare`` made it, in place of ``config``.
+        run: Folder, cache and limits; options count more.
         client: Answers requests in place of the network.
-        limits: What the call may take; what is left over is unscored (``budget``).
-        cache: As for ``grade``; replies that are asked for again are never taken from it.
-        overwrite: Whether another audit in ``out`` is deleted; else it is refused.
         events: Who watches.
 
     Raises:
@@ -184,17 +190,11 @@ def audit(
             holds another audit.
         InputError: If an input file as a whole is unusable.
     """
-    spec = judge if isinstance(judge, JudgeSpec) else JudgeSpec(model=judge)
+    spec, out, overwrite = judge, run.out, run.overwrite
     if client is None:
         check_access([spec], events.note)
-    if isinstance(config, Prepared):
-        prepared = config
-    else:
-        whole = (config or AuditConfig()).for_judges([spec])
-        prepared = prepare(spec, whole, note=events.bad_row)
-    resources = shared_resources(
-        client=client, limits=limits or Limits(), cache=cache, warn=events.note
-    )
+    prepared = prepared or prepare(spec, config.for_judges([spec]), note=events.bad_row)
+    resources = shared_resources(client=client, limits=run, cache=run.cache, warn=events.note)
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
         folder, design = Path(path), prepared.design
         _claim(folder, design.fingerprint, overwrite=overwrite)
@@ -204,8 +204,8 @@ def audit(
             all=tuple(_responses(design, spec, runs, is_scheduled=is_scheduled))
         )
         unseen = Counter[str]()
-        for run in runs.values():
-            unseen.update(run.summary.totals.unseen)
+        for of_arm in runs.values():
+            unseen.update(of_arm.summary.totals.unseen)
         card = card_of(spec, prepared, responses, unseen=unseen)
         if out is not None:
             _write_results(folder, design, card)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ import numpy as np
 from ..errors import InputError, OptionError
 from ..judge import STATIC
 from ..judge.metrics import CATEGORIES
+from ..options import takes
 from ..records.columns import Scores, Vector, all_codes
 from ..records.judgement_table import Problems
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
@@ -54,31 +54,16 @@ from .results import (
 from .scaled import Preferences, Scaled, in_units, preferences
 
 
-def calibrate(
-    judgements: str | PathLike[str] | Sequence[str | PathLike[str]],
-    labels: str | PathLike[str],
-    **settings: Any,
-) -> ReliabilityReport:
+@takes(config=CalibrationConfig)
+def calibrate(config: CalibrationConfig) -> ReliabilityReport:
     """Calibrates judges against human labels.
 
     Args:
-        judgements: A run, its folder, or a file of judgements; several for several judges.
-        labels: File of labels, JSONL or CSV.
-        **settings: The other fields of ``CalibrationConfig``.
+        config: The settings; options count more.
 
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
         OptionError: If a setting is unusable.
-    """
-    return calibrate_runs(CalibrationConfig(judgements=judgements, labels=labels, **settings))  # type: ignore[arg-type]
-
-
-def calibrate_runs(config: CalibrationConfig) -> ReliabilityReport:
-    """Everything that can be said of judges with these labels.
-
-    Raises:
-        InputError: If a file is unusable or no label belongs to a run.
-        OptionError: If the design is unusable.
     """
     problems: Problems = []
     plan = _plan(config, problems)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
 from ..judge.run_figures import bounds_of, columns_of, figures_of, shown_k, success_name
+from ..options import takes
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import judgements_path
@@ -40,26 +39,20 @@ _DECIMALS = 4
 """Of scores of other tools."""
 
 
-def compare(run_a: str | PathLike[str], run_b: str | PathLike[str], **settings: Any) -> Comparison:
+@takes(config=CompareConfig)
+def compare(config: CompareConfig) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
     Rows are paired on item and tested model; on the item alone where two tested models are
     compared: two that are named, or the only one of each run where they differ.
 
     Args:
-        run_a: A run, its folder, its ``judgements.jsonl``, or a file of another tool's judgements.
-        run_b: The other; the same run if two tested models are named.
-        **settings: The other fields of ``CompareConfig``.
+        config: The settings; options count more.
 
     Raises:
         InputError: If a file is unusable, or the runs have no item in common.
         OptionError: If a setting is unusable.
     """
-    return compare_runs(CompareConfig(run_a=run_a, run_b=run_b, **settings))  # type: ignore[arg-type]
-
-
-def compare_runs(config: CompareConfig) -> Comparison:
-    """Compares two runs, as ``compare`` does."""
     problems: Problems = []
     labels = config.labels
     runs, notes = _read(config, problems)

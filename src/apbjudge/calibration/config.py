@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from ..config import Config, Names, Option
 from ..statistics.config import SEED, IntervalConfig
@@ -47,10 +47,12 @@ class CalibrationConfig(IntervalConfig):
         "Intervals": f"level {IntervalConfig.interval_options}",
     }
 
-    judgements: tuple[Path, ...] = Field(
+    judgements: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         description="Files of judgements or folders of runs, one a judge."
     )
-    labels: Path = Field(description="Human labels, JSONL or CSV.")
+    labels: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Human labels, JSONL or CSV."
+    )
     by: Names = Field(
         default=(),
         description="Break down by tested_model, dataset, category, protocol or another field.",
@@ -111,11 +113,6 @@ class CalibrationConfig(IntervalConfig):
         "tie.",
     )
     level: Level = 0.95
-
-    @field_validator("judgements", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str | Path) else value
 
     @model_validator(mode="after")
     def _target_has_its_design(self) -> CalibrationConfig:
@@ -210,6 +207,7 @@ class LabelPlanConfig(Config):
     )
     cluster: Cluster = "case_id"
     seed: int = Field(default=SEED, ge=0, description="Seed of the sample.")
+    out: Path | None = Field(default=None, description="File for the plan.")
 
     @model_validator(mode="after")
     def _random_labels_exist(self) -> LabelPlanConfig:

@@ -13,6 +13,7 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import read_lines, write_atomically
+from ..options import takes
 from ..records.columns import Scores, Vector, no_scores
 from ..records.consensus import Key
 from ..records.judgement_reader import first_complaint
@@ -35,7 +36,8 @@ LabelOrder = Mapping[Key, tuple[str, int | None]]
 """Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
 
 
-def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> LabelPlan:
+@takes(config=LabelPlanConfig)
+def plan_labels(config: LabelPlanConfig) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
     Rows are sampled at random within strata: verdict by doubt of the judge, by tested model; more
@@ -43,8 +45,8 @@ def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> La
     would say of them nobody has even guessed.
 
     Args:
-        config: What is to be planned.
-        out: File to write the plan to; it may hold the same plan already, but no other.
+        config: The settings; options count more. The file ``out`` may hold the same plan already,
+            but no other.
 
     Raises:
         InputError: If a file is unusable.
@@ -57,8 +59,9 @@ def plan_labels(config: LabelPlanConfig, *, out: str | Path | None = None) -> La
     order = order[~run.table.missing[order]]  # without a prediction there is nothing to label
     run = replace(run, table=run.table.take(order))
     plan = _Draw(config, run, *_labels(config, run, problems)).plan()
+    out = config.out
     if out is not None:
-        _write(Path(out), plan)
+        _write(out, plan)
     return replace(plan, out=None if out is None else str(out), problems=tuple(problems))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..display import Shown
 from ..errors import OptionError
 from ..judge.metrics import meaning_of
 from ..judge.run_figures import run_meaning
@@ -103,9 +104,11 @@ class Reliability:
     unfinished: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReliabilityReport(Shown):
     """Several judges against one file of labels, and the rows that could not be used."""
+
+    shown_by = "reports.reliability:reliability_document"
 
     labels: str
     judges: tuple[Reliability, ...]
@@ -252,8 +255,8 @@ class Side:
     unfinished: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(Shown):
     """Two runs on the same items.
 
     Attributes:
@@ -271,6 +274,8 @@ class Comparison:
         n_other_content: Pairs whose tested model was asked something else.
         n_other_response: Pairs of one tested model whose replies, or runs, are not the same.
     """
+
+    shown_by = "reports.comparison:comparison_document"
 
     first: Side
     second: Side
@@ -435,8 +440,8 @@ class PlanRow:
     weight: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelPlan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LabelPlan(Shown):
     """What to label, and what for.
 
     Attributes:
@@ -453,6 +458,8 @@ class LabelPlan:
         out: File of the plan; None where it was not written.
         rows: All rows, those to be labelled first and in their order.
     """
+
+    shown_by = "reports.label_plan:label_plan_document"
 
     judge: str
     source: str

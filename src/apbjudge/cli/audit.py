@@ -18,9 +18,9 @@ from ..audits.config import AuditConfig
 from ..config import Names, Option
 from ..errors import OptionError, visible
 from ..judge.config import GradeConfig, JudgeSpec
-from ..llm.limits import Limits
+from ..llm.limits import RunsConfig
 from .gates import FAILED_GATE
-from .grade import judges_of, unscored_code
+from .grade import unscored_code
 from .options import Values, command, shown, take
 from .stopping import Stopping, stoppable
 
@@ -33,7 +33,7 @@ UNCLEAR = "could not tell"
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 
 
-class AuditOptions(Limits):
+class AuditOptions(RunsConfig):
     """How the audit is run."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -46,15 +46,6 @@ class AuditOptions(Limits):
         "folder of a finished audit."
     )
     compare: bool = Field(default=False, description="Two judges, asked the same, side by side.")
-    out: Path | None = Field(
-        default=None, description="Folder of the audit; the same command continues the audit in it."
-    )
-    overwrite: bool = Field(
-        default=False, description="Replace another audit in --out; the same one continues."
-    )
-    cache: Annotated[bool, Option(help="Neither read nor fill the cache of replies.")] = Field(
-        default=True, description="Whether replies are cached for later runs."
-    )
     max_unscored: float = Field(
         default=0.0,
         ge=0,
@@ -86,7 +77,8 @@ def audit(values: Values) -> int:
         raise OptionError(f"audit: expected {wanted}, got {len(options.judges)}")
     finished = {name: Path(name) for name in options.judges if _is_finished(name)}
     asked = [name for name in options.judges if name not in finished]
-    specs = judges_of(values, asked)
+    settings = {name: value for name, value in values.items() if name in JudgeSpec.model_fields}
+    specs = GradeConfig.of({**settings, "judge": asked}).judge if asked else ()
     check_access(specs)
     config = config.for_judges(specs)  # one size for all, so that they can be compared
     by_name = dict(zip(asked, specs, strict=True))
@@ -139,13 +131,7 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
     with Reporter(sys.stderr) as reporter:
         prepared = prepare(spec, config, note=reporter.bad_row)
         result = audit_judge(
-            spec,
-            prepared,
-            out=out,
-            limits=options,
-            cache=options.cache,
-            overwrite=options.overwrite,
-            events=reporter.events(),
+            spec, prepared=prepared, run=options, out=out, events=reporter.events()
         )
     write_atomically(out / "card.md", card_markdown(result.card).encode())
     write_atomically(out / "card.html", card_html(result.card).encode())

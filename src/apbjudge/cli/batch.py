@@ -12,9 +12,8 @@ from ..config import Config, Option
 from ..errors import visible
 from ..judge.config import JudgeSpec
 from ..prediction.config import PredictConfig
-from .grade import GradeOptions, judges_of
+from .grade import GradeOptions
 from .options import Values, command, take
-from .predict import planners_of
 
 
 class Rows(Config):
@@ -54,17 +53,11 @@ _OF_RUNS = (
 @command(Rows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split())
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
-    from ..judge.batching import export_requests
     from ..judge.summary import unseen_lines
-    from ..prediction.batching import export_predictions
+    from ..prediction.batching import export as write
 
-    out, rows = take(Requests, values).out, take(Rows, values).rows
-    if values.get("model"):
-        asked = take(PredictConfig, values, model=planners_of(values), out=None)
-        done = export_predictions(rows, out, asked)
-    else:
-        config = take(GradeOptions, values, judge=judges_of(values), escalate=None)
-        done = export_requests(rows, out, config)
+    out = take(Requests, values).out
+    done = write(take(Rows, values).rows, values)
     typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
@@ -80,9 +73,9 @@ def import_(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """
-    from ..runs.batching import import_answers
+    from ..runs.batching import batch_import
 
-    done = import_answers(take(Answers, values).answers)
+    done = batch_import(take(Answers, values).answers)
     for complaint in done.unreadable:
         typer.echo(complaint, err=True)
     bad = len(done.unreadable)

@@ -13,7 +13,7 @@ from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, print_next, shown, take
-from .predict import FAILURES, failed_code, planners_of
+from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
 FILES = (
@@ -41,7 +41,7 @@ def branch(values: Values) -> int:
     from .progress import Reporter
 
     cases = take(PlansArgument, values).cases
-    config = take(BranchRunConfig, values, model=planners_of(values))
+    config = take(BranchRunConfig, values)
     reporter = Reporter(sys.stderr)
     session = branch_session(cases, config, events=reporter.events())
     out = session.folder

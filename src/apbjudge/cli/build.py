@@ -7,7 +7,7 @@ import sys
 import typer
 
 from ..construction.config import BuildConfig
-from ..construction.writing.config import WriteConfig
+from ..construction.writing.config import UNSEEN, WriteConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, print_next, print_problems, shown, take
 from .predict import failed_code
@@ -19,7 +19,7 @@ from .stopping import Stopping, stoppable
     PlannerSpec,
     WriteConfig,
     Stopping,
-    omit=["data_split", "vision", "max_images", "max_image_bytes", "max_text_bytes"],
+    omit=["data_split", *UNSEEN],
 )
 def build(values: Values) -> int:
     """Builds cases from logs of runs, or rows of queries, tools and calls.
@@ -36,10 +36,7 @@ def build(values: Values) -> int:
     from .progress import Reporter
 
     config = take(BuildConfig, values)
-    model: str | None = values.get("model")
-    of_model = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
-    spec = None if model is None else PlannerSpec(model=model, **of_model)
-    write = take(WriteConfig, {n: v for n, v in values.items() if n != "model"}, model=spec)
+    write = take(WriteConfig, values)
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:
         result = build_cases(config=config, write=write, events=reporter.events())

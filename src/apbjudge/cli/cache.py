@@ -11,9 +11,9 @@ from .options import Values, command
 @command()
 def stats(_: Values) -> int:
     """Shows where the cache is and how much it holds."""
-    from ..llm.resources import open_cache
+    from ..llm.resources import cache_stats
 
-    contents = open_cache(warn=_warn).stats()
+    contents = cache_stats(warn=_warn)
     size = f"{contents.bytes / 2**20:.1f} MiB"
     typer.echo(f"{visible(str(contents.folder))}: {contents.entries} replies, {size}")
     return 0
@@ -22,9 +22,9 @@ def stats(_: Values) -> int:
 @command()
 def clear(_: Values) -> int:
     """Removes all cached replies, and what is known of endpoints."""
-    from ..llm.resources import clear_caches
+    from ..llm.resources import cache_clear
 
-    typer.echo(f"{clear_caches(warn=_warn)} replies removed")
+    typer.echo(f"{cache_clear(warn=_warn)} replies removed")
     return 0
 
 

@@ -31,7 +31,7 @@ def calibrate(values: Values) -> int:
     Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input;
     3: a gate failed (--fail-under).
     """
-    from ..calibration.calibrate import calibrate_runs
+    from ..calibration.calibrate import calibrate as calibrate_runs
     from ..reports.reliability import reliability_document
 
     *judgements, labels = take(Files, values).files

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import typer
 from pydantic import Field
 
-from ..config import Config, Option
-from ..construction.config import CheckConfig
-from ..errors import OptionError, visible
+from ..config import Config
+from ..construction.config import NOT_ASKED, AskConfig, CheckConfig
+from ..errors import visible
 from ..judge.config import JudgeSpec
-from ..llm.limits import Limits
 from .gates import FAILED_GATE
 from .grade import unscored_code
 from .options import Values, command, json_text, shown, take
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
-    from ..construction.asking import Asked
+    from ..construction.check import CaseReport
 
 
 class CheckOutput(Config):
@@ -42,33 +41,19 @@ class CheckOutput(Config):
     )
 
 
-class AskOptions(Limits):
-    """Who is asked about what code can't settle."""
+class AskOptions(AskConfig):
+    """Who is asked about what code can't settle, and how much may stay open."""
 
     groups: ClassVar[Mapping[str, str]] = {
+        **AskConfig.groups,
         "Asking": "ask votes run max_unscored cache",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
     }
 
-    ask: Annotated[str | None, Option(metavar="JUDGE")] = Field(
-        default=None,
-        description="litellm model with provider, optionally with its addresses after @, that is "
-        "asked about claims that code can't settle.",
-    )
-    votes: int = Field(default=3, ge=1, le=99, description="Independent replies about a case.")
-    run: Path | None = Field(
-        default=None,
-        description="Folder for the judge's run; the same command continues it. Without it "
-        "everything is asked anew, but for cached replies.",
-    )
     max_unscored: float = Field(
         default=0.0,
         ge=0,
         le=1,
         description="Share of cases without the judge's answer up to which the exit code is 0.",
-    )
-    cache: Annotated[bool, Option("--no-cache", help="Neither read nor fill the cache.")] = Field(
-        default=True, description="Whether replies are cached for later runs."
     )
 
 
@@ -78,7 +63,7 @@ class AskOptions(Limits):
     AskOptions,
     JudgeSpec,
     Stopping,
-    omit=["model", "samples", "logprobs", "blind", "evidence"],
+    omit=NOT_ASKED,
 )
 def check(values: Values) -> int:
     """Checks cases for faults by code, and asks a judge about the rest.
@@ -91,16 +76,12 @@ def check(values: Values) -> int:
     from ..reports.cases import check_document, check_page
     from ..reports.markdown import render_markdown
     from ..reports.text import WIDTH, render_text
+    from .progress import Reporter
 
     config, output = take(CheckConfig, values), take(CheckOutput, values)
-    options = take(AskOptions, values)
-    if options.ask is None and options.run is not None:
-        raise OptionError("--run: expected --ask with it, got none")
-    with stoppable(values, options.run):
-        asked = [] if options.ask is None else list(_ask(config, options, values))
-    report = check_cases(
-        config=config, asked=[finding for answer in asked for finding in answer.findings]
-    )
+    options, reporter = AskOptions.of(values), Reporter(sys.stderr)
+    with stoppable(values, options.run), reporter:
+        report = check_cases(config=config, asking=options, events=reporter.events())
     match output.format:
         case "json":
             text = json_text(report.to_json()) + "\n"
@@ -116,7 +97,7 @@ def check(values: Values) -> int:
     else:
         write_atomically(out, text.encode())
         typer.echo(f"written: {shown(out)}", err=True)
-    code = _unanswered(asked, options.max_unscored)
+    code = _unanswered(report, options.max_unscored)
     names = ("proven", "asked", "suspected")
     counted = names[: names.index(output.fail_on) + 1] if output.fail_on in names else ()
     if failing := sum(map(report.count, counted)):
@@ -125,40 +106,10 @@ def check(values: Values) -> int:
     return code
 
 
-def _ask(config: CheckConfig, options: AskOptions, values: Values) -> Iterator[Asked]:
-    """What the judge says of each file."""
-    from ..construction.asking import ask
-    from .progress import Reporter
-
-    given = {n: v for n, v in values.items() if n in JudgeSpec.model_fields}
-    spec = JudgeSpec(model=options.ask or "", **given)
-    limits = {name: getattr(options, name) for name in Limits.model_fields}
-    several = len(config.cases) > 1
-    reporter = Reporter(sys.stderr)
-    for number, path in enumerate(config.cases, start=1):
-        out = options.run
-        if out is not None and several:
-            out = out / f"{number}-{path.stem}"
-        with reporter:
-            yield ask(
-                path,
-                spec,
-                votes=options.votes,
-                events=reporter.events(),
-                out=out,
-                data_root=config.data_root,
-                map=config.map,
-                data_split=config.data_split,
-                cache=options.cache,
-                **limits,
-            )
-
-
-def _unanswered(asked: Sequence[Asked], allowed: float) -> int:
+def _unanswered(report: CaseReport, allowed: float) -> int:
     """The exit code for cases without an answer, which are named."""
-    missing = sum(len(answer.unanswered) for answer in asked)
-    rows = missing + sum(answer.n_answered for answer in asked)
-    for judgement in [each for answer in asked for each in answer.unanswered][:20]:
+    for judgement in report.unanswered[:20]:
         reason = f"{judgement.item_id or judgement.line}: {judgement.reason}: {judgement.detail}"
         typer.echo(visible(f"not answered: {reason}"), err=True)
-    return unscored_code(missing / max(1, rows), allowed, "cases")
+    missing = len(report.unanswered)
+    return unscored_code(missing / max(1, missing + report.n_answered), allowed, "cases")

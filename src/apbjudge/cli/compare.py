@@ -16,7 +16,7 @@ def compare(values: Values) -> int:
     Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input;
     3: a regression beyond the margin can't be excluded (--fail-on-regression).
     """
-    from ..calibration.compare import compare_runs
+    from ..calibration.compare import compare as compare_runs
     from ..reports.comparison import comparison_document
 
     config, output = take(CompareConfig, values), take(Output, values)

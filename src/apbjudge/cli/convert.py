@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 from pydantic import Field
 
 from ..config import ACCEPT_LOSS, SUCCESS, Config, Option, Share
-from ..errors import visible
-from .options import Values, command, flag, print_next, print_problems, shown, take
-
-if TYPE_CHECKING:
-    from ..trajectories.convert import Conversion
+from .options import Values, command, flag, print_next, print_problems, take
 
 
 class ConvertOptions(Config):
@@ -68,10 +63,8 @@ def convert(values: Values) -> int:
     from ..trajectories.convert import convert as write
 
     options = take(ConvertOptions, values)
-    settings = options.model_dump(exclude={"source", "out", "steps"})
-    done = write(options.source, options.out, k=options.steps, **settings)
-    for line in _account(done, options.to):
-        typer.echo(visible(line), err=True)
+    done = write(**options.model_dump())
+    typer.echo(done.text, nl=False, err=True)
     if options.to == "cases" and done.rows:
         print_next("grade", done.out, "--protocol", "step-wise")
     return print_problems(done.problems)
@@ -94,27 +87,3 @@ convert.more.append(
         expose_value=False,
     )
 )
-
-_LEFT_OUT = {
-    "messages": "not written: chat messages have no field for it",
-    "atif": "kept under extra.apbjudge: ATIF has no field for it",
-    "cases": "not in the rows",
-    "answers": "not in the rows",
-}
-
-
-def _account(done: Conversion, to: str) -> Iterator[str]:
-    """What was read, remarked and written, and what was not."""
-    from ..records.trajectories import LOSSES, REMARKS
-
-    yield f"format: {done.format}"
-    yield from (*done.conservation.lines, *done.outcomes.lines)
-    for name, count in sorted(done.remarks.items()):
-        if name in LOSSES:
-            continue
-        yield f"{count} {name}: {REMARKS.get(name, 'see the log')}"
-    for name, count in sorted(done.left_out.items()):
-        yield f"{count} {name}: {_LEFT_OUT[to]}"
-    made = f"{done.rows} {'files' if done.is_folder else 'rows'} from {done.runs} runs"
-    unread = f", {n} unreadable" if (n := len(done.problems)) else ""
-    yield f"written: {shown(done.out)} ({made}{unread})"

@@ -12,7 +12,7 @@ from ..config import Config, Option
 from ..environments.execution.config import ExecuteConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, shown, take
-from .predict import FAILURES, failed_code, planners_of
+from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
 
@@ -39,13 +39,7 @@ def execute(values: Values) -> int:
     from .progress import Reporter
 
     name = take(SuiteArgument, values).env
-    settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
-    settings.pop("api_base", None)  # that of --model; the others have theirs: MODEL@ADDRESS
-    changes: Values = {"model": planners_of(values) if values.get("model") else ()}
-    for other in ("user_model", "critic"):
-        if (model := values.get(other)) is not None:
-            changes[other] = PlannerSpec(model=model, **settings)
-    config = take(ExecuteConfig, values, **changes)
+    config = take(ExecuteConfig, values)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     out = config.out or default_folder(name, config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -72,10 +72,8 @@ def grade(values: Values) -> int:
     from .progress import Reporter
 
     rows = predictions_of(take(Predictions, values).predictions)
-    judges, strong = judges_of(values), values.get("escalate")
-    escalate = None if strong is None else _strong(strong, judges[0])
-    config = with_cases(rows, take(GradeOptions, values, judge=judges, escalate=escalate))
-    out = config.out or _default_out(rows, config, strong)
+    config = with_cases(rows, take(GradeOptions, values))
+    out = config.out or _default_out(rows, config, values.get("escalate"))
     if config.dry_run:
         return _dry_run(rows, config, out)
     reporter = Reporter(sys.stderr)
@@ -128,39 +126,6 @@ def unscored_code(share: float, allowed: float, what: str) -> int:
     message = f"{share:.2%} of the {what} are unscored; {allowed:.2%} are allowed"
     typer.echo(f"apbjudge: {message}", err=True)
     return 1
-
-
-def judges_of(values: Values, names: Sequence[str] | None = None) -> tuple[JudgeSpec, ...]:
-    """The judges, all with the same settings.
-
-    Args:
-        values: What the user set.
-        names: Models, each perhaps with its address; None for those of ``--judge``.
-
-    Raises:
-        OptionError: If a setting is unusable.
-    """
-    models = names if names is not None else values.get("judge") or [STATIC]
-    several = [models] if isinstance(models, str) else models
-    settings = {n: v for n, v in values.items() if n in JudgeSpec.model_fields}
-    if len(several) > 1 and settings.get("api_base"):
-        raise OptionError(
-            "--api-base: expected one --judge; of several, each has its own: --judge MODEL@ADDRESS"
-        )
-    return tuple(JudgeSpec(model=name, **settings) for name in several)
-
-
-def _strong(name: str, first: JudgeSpec) -> JudgeSpec:
-    """The strong judge of a cascade: asked once an item, otherwise with the first one's settings.
-
-    Without an address of its own it has the first one's, if it is of the same provider.
-    """
-    own = JudgeSpec(model=name)
-    if own.model.partition("/")[0] == first.model.partition("/")[0] and not own.api_base:
-        own = own.model_copy(update={"api_base": first.api_base})
-    changed = {"model": own.model, "api_base": own.api_base, "samples": 1, "logprobs": False}
-    left_out = {*changed, "temperature"} if first.samples > 1 else set(changed)
-    return JudgeSpec(**changed, **first.model_dump(exclude=left_out))
 
 
 def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:

@@ -132,12 +132,8 @@ def command(
 
 
 def take(config: type[C], values: Values, **more: Any) -> C:
-    """A configuration from the values that belong to it.
-
-    Raises:
-        OptionError: If one of them is unusable.
-    """
-    return config(**{n: v for n, v in values.items() if n in config.model_fields} | more)
+    """See ``Config.of``."""
+    return config.of(values, **more)
 
 
 _READ = "predictions drafts cases plans rows run executed cheap strong source".split()

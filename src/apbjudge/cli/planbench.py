@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
-from pydantic import Field
 
-from ..config import Config
 from ..environments.planbench.config import BlockPlanConfig, PathsConfig
 from .options import Output, Values, command, json_text, shown, take
 
@@ -18,10 +14,10 @@ def paths(values: Values) -> int:
 
     Exit code 0: done; 2: unusable input or options.
     """
-    from ..environments.planbench.paths import paths as enumerate_paths
+    from ..environments.planbench.paths import planbench_paths
     from ..reports.planbench import paths_text
 
-    report = enumerate_paths(take(PathsConfig, values))
+    report = planbench_paths(take(PathsConfig, values))
     if take(Output, values).format == "json":
         typer.echo(json_text(report.to_json()))
     else:
@@ -29,27 +25,20 @@ def paths(values: Values) -> int:
     return 0
 
 
-class PlanOutput(Config):
-    """Where the plan goes."""
-
-    out: Path | None = Field(default=None, description="File for the plan.")
-
-
-@command(BlockPlanConfig, PlanOutput, Output)
+@command(BlockPlanConfig, Output)
 def block_plan(values: Values) -> int:
     """Chooses the tools that are blocked in each task of PlanBench-XL.
 
     Exit code 0: done; 2: unusable input or options.
     """
-    from ..environments.planbench.blocking import block_plan as choose
+    from ..environments.planbench.blocking import planbench_block_plan
     from ..reports.planbench import block_plan_text
 
-    out = take(PlanOutput, values).out
-    plan = choose(take(BlockPlanConfig, values), out=out)
+    plan = planbench_block_plan(config := take(BlockPlanConfig, values))
     if take(Output, values).format == "json":
         typer.echo(json_text(plan.to_json()))
     else:
         typer.echo(block_plan_text(plan), nl=False)
-    if out is not None:
-        typer.echo(f"written: {shown(out)}", err=True)
+    if config.out is not None:
+        typer.echo(f"written: {shown(config.out)}", err=True)
     return 0

@@ -12,7 +12,7 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import OptionError, visible
+from ..errors import visible
 from ..prediction.config import PlannerSpec, PredictConfig
 from .options import Values, command, print_next, shown, take
 from .stopping import Stopping, stoppable
@@ -64,7 +64,7 @@ def predict(values: Values) -> int:
     from .progress import Reporter
 
     cases = take(CasesArgument, values).cases
-    config = take(PredictOptions, values, model=planners_of(values))
+    config = take(PredictOptions, values)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     session = session_of(cases, config, resources, reporter.events())
@@ -102,20 +102,3 @@ def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:
         helps = "the same command helps once the cause is removed"
     typer.echo(f"apbjudge: {n} without {lacking}; {helps}", err=True)
     return 1
-
-
-def planners_of(values: Values) -> tuple[PlannerSpec, ...]:
-    """The tested models, all with the same settings.
-
-    Raises:
-        OptionError: If there is none, or a setting is unusable.
-    """
-    models: list[str] = values.get("model") or []
-    settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
-    if not models:
-        raise OptionError("--model: expected a litellm model name with provider, got nothing")
-    if len(models) > 1 and settings.get("api_base"):
-        raise OptionError(
-            "--api-base: expected one --model; of several, each has its own: --model MODEL@ADDRESS"
-        )
-    return tuple(PlannerSpec(model=name, **settings) for name in models)

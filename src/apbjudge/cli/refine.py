@@ -11,10 +11,9 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import OptionError
 from ..prediction.config import PlannerSpec, RefineConfig
 from .options import Values, command, shown, take
-from .predict import FAILURES, FILES, failed_code, planners_of, print_grade
+from .predict import FAILURES, FILES, failed_code, print_grade
 from .stopping import Stopping, stoppable
 
 
@@ -43,16 +42,7 @@ def refine(values: Values) -> int:
     from .progress import Reporter
 
     drafts = take(DraftsArgument, values).drafts
-    settings = {n: v for n, v in values.items() if n in PlannerSpec.model_fields and n != "model"}
-    changes: Values = {"model": planners_of(values) if values.get("model") else ()}
-    if values.get("api_base") and not changes["model"]:
-        raise OptionError(
-            "--api-base: expected --model with it; --critic MODEL@ADDRESS has its own"
-        )
-    if (critic := values.get("critic")) is not None:
-        settings.pop("api_base", None)  # that of --model; the critic has its own: MODEL@ADDRESS
-        changes["critic"] = PlannerSpec(model=critic, **settings)
-    config = take(RefineConfig, values, **changes)
+    config = take(RefineConfig, values)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     session = refine_session(drafts, config, resources, reporter.events())

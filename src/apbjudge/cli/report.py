@@ -56,7 +56,7 @@ def report(values: Values) -> int:
     Exit code 0: done; 1: done, but some rows or files were unusable; 2: unusable input.
     """
     from ..jsonl import write_atomically
-    from ..reports.report import open_report
+    from ..reports.report import report as open_report
 
     output, config = take(ReportOutput, values), take(ReportConfig, values)
     if values.get("tables") and not config.tables:

@@ -34,16 +34,7 @@ def list_(_: Values) -> int:
 @command(Named)
 def show(values: Values) -> int:
     """Shows a rubric as a judge gets it."""
-    from ..protocols.prompts import PromptMaker
     from ..rubrics import load_rubric
 
-    loaded = load_rubric(take(Named, values).rubric)
-    typer.echo(f"{loaded.ref}: {loaded.title}\nsha256 {loaded.digest}\n")
-    typer.echo(PromptMaker().system(loaded, "judge@1"))
-    for kind, rule in loaded.types.items():
-        typer.echo(f"\n{kind}: {rule.situation}")
-        for text in rule.passes:
-            typer.echo(f"  passes: {text}")
-        for text in rule.fails:
-            typer.echo(f"  fails: {text}")
+    typer.echo(load_rubric(take(Named, values).rubric).text, nl=False)
     return 0

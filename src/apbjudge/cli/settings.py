@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 import tomllib
@@ -13,7 +12,7 @@ from typing import Any, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from ..config import is_negated, kinds, option_name, option_of
+from ..config import is_negated, kinds, option_name, option_of, unknown_name
 from ..errors import OptionError, visible
 
 Values = dict[str, Any]
@@ -208,7 +207,7 @@ def find_project() -> tuple[Path, Mapping[str, Values]] | None:
             raise OptionError(f"{path}: not read, since {why}; --config FILE.toml names another")
         tables, rest = _tables(data, str(path))
         if rest:
-            raise _unknown(f"{path}: expected tables, ", next(iter(rest)), _table_names())
+            raise unknown_name(f"{path}: expected tables, ", next(iter(rest)), _table_names())
         return path, tables
     return None
 
@@ -302,15 +301,9 @@ def _by_field(values: Values, fields: Mapping[str, FieldInfo], where: str = "--c
     for key, value in values.items():
         name = options.get(key, key)
         if name not in options.values():
-            raise _unknown(f"{where}: expected ", key, sorted(options))
+            raise unknown_name(f"{where}: expected ", key, sorted(options))
         is_off = key != name and is_negated(name, fields[name])
         if is_off and not isinstance(value, bool):
             raise OptionError(f"{where} {key}: expected true or false, got {value!r}")
         result[name] = not value if is_off else value
     return result
-
-
-def _unknown(expected: str, key: str, known: Iterable[str]) -> OptionError:
-    near = difflib.get_close_matches(key, known := list(known), n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    return OptionError(f"{expected}one of {', '.join(known)}, got {key!r}{hint}")

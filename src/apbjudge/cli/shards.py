@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -45,25 +44,21 @@ def split(values: Values) -> int:
 
     Each is a line for a shell, and all but the last one may run at the same time.
     """
-    options = take(SplitOptions, values)
-    folders = [str(options.out / f"part-{n + 1}") for n in range(options.parts)]
-    for n, folder in enumerate(folders):
-        shard = ["--shard", f"{n + 1}/{options.parts}", "--out", folder]
-        words = ["grade", *shard, *options.options, "--", str(options.predictions)]
-        typer.echo(f"apbjudge {shlex.join(words)}")
-    whole = ["shards", "merge", "--out", str(options.out / "whole"), "--", *folders]
-    typer.echo(f"apbjudge {shlex.join(whole)}")
+    from ..judge.merge import shards_split
+
+    for line in shards_split(**take(SplitOptions, values).model_dump()):
+        typer.echo(line)
     return 0
 
 
 @command(MergeOptions)
 def merge(values: Values) -> int:
     """Puts the runs of all shards, or of all codes of a rubric, together into one run."""
-    from ..judge.merge import merge_runs
+    from ..judge.merge import shards_merge
     from ..reports.summary import summary_text
 
     options = take(MergeOptions, values)
-    run = merge_runs(options.parts, options.out, rubric=options.rubric)
+    run = shards_merge(options.parts, options.out, rubric=options.rubric)
     typer.echo(summary_text(run.summary), nl=False)
     typer.echo(f"\n{shown(options.out)}/: judgements.jsonl summary.json summary.csv manifest.json")
     return 0

@@ -13,7 +13,7 @@ from ..config import Config, Option
 from ..environments.config import SimulateConfig
 from ..prediction.config import PlannerSpec
 from .options import Values, command, print_next, shown, take
-from .predict import FAILURES, failed_code, planners_of
+from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
 FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
@@ -40,7 +40,7 @@ def simulate(values: Values) -> int:
     from .progress import Reporter
 
     path = take(WorldArgument, values).world_path
-    config = take(SimulateConfig, values, model=planners_of(values))
+    config = take(SimulateConfig, values)
     reporter = Reporter(sys.stderr)
     session = simulation_session(path, config, events=reporter.events())
     out = session.folder

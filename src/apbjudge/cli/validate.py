@@ -28,7 +28,7 @@ def validate(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
-    from ..environments.execution.validate import validate_plans
+    from ..environments.execution.validate import validate as validate_plans
     from ..jsonl import write_atomically
     from ..reports.execution import validation_document, validation_text
     from ..reports.markdown import render_markdown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,11 +15,13 @@ from ..judge.grade import grade
 from ..judge.session import Run
 from ..judge.source import Rows
 from ..llm import Client
+from ..llm.limits import Limits
 from ..protocols import CASE
 from ..records import Item, Unscored, Verdict
 from ..records.run_folder import cases_in
 from ..rubrics import load_rubric
 from ..runs.loop import QUIET, Events
+from .config import AskConfig, CheckConfig
 from .findings import CaseFinding, CasePlace
 
 VOTES = 3
@@ -108,6 +110,36 @@ def ask(
         unanswered=tuple(sorted(unanswered, key=lambda judgement: judgement.line)),
         run=run,
     )
+
+
+def ask_all(
+    sources: Sequence[Rows],
+    config: CheckConfig,
+    asking: AskConfig,
+    client: Client | None,
+    events: Events,
+) -> Iterator[Asked]:
+    """Asks about all cases that are checked, where a judge is named; a run for each file."""
+    limits = {name: getattr(asking, name) for name in Limits.model_fields}
+    if asking.ask is None:
+        return
+    for number, rows in enumerate(sources, start=1):
+        out = asking.run
+        if out is not None and isinstance(rows, Path) and len(sources) > 1:
+            out = out / f"{number}-{rows.stem}"
+        yield ask(
+            rows,
+            asking.ask,
+            votes=asking.votes,
+            client=client,
+            events=events,
+            out=out,
+            data_root=config.data_root,
+            map=config.map,
+            data_split=config.data_split,
+            cache=asking.cache,
+            **limits,
+        )
 
 
 def _judge_of(judge: JudgeSpec | str, votes: int | None) -> JudgeSpec:

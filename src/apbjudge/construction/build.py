@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,12 +13,14 @@ from typing import IO, Any
 
 import orjson
 
+from ..display import Shown
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import replacing, write_atomically
 from ..llm import Client
 from ..llm.resources import shared_resources
+from ..options import takes
 from ..records import Row
-from ..records.files import LogFile, files_of, log_path, unpacked
+from ..records.files import LogFile, files_of, unpacked
 from ..records.keys import short_key
 from ..records.run_folder import CASES
 from ..runs.loop import QUIET, Events
@@ -35,7 +38,7 @@ from .pool import ToolPool
 from .seeds import Seed
 from .sources import SeedEntry, read_seeds
 from .transforms import TRANSFORMS
-from .writing.config import WriteConfig
+from .writing.config import UNSEEN, WriteConfig
 from .writing.write import WritingRun, write_texts
 
 REJECTS = "rejects.jsonl"
@@ -129,8 +132,8 @@ class Funnel:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
+@dataclass(frozen=True, slots=True, repr=False)
+class Build(Shown):
     """What a build wrote.
 
     Attributes:
@@ -141,21 +144,26 @@ class Build:
         problems: A line for each entry of the source that can't be read.
     """
 
+    shown_by = "reports.cases:build_document"
+
     out: Path
     funnel: Funnel
     manifest: Mapping[str, Any]
     problems: tuple[str, ...]
     writing: WritingRun | None = None
 
+    def __fspath__(self) -> str:
+        """The file of cases."""
+        return os.fspath(self.out / CASES)
 
+
+@takes(config=BuildConfig, write=WriteConfig, omit=["data_split", *UNSEEN])
 def build(
-    source: str | Path | None = None,
-    config: BuildConfig | None = None,
+    config: BuildConfig,
     *,
-    write: WriteConfig | None = None,
+    write: WriteConfig,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> Build:
     """Builds cases from one's own data, by code alone unless a model is named.
 
@@ -164,24 +172,19 @@ def build(
     of tools.
 
     Args:
-        source: Logs of runs, or rows with queries, tools and calls.
-        config: The settings; else they are given one by one.
-        write: A model that writes what code can't; None for code alone.
+        config: The settings; options count more.
+        write: The settings of the model that writes what code can't; options count more.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
-        **settings: The fields of ``BuildConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting is unusable, or ``out`` holds other files.
         InputError: If a file as a whole is unusable, or no case could be built.
     """
-    if source is not None:
-        settings["source"] = log_path(source)
-    config = config or BuildConfig(**settings)
-    has_model = write is not None and write.model is not None
+    has_model = write.model is not None
     check_folder(config.out, overwrite=config.overwrite, has_model=has_model)
     tools = None if config.tools is None else read_tool_list(config.tools, events.note)
-    if write is None or not has_model:
+    if not has_model:
         return Builder(config, tools).run()
     reader = Builder(config, tools)
     writing = write_texts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -13,15 +13,20 @@ from typing import Any, cast
 import orjson
 
 from ..config import RowsConfig
+from ..display import Shown
 from ..errors import InputError, InternalError, OptionError, RowError, visible
 from ..jsonl import read_lines, replacing
-from ..records import Row
+from ..llm import Client
+from ..options import takes
+from ..records import Row, Unscored
 from ..records.gaps import Gaps
 from ..records.loose_json import as_object
 from ..records.own_columns import OF_CASES
 from ..records.own_rows import own_rows
 from ..records.run_folder import cases_in
+from ..runs.loop import QUIET, Events
 from ..runs.rows import known, row_error_of
+from .asking import ask_all
 from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS
 from .checks.form import FORM_CHECKS
@@ -30,7 +35,7 @@ from .checks.personal import PERSONAL_CHECKS
 from .checks.repetition import Repetition
 from .checks.twins import Twins
 from .composition import Composition
-from .config import CheckConfig
+from .config import NOT_ASKED, AskConfig, CheckConfig
 from .findings import CHECKS, CaseCheck, CaseFinding, CheckedCase, check_names
 
 LISTED = 20
@@ -61,8 +66,8 @@ class FindingCounts:
     listed: list[CaseFinding] = field(default_factory=list[CaseFinding])
 
 
-@dataclass(frozen=True, slots=True)
-class CaseReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class CaseReport(Shown):
     """What checking cases came to.
 
     Attributes:
@@ -73,7 +78,11 @@ class CaseReport:
         composition: What the cases are made of.
         checks: Names of the checks that were made.
         notes: What the cases leave empty, and what nobody reads.
+        unanswered: Cases that the judge was asked about and that have no verdict.
+        n_answered: Cases with one.
     """
+
+    shown_by = "reports.cases:check_document"
 
     files: tuple[str, ...]
     rows: int
@@ -82,6 +91,8 @@ class CaseReport:
     composition: Composition
     checks: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    unanswered: tuple[Unscored, ...] = ()
+    n_answered: int = 0
 
     def count(self, certainty: str) -> int:
         """Findings of a certainty."""
@@ -130,50 +141,59 @@ class CaseReport:
         }
 
 
+@takes(config=CheckConfig, asking=AskConfig, omit=NOT_ASKED)
 def check(
-    cases: str | Path | Iterable[Mapping[str, Any]] | None = None,
-    config: CheckConfig | None = None,
+    config: CheckConfig,
+    cases: Iterable[Mapping[str, Any]] | None = None,
     *,
-    asked: Iterable[CaseFinding] = (),
-    **settings: Any,
+    asking: AskConfig,
+    client: Client | None = None,
+    events: Events = QUIET,
 ) -> CaseReport:
-    """Checks cases by code alone; asks no model.
+    """Checks cases by code, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
     some bytes a case.
 
     Args:
-        cases: A JSONL file, or cases as dicts; several files are the ``cases`` of the config.
-        config: The settings; else they are given one by one.
-        asked: Findings of a judge who was asked (``asking.ask``), to be reported with the others.
-        **settings: The fields of ``CheckConfig``, in place of ``config``.
+        config: The settings; options count more.
+        cases: Files of cases, or cases as dicts.
+        asking: The settings of the judge that is asked; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the judge is asked.
 
     Raises:
         OptionError: If a setting is unusable, or there is nothing to check.
         InputError: If a file can't be read or holds no row.
     """
-    if isinstance(cases, str | Path):
-        settings["cases"] = (Path(cases),)
-    config = config or CheckConfig(**settings)
-    config = config.model_copy(update={"cases": tuple(map(cases_in, config.cases))})
-    rows = None if isinstance(cases, str | Path) else cases
-    if rows is None and not config.cases:
+    if asking.ask is None and asking.run is not None:
+        raise OptionError("--run: expected --ask with it, got none")
+    if cases is None and not config.cases:
         raise OptionError("check: expected files of cases, got none")
+    if asking.ask is not None and cases is not None:
+        cases = [*cases]  # they are read twice
+    answers = [
+        *ask_all([cases] if cases is not None else config.cases, config, asking, client, events)
+    ]
+    config = config.model_copy(update={"cases": tuple(map(cases_in, config.cases))})
     chosen = chosen_checks(config)
     checker = CaseChecker(chosen, data_root=config.data_root)
     if config.findings is not None and any(
         config.findings.resolve() == path.resolve() for path in config.cases
     ):
         raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
+    asked = [finding for answer in answers for finding in answer.findings]
     with nullcontext() if config.findings is None else replacing(config.findings) as file:
-        if rows is not None:
-            found = checker.check_rows(rows, config)
+        if cases is not None:
+            found = checker.check_rows(cases, config)
         else:
             found = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
         for finding in chain(found, checker.close(), checker.take(asked)):
             if file is not None:
                 file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
-    return checker.report()
+    unanswered = tuple(row for answer in answers for row in answer.unanswered)
+    n_answered = sum(answer.n_answered for answer in answers)
+    return replace(checker.report(), unanswered=unanswered, n_answered=n_answered)
 
 
 def chosen_checks(config: CheckConfig) -> frozenset[str]:

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from ..config import SUCCESS, Names, Numbers, Option, RowsConfig
+from ..judge.config import JudgeSpec
+from ..llm.limits import Limits
+from ..llm.model_spec import AsksModels
+from ..records.files import log_path
 from .cases import BUILT_SPLITS
 
 SourceName = Literal["auto", "trajectories", "functions", "queries", "bfcl", "tau2"]
@@ -34,6 +38,37 @@ class CheckConfig(RowsConfig):
     )
 
 
+NOT_ASKED = ("model", "samples", "logprobs", "blind", "evidence")
+"""Settings of judges that the judge of cases does not have."""
+
+
+class AskConfig(AsksModels, Limits):
+    """Who is asked about what code can't settle."""
+
+    spec = JudgeSpec
+    asked = "ask"
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Asking": "ask votes run cache",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+    }
+
+    ask: Annotated[JudgeSpec | None, Option(metavar="JUDGE")] = Field(
+        default=None,
+        description="litellm model with provider, optionally with its addresses after @, that is "
+        "asked about claims that code can't settle.",
+    )
+    votes: int = Field(default=3, ge=1, le=99, description="Independent replies about a case.")
+    run: Path | None = Field(
+        default=None,
+        description="Folder for the judge's run; the same command continues it. Without it "
+        "everything is asked anew, but for cached replies.",
+    )
+    cache: Annotated[
+        bool | Path | None, Option("--no-cache", help="Neither read nor fill the cache.")
+    ] = Field(default=None, description="Whether replies are cached for later runs.")
+
+
 class BuildConfig(RowsConfig):
     """What cases are built from, which, and where they go."""
 
@@ -43,9 +78,11 @@ class BuildConfig(RowsConfig):
         "Run": "overwrite",
     }
 
-    source: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
-        description="Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or a "
-        "file, table or folder with queries, tools and calls."
+    source: Annotated[Path, BeforeValidator(log_path), Option(is_argument=True, is_log=True)] = (
+        Field(
+            description="Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or "
+            "a file, table or folder with queries, tools and calls."
+        )
     )
     split: Names = Field(
         description=f"What to build: {', '.join(BUILT_SPLITS)}, or all. Repeat it for several."

@@ -11,9 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..display import Shown
 from ..errors import PluginError, guarded, shorten
 from ..llm import Client
 from ..llm.resources import shared_resources
+from ..options import takes
 from ..records.trajectories import trajectory_of
 from ..runs.folder import RecordLog
 from ..runs.loop import QUIET, Events
@@ -41,20 +43,22 @@ class EpisodeCounts(CallCounts):
     turns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation(ModelRun[EpisodeCounts]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Simulation(Shown, ModelRun[EpisodeCounts]):
     """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
 
     file = TRAJECTORIES
+    shown_by = "reports.predictions:simulation_text"
+    shown_part = "counts"
 
 
+@takes(config=SimulateConfig)
 def simulate(
     world: str | Path | World,
-    config: SimulateConfig | None = None,
+    config: SimulateConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> Simulation:
     """Lets tested models act in a world.
 
@@ -63,10 +67,9 @@ def simulate(
 
     Args:
         world: A file or folder that holds one, or a world.
-        config: The settings; else they are given one by one.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``SimulateConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
@@ -75,7 +78,6 @@ def simulate(
         PluginError: If the code of the world fails before the first episode. What fails in an
             episode is that episode's failure (``infrastructure``).
     """
-    config = config or SimulateConfig(**settings)
     session = simulation_session(world, config, client=client, events=events)
     if config.out is not None:
         return simulate_in(session)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Shown
 from ..errors import OptionError
 from ..records import Unscored, Verdict
 from ..statistics.proportions import wilson
@@ -204,17 +205,23 @@ class CurvePoint:
         return self.n_asked == self.n_escalated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CascadeCurve:
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class CascadeCurve(Shown):
     """What a cascade would cost and yield, and how many items it leaves to humans.
 
     There is a point for every threshold down to which the strong judge was asked; agreement is
     with the verdicts of the judge ``reference``.
     """
 
+    shown_by = "reports.summary:ensemble_text"
+
     points: tuple[CurvePoint, ...]
     reference: str
     n_queued: int
+
+    def to_csv(self) -> str:
+        """The points as CSV; see ``curve_csv``."""
+        return curve_csv(self.points)
 
 
 def curve(

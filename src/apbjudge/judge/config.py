@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import ACCEPT_LOSS, STATIC, SUCCESS, Grounding, Names, Option, RowsConfig, Share
-from ..llm.limits import Limits
-from ..llm.model_spec import ModelSpec
+from ..config import (
+    ACCEPT_LOSS,
+    STATIC,
+    SUCCESS,
+    Config,
+    Grounding,
+    Names,
+    Option,
+    RowsConfig,
+    Share,
+)
+from ..llm.limits import RunsConfig
+from ..llm.model_spec import AsksModels, ModelSpec
 from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
@@ -137,9 +147,11 @@ class InputConfig(RowsConfig):
         return self
 
 
-class GradeConfig(Limits, IntervalConfig, InputConfig):
+class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     """How rows are graded: by whom, within which limits, and where the results go."""
 
+    spec = JudgeSpec
+    asked = "judge"
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
         **InputConfig.groups,
@@ -176,9 +188,6 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
         description="Break results down by category, modality, stage, steps, horizon, dataset, "
         "finish_reason.",
     )
-    out: Path | None = Field(
-        default=None, description="Folder of the run; the same command continues the run in it."
-    )
     panel: Literal["majority", "mean", "dawid-skene"] = Field(
         default="majority", description="How several judges decide; mean is that of their grades."
     )
@@ -192,23 +201,10 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
         description="Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or "
         "share=0.2 for the most uncertain fifth.",
     )
-    overwrite: bool = Field(
-        default=False,
-        description="Replace a run of other input or settings in --out; the same run continues in "
-        "either case.",
-    )
     regrade: bool = Field(
         default=False,
         description="Judge predictions anew that published judgements are of (judge_model, "
         "judgement), which apbjudge report takes as they are.",
-    )
-    cache: Annotated[
-        bool | Path | None,
-        Option("--no-cache", help="Neither read nor fill the cache of replies."),
-    ] = Field(
-        default=None,
-        description="Whether replies are cached for later runs, or the folder for them. None "
-        "caches all but those of a client of your own.",
     )
     batch: bool = Field(
         default=False,
@@ -252,6 +248,27 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
             )
         return judges
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **more: Any) -> Self:
+        """The configuration, each judge with the settings of judges among the options.
+
+        The strong judge of a cascade is asked once an item, otherwise with the first one's
+        settings; without an address of its own it has the first one's, if it is of the same
+        provider.
+        """
+        judge = STATIC if values.get("judge") is None else values["judge"]
+        config = super().of({**values, "judge": judge}, **more)
+        own, first = config.escalate, config.judge[0]
+        if not isinstance(values.get("escalate"), str) or own is None:
+            return config
+        api_base = own.api_base
+        if own.model.partition("/")[0] == first.model.partition("/")[0]:
+            api_base = own.api_base or first.api_base
+        changed = {"model": own.model, "api_base": api_base, "samples": 1, "logprobs": False}
+        left_out = {*changed, "temperature"} if first.samples > 1 else set(changed)
+        strong = JudgeSpec(**changed, **first.model_dump(exclude=left_out))
+        return config.model_copy(update={"escalate": strong})
+
     @property
     def asks_models(self) -> bool:
         """Whether any judge is a model."""
@@ -262,3 +279,22 @@ class GradeConfig(Limits, IntervalConfig, InputConfig):
         if self.missing == "count" and self.cases is None:
             raise ValueError("--missing: expected --cases with it, which says what there is")
         return self
+
+
+class CascadeConfig(Config):
+    """The runs and what they are compared with."""
+
+    cheap: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Folder of the cheap judge's run."
+    )
+    strong: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Folder of the strong judge's run."
+    )
+    labels: Path | None = Field(
+        default=None,
+        description="Human labels, JSONL or CSV, as the reference in place of the strong judge.",
+    )
+    when: str = Field(
+        default="entropy>0",
+        description="Which entropy decides: entropy>0, entropy.max>0, entropy.E4>0.",
+    )

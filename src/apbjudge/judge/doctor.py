@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from ..display import Shown
 from ..errors import visible
 from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
@@ -16,13 +17,13 @@ from ..llm.resources import addresses_of, cache_folder, make_client, transport_o
 from ..records import Record
 from ..runs.event_loops import block_on
 from .config import GradeConfig, JudgeSpec
-from .dry_run import Forecast, forecast, longest_text
+from .dry_run import Forecast, forecast, forecast_text, longest_text
 from .source import Rows
 
 T = TypeVar("T")
 
 
-class Checkup(Record):
+class Checkup(Shown, Record):
     """What a judge or a tested model can do.
 
     Attributes:
@@ -31,6 +32,8 @@ class Checkup(Record):
         endpoints: One for each address; none for the static judge.
         plan: What grading the rows would take, None when there were no rows.
     """
+
+    shown_by: ClassVar[str] = "judge.doctor:doctor_text"
 
     judge: str
     transport: str = "none"
@@ -115,6 +118,12 @@ async def _each(
     finally:
         if own_client is None:
             await client.close()
+
+
+def doctor_text(checkup: Checkup) -> str:
+    """A check-up, and what grading the rows would take where there are any."""
+    plan = "" if checkup.plan is None else forecast_text(checkup.plan)
+    return checkup_text(checkup) + plan
 
 
 def checkup_text(checkup: Checkup) -> str:

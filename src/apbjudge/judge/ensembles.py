@@ -16,6 +16,7 @@ import orjson
 from ..errors import OptionError
 from ..jsonl import write_atomically
 from ..llm.limits import Limits
+from ..options import takes
 from ..records import ERROR_CODES, Unscored, Verdict, judgement_row, majority, read_labels
 from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, shipped_rubric
@@ -31,7 +32,7 @@ from .cascade import (
     queue,
     uncertainty_score,
 )
-from .config import JudgeSpec
+from .config import CascadeConfig, JudgeSpec
 from .llm_judge import make_judge
 from .panel import disagreement, load_dawid_skene, panel_dawid_skene, panel_judgement
 from .session import Log, Run, RunConfig, claim, run_in, run_judges, run_together
@@ -120,15 +121,24 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
     return replace(run, ensemble=ensemble)
 
 
-def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str) -> str:
-    """Cost against agreement for every threshold, as CSV, from two finished runs on the same rows.
+@takes(config=CascadeConfig)
+def cascade(config: CascadeConfig) -> CascadeCurve:
+    """Sets cost against agreement for every threshold, from two finished runs on the same rows.
 
     Goes down to where the strong judge was asked. Without human labels the agreement is with the
     strong judge's verdicts.
+
+    Args:
+        config: The settings; options count more.
+
+    Raises:
+        InputError: If a file is unusable.
+        OptionError: If a setting is unusable.
     """
-    rule = parse_rule(rule_text)
-    _, rows = _parted(read_judgements(cheap))
-    asked = _answers(rows, read_judgements(strong))
+    rule, labels = parse_rule(config.when), config.labels
+    _, rows = _parted(read_judgements(config.cheap))
+    strong = [*read_judgements(config.strong)]
+    asked = _answers(rows, strong)
     own = {code for row in rows if isinstance(row, Verdict) for code in row.errors or ()}
     codes = sorted({*ERROR_CODES, *own})
     truths = majority(read_labels(labels, codes=codes)) if labels is not None else {}
@@ -137,7 +147,9 @@ def compare_runs(cheap: Path, strong: Path, labels: Path | None, rule_text: str)
         item = row.item_id or ""  # a label may name the tested model or not
         reference.append(truths.get((item, row.tested_model), truths.get((item, None))))
     points = curve(rows, asked, reference, field=rule.field)
-    return curve_csv([point for point in points if point.is_known])
+    of = "the labels" if labels is not None else next((row.judge for row in strong), "strong")
+    known = tuple(point for point in points if point.is_known)
+    return CascadeCurve(points=known, reference=of, n_queued=0)
 
 
 # Runs below a run ---------------------------------------------------------------------------------

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeGuard, TypeVar, cast
+from typing import Any, TypeVar, cast
+from warnings import warn
 
-from ..errors import OptionError
+from ..errors import OptionError, shorten
 from ..llm import Client
 from ..llm.limits import Limits
 from ..llm.resources import shared_resources
+from ..options import takes
 from ..protocols import Protocol
 from ..records.files import log_path
 from ..records.run_folder import cases_of, predictions_of
@@ -31,32 +34,32 @@ from .summary import check_by
 C = TypeVar("C", bound=GradeConfig)
 
 
+@takes(config=GradeConfig)
 def grade(
     rows: Rows | PathLike[str],
-    config: GradeConfig | None = None,
+    config: GradeConfig,
     *,
     judge: JudgeFunction | JudgeSpec | str | Sequence[JudgeSpec | str] | None = None,
     protocol: Protocol | TrajectoryProtocol | str | None = None,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> Run:
     """Grades predictions.
 
     Without ``out`` everything stays in memory. Rows that could not be judged are in the run as
-    unscored judgements.
+    unscored judgements; where nothing could be judged and ``events`` does not watch, a warning
+    says why.
 
     Args:
         rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
             published prediction format or plain JSON; for protocols of whole runs a log (also a
             list of its files, each a ``Path``) or rows of ``trajectory_row``.
-        config: The settings; else they are given one by one.
-        judge: A judge of your own (see ``judge.function``), in place of the setting.
-        protocol: A protocol of your own, in place of the setting.
+        config: The settings; options count more.
+        judge: ``static``, litellm models, or a judge of your own (see ``judge.function``).
+        protocol: Its name, or a protocol of your own.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Called back while the run goes on.
-        **settings: The fields of ``GradeConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, the rubric or the judge's access is unusable, or ``out`` holds
@@ -64,20 +67,17 @@ def grade(
         InputError: If an input file as a whole is unusable.
     """
     rows = _opened(rows)
-    own_judge = FunctionJudge.of(judge) if _is_function(judge) else None
-    own_protocol = protocol if isinstance(protocol, Protocol | TrajectoryProtocol) else None
-    if judge is not None and own_judge is None:
-        settings["judge"] = judge
-    if protocol is not None and own_protocol is None:
-        settings["protocol"] = protocol
-    config = with_cases(rows, config or GradeConfig(**settings))
+    own_judge = None if judge is None else FunctionJudge.of(_function(judge))
+    if protocol is not None and not isinstance(protocol, Protocol | TrajectoryProtocol):
+        raise OptionError(f"--protocol: expected a name or a Protocol, got {shorten(protocol)}")
+    config = with_cases(rows, config)
     check_settings(config)
     if own_judge is not None:
         _check_own(config)
     first, *more = config.judge
     if (more or config.escalate is not None) and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
-    source = input_of(rows, config, own_protocol, events)
+    source = input_of(rows, config, protocol, events)
     if source.reading.text:
         events.note(f"{source.name}: {source.reading.text}")
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
@@ -105,6 +105,9 @@ def grade(
     if (missing := finished.summary.missing) is not None:
         for line in missing.lines:
             events.note(line)
+    nothing = finished.summary.totals.unscored and not finished.summary.scored
+    if nothing and events is QUIET and config.shard is None:
+        warn(f"no row has a verdict: {finished.summary.totals.why_unscored}", stacklevel=3)
     return finished
 
 
@@ -129,6 +132,7 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
 def _opened(rows: Rows | PathLike[str]) -> Rows:
     """The rows, or their file, also of a run of ``predict`` or its folder."""
+    rows = getattr(rows, "logs", rows)  # of a run of execute
     if isinstance(rows, list | tuple) and rows and all(isinstance(of, PathLike) for of in rows):
         rows = log_path(cast("Any", rows))
     return predictions_of(Path(rows)) if isinstance(rows, str | PathLike) else rows
@@ -146,8 +150,11 @@ def with_cases(rows: Rows, config: C) -> C:
     return config if cases is None else config.model_copy(update={"cases": cases})
 
 
-def _is_function(judge: object) -> TypeGuard[JudgeFunction]:
-    return callable(judge) and not isinstance(judge, str | JudgeSpec)
+def _function(judge: object) -> JudgeFunction:
+    if not callable(judge):
+        expected = "a model's name, a JudgeSpec, several of them, or one function"
+        raise OptionError(f"--judge: expected {expected}, got {shorten(judge)}")
+    return cast("JudgeFunction", judge)
 
 
 def check_settings(config: GradeConfig) -> None:
@@ -171,13 +178,14 @@ def _check_own(config: GradeConfig) -> None:
         raise OptionError(f"--{option}: it limits a model's calls, got a function as judge")
 
 
-async def agrade(
-    rows: Rows | PathLike[str], config: GradeConfig | None = None, **settings: Any
-) -> Run:
+async def agrade(*rows_and_config: Any, **options: Any) -> Run:
     """Grades predictions while the event loop goes on; see ``grade``.
 
     Cancelled, it stops: calls in flight are cancelled, what has finished is kept, and the same call
     continues from ``out``. ``grade`` too can be called where a loop runs, as in a notebook, but
     blocks it until it ends, or until a KeyboardInterrupt stops it in the same way.
     """
-    return await in_thread(lambda: grade(rows, config, **settings))
+    return await in_thread(lambda: grade(*rows_and_config, **options))
+
+
+agrade.__signature__ = signature(grade)  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,14 +24,37 @@ from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
 
 
-def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
+def shards_split(
+    predictions: str | Path, options: Sequence[str] = (), *, out: str | Path, parts: int
+) -> list[str]:
+    """Writes the commands that grade rows in parts, and last the one that merges them.
+
+    Args:
+        predictions: What is graded, as ``grade`` takes it.
+        options: Options of ``apbjudge grade``.
+        out: Folder for the runs of the parts, and for the whole.
+        parts: Number of parts.
+
+    Returns:
+        Lines for a shell; all but the last one may run at the same time.
+    """
+    folders = [str(Path(out, f"part-{n + 1}")) for n in range(parts)]
+    lines: list[str] = []
+    for n, folder in enumerate(folders):
+        shard = ["--shard", f"{n + 1}/{parts}", "--out", folder]
+        lines.append(shlex.join(["grade", *shard, *options, "--", str(predictions)]))
+    whole = ["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders]
+    return [f"apbjudge {line}" for line in (*lines, shlex.join(whole))]
+
+
+def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
     """Merges runs of shards; the result is the run that grading without shards would have made.
 
     With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
     codes; the result has all of them, see ``panel.judgement_of_codes``.
 
     Args:
-        folders: One folder for each shard or rubric, in any order; they stay as they are.
+        parts: One folder for each shard or rubric, in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for shards.
 
@@ -43,12 +67,12 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | 
         InputError: If a file can't be read or written.
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
-    parts = read_parts([Path(part) for part in folders], kind, "rubric" if rubric else "shard")
-    whole = _whole(parts, rubric) if rubric else None
-    missing = _missing(parts)
+    runs = read_parts([Path(part) for part in parts], kind, "rubric" if rubric else "shard")
+    whole = _whole(runs, rubric) if rubric else None
+    missing = _missing(runs)
     check_free(folder, kind)
-    judges, by = zip(*(_judge_and_fields(part.folder) for part in parts), strict=True)
-    first = parts[0]
+    judges, by = zip(*(_judge_and_fields(part.folder) for part in runs), strict=True)
+    first = runs[0]
     identity = dict(first.identity)
     if whole is not None:
         identity |= {"rubric": [whole.ref, whole.digest], "several": "codes"}
@@ -57,20 +81,20 @@ def merge_runs(folders: Sequence[str | Path], out: str | Path, *, rubric: str | 
     manifest: dict[str, Any] = first.manifest | {
         **({} if whole is None else described_rubric(whole)),
         "identity": identity,
-        "started": min(str(part.manifest["started"]) for part in parts),
+        "started": min(str(part.manifest["started"]) for part in runs),
         "parts": [
             {"folder": str(part.folder), part.by: part.manifest["identity"][part.by]}
             | {name: part.manifest.get(name) for name in shown}
-            for part in parts
+            for part in runs
         ],
     }
-    if all(is_own(part.manifest) for part in parts):  # else what it names stays unopened
+    if all(is_own(part.manifest) for part in runs):  # else what it names stays unopened
         del manifest[SEAL]
-    superseded = (path for part in parts if (path := part.folder / SUPERSEDED).exists())
+    superseded = (path for part in runs if (path := part.folder / SUPERSEDED).exists())
     with log:
         with manifest_states([(log, manifest)]):
             lines = (line for path in superseded for line in path.read_bytes().splitlines())
-            rows = merged_rows(parts, kind) if whole is None else _by_codes(parts, whole)
+            rows = merged_rows(runs, kind) if whole is None else _by_codes(runs, whole)
             log.replace_all(rows, superseded=lines)
             fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from ..config import STATIC
+from ..display import Shown
 from ..errors import AccessError, GateError, OptionError
 from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
@@ -65,7 +65,7 @@ class Judgements:
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
-class Run:
+class Run(Shown):
     """A finished run; stands for its folder wherever a path to a run is taken.
 
     Attributes:
@@ -77,6 +77,9 @@ class Run:
         ensemble: How often the judges of a panel differ, or what a cascade costs at every
             threshold; None for one judge.
     """
+
+    shown_by = "reports.summary:summary_document"
+    shown_part = "summary"
 
     folder: Path | None
     summary: Summary
@@ -95,7 +98,7 @@ class Run:
             self._files.append(str(folder))
         return self._files[0]
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         """Judge and counts, the first figure of up to two groups, and where the files are."""
         totals, groups = self.summary.totals, [g for g in self.summary.groups if not g.by]
         lines = [f"Run of {self.summary.judge}: {self.summary.scored} of {totals.rows} rows scored"]
@@ -104,26 +107,9 @@ class Run:
             lines.append(f"  {group.protocol}, {group.tested_model}: {name} {estimate}")
         if more := len(groups[_GROUPS_SHOWN:]):
             lines.append(f"  … {more} more, see .summary")
+        if self.summary.totals.unscored:
+            lines.append(f"  unscored: {self.summary.totals.why_unscored}")
         return "\n".join([*lines, f"  {self.folder or 'in memory'}"])
-
-    def _repr_html_(self) -> str:
-        """The figures of all whole groups, for a notebook."""
-        import pandas
-
-        groups = [group for group in self.summary.groups if not group.by]
-        table: Any = pandas.DataFrame(
-            [
-                {
-                    "protocol": group.protocol,
-                    "tested model": group.tested_model,
-                    "scored": f"{group.scored}/{group.n}",
-                    **{name: str(estimate) for name, estimate in group.figures.items()},
-                }
-                for group in groups
-            ]
-        )
-        note = f"<p>{escape(self.summary.note)}</p>" if self.summary.note else ""
-        return f"{note}{table.to_html(index=False, na_rep='')}"
 
     @property
     def judgements(self) -> Judgements:

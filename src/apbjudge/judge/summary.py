@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..config import STATIC
+from ..display import Shown
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
@@ -71,8 +72,8 @@ class Group:
     counts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+@dataclass(frozen=True, slots=True, repr=False)
+class Summary(Shown):
     """All groups of a run.
 
     Attributes:
@@ -85,6 +86,8 @@ class Summary:
         missing: Cases without a prediction; None where nothing says which cases there are.
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
     """
+
+    shown_by = "reports.summary:summary_document"
 
     judge: str
     note: str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from pathlib import Path
 
 import orjson
 
-from ..errors import OptionError, RowError
+from ..errors import OptionError, RowError, visible
 from ..jsonl import replacing
 from ..judge.config import GradeConfig
 from ..judge.run_source import is_log
 from ..judge.source import source_of
+from ..options import takes
 from ..protocols import AUTO, CASE
 from ..records import ERROR_CODES
 from ..records.run_folder import cases_in, cases_of, predictions_of
@@ -150,13 +152,24 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
     )
 
 
-def label(config: LabelConfig, *, problem: Problem, started: Callable[[str], None]) -> Labelled:
+def _say(text: str) -> None:
+    sys.stderr.write(f"{visible(text)}\n")
+
+
+@takes(config=LabelConfig)
+def label(
+    config: LabelConfig,
+    *,
+    problem: Problem = _say,
+    started: Callable[[str], None] = _say,
+) -> Labelled:
     """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
 
     Args:
-        config: What is to be labelled.
-        problem: Called with a line about each row that can't be used.
-        started: Called with the address to open, token included.
+        config: The settings; options count more.
+        problem: Called with a line about each row that can't be used; by default it is written to
+            standard error.
+        started: Called with the address to open, token included; likewise.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.

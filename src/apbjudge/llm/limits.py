@@ -1,10 +1,13 @@
-"""What a session may cost."""
+"""What a session may cost, and where its records go."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 from pydantic import Field
 
-from ..config import Config
+from ..config import Config, Option
 
 
 class Limits(Config):
@@ -17,4 +20,25 @@ class Limits(Config):
     )
     max_seconds: float | None = Field(
         default=None, ge=0, description="Seconds a session may take, from its first call."
+    )
+
+
+class RunsConfig(Limits):
+    """Where the records of a run go, and what it may cost."""
+
+    out: Path | None = Field(
+        default=None, description="Folder of the run; the same command continues the run in it."
+    )
+    overwrite: bool = Field(
+        default=False,
+        description="Replace a run of other input or settings in --out; the same run continues in "
+        "either case.",
+    )
+    cache: Annotated[
+        bool | Path | None,
+        Option("--no-cache", help="Neither read nor fill the cache of replies."),
+    ] = Field(
+        default=None,
+        description="Whether replies are cached for later runs, or the folder for them. None "
+        "caches all but those of a client of your own.",
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_origin
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
-from ..config import Config, Option
+from ..config import Config, Option, kinds
 from ..errors import OptionError, shorten
 
 SERVERS: Mapping[str, tuple[str, str]] = {
@@ -238,6 +239,19 @@ class ModelSpec(Config):
             raise ValueError(f"{found[1]}: set the provider's environment variable instead")
         return params
 
+    @classmethod
+    def of_model(cls, model: Any, settings: Mapping[str, Any]) -> Any:
+        """A model that is named, or has settings of its own, with further settings.
+
+        What is neither is left as it is, for the field that it stands in to refuse.
+        """
+        if isinstance(model, cls) and settings:
+            model = {name: getattr(model, name) for name in model.model_fields_set}
+        stated: Any = {"model": model} if isinstance(model, str) else model
+        if not isinstance(stated, dict):
+            return stated
+        return cls(**{**cast("dict[str, Any]", stated), **settings})
+
     @property
     def given(self) -> tuple[str, ...]:
         """The addresses that are set; else the one in the variable of a server of one's own.
@@ -285,6 +299,60 @@ class ModelSpec(Config):
     def slug(self) -> str:
         """The model's name, fit for a file name."""
         return re.sub(r"[^A-Za-z0-9.]+", "-", self.model).strip("-.") or "judge"
+
+
+class AsksModels(Config):
+    """Settings of a feature that asks models: options of models are those of each that it names.
+
+    Attributes:
+        spec: The settings of a model.
+        asked: The field with the models that ``api_base`` is about.
+        others: Fields with one model each, whose addresses stand in their names.
+    """
+
+    spec: ClassVar[type[ModelSpec]]
+    asked: ClassVar[str] = "model"
+    others: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def option_fields(cls) -> Mapping[str, FieldInfo]:
+        """Its fields and those of a model."""
+        of_models = {n: field for n, field in cls.spec.model_fields.items() if n != "model"}
+        return {**cls.model_fields, **of_models, **cls.model_fields}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **more: Any) -> Self:
+        """The configuration, each model with the settings of models among the options."""
+        names = cls.spec.model_fields.keys() - cls.model_fields.keys() - {"model"}
+        settings = {n: v for n, v in values.items() if n in names}
+        models, asked = dict[str, Any](), values.get(cls.asked)
+        if asked:
+            models[cls.asked] = cls._each(asked, settings)
+        elif cls.model_fields[cls.asked].is_required():
+            text = "expected a litellm model name with provider, got nothing"
+            raise OptionError(f"--{cls.asked}: {text}")
+        elif settings.get("api_base") and cls.others:
+            raise OptionError(
+                f"--api-base: expected --{cls.asked} with it; --{cls.others[0]} MODEL@ADDRESS has "
+                "its own"
+            )
+        settings.pop("api_base", None)
+        for name in cls.others:
+            if values.get(name) is not None:
+                models[name] = cls.spec.of_model(values[name], settings)
+        return super().of({**values, **models}, **more)
+
+    @classmethod
+    def _each(cls, models: Any, settings: Mapping[str, Any]) -> Any:
+        if get_origin(kinds(cls.model_fields[cls.asked])[0]) is not tuple:
+            return cls.spec.of_model(models, settings)
+        several = _listed(models)
+        if len(several) > 1 and settings.get("api_base"):
+            raise OptionError(
+                f"--api-base: expected one --{cls.asked}; of several, each has its own: "
+                f"--{cls.asked} MODEL@ADDRESS"
+            )
+        return [cls.spec.of_model(each, settings) for each in several]
 
 
 def check_address(address: str, model: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from ..config import Config
 from ..errors import OptionError
 from .base import FORMATS, Client, Clock, Format, MonotonicClock
 from .budget import Budget
-from .cache import ReplyCache, default_cache_folder
+from .cache import CacheStats, ReplyCache, default_cache_folder
 from .direct import DirectClient, serves_exactly
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint
@@ -131,12 +132,17 @@ def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path |
     return default_cache_folder() if wanted else None
 
 
+def cache_stats(*, warn: Callable[[str], None] = warnings.warn) -> CacheStats:
+    """Counts the cached replies; ``warn`` is told where the cache can't be used."""
+    return open_cache(warn=warn).stats()
+
+
 def open_cache(*, warn: Callable[[str], None]) -> ReplyCache:
     """The reply cache that runs use."""
     return ReplyCache(default_cache_folder() / REPLIES, warn=warn)
 
 
-def clear_caches(*, warn: Callable[[str], None]) -> int:
+def cache_clear(*, warn: Callable[[str], None] = warnings.warn) -> int:
     """Removes all replies and properties of endpoints; returns how many replies there were."""
     cache = open_cache(warn=warn)
     removed = cache.clear()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import OptionError
+from ..judge.batching import export_requests
+from ..judge.config import GradeConfig
+from ..judge.source import Rows
 from ..llm.batch_requests import BatchWriter
 from ..llm.resources import Resources, can_see
+from ..options import takes
 from ..runs.batching import BatchedRun, Export, run_batched, write_requests
 from ..runs.loop import QUIET, Progress
 from .config import PlannerSpec, PredictConfig
@@ -38,6 +43,34 @@ def predict_batched(session: Session, *, poll_s: float = 30.0) -> PredictionRun:
     )
     run, progress = run_batched(batched, poll_s=poll_s)
     return replace(run, progress=progress)
+
+
+@takes(graded=GradeConfig, tested=PredictConfig)
+def batch_export(rows: Rows, *, options: Mapping[str, Any]) -> Export:  # noqa: D417
+    """Writes a batch file of every request that the reply cache has no reply to.
+
+    Export, have the file answered, import; the same ``grade``, or ``predict`` where ``model`` is
+    set, then has every reply in its cache. The model must have the settings and the address that
+    it will get there.
+
+    Args:
+        rows: Predictions for a judge, or cases for a tested model.
+
+    Raises:
+        OptionError: If a setting is unusable, or there is no ``out``, the file for the requests.
+        InputError: If the rows as a whole are unusable.
+    """
+    return export(rows, options)
+
+
+def export(rows: Rows, options: Mapping[str, Any]) -> Export:
+    """Writes the requests of options; see ``batch_export``."""
+    if options.get("out") is None:
+        raise OptionError("--out: expected a path, got nothing")
+    out = Path(options["out"])
+    if options.get("model"):
+        return export_predictions(rows, out, PredictConfig.of(options, out=None))
+    return export_requests(rows, out, GradeConfig.of(options, escalate=None))
 
 
 def export_predictions(

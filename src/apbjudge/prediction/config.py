@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ..config import Option, RowsConfig
+from ..config import Config, Option, RowsConfig
 from ..errors import OptionError
-from ..llm.limits import Limits
-from ..llm.model_spec import ModelSpec
+from ..judge.config import InputConfig, JudgeSpec
+from ..llm.limits import RunsConfig
+from ..llm.model_spec import AsksModels, ModelSpec
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "apb-2026": {
@@ -103,29 +104,38 @@ class CasesConfig(RowsConfig):
     )
 
 
-class RunsConfig(Limits):
-    """Where the records of a run go, and what it may cost."""
+class PromptConfig(InputConfig, CasesConfig):
+    """Which prompt."""
 
-    out: Path | None = Field(
-        default=None, description="Folder of the run; the same command continues the run in it."
+    groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tools"}
+
+    item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
+    tested_model: str = Field(default="", description="Only this tested model's prediction.")
+    predict: bool = Field(
+        default=False, description="Print what a tested model would get for the case."
     )
-    overwrite: bool = Field(
-        default=False,
-        description="Replace a run of other input or settings in --out; the same run continues in "
-        "either case.",
-    )
-    cache: Annotated[
-        bool | Path | None,
-        Option("--no-cache", help="Neither read nor fill the cache of replies."),
-    ] = Field(
+
+
+class WaitConfig(Config):
+    """How long to wait for a server."""
+
+    wait: float | None = Field(
         default=None,
-        description="Whether replies are cached for later runs, or the folder for them. None "
-        "caches all but those of a client of your own.",
+        gt=0,
+        description="Seconds to wait for an endpoint that refuses connections or is loading, "
+        "before it is checked.",
     )
 
 
-class TestedConfig(RunsConfig):
+_IN_PROMPTS = {"blind", "evidence", "images"}
+NOT_IN_PROMPTS = [name for name in JudgeSpec.model_fields if name not in _IN_PROMPTS]
+"""Settings of judges that change no prompt."""
+
+
+class TestedConfig(AsksModels, RunsConfig):
     """Which models are tested, and where their answers go."""
+
+    spec = PlannerSpec
 
     model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
         description="litellm model with provider, optionally with its addresses: "
@@ -218,8 +228,11 @@ Mode = Literal["self", "critic", "static", "judge"]
 Guide = Literal["codes", "none"]
 
 
-class RefineConfig(RunsConfig):
+class RefineConfig(AsksModels, RunsConfig):
     """How drafts are reviewed, and rewritten by the tested models that made them."""
+
+    spec = PlannerSpec
+    others = ("critic",)
 
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": "max_cost max_calls max_tokens max_seconds",

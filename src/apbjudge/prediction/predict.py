@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ..llm import Client
 from ..llm.resources import shared_resources
+from ..options import takes
 from ..runs.loop import QUIET, Events
 from .batching import predict_batched
 from .config import PredictConfig
@@ -24,13 +25,13 @@ from .session import (
 from .source import Cases
 
 
+@takes(config=PredictConfig)
 def predict(
-    cases: Cases,
-    config: PredictConfig | None = None,
+    cases: Cases | PathLike[str],
+    config: PredictConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> PredictionRun:
     """Asks tested models for predictions on cases.
 
@@ -39,19 +40,19 @@ def predict(
     refusal, a reply that was cut off and one without any text.
 
     Args:
-        cases: A JSONL file, or cases as dicts: rows as ``grade`` takes them, without response.
-        config: The settings; else they are given one by one.
+        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
+            them, without response.
+        config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Called back while the run goes on.
-        **settings: The fields of ``PredictConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
             another run.
         InputError: If the file of cases as a whole is unusable.
     """
-    config = config or PredictConfig(**settings)
+    cases = Path(cases) if isinstance(cases, PathLike) else cases
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)

@@ -30,6 +30,8 @@ from ..judge.llm_judge import make_judge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, can_see, shared_resources
+from ..memory import Rows, path_of
+from ..options import takes
 from ..records import Item, Usage
 from ..records.own_runs import is_own, named_path
 from ..records.responses import read_response
@@ -66,7 +68,7 @@ from .worker import Row as JsonRow
 _EVERY = 10**6
 """More pictures than a case has: none is left out for a judge that reviews."""
 
-Drafts = str | PathLike[str]
+Drafts = str | PathLike[str] | Rows
 """A folder or a file of predictions, or a run of ``predict``."""
 
 
@@ -248,13 +250,13 @@ def is_unchanged(before: Item, after: Item) -> bool:
 # Session ------------------------------------------------------------------------------------------
 
 
+@takes(config=RefineConfig)
 def refine(
     drafts: Drafts,
-    config: RefineConfig | None = None,
+    config: RefineConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> PredictionRun:
     """Has drafts reviewed, and rewritten by the tested models that made them.
 
@@ -262,18 +264,16 @@ def refine(
     tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
 
     Args:
-        drafts: A run of ``predict``, its folder, or a JSONL file of predictions.
-        config: The settings; else they are given one by one.
+        drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``RefineConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
             another run.
         InputError: If the file of drafts or of cases as a whole is unusable.
     """
-    config = config or RefineConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
@@ -303,7 +303,7 @@ class _Origin:
         Raises:
             InputError: If there are no drafts, or the cases of the run are not where they were.
         """
-        path = Path(drafts)
+        path = path_of(drafts, "drafts")
         rows = path / PREDICTIONS if path.is_dir() else path
         if not rows.exists():
             raise InputError(f"{rows}: can't be read: No such file or directory")

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from ..display import Shown
 from ..errors import AccessError, OptionError
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
@@ -61,8 +62,8 @@ class PredictionCounts(CallCounts):
     served_models: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class PredictionRun(ModelRun[PredictionCounts]):
+@dataclass(frozen=True, slots=True, repr=False)
+class PredictionRun(Shown, ModelRun[PredictionCounts]):
     """Finished predictions; stands for their file wherever one is taken. See ``ModelRun``.
 
     Attributes:
@@ -70,6 +71,8 @@ class PredictionRun(ModelRun[PredictionCounts]):
     """
 
     file = PREDICTIONS
+    shown_by = "reports.predictions:prediction_text"
+    shown_part = "counts"
 
     failures: tuple[Row, ...] = field(default=(), repr=False)
 

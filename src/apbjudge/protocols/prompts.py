@@ -190,3 +190,14 @@ def template_digest(folder: str) -> str:
     files = (f for each in (folder, "shared") for f in _TEMPLATES.joinpath(each).iterdir())
     parts = {file.name: file.read_text(encoding="utf-8") for file in files}
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def rubric_text(rubric: Rubric) -> str:
+    """A rubric as a judge gets it."""
+    lines = [f"{rubric.ref}: {rubric.title}\nsha256 {rubric.digest}\n"]
+    lines.append(PromptMaker().system(rubric, "judge@1"))
+    for kind, rule in rubric.types.items():
+        lines.append(f"\n{kind}: {rule.situation}")
+        lines += (f"  passes: {text}" for text in rule.passes)
+        lines += (f"  fails: {text}" for text in rule.fails)
+    return "\n".join(lines) + "\n"

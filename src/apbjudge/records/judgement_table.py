@@ -64,6 +64,14 @@ class Totals:
     reused: int
     unreported: int
 
+    @property
+    def why_unscored(self) -> str:
+        """The reasons why rows have no verdict, counted, each with its last error."""
+        return ", ".join(
+            f"{n} {reason}" + (f" (last: {last})" if (last := self.last_errors.get(reason)) else "")
+            for reason, n in sorted(self.unscored.items())
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class JudgementTable(Scores):

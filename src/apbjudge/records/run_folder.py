@@ -130,10 +130,24 @@ def judgements_path(path: Path) -> Path:
 
 
 def predictions_of(rows: Path) -> Path:
-    """The file of predictions where the folder of their run stands for it, else the path."""
+    """The file of predictions that a run's folder stands for, else the path.
+
+    The folder of a judge's run stands for what it judged.
+
+    Raises:
+        InputError: If these were rows in memory, or are nowhere any more.
+    """
     check_local("rows", rows)
     file = rows / PREDICTIONS
-    return file if file.is_file() else rows
+    if file.is_file() or not (rows / JUDGEMENTS).is_file():
+        return file if file.is_file() else rows
+    manifest = read_manifest(rows)
+    stated = manifest.get("input")
+    named = None if stated == "row" else named_path(rows, manifest, stated, "--predictions")
+    if named is None or not named.exists():
+        expected = "expected a run of rows in a file, got rows in memory, or a file that is gone"
+        raise InputError(f"{rows}: {expected}: name the rows themselves")
+    return named
 
 
 def cases_of(predictions: Path) -> Path | None:

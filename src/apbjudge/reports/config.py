@@ -72,11 +72,6 @@ class ReportConfig(IntervalConfig):
         """Paths of inputs that came with the command."""
         return (*self.predictions, self.cases, self.data_root)
 
-    @field_validator("runs", "labels", "predictions", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str | Path) else value
-
     @field_validator("refined", mode="before")
     @classmethod
     def _method_and_run(cls, value: Any) -> Any:

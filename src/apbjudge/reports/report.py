@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,13 @@ from ..calibration.changes import Changes, find_changes
 from ..calibration.judged_run import joined, judged_run, once
 from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
+from ..display import Shown
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.published import read_runs
 from ..judge.run_judge import CODE
 from ..judge.source import data_roots
+from ..options import takes
 from ..records.columns import all_codes
 from ..records.consensus import answers_of
 from ..records.judgement_table import RUN, JudgementTable, Problems
@@ -29,8 +30,9 @@ from ..records.refinements import Refinements
 from ..records.run_folder import read_run
 from ..statistics.config import IntervalConfig
 from ..version import VERSION
+from .changes import changes_document
 from .config import CHANGES, SETTINGS, ReportConfig
-from .document import resampled
+from .document import Document, resampled
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
@@ -45,12 +47,12 @@ from .names import (
 from .origins import oracles_among, origin_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, Results, headline_tables, paper_tables
-from .paper.formatting import tables_csv
+from .paper.formatting import tables_csv, tables_document
 from .paper.runs import RUN_TABLE_KEYS, run_headlines, run_tables
 from .paper.samples import SAMPLES, sample_tables
 from .paper.table import TABLE_KEYS, Table
 from .plots import Figure, paper_figures
-from .run_settings import settings_rows
+from .run_settings import settings_document, settings_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,8 +66,8 @@ _UNSAID = frozenset({"model", "judges", "api_base"})
 """Settings that the page leaves out: the name says two of them, and addresses are private."""
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """A report; what it holds is computed when it is first looked at.
 
     Attributes:
@@ -75,6 +77,8 @@ class Report:
         problems: Grows by a line for each row that can't be used.
         names: Display names by tested model.
     """
+
+    shown_by = "reports.report:report_document"
 
     config: ReportConfig
     judges: tuple[JudgeRuns, ...]
@@ -349,12 +353,16 @@ class Report:
         }
 
 
-def open_report(config: ReportConfig) -> Report:
-    """Finds the runs and reads the labels.
+@takes(config=ReportConfig)
+def report(config: ReportConfig) -> Report:
+    """Opens a report on runs.
+
+    Args:
+        config: The settings; options count more.
 
     Raises:
         InputError: If a run or the labels can't be read.
-        OptionError: If no run is given, or a table is unknown.
+        OptionError: If no run is given, or a setting is unusable.
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
@@ -378,18 +386,12 @@ def open_report(config: ReportConfig) -> Report:
     return Report(config, judges, labels, problems, names)
 
 
-def report(runs: str | PathLike[str] | Sequence[str | PathLike[str]], **settings: Any) -> Report:
-    """Opens a report on runs.
-
-    Args:
-        runs: Runs, their folders, or files of judgements.
-        **settings: The other fields of ``ReportConfig``.
-
-    Raises:
-        InputError: If a run or the labels can't be read.
-        OptionError: If a setting is unusable.
-    """
-    return open_report(ReportConfig(runs=runs, **settings))  # type: ignore[arg-type]
+def report_document(report: Report) -> Document:
+    """The tables of a report, the settings and the changes, as far as they are asked for."""
+    parts = [*tables_document(report.tables, "*")]
+    parts += settings_document(report.settings) if report.settings else ()
+    parts += changes_document(report.changes) if report.changes else ()
+    return Document(tuple(parts))
 
 
 def _with_resampling(table: Table) -> Table:

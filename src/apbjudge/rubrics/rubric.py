@@ -10,11 +10,12 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
 from pydantic import BaseModel, Field, ValidationError
 
+from ..display import Shown
 from ..errors import OptionError, shorten
 from ..records import ErrorCode, Form, Record, UnsolvableType
 from ..records.loose_json import as_list, as_object
@@ -105,7 +106,7 @@ class PassRule(Record):
     fails: tuple[str, ...]
 
 
-class Rubric(Record):
+class Rubric(Shown, Record):
     """What is good, for one protocol.
 
     Attributes:
@@ -134,6 +135,8 @@ class Rubric(Record):
         examples: Graded examples that every judge reads.
         only: The codes that were chosen of another rubric's; empty for all.
     """
+
+    shown_by: ClassVar[str] = "protocols.prompts:rubric_text"
 
     name: str
     version: int

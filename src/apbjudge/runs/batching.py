@@ -541,16 +541,23 @@ class Import:
     unreadable: tuple[str, ...]
 
 
-def import_answers(path: Path, *, cache: Path | None = None) -> Import:
+def batch_import(answers: str | Path, *, cache: Path | None = None) -> Import:
     """Puts the replies of an answered batch file into the reply cache.
 
     Failed requests are in the next export, or asked by ``grade``.
+
+    Args:
+        answers: The file, as ``vllm run-batch`` writes it.
+        cache: Folder of the caches; without it that of all runs.
+
+    Raises:
+        InputError: If the file can't be read.
     """
     replies = ReplyCache((cache or default_cache_folder()) / REPLIES, warn=_fail)
     taken: list[bool] = []
     unreadable: list[str] = []
     try:
-        for answer in read_answers(path):
+        for answer in read_answers(Path(answers)):
             if isinstance(answer, InputError):
                 unreadable.append(str(answer))
             else:

@@ -473,6 +473,7 @@ def temporary_folder(
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     for name, rows in files.items():
         lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+        (folder / name).parent.mkdir(exist_ok=True)
         write_atomically(folder / name, b"".join(lines))
     write_atomically(folder / MANIFEST, orjson.dumps(sealed(manifest)))
     return folder

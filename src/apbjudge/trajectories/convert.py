@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +14,13 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from ..errors import InputError, OptionError, RowError, needs, shorten
+from ..display import Shown
+from ..errors import InputError, OptionError, RowError, needs, shorten, visible
 from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.files import log_path
 from ..records.openapi import is_openapi, tools_of
 from ..records.tools import build_toolset
-from ..records.trajectories import Trajectory, trajectory_row
+from ..records.trajectories import LOSSES, REMARKS, Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
 from .outcomes import Outcomes
 from .reading import detect, read_log
@@ -28,12 +30,13 @@ from .writing import left_out, to_atif, to_messages
 Target = Literal["messages", "atif", "jsonl", "cases", "answers"]
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+@dataclass(frozen=True, slots=True, repr=False)
+class Conversion(Shown):
     """What became of a log.
 
     Attributes:
         format: Format of the log, as after ``--from``.
+        to: What it was converted to.
         out: What was written.
         is_folder: Whether that is a folder with a file for each run.
         runs: Runs that were read.
@@ -45,7 +48,10 @@ class Conversion:
         problems: A line for each run that could not be read or written.
     """
 
+    shown_by = "trajectories.convert:conversion_text"
+
     format: str
+    to: Target
     out: Path
     is_folder: bool
     runs: int
@@ -67,7 +73,7 @@ def convert(
     success: str = "",
     tools: str | Path | None = None,
     tested_model: str = "",
-    k: int = 1,
+    steps: int = 1,
     at: Places = "all",
     accept_loss: float | None = None,
     overwrite: bool = False,
@@ -88,7 +94,7 @@ def convert(
         success: Score that says which runs succeeded, see ``SuccessRule``.
         tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
         tested_model: Name of the tested model, for runs whose log names none.
-        k: For ``cases``: steps that make one prediction, 1 to 3.
+        steps: For ``cases``: steps that make one prediction, 1 to 3.
         at: For ``cases``: which steps of the agent are predictions.
         accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
             where it is made into ``cases`` or ``answers``.
@@ -99,7 +105,7 @@ def convert(
         OptionError: If an option is unusable or has no effect, or something else is at ``out``.
     """
     source, out = log_path(source), Path(out)
-    for name, is_set in (("tools", tools is not None), ("steps", k != 1), ("at", at != "all")):
+    for name, is_set in (("tools", tools is not None), ("steps", steps != 1), ("at", at != "all")):
         if is_set and to != "cases":
             raise OptionError(f"--{name}: expected --to cases with it, got --to {to}")
     is_folder = to == "atif" and (out.is_dir() or not (out.suffix or out.exists()))
@@ -122,7 +128,7 @@ def convert(
                     raise run
                 if not run.tested_model:
                     run = replace(run, tested_model=tested_model)
-                lines, missing = _converted(run, to, k, at, definitions)
+                lines, missing = _converted(run, to, steps, at, definitions)
             except RowError as error:
                 problems.append(f"{entry.place}: {error}")
                 continue
@@ -136,7 +142,7 @@ def convert(
             more = f"; the first of {len(problems)}: {problems[0]}" if problems else ""
             raise InputError(f"{source}: expected runs of agents, got none that can be read{more}")
     return Conversion(
-        format_, out, is_folder, runs, rows, remarks, lost, account, settled, tuple(problems)
+        format_, to, out, is_folder, runs, rows, remarks, lost, account, settled, tuple(problems)
     )
 
 
@@ -260,3 +266,31 @@ def _folder(out: Path) -> Generator[Write]:
 
 def _file_name(name: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:80]}.json"
+
+
+_LEFT_OUT = {
+    "messages": "not written: chat messages have no field for it",
+    "atif": "kept under extra.apbjudge: ATIF has no field for it",
+    "cases": "not in the rows",
+    "answers": "not in the rows",
+}
+
+
+def conversion_text(done: Conversion) -> str:
+    """What was read, remarked and written, and what was not, a line each."""
+    return "".join(f"{visible(line)}\n" for line in _account(done))
+
+
+def _account(done: Conversion) -> Iterator[str]:
+    yield f"format: {done.format}"
+    yield from (*done.conservation.lines, *done.outcomes.lines)
+    for name, count in sorted(done.remarks.items()):
+        if name in LOSSES:
+            continue
+        yield f"{count} {name}: {REMARKS.get(name, 'see the log')}"
+    for name, count in sorted(done.left_out.items()):
+        yield f"{count} {name}: {_LEFT_OUT[done.to]}"
+    made = f"{done.rows} {'files' if done.is_folder else 'rows'} from {done.runs} runs"
+    unread = f", {n} unreadable" if (n := len(done.problems)) else ""
+    out = os.fsencode(done.out).decode(errors="backslashreplace")
+    yield f"written: {out} ({made}{unread})"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.environments.planbench import BlockPlanConfig, block_plan, read_block_plan
+from apbjudge.environments.planbench import BlockPlanConfig, planbench_block_plan, read_block_plan
 from apbjudge.environments.planbench.blocking import plan_of
 from apbjudge.errors import InputError, OptionError
 from apbjudge.trajectories.planbench.data import PlanBenchData, SolutionPath, Task
@@ -22,7 +22,7 @@ NAMES = [f"tool{i}" for i in range(7)]
 
 
 def plan(**settings: Any) -> Any:
-    return block_plan(data=EXAMPLE, **settings)
+    return planbench_block_plan(data=EXAMPLE, **settings)
 
 
 @st.composite

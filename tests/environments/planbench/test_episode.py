@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apbjudge
-from apbjudge.environments.planbench import PlanBenchDialogue, PlanBenchEnvironment, block_plan
+from apbjudge.environments.planbench import (
+    PlanBenchDialogue,
+    PlanBenchEnvironment,
+    planbench_block_plan,
+)
 from apbjudge.environments.planbench.dialogue import read_action
 from apbjudge.errors import RowError
 from apbjudge.records.trajectories import Execution, trajectory_of, trajectory_row
@@ -159,7 +163,7 @@ def test_what_each_tool_returns() -> None:
 
 
 def test_blocked_tools_are_replaced_where_they_are_found() -> None:
-    plan = block_plan(data=EXAMPLE)
+    plan = planbench_block_plan(data=EXAMPLE)
     blocked = [*plan.tasks["task_m1"].blocked]
     agent = Agent(rules(plan), "m1")
     for name in blocked:

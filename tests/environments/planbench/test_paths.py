@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.environments.planbench import paths
+from apbjudge.environments.planbench import planbench_paths
 from apbjudge.environments.planbench.paths import (
     catalogued_paths,
     count_orders,
@@ -139,7 +139,7 @@ def test_a_catalogue_lacks_what_was_open_when_a_datatype_was_solved_first() -> N
     ],
 )
 def test_the_museum(scope: str, tools: int, found: int, lacking: int, *, is_shorter: bool) -> None:
-    report = paths(data=EXAMPLE, scope=scope)
+    report = planbench_paths(data=EXAMPLE, scope=scope)
     assert report.tools == tools
     assert sum(len(task.paths) for task in report.tasks) == found
     assert sum(len(task.not_catalogued) for task in report.tasks) == lacking
@@ -151,17 +151,17 @@ def test_the_museum(scope: str, tools: int, found: int, lacking: int, *, is_shor
 def test_a_wrong_catalogue_is_told_apart(tmp_path: Path) -> None:
     catalogue = {f"task_m{i}": [{"tool_set": ["floor_of_room"]}] for i in range(1, 5)}
     folder = write_data(tmp_path, paths_set_catalog=catalogue)
-    (task,) = paths(data=folder, query="m2", scope="complete").tasks
+    (task,) = planbench_paths(data=folder, query="m2", scope="complete").tasks
     assert task.only_catalogued == (("floor_of_room",),)
     assert len(task.not_catalogued) == 2
 
 
 def test_tasks_are_chosen_by_id() -> None:
-    report = paths(data=EXAMPLE, task="task_m4", query=["m2"])
+    report = planbench_paths(data=EXAMPLE, task="task_m4", query=["m2"])
     assert [task.task_id for task in report.tasks] == ["task_m2", "task_m4"]
     with pytest.raises(
         OptionError, match="--query: expected the id of a query of the data, got 'x'"
     ):
-        paths(data=EXAMPLE, query="x")
+        planbench_paths(data=EXAMPLE, query="x")
     with pytest.raises(InputError, match="can't be read"):
-        paths(data=EXAMPLE / "nowhere")
+        planbench_paths(data=EXAMPLE / "nowhere")

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from ...config import Names, Option
 from ...llm.limits import Limits
+from ...llm.model_spec import AsksModels
 from ...prediction.config import PlannerSpec
 
 Kind = Literal["query", "plan", "distractors", "private"]
@@ -23,10 +24,14 @@ _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
 }
 """Parts of the names of the splits that have a use for a kind."""
 
+UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
+"""Settings of models that one that writes does not have: it is shown no files."""
 
-class WriteConfig(Limits):
+
+class WriteConfig(AsksModels, Limits):
     """Which model writes what of the cases, and what that may cost."""
 
+    spec = PlannerSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Model: writing": "write repairs write_prompts",
         "Budget": "max_cost max_calls max_tokens max_seconds",

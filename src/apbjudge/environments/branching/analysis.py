@@ -16,8 +16,10 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ...display import Shown
 from ...errors import InputError, OptionError, RowError
 from ...jsonl import read_lines
+from ...options import takes
 from ...records import Verdict
 from ...records.labels import read_labels
 from ...records.loose_json import as_list, as_object
@@ -109,8 +111,8 @@ class EntropyGroup:
     first_wrong: FirstWrong | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntropyReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EntropyReport(Shown):
     """What the entropies of some rows say.
 
     Attributes:
@@ -121,6 +123,8 @@ class EntropyReport:
         left_out: What was not used, and how often.
         problems: Rows that could not be read, with their place.
     """
+
+    shown_by = "reports.entropy:entropy_document"
 
     source: str
     unit: str
@@ -134,8 +138,12 @@ class EntropyReport:
         return asdict(self)
 
 
-def analyse(config: EntropyConfig) -> EntropyReport:
+@takes(config=EntropyConfig)
+def entropy(config: EntropyConfig) -> EntropyReport:
     """Sets entropies against errors.
+
+    Args:
+        config: The settings; options count more.
 
     Raises:
         InputError: If the rows or labels are unusable, or no row has a distribution.

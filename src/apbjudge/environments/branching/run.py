@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import orjson
 
+from ...display import Shown
 from ...errors import AccessError, JudgeError, PendingError, RowError
 from ...jsonl import replacing
 from ...llm import Client
 from ...llm.base import Completion, Request
 from ...llm.resources import shared_resources
+from ...memory import Rows, path_of
+from ...options import takes
 from ...prediction.worker import Account, Planner, asking_records, failure, unusable
 from ...records import Usage
 from ...records.loose_json import as_list
@@ -65,8 +69,8 @@ class BranchCounts(CallCounts):
     calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Branching(ModelRun[BranchCounts]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Branching(Shown, ModelRun[BranchCounts]):
     """Finished cases; stands for the file of their runs wherever a log is taken.
 
     The rows of a case are its first pass and, where branches were allowed, its result. See
@@ -74,6 +78,8 @@ class Branching(ModelRun[BranchCounts]):
     """
 
     file = TRAJECTORIES
+    shown_by = "reports.predictions:branching_text"
+    shown_part = "counts"
 
 
 class _Metered(NamedTuple):
@@ -190,31 +196,29 @@ def _outcome(result: BranchResult) -> dict[str, Any]:
     }
 
 
+@takes(config=BranchRunConfig)
 def branch(
-    cases: str | Path,
-    config: BranchRunConfig | None = None,
+    cases: str | PathLike[str] | Rows,
+    config: BranchRunConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> Branching:
     """Lets tested models carry out given plans, and branches where they doubt.
 
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
 
     Args:
-        cases: A JSONL file of SLATE cases.
-        config: The settings; else they are given one by one.
+        cases: A JSONL file of SLATE cases, or cases as dicts.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``BranchRunConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
         InputError: If the cases are unusable.
     """
-    config = config or BranchRunConfig(**settings)
-    session = branch_session(Path(cases), config, client=client, events=events)
+    session = branch_session(path_of(cases, "cases"), config, client=client, events=events)
     if config.out is not None:
         return branch_in(session)
     with TemporaryDirectory(prefix="apbjudge-") as folder:

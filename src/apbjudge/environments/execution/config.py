@@ -25,6 +25,7 @@ UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 class ExecuteConfig(EpisodesConfig, Isolation):
     """How tasks are carried out, by which models, and what each episode may take."""
 
+    others = ("critic", "user_model")
     groups: ClassVar[Mapping[str, str]] = {
         "Plans": "plans cases prompts review guide critic",
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost",

@@ -13,10 +13,12 @@ from typing import Any
 
 import orjson
 
+from ...display import Shown
 from ...errors import InputError, OptionError
 from ...jsonl import write_atomically, write_rows
 from ...llm import Client
 from ...llm.resources import Resources, shared_resources
+from ...options import takes
 from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
 from ...prediction.predict import predict_in
 from ...prediction.prompts import PromptMaker
@@ -25,7 +27,7 @@ from ...prediction.session import PredictionRun, session_of
 from ...prediction.worker import asking_records
 from ...records.run_folder import CASES
 from ...records.trajectories import trajectory_of
-from ...runs.folder import RecordLog
+from ...runs.folder import RecordLog, temporary_folder
 from ...runs.loop import QUIET, Events
 from ...runs.results import FailureCounts
 from ..episodes import TRAJECTORIES
@@ -51,8 +53,8 @@ _RECORDS = asking_records(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRun:
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
+class ExecutionRun(Shown):
     """Tasks that were carried out.
 
     Attributes:
@@ -64,12 +66,30 @@ class ExecutionRun:
         steps: What came of step-wise predictions; None in other modes.
     """
 
+    shown_by = "reports.predictions:execution_text"
+
     folder: Path | None
     suite: tuple[str, str]
     drafts: Mapping[str, PredictionRun]
     modes: Mapping[str, Simulation]
     executed: tuple[Row, ...] = field(repr=False)
     steps: StepRun | None = None
+    _files: list[str] = field(default_factory=list[str], compare=False)
+
+    def __fspath__(self) -> str:
+        """The folder; for a run in memory a temporary one, which goes with the run."""
+        if self.folder is not None:
+            return os.fspath(self.folder)
+        if not self._files:
+            files = {f"{mode}/{run.file}": run.rows for mode, run in self.modes.items()}
+            folder = temporary_folder(self, {EXECUTED: self.executed, **files}, {})
+            self._files.append(str(folder))
+        return self._files[0]
+
+    @property
+    def logs(self) -> list[Simulation]:
+        """The trajectories of each mode, as ``grade`` takes them."""
+        return [*self.modes.values()]
 
     @property
     def counts(self) -> list[FailureCounts]:
@@ -83,13 +103,13 @@ class ExecutionRun:
         return sum(sum(each.failed.values()) for each in self.counts)
 
 
+@takes(config=ExecuteConfig)
 def execute(
     suite: str,
-    config: ExecuteConfig | None = None,
+    config: ExecuteConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
-    **settings: Any,
 ) -> ExecutionRun:
     """Lets tested models carry out the tasks of a suite, with or without a plan.
 
@@ -99,17 +119,15 @@ def execute(
 
     Args:
         suite: Its name, such as ``tau2-telecom``.
-        config: The settings; else they are given one by one.
+        config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: The fields of ``ExecuteConfig``, in place of ``config``.
 
     Raises:
         OptionError: If a setting, the suite or a model's access is unusable, its package is not
             installed, or ``out`` holds another run.
         InputError: If the suite or the file of plans can't be read.
     """
-    config = config or ExecuteConfig(**settings)
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         open_suite(suite, config.named_options, config, events.note) as opened,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from os import PathLike
 from typing import Any
 
+from ...display import Shown
+from ...options import takes
 from .analysis import AnalysisSettings, ModelOutcomes, analyse, parts_of
 from .executions import read_executions
 from .judged_plans import JudgedPart, read_judges
 from .validate_config import ValidateConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ValidationReport(Shown):
     """Whether better plans succeed.
 
     Attributes:
@@ -24,6 +24,8 @@ class ValidationReport:
         judged: The runs of judges, by the judge's name: what of them was executed.
         problems: Rows that could not be used, with their place.
     """
+
+    shown_by = "reports.execution:validation_document"
 
     sources: tuple[str, ...]
     level: float
@@ -37,28 +39,17 @@ class ValidationReport:
         return asdict(self) | {"judged": judged}
 
 
-def validate(
-    executed: str | PathLike[str] | Sequence[str | PathLike[str]],
-    judged: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
-    **settings: Any,
-) -> ValidationReport:
+@takes(config=ValidateConfig)
+def validate(config: ValidateConfig) -> ValidationReport:
     """Sets plans against what came of their execution.
 
     Args:
-        executed: A file of executions, or a folder of ``execute``; several for several.
-        judged: A run of ``grade`` over the plans, ``"MODE=RUN"`` for plans of one mode; several
-            for several judges. Without one, modes alone are compared.
-        **settings: The other fields of ``ValidateConfig``.
+        config: The settings; options count more.
 
     Raises:
         InputError: If a file is unusable, or a run is about no executed plan.
         OptionError: If a setting is unusable.
     """
-    return validate_plans(ValidateConfig(executed=executed, judged=judged, **settings))  # type: ignore[arg-type]
-
-
-def validate_plans(config: ValidateConfig) -> ValidationReport:
-    """Sets plans against outcomes, as ``validate`` does."""
     problems: list[str] = []
     executions = read_executions(config.executed, problems)
     judges = read_judges(config.judged, executions, problems)

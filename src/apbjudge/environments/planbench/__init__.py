@@ -1,11 +1,11 @@
 """PlanBench-XL (arXiv:2606.22388) as a world that agents act in."""
 
-from .blocking import BlockPlan, block_plan, read_block_plan
+from .blocking import BlockPlan, planbench_block_plan, read_block_plan
 from .config import BlockPlanConfig, EpisodeConfig, PathsConfig
 from .dialogue import PlanBenchDialogue
 from .environment import PlanBenchEnvironment
 from .episode import PlanBenchRules
-from .paths import PathReport, TaskPaths, paths
+from .paths import PathReport, TaskPaths, planbench_paths
 from .world import PlanBenchWorld, load_world
 
 __all__ = [
@@ -19,8 +19,8 @@ __all__ = [
     "PlanBenchRules",
     "PlanBenchWorld",
     "TaskPaths",
-    "block_plan",
     "load_world",
-    "paths",
+    "planbench_block_plan",
+    "planbench_paths",
     "read_block_plan",
 ]

@@ -23,8 +23,10 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from ...display import Shown
 from ...errors import InputError, RowError
 from ...jsonl import write_atomically
+from ...options import takes
 from ...records.base import row_error
 from ...trajectories.planbench.data import BLOCKER_TYPES, PlanBenchData, load_data
 from .config import BlockPlanConfig
@@ -59,8 +61,8 @@ class TaskPlan:
     is_resolved: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class BlockPlan(Shown):
     """What is blocked in each task.
 
     Attributes:
@@ -68,6 +70,8 @@ class BlockPlan:
         tasks: By id, in the order of the catalogue.
         config: The settings that it was made with.
     """
+
+    shown_by = "reports.planbench:block_plan_text"
 
     setting: str
     tasks: Mapping[str, TaskPlan]
@@ -110,31 +114,29 @@ class BlockPlan:
         }
 
 
-def block_plan(
-    config: BlockPlanConfig | None = None, *, out: Path | None = None, **settings: Any
-) -> BlockPlan:
+@takes(config=BlockPlanConfig)
+def planbench_block_plan(config: BlockPlanConfig) -> BlockPlan:
     """Chooses the tools that are blocked in each task.
 
     Args:
-        config: Settings; or give the fields of ``BlockPlanConfig`` by name.
-        out: File that the plan is written to, for the environment to read.
-        settings: See ``config``.
+        config: The settings; options count more.
 
     Raises:
         InputError: If the data is unusable.
         OptionError: If a setting is.
     """
-    config = config or BlockPlanConfig(**settings)
     plan = plan_of(load_data(config.data), config)
-    if out is not None:
-        write_atomically(out, orjson.dumps(plan.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    if config.out is not None:
+        write_atomically(
+            config.out, orjson.dumps(plan.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
+        )
     return plan
 
 
 def plan_of(data: PlanBenchData, config: BlockPlanConfig) -> BlockPlan:
     """Likewise, for data that has been read."""
     tasks = {task_id: _task_plan(data, task_id, config) for task_id in data.paths}
-    used = config.model_dump(mode="json", exclude={"data"})
+    used = config.model_dump(mode="json", exclude={"data", "out"})
     return BlockPlan(setting_name(config), tasks, used)
 
 

@@ -80,6 +80,7 @@ class BlockPlanConfig(DataConfig):
         "for base.",
     )
     seed: int = Field(default=42, description="Seed, together with the id of the task.")
+    out: Path | None = Field(default=None, description="File for the plan.")
 
     @model_validator(mode="after")
     def _one_amount(self) -> BlockPlanConfig:

@@ -20,7 +20,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from ...display import Shown
 from ...errors import OptionError
+from ...options import takes
 from ...trajectories.planbench.data import PlanBenchData, Task, Tool, load_data
 from .config import PathsConfig, Scope
 
@@ -228,8 +230,8 @@ class TaskPaths:
         }
 
 
-@dataclass(frozen=True)
-class PathReport:
+@dataclass(frozen=True, repr=False)
+class PathReport(Shown):
     """The paths of some tasks.
 
     Attributes:
@@ -238,6 +240,8 @@ class PathReport:
         tools: Number of tools that could be used.
         tasks: In the order of the data.
     """
+
+    shown_by = "reports.planbench:paths_text"
 
     scope: Scope
     longest: int | None
@@ -254,18 +258,17 @@ class PathReport:
         }
 
 
-def paths(config: PathsConfig | None = None, **settings: Any) -> PathReport:
+@takes(config=PathsConfig)
+def planbench_paths(config: PathsConfig) -> PathReport:
     """Enumerates the paths of tasks and compares them with the catalogue.
 
     Args:
-        config: Settings; or give the fields of ``PathsConfig`` by name.
-        settings: See ``config``.
+        config: The settings; options count more.
 
     Raises:
         InputError: If the data is unusable.
         OptionError: If a setting is, or there is no such task or query.
     """
-    config = config or PathsConfig(**settings)
     data = load_data(config.data)
     tools = tools_of(data, config.scope)
     tasks = [_task_paths(data, task, tools, config) for task in _chosen(data, config)]

@@ -24,11 +24,16 @@ _LEGEND = (
 
 
 def card_text(card: Card) -> str:
+    """The card in short as text, see ``card_document``."""
+    return render_text(card_document(card), width=WIDTH)
+
+
+def card_document(card: Card) -> Document:
     """The card in short: head, outcomes, measures, cost.
 
     Figures that decide nothing, breakdowns and exhibits are in the Markdown and HTML cards.
     """
-    return render_text(_card(card, whole=False), width=WIDTH)
+    return _card(card, whole=False)
 
 
 def card_markdown(card: Card) -> str:

@@ -79,12 +79,12 @@ def tables_text(tables: Iterable[Table], *, width: int = WIDTH) -> str:
     A cell is ``value [low, high]``, with ``*`` after the value in the best set. Columns beyond
     ``width`` characters continue below; one always fits.
     """
-    return render_text(_document(tables, "*"), width=width)
+    return render_text(tables_document(tables, "*"), width=width)
 
 
 def tables_markdown(tables: Iterable[Table]) -> str:
     """All tables as Markdown: a table per judge and section, the best set bold."""
-    return render_markdown(_document(tables, "Bold:"))
+    return render_markdown(tables_document(tables, "Bold:"))
 
 
 def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
@@ -99,7 +99,8 @@ def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
     return text
 
 
-def _document(tables: Iterable[Table], mark: str) -> Document:
+def tables_document(tables: Iterable[Table], mark: str) -> Document:
+    """All tables; ``mark`` is what a note says of the best set."""
     parts: list[Part] = []
     for table in tables:
         place = "; ".join(filter(None, (table.number, f"--table {table.key}")))

@@ -1,0 +1,2242 @@
+"""Signatures of the public functions, made by ``python -m tests.support.signatures``."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from pandas import DataFrame
+
+from .audits.config import AuditConfig
+from .audits.session import Audit, Prepared
+from .calibration.config import CalibrationConfig, CompareConfig, LabelPlanConfig
+from .calibration.results import Comparison, LabelPlan, ReliabilityReport
+from .construction.build import Build
+from .construction.check import CaseReport
+from .construction.config import AskConfig, BuildConfig, CheckConfig
+from .construction.writing.config import WriteConfig
+from .environments.base import World
+from .environments.branching.analysis import EntropyReport
+from .environments.branching.config import BranchRunConfig, EntropyConfig
+from .environments.branching.run import Branching
+from .environments.config import SimulateConfig
+from .environments.execution.config import ExecuteConfig
+from .environments.execution.execute import ExecutionRun
+from .environments.execution.validate import ValidationReport
+from .environments.execution.validate_config import ValidateConfig
+from .environments.planbench.blocking import BlockPlan
+from .environments.planbench.config import BlockPlanConfig, PathsConfig
+from .environments.planbench.paths import PathReport
+from .environments.simulate import Simulation
+from .judge.cascade import CascadeCurve
+from .judge.config import CascadeConfig, GradeConfig, JudgeSpec
+from .judge.doctor import Checkup
+from .judge.session import Run
+from .labelling.config import LabelConfig
+from .labelling.label import Labelled
+from .llm.base import Client
+from .llm.cache import CacheStats
+from .llm.limits import RunsConfig
+from .prediction.config import PlannerSpec, PredictConfig, PromptConfig, RefineConfig
+from .prediction.prompt import SentPrompt
+from .prediction.session import PredictionRun
+from .protocols.base import Protocol
+from .records.items import Item
+from .records.judgements import Verdict
+from .reports.config import ReportConfig
+from .reports.report import Report
+from .rubrics.rubric import Rubric
+from .runs.batching import Export, Import
+from .runs.loop import Events
+from .trajectories.base import TrajectoryProtocol
+from .trajectories.convert import Conversion
+
+_Path = str | PathLike[str]
+_Rows = _Path | Iterable[Mapping[str, Any]] | DataFrame
+
+async def agrade(
+    rows: _Rows,
+    config: GradeConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: Protocol | TrajectoryProtocol | str | None = None,
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
+    | JudgeSpec
+    | str
+    | Sequence[JudgeSpec | str]
+    | None = None,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int = 16,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Run:
+    """Grades predictions while the event loop goes on; see ``grade``.
+
+    Cancelled, it stops: calls in flight are cancelled, what has finished is kept, and the same call
+    continues from ``out``. ``grade`` too can be called where a loop runs, as in a notebook, but
+    blocks it until it ends, or until a KeyboardInterrupt stops it in the same way.
+    """
+
+def audit(
+    judge: str | JudgeSpec,
+    prepared: Prepared | None = None,
+    config: AuditConfig | None = None,
+    *,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    max_images: int = 16,
+    require_files: bool = False,
+    logprobs: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    rows: _Rows | None = None,
+    labels: _Rows | None = None,
+    own: str | Sequence[str] = (),
+    quick: bool = False,
+    adjudicator: str | None = None,
+    bases: int | None = None,
+    seed_of_draw: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    run: RunsConfig | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Audit:
+    """Puts a judge through the probes.
+
+    A second call with the same folder ``out`` continues where the first one stopped; without a
+    folder everything is done in memory. What is left over at a limit is unscored (``budget``).
+    Replies that are asked for again are never taken from the cache.
+
+    Args:
+        judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
+        config: What to ask it; without it everything, on the shipped cases. Options count more.
+        prepared: What to ask it, as ``prepare`` made it, in place of ``config``.
+        run: Folder, cache and limits; options count more.
+        client: Answers requests in place of the network.
+        events: Who watches.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
+            off the scale, contradictory or cut off; a refusal is not asked about again.
+        samples: Independent replies per item; the majority decides.
+        max_images: Longer lists of frames are sampled evenly down to this.
+        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
+            text that is too long, a picture for a model that can't see.
+        logprobs: Request the probabilities of the verdict's tokens.
+        evidence: Show proven findings to the judge, and enforce them on its verdict.
+        lead: The first item of a case goes ahead, so that the others find the case in the
+            endpoint's prefix cache.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or
+            auto: the protocol follows from each row's split or fields. case: the rows are
+            cases, which are looked at themselves.
+        cases: File of cases, joined with the predictions on id.
+        tested_model: Name of the tested model, for rows and logs that name none.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
+            Without it each protocol has its own.
+        data_root: Folder in which paths of pictures are looked up first; then the folder of the
+            cases or predictions.
+        rows: Predictions with their cases, as for grade; without it the shipped cases are used.
+        labels: Human labels of the rows, JSONL or CSV; or the folder of another judge's run.
+        own: Tested model that is the judge itself.
+        quick: A hundred replies at most; those that are asked for again come on top. A judge
+            that makes no calls is audited whole.
+        adjudicator: Rater whose label decides; without one the majority of raters does.
+        bases: Plans taken as correct, one a case; without it 60, or 8 with --quick.
+        seed_of_draw: Seed of every sample of what is asked.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+
+    Raises:
+        OptionError: If an option, the rubric or the judge's access is unusable, or the folder
+            holds another audit.
+        InputError: If an input file as a whole is unusable.
+    """
+
+def batch_export(
+    rows: _Rows,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int | None = None,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    preset: str | None = None,
+    full: bool = False,
+) -> Export:
+    """Writes a batch file of every request that the reply cache has no reply to.
+
+    Export, have the file answered, import; the same ``grade``, or ``predict`` where ``model`` is
+    set, then has every reply in its cache. The model must have the settings and the address that
+    it will get there.
+
+    Args:
+        rows: Predictions for a judge, or cases for a tested model.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for
+            whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each
+            row's split or fields, that of a log is outcome. case: the rows are cases, which are
+            judged themselves.
+        cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
+            the benchmark's data.
+        tested_model: Name of the tested model, for rows and logs that name none.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
+            Without it each protocol has its own.
+        data_root: Folder in which paths of files are looked up first; then that of the cases.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap; --seed is the judge's.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        missing: Cases of --cases that a tested model has no prediction of: report names them;
+            count takes them as not correct, so that CR is over all cases.
+        judge: static (no network; the default), or a litellm model such as openai/gpt-5,
+            optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
+        by: Break results down by category, modality, stage, steps, horizon, dataset,
+            finish_reason.
+        panel: How several judges decide; mean is that of their grades.
+        escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
+            uncertain.
+        when: Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or
+            share=0.2 for the most uncertain fifth.
+        regrade: Judge predictions anew that published judgements are of (judge_model,
+            judgement), which apbjudge report takes as they are.
+        batch: Send all calls through the provider's batch interface: cheaper, within a day.
+        shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
+            merge puts the folders of all parts together.
+        from_: Format of a log of runs; auto: it follows from the content.
+        outcomes: JSONL or CSV file with the rewards of runs, joined with the log on id.
+        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
+            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
+            too. Without it success is what the log states, a score of that name, or its only
+            one that is true or false.
+        accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
+            %, and 2 % where a model is to judge it or predictions are made of it.
+        grounding: Which right answers count under planbench-xl: paper, the target was obtained
+            from a trusted tool; released, and no untrusted tool returned it too; answer-only,
+            all.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
+            off the scale, contradictory or cut off; a refusal is not asked about again.
+        samples: Predictions per case and model; with several the temperature is 1.
+        images: Show pictures to models that can see.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
+            text that is too long, a picture for a model that can't see.
+        logprobs: Request the probabilities of the verdict's tokens.
+        blind: Judge without the reference.
+        evidence: Show proven findings to the judge, and enforce them on its verdict.
+        lead: The first item of a case goes ahead, so that the others find the case in the
+            endpoint's prefix cache.
+        tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
+            description (JSON, YAML), whose operations are tools.
+        prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
+            can run), or a TOML file.
+        model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
+            Repeat it for several tested models.
+        preset: apb-2026: sampling settings as in the benchmark's paper, for its models.
+        full: Write each prediction with all fields of its case, to be graded without --cases.
+
+    Raises:
+        OptionError: If a setting is unusable, or there is no ``out``, the file for the requests.
+        InputError: If the rows as a whole are unusable.
+    """
+
+def batch_import(answers: str | Path, *, cache: Path | None = None) -> Import:
+    """Puts the replies of an answered batch file into the reply cache.
+
+    Failed requests are in the next export, or asked by ``grade``.
+
+    Args:
+        answers: The file, as ``vllm run-batch`` writes it.
+        cache: Folder of the caches; without it that of all runs.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+
+def branch(
+    cases: str | PathLike[str] | Sequence[Mapping[str, Any]],
+    config: BranchRunConfig | None = None,
+    *,
+    method: Literal["egb", "self-consistency", "react"] = "egb",
+    verifier: Literal["oracle", "judge", "none"] = "oracle",
+    order: Literal["entropy", "random", "position"] = "entropy",
+    max_branches: int = 50,
+    max_branches_per_step: int = 5,
+    max_trajectories: int | None = None,
+    branch_seed: int = 0,
+    first: int | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    judge: str | PlannerSpec | None = None,
+    samples: int = 10,
+    labels: Literal["digits", "letters"] | None = None,
+    max_candidates: int = 100,
+    scope: Literal["case", "library"] = "case",
+    trials: int = 1,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Branching:
+    """Lets tested models carry out given plans, and branches where they doubt.
+
+    Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
+
+    Args:
+        cases: A JSONL file of SLATE cases, or cases as dicts.
+        config: The settings; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+        method: egb: the likeliest choice of each substep, then branches; self-consistency: the
+            same without branches; react: one action a substep.
+        verifier: What says that a run is right, so that the search ends: oracle (the
+            reference), judge, or none: all branches are run and the first pass is the result.
+        order: Which substep is branched first: the one of the highest entropy, or as controls a
+            random one or the first.
+        max_branches: Branches of a case at most.
+        max_branches_per_step: Branches at one substep at most.
+        max_trajectories: Runs of a case at most, the first pass included: 1 never branches.
+        branch_seed: Seed of the random order.
+        first: Tasks to take at most, in their order; the same command with more, or without it,
+            goes on with the others.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
+            Repeat it for several tested models.
+        judge: The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.
+        samples: Samples of each choice at temperature 1; 0 takes the probabilities of labels
+            instead, where the endpoint reports them.
+        labels: Labels of the candidates for --samples 0; without it letters where there are
+            enough, else two digits.
+        max_candidates: Choices shown, doing without a tool among them.
+        scope: Whose recorded calls may answer: the case's own, or of all cases with a tool of
+            the same interface.
+        trials: Runs of each case and model.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+
+    Raises:
+        OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
+        InputError: If the cases are unusable.
+    """
+
+def build(
+    source: _Rows = ...,
+    config: BuildConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    split: str | Sequence[str] = ...,
+    out: _Path = ...,
+    source_format: Literal["auto", "trajectories", "functions", "queries", "bfcl", "tau2"] = "auto",
+    tools: _Rows | None = None,
+    outcomes: _Rows | None = None,
+    success: str = "",
+    any_outcome: bool = False,
+    name: str = "",
+    licence: str = "",
+    data_root: _Path | None = None,
+    n: int | None = None,
+    levels: str | Sequence[int] = ...,
+    horizons: str | Sequence[int] = ...,
+    seed_of_draw: int = 20260101,
+    overwrite: bool = False,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    model: str | PlannerSpec | None = None,
+    write: WriteConfig | None = None,
+    repairs: int = 2,
+    write_prompts: str = "writing@1",
+    cache: bool | _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Build:
+    """Builds cases from one's own data, by code alone unless a model is named.
+
+    The same source, settings and version give the same bytes, and so do the same texts of a
+    model. Memory does not grow with the source, apart from some bytes a seed and a bounded sample
+    of tools.
+
+    Args:
+        config: The settings; options count more.
+        write: The settings of the model that writes what code can't; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the model is asked.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        source: Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or a
+            file, table or folder with queries, tools and calls.
+        split: What to build: holistic_planning, holistic_tool_extraneous, holistic_unsolvable,
+            step_wise_planning, step_wise_tool_extraneous, step_wise_tool_broken, efficiency, or
+            all. Repeat it for several.
+        out: Folder for the cases; a new or empty one.
+        source_format: Format of the source; auto: as its content shows.
+        tools: File with the tools of sources without them, as for predict.
+        outcomes: File with the outcomes of runs, for logs that state none.
+        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
+            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
+            too. Without it success is what the log states, a score of that name, or its only
+            one that is true or false.
+        any_outcome: Use runs that failed, or of which no outcome is known, as well.
+        name: Name of the data set; default: that of the file.
+        licence: Licence of the source, where its rows state none.
+        data_root: Folder that paths of files are relative to; default: that of the source.
+        n: Seeds at most, drawn at random; without it all.
+        levels: Numbers of distractors, each 1 to 50.
+        horizons: Numbers of steps of step-wise cases, 1 to 3.
+        seed_of_draw: Seed of all that is drawn.
+        overwrite: Replace what an earlier build left in --out.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
+            built by code alone.
+        repairs: How often it is asked again, with the complaints, for a text that code does not
+            accept.
+        write_prompts: writing@1, or a TOML file.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+
+    Raises:
+        OptionError: If a setting is unusable, or ``out`` holds other files.
+        InputError: If a file as a whole is unusable, or no case could be built.
+    """
+
+def cache_clear(*, warn: Callable[[str], None] = ...) -> int:
+    """Removes all replies and properties of endpoints; returns how many replies there were."""
+
+def cache_stats(*, warn: Callable[[str], None] = ...) -> CacheStats:
+    """Counts the cached replies; ``warn`` is told where the cache can't be used."""
+
+def calibrate(
+    judgements: _Rows | Sequence[_Rows] = ...,
+    labels: _Rows = ...,
+    config: CalibrationConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    by: str | Sequence[str] = (),
+    cluster: str = "case_id",
+    unscored: Literal["exclude", "wrong", "bounds"] = "exclude",
+    adjudicator: str | None = None,
+    unsure: Literal["include", "exclude"] = "include",
+    own: str | None = None,
+    epsilon: float = 0.2,
+    design: str | None = None,
+    target: _Rows | None = None,
+    item: str | None = None,
+    tested_model: str | None = None,
+    verdict: str | None = None,
+    score: str | None = None,
+    class_column: str | None = None,
+    scale: str | None = None,
+    judges: str | Sequence[str] = (),
+    raters: str | Sequence[str] = (),
+    label_columns: str | Sequence[str] = (),
+    pairwise: bool = False,
+    level: float = 0.95,
+) -> ReliabilityReport:
+    """Calibrates judges against human labels.
+
+    Args:
+        config: The settings; options count more.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap.
+        judgements: Files of judgements or folders of runs, one a judge.
+        labels: Human labels, JSONL or CSV.
+        by: Break down by tested_model, dataset, category, protocol or another field.
+        cluster: Field whose equal values mark rows that were sampled together, or none.
+        unscored: What unscored items count as.
+        adjudicator: Rater whose label decides; without one the majority of raters does.
+        unsure: Whether labels marked unsure count like any other.
+        own: Tested model that is the judge itself; without it the one of the same name.
+        epsilon: Allowance of the judge in the alternative annotator test.
+        design: How the labelled items were sampled: random, other-population, hand-picked, or a
+            file of plan-labels. Rates of the whole run are then corrected.
+        target: Run whose rates are corrected with other-population; without it the rows without
+            label.
+        item: Column that names the item.
+        tested_model: Column that names the tested model, where there are several.
+        verdict: Column with the verdict, yes or no.
+        score: Column with the score; it needs --scale.
+        class_column: Column with the class; it needs --scale.
+        scale: Scale of scores or classes: 1..5 (whole numbers), 0..1 (any number),
+            'bad<ok<good' (levels in order), refund,exchange,other (classes) or yes/no. Other
+            spellings of a name follow a bar: 'tie|draw'.
+        judges: Columns of the judgements, one a judge, where each has its own.
+        raters: Columns of the labels, one a rater, where each has its own.
+        label_columns: Columns of the labels where they have other names:
+            item=ticket,verdict=ok,score=stars,class=topic,rater=who,tested_model=system.
+        pairwise: Each row says which of two answers is better: the first, the second, or a tie.
+        level: Confidence level of intervals.
+
+    Raises:
+        InputError: If a file is unusable or no label belongs to a run.
+        OptionError: If a setting is unusable.
+    """
+
+def cascade(
+    cheap: _Rows = ...,
+    strong: _Rows = ...,
+    config: CascadeConfig | None = None,
+    *,
+    labels: _Rows | None = None,
+    when: str = "entropy>0",
+) -> CascadeCurve:
+    """Sets cost against agreement for every threshold, from two finished runs on the same rows.
+
+    Goes down to where the strong judge was asked. Without human labels the agreement is with the
+    strong judge's verdicts.
+
+    Args:
+        config: The settings; options count more.
+        cheap: Folder of the cheap judge's run.
+        strong: Folder of the strong judge's run.
+        labels: Human labels, JSONL or CSV, as the reference in place of the strong judge.
+        when: Which entropy decides: entropy>0, entropy.max>0, entropy.E4>0.
+
+    Raises:
+        InputError: If a file is unusable.
+        OptionError: If a setting is unusable.
+    """
+
+def check(
+    cases: _Rows | None = None,
+    config: CheckConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    data_root: _Path | None = None,
+    only: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    findings: _Path | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    ask: str | JudgeSpec | None = None,
+    votes: int = 3,
+    run: _Path | None = None,
+    cache: bool | _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    images: bool = True,
+    max_images: int = 16,
+    require_files: bool = False,
+    lead: bool = True,
+    asking: AskConfig | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> CaseReport:
+    """Checks cases by code, and asks a judge about the rest where one is named (``ask``).
+
+    What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
+    some bytes a case.
+
+    Args:
+        config: The settings; options count more.
+        cases: Files of cases, or cases as dicts.
+        asking: The settings of the judge that is asked; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the judge is asked.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        data_root: Folder in which paths of files are looked up first; then that of the cases.
+        only: Only these checks, by name.
+        ignore: All checks but these.
+        findings: JSONL file to write, with every finding on a line.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        ask: litellm model with provider, optionally with its addresses after @, that is asked
+            about claims that code can't settle.
+        votes: Independent replies about a case.
+        run: Folder for the judge's run; the same command continues it. Without it everything is
+            asked anew, but for cached replies.
+        cache: Whether replies are cached for later runs.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
+            off the scale, contradictory or cut off; a refusal is not asked about again.
+        images: Show pictures to models that can see.
+        max_images: Longer lists of frames are sampled evenly down to this.
+        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
+            text that is too long, a picture for a model that can't see.
+        lead: The first item of a case goes ahead, so that the others find the case in the
+            endpoint's prefix cache.
+
+    Raises:
+        OptionError: If a setting is unusable, or there is nothing to check.
+        InputError: If a file can't be read or holds no row.
+    """
+
+def compare(
+    run_a: _Rows = ...,
+    run_b: _Rows = ...,
+    config: CompareConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    labels: _Rows | None = None,
+    adjudicator: str | None = None,
+    tested_models: str | Sequence[str] = (),
+    cluster: str = "case_id",
+    judges: str | Sequence[str] = (),
+    primary: str | Sequence[str] = (),
+    level: float = 0.95,
+) -> Comparison:
+    """Compares two judges, two tested models or two rubrics on the same items.
+
+    Rows are paired on item and tested model; on the item alone where two tested models are
+    compared: two that are named, or the only one of each run where they differ.
+
+    Args:
+        config: The settings; options count more.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap.
+        run_a: Folder of a run, its judgements.jsonl, or a file of another tool's judgements.
+        run_b: Another run on the same items; the same run for two of its tested models.
+        labels: Human labels, JSONL or CSV; agreement with them is compared too.
+        adjudicator: Rater whose label decides; without one the majority of raters does.
+        tested_models: Only rows of this tested model. Two of them: rows of the first in RUN_A
+            against rows of the second in RUN_B.
+        cluster: Field whose equal values mark rows that were sampled together, or none.
+        judges: Judge, or metric of another tool, in files that hold several; two names: that in
+            RUN_A, and that in RUN_B.
+        primary: Metrics chosen before the runs were seen, such as CR,F1: their p-values are
+            adjusted by Holm's method, all others by Benjamini and Hochberg's.
+        level: Confidence level of intervals.
+
+    Raises:
+        InputError: If a file is unusable, or the runs have no item in common.
+        OptionError: If a setting is unusable.
+    """
+
+def convert(
+    source: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    to: Literal["messages", "atif", "jsonl", "cases", "answers"],
+    from_: str = "auto",
+    outcomes: str | Path | None = None,
+    success: str = "",
+    tools: str | Path | None = None,
+    tested_model: str = "",
+    steps: int = 1,
+    at: Literal["all", "quartiles"] = "all",
+    accept_loss: float | None = None,
+    overwrite: bool = False,
+) -> Conversion:
+    """Writes the runs of a log in another format; memory stays at one run.
+
+    The output appears in one step, once all of it is written.
+
+    Args:
+        source: The log: a file, a folder, several files, or a path as ``read_log`` takes it.
+        out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
+            each run is a file in it.
+        to: ``messages``: a row with chat messages for each run. ``atif``: a trajectory of that
+            format. ``jsonl``: a row of our own format, which loses nothing. ``cases``: step-wise
+            predictions, see ``step_rows``. ``answers``: last messages, see ``answer_row``.
+        from_: Format of the log; ``auto``: as its content shows.
+        outcomes: File with the outcomes of runs, for logs that state none.
+        success: Score that says which runs succeeded, see ``SuccessRule``.
+        tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
+        tested_model: Name of the tested model, for runs whose log names none.
+        steps: For ``cases``: steps that make one prediction, 1 to 3.
+        at: For ``cases``: which steps of the agent are predictions.
+        accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
+            where it is made into ``cases`` or ``answers``.
+        overwrite: Whether a file that is there is replaced.
+
+    Raises:
+        InputError: If a file is unusable, no run of the log can be read, or too much stays unread.
+        OptionError: If an option is unusable or has no effect, or something else is at ``out``.
+    """
+
+def doctor(
+    predictions: _Rows | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int | None = None,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    preset: str | None = None,
+    full: bool = False,
+    wait: float | None = None,
+    client: Client | None = None,
+) -> list[Checkup]:
+    """Asks every endpoint of judges, or of tested models, what it can do.
+
+    At most seven tiny calls each; what they tell is cached for later runs and estimates. One that
+    does not answer within ``wait`` seconds is asked all the same, and does not work.
+
+    Args:
+        predictions: What is to be graded, or cases for a tested model, for the longest prompt.
+        client: Answers in place of the network, which is then not used at all.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for
+            whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each
+            row's split or fields, that of a log is outcome. case: the rows are cases, which are
+            judged themselves.
+        cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
+            the benchmark's data.
+        tested_model: Name of the tested model, for rows and logs that name none.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
+            Without it each protocol has its own.
+        data_root: Folder in which paths of files are looked up first; then that of the cases.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap; --seed is the judge's.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        missing: Cases of --cases that a tested model has no prediction of: report names them;
+            count takes them as not correct, so that CR is over all cases.
+        judge: static (no network; the default), or a litellm model such as openai/gpt-5,
+            optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
+        by: Break results down by category, modality, stage, steps, horizon, dataset,
+            finish_reason.
+        panel: How several judges decide; mean is that of their grades.
+        escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
+            uncertain.
+        when: Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or
+            share=0.2 for the most uncertain fifth.
+        regrade: Judge predictions anew that published judgements are of (judge_model,
+            judgement), which apbjudge report takes as they are.
+        batch: Send all calls through the provider's batch interface: cheaper, within a day.
+        shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
+            merge puts the folders of all parts together.
+        from_: Format of a log of runs; auto: it follows from the content.
+        outcomes: JSONL or CSV file with the rewards of runs, joined with the log on id.
+        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
+            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
+            too. Without it success is what the log states, a score of that name, or its only
+            one that is true or false.
+        accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
+            %, and 2 % where a model is to judge it or predictions are made of it.
+        grounding: Which right answers count under planbench-xl: paper, the target was obtained
+            from a trusted tool; released, and no untrusted tool returned it too; answer-only,
+            all.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
+            off the scale, contradictory or cut off; a refusal is not asked about again.
+        samples: Predictions per case and model; with several the temperature is 1.
+        images: Show pictures to models that can see.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
+            text that is too long, a picture for a model that can't see.
+        logprobs: Request the probabilities of the verdict's tokens.
+        blind: Judge without the reference.
+        evidence: Show proven findings to the judge, and enforce them on its verdict.
+        lead: The first item of a case goes ahead, so that the others find the case in the
+            endpoint's prefix cache.
+        tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
+            description (JSON, YAML), whose operations are tools.
+        prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
+            can run), or a TOML file.
+        model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
+            Repeat it for several tested models.
+        preset: apb-2026: sampling settings as in the benchmark's paper, for its models.
+        full: Write each prediction with all fields of its case, to be graded without --cases.
+        wait: Seconds to wait for an endpoint that refuses connections or is loading, before it
+            is checked.
+
+    Raises:
+        OptionError: If a setting or a model's access is unusable.
+        InputError: If the rows as a whole are unusable.
+    """
+
+def entropy(
+    rows: _Rows = ...,
+    config: EntropyConfig | None = None,
+    *,
+    labels: _Rows | Sequence[_Rows] = (),
+    unit: Literal["nats", "bits"] = "nats",
+    estimate: Literal["plug-in", "miller-madow"] = "plug-in",
+    bins: int = 5,
+    binning: Literal["width", "quantiles"] = "width",
+) -> EntropyReport:
+    """Sets entropies against errors.
+
+    Args:
+        config: The settings; options count more.
+        rows: Runs whose steps carry distributions, as branch writes them, or a run of a judge
+            with samples or logprobs.
+        labels: Labels of humans, which say where a judge was wrong.
+        unit: Unit of entropies.
+        estimate: Entropy of samples: as counted, or corrected for its bias.
+        bins: Number of bins.
+        binning: Bins equally wide, or with about as many choices in each.
+
+    Raises:
+        InputError: If the rows or labels are unusable, or no row has a distribution.
+        OptionError: If a judge's run comes without labels, or labels with anything else.
+    """
+
+def execute(
+    suite: str,
+    config: ExecuteConfig | None = None,
+    *,
+    call_seconds: int = 20,
+    sandbox: Literal["auto", "required", "none"] = "auto",
+    python: str | None = None,
+    cpu_seconds: int = 300,
+    memory_mb: int = 4096,
+    first: int | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = (),
+    options: str | Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    trials: int = 1,
+    max_turns: int | None = 60,
+    max_episode_tokens: int | None = None,
+    max_episode_cost: float | None = None,
+    mode: Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
+    | Sequence[Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]] = ...,
+    user_model: str | PlannerSpec | None = None,
+    plans: _Rows | None = None,
+    cases: _Rows | None = None,
+    prompts: str = "neutral@1",
+    review: Literal["self", "critic", "static", "judge"] = "self",
+    guide: Literal["codes", "none"] = "codes",
+    critic: str | PlannerSpec | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> ExecutionRun:
+    """Lets tested models carry out the tasks of a suite, with or without a plan.
+
+    Each episode's tools work in a process of their own with bounded time and memory, held by
+    bubblewrap where that can be used: without keys, network and files to write to. The same call
+    with the same folder goes on where it was interrupted, in the middle of an episode too.
+
+    Args:
+        suite: Its name, such as ``tau2-telecom``.
+        config: The settings; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+        call_seconds: Seconds that a tool's call may take.
+        sandbox: Whether bubblewrap holds the suite's tools: auto, where it can be used, with a
+            warning where it can't; required: else nothing is run; none.
+        python: Interpreter that has the suite's package; default this one.
+        cpu_seconds: Processor seconds of the tools of an episode.
+        memory_mb: Memory of the tools of an episode, in MiB.
+        first: Tasks to take at most, in their order; the same command with more, or without it,
+            goes on with the others.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
+            Repeat it for several tested models.
+        options: A setting of the world, such as block_plan=plan.json.
+        tasks: Ids of the tasks to take; without it all.
+        trials: Episodes per task and model; with several the temperature is 1.
+        max_turns: Replies in an episode at most, those of the user included.
+        max_episode_tokens: Tokens of an episode, sent and received, at which it ends.
+        max_episode_cost: US dollars of an episode at which it ends.
+        mode: direct: without a plan; plan-first: with a plan that the model drafts; refine:
+            with that draft after a review; bound: the plan itself, without a model that acts;
+            steps: step-wise predictions (--plans), each at the state of the messages before it;
+            gold: the suite's own solution; null: nothing is done.
+        user_model: Plays the user where the suite has one, MODEL or MODEL@ADDRESS.
+        plans: Plans to carry out in place of drafts made here: a run of predict or refine, or a
+            JSONL file of predictions on the suite's cases.
+        cases: With --mode steps: the cases that the predictions are joined with; without it
+            those that a run of predict names.
+        prompts: Prompt set of drafts and steps; as for predict.
+        review: Who reviews drafts; as --mode of refine.
+        guide: Whether a model's review goes by the six error codes.
+        critic: The reviewing model, MODEL or MODEL@ADDRESS.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+
+    Raises:
+        OptionError: If a setting, the suite or a model's access is unusable, its package is not
+            installed, or ``out`` holds another run.
+        InputError: If the suite or the file of plans can't be read.
+    """
+
+def grade(
+    rows: _Rows,
+    config: GradeConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: Protocol | TrajectoryProtocol | str | None = None,
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
+    | JudgeSpec
+    | str
+    | Sequence[JudgeSpec | str]
+    | None = None,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int = 16,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Run:
+    """Grades predictions.
+
+    Without ``out`` everything stays in memory. Rows that could not be judged are in the run as
+    unscored judgements; where nothing could be judged and ``events`` does not watch, a warning
+    says why.
+
+    Args:
+        rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
+            published prediction format or plain JSON; for protocols of whole runs a log (also a
+            list of its files, each a ``Path``) or rows of ``trajectory_row``.
+        config: The settings; options count more.
+        judge: ``static``, litellm models, or a judge of your own (see ``judge.function``).
+        protocol: Its name, or a protocol of your own.
+        client: Answers requests in place of the network; its replies are cached only if ``cache``
+            is set.
+        events: Called back while the run goes on.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
+            the benchmark's data.
+        tested_model: Name of the tested model, for rows and logs that name none.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
+            Without it each protocol has its own.
+        data_root: Folder in which paths of pictures are looked up first; then the folder of the
+            cases or predictions.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap; --seed is the judge's.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        missing: Cases of --cases that a tested model has no prediction of: report names them;
+            count takes them as not correct, so that CR is over all cases.
+        by: Break results down by category, modality, stage, steps, horizon, dataset,
+            finish_reason.
+        panel: How several judges decide; mean is that of their grades.
+        escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
+            uncertain.
+        when: Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or
+            share=0.2 for the most uncertain fifth.
+        regrade: Judge predictions anew that published judgements are of (judge_model,
+            judgement), which apbjudge report takes as they are.
+        batch: Send all calls through the provider's batch interface: cheaper, within a day.
+        shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
+            merge puts the folders of all parts together.
+        from_: Format of a log of runs; auto: it follows from the content.
+        outcomes: JSONL or CSV file with the rewards of runs, joined with the log on id.
+        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
+            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
+            too. Without it success is what the log states, a score of that name, or its only
+            one that is true or false.
+        accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
+            %, and 2 % where a model is to judge it or predictions are made of it.
+        grounding: Which right answers count under planbench-xl: paper, the target was obtained
+            from a trusted tool; released, and no untrusted tool returned it too; answer-only,
+            all.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
+            off the scale, contradictory or cut off; a refusal is not asked about again.
+        samples: Independent replies per item; the majority decides.
+        images: Show pictures to models that can see.
+        max_images: Longer lists of frames are sampled evenly down to this.
+        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
+            text that is too long, a picture for a model that can't see.
+        logprobs: Request the probabilities of the verdict's tokens.
+        blind: Judge without the reference.
+        evidence: Show proven findings to the judge, and enforce them on its verdict.
+        lead: The first item of a case goes ahead, so that the others find the case in the
+            endpoint's prefix cache.
+
+    Raises:
+        OptionError: If a setting, the rubric or the judge's access is unusable, or ``out`` holds
+            another run.
+        InputError: If an input file as a whole is unusable.
+    """
+
+def label(
+    predictions: _Rows = ...,
+    config: LabelConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    out: _Path = ...,
+    rater: str | None = None,
+    order: str = "random",
+    n: int | None = None,
+    seed: int = 20260101,
+    run: _Path | None = None,
+    adjudicate: _Rows | Sequence[_Rows] = (),
+    export_label_studio: _Path | None = None,
+    import_label_studio: _Rows | None = None,
+    port: int = 0,
+    problem: Callable[[str], None] = ...,
+    started: Callable[[str], None] = ...,
+) -> Labelled:
+    """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
+
+    Args:
+        config: The settings; options count more.
+        problem: Called with a line about each row that can't be used; by default it is written to
+            standard error.
+        started: Called with the address to open, token included; likewise.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or
+            auto: the protocol follows from each row's split or fields. case: the rows are
+            cases, which are looked at themselves.
+        cases: File of cases, joined with the predictions on id.
+        tested_model: Name of the tested model, for rows and logs that name none.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
+            Without it each protocol has its own.
+        data_root: Folder in which paths of pictures are looked up first; then the folder of the
+            cases or predictions.
+        predictions: Predictions or a log of runs of agents, as for grade; also the folder of a
+            run of build, whose cases are labelled.
+        out: JSONL file of the labels; an existing one is continued.
+        rater: The only rater's name; without it the page asks for a name.
+        order: Order of the items: random, file, or a plan that plan-labels wrote.
+        n: Items to label; without it all.
+        seed: Seed of the random order.
+        run: Run whose verdict is shown after the rater has saved a label.
+        adjudicate: Labels of at least two raters, JSONL or CSV: only items on which they differ
+            are shown, with their labels, and items on which all agree are copied. Repeat it for
+            several files.
+        export_label_studio: Folder that the items are written to as tasks of Label Studio, with
+            the labels in --out; no page is served.
+        import_label_studio: JSON export of Label Studio whose annotations are added to --out;
+            no page is served.
+        port: Port on 127.0.0.1; 0 for a free one.
+
+    Raises:
+        OptionError: If an option is unusable, or another process writes the labels.
+        InputError: If a file is unusable.
+    """
+
+def load_rubric(ref: str) -> Rubric:
+    """Loads a shipped rubric by ``name@version`` (or by name: its newest version) or a file.
+
+    Args:
+        ref: A shipped name, or a path that ends in ``.toml``; either with ``#`` and codes such as
+            ``E4`` or ``E4+E5``, for a rubric with these codes only.
+
+    Raises:
+        OptionError: If there is no such rubric or the file is no valid one.
+    """
+
+def plan_labels(
+    judgements: _Rows = ...,
+    config: LabelPlanConfig | None = None,
+    *,
+    labels: _Rows | None = None,
+    adjudicator: str | None = None,
+    n: int = 100,
+    half_width: float = 0.03,
+    by: str | Sequence[str] = ...,
+    anticipated: float | None = None,
+    already_random: bool = False,
+    cluster: str = "case_id",
+    seed: int = 20260101,
+    out: _Path | None = None,
+) -> LabelPlan:
+    """Draws the rows to label next and says what the labels will be worth.
+
+    Rows are sampled at random within strata: verdict by doubt of the judge, by tested model; more
+    where humans may well disagree. Rows without verdict are strata of their own: what humans
+    would say of them nobody has even guessed.
+
+    Args:
+        config: The settings; options count more. The file ``out`` may hold the same plan already,
+            but no other.
+        judgements: Folder of a run, or its judgements.jsonl.
+        labels: Labels that exist already, JSONL or CSV.
+        adjudicator: Rater whose label decides; without one the majority of raters does.
+        n: Labels to plan.
+        half_width: Half the width that a 95 % interval may have.
+        by: Fields that strata are made of, such as tested_model,dataset, or none.
+        anticipated: Share of verdicts that humans are expected to disagree with; without it the
+            share in the labels, or 0.15.
+        already_random: The existing labels were sampled by such a plan.
+        cluster: Field whose equal values mark rows that were sampled together, or none.
+        seed: Seed of the sample.
+        out: File for the plan.
+
+    Raises:
+        InputError: If a file is unusable.
+        OptionError: If an option is unusable or the file holds another plan.
+    """
+
+def planbench_block_plan(
+    data: _Rows = ...,
+    config: BlockPlanConfig | None = None,
+    *,
+    setting: Literal[
+        "default", "mixed", "explicit", "implicit", "misleading", "longest", "shortest", "base"
+    ] = "mixed",
+    keep_paths: int | None = None,
+    keep_ratio: float | None = None,
+    block_ratio: float | None = None,
+    max_tools: int = 4,
+    max_candidates: int | None = None,
+    seed: int = 42,
+    out: _Path | None = None,
+) -> BlockPlan:
+    """Chooses the tools that are blocked in each task.
+
+    Args:
+        config: The settings; options count more.
+        data: Folder of the benchmark's data (queries.json, …).
+        setting: default: nothing is blocked; mixed: one path remains, and all three kinds of
+            stand-ins replace a blocked tool; explicit, implicit, misleading: one path remains,
+            one kind; longest, shortest: as mixed, with the longest or shortest remaining paths;
+            base: 0.6 of the paths remain, kinds at random.
+        keep_paths: Paths that remain, in place of the setting's number.
+        keep_ratio: Share of the paths that remain, in place of a number; what the authors'
+            files call target_remaining_ratio.
+        block_ratio: Share of the paths that are taken away; what the paper calls block ratio:
+            0.2 is --keep-ratio 0.8.
+        max_tools: Most tools that are blocked in a task.
+        max_candidates: Most sets of tools that are looked at in a task; by default 20000, and
+            5000 for base.
+        seed: Seed, together with the id of the task.
+        out: File for the plan.
+
+    Raises:
+        InputError: If the data is unusable.
+        OptionError: If a setting is.
+    """
+
+def planbench_paths(
+    data: _Rows = ...,
+    config: PathsConfig | None = None,
+    *,
+    scope: Literal["catalogue", "complete", "exhaustive"] = "catalogue",
+    task: str | Sequence[str] = (),
+    query: str | Sequence[str] = (),
+    longest: int | None = None,
+) -> PathReport:
+    """Enumerates the paths of tasks and compares them with the catalogue.
+
+    Args:
+        config: The settings; options count more.
+        data: Folder of the benchmark's data (queries.json, …).
+        scope: catalogue: as the authors' catalogue was made, from tools with one or two inputs
+            that are no composites; complete: all paths of the same tools, also those that the
+            catalogue lacks; exhaustive: of all executable tools.
+        task: Tasks, by id; all without it.
+        query: Tasks of these queries, by id.
+        longest: Most tools in a path; by default any number, and for exhaustive as many as in
+            the task's longest catalogued path.
+
+    Raises:
+        InputError: If the data is unusable.
+        OptionError: If a setting is, or there is no such task or query.
+    """
+
+def predict(
+    cases: _Rows,
+    config: PredictConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    data_root: _Path | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    preset: str | None = None,
+    samples: int = 1,
+    batch: bool = False,
+    full: bool = False,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> PredictionRun:
+    """Asks tested models for predictions on cases.
+
+    Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
+    call with the same folder tries it again; whatever a model answered is a prediction, also a
+    refusal, a reply that was cut off and one without any text.
+
+    Args:
+        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
+            them, without response.
+        config: The settings; options count more.
+        client: Answers requests in place of the network; its replies are cached only if ``cache``
+            is set.
+        events: Called back while the run goes on.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
+            description (JSON, YAML), whose operations are tools.
+        prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
+            can run), or a TOML file.
+        data_root: Folder in which paths of files are looked up first; then that of the cases.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
+            Repeat it for several tested models.
+        preset: apb-2026: sampling settings as in the benchmark's paper, for its models.
+        samples: Predictions per case and model; with several the temperature is 1.
+        batch: Send all calls through the provider's batch interface: cheaper, within a day.
+        full: Write each prediction with all fields of its case, to be graded without --cases.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+
+    Raises:
+        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
+            another run.
+        InputError: If the file of cases as a whole is unusable.
+    """
+
+def prompt(
+    rows: _Rows,
+    config: PromptConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    data_root: _Path | None = None,
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    item_id: str = ...,
+    predict: bool = False,
+    images: bool = True,
+    blind: bool = False,
+    evidence: bool = True,
+    judge: str | JudgeSpec | None = None,
+    events: Events = ...,
+) -> list[SentPrompt]:
+    """Makes what a judge would be sent for an item, for each of its tested models.
+
+    With ``predict`` it is what a tested model would be sent for a case.
+
+    Args:
+        rows: As for ``grade``, of a log its steps; with ``predict`` as for ``predict``.
+        config: The settings; options count more.
+        judge: What the judge is shown; options count more.
+        events: Called back with what is no tool in the file of tools.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
+            description (JSON, YAML), whose operations are tools.
+        prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
+            can run), or a TOML file.
+        data_root: Folder in which paths of pictures are looked up first; then the folder of the
+            cases or predictions.
+        protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or
+            auto: the protocol follows from each row's split or fields. case: the rows are
+            cases, which are looked at themselves.
+        cases: File of cases, joined with the predictions on id.
+        tested_model: Only this tested model's prediction.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
+            Without it each protocol has its own.
+        item_id: Id of the item.
+        predict: Print what a tested model would get for the case.
+        images: Show pictures to models that can see.
+        blind: Judge without the reference.
+        evidence: Show proven findings to the judge, and enforce them on its verdict.
+
+    Raises:
+        OptionError: If no row has the id.
+        InputError: If the row with the id is bad.
+    """
+
+def refine(
+    drafts: str | PathLike[str] | Sequence[Mapping[str, Any]],
+    config: RefineConfig | None = None,
+    *,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    mode: Literal["self", "critic", "static", "judge"] = ...,
+    guide: Literal["codes", "none"] = "codes",
+    critic: str | PlannerSpec | None = None,
+    rounds: int = 1,
+    with_reference: bool = False,
+    cases: _Rows | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = (),
+    prompts: str | None = None,
+    review_prompts: str = "ablate@1",
+    data_root: _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> PredictionRun:
+    """Has drafts reviewed, and rewritten by the tested models that made them.
+
+    Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
+    tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
+
+    Args:
+        drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
+        config: The settings; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        mode: Who reviews: self, the tested model; critic, --critic; static, code alone, with
+            what the model could see; judge, --critic as a blind judge.
+        guide: Whether a model's review goes by the six error codes.
+        critic: The reviewing model, MODEL or MODEL@ADDRESS.
+        rounds: Reviews at most; they end when a review keeps the answer, or it comes back
+            unchanged.
+        with_reference: Show the judge the reference and the case's condition: an oracle, whose
+            results never stand beside the others.
+        cases: JSONL file of the cases; without it that of the run, or the drafts' own rows.
+        model: Tested models with their addresses, as for predict; without it as the run asked
+            them. A draft's model may be named without provider.
+        prompts: Prompt set of the drafts; without it that of the run.
+        review_prompts: ablate@1, whose texts with and without codes differ in the codes alone;
+            apb@1, near to the paper, where they do not; or a TOML file.
+        data_root: Folder in which paths of files are looked up first, then that of the cases;
+            without it that of the run.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+
+    Raises:
+        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
+            another run.
+        InputError: If the file of drafts or of cases as a whole is unusable.
+    """
+
+def report(
+    runs: _Rows | Sequence[_Rows] = ...,
+    config: ReportConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    labels: _Rows | Sequence[_Rows] = (),
+    adjudicator: str | None = None,
+    design: str | None = None,
+    tables: str | Sequence[str] = (),
+    refined: Sequence[str | tuple[str, _Rows]] = (),
+    names: _Rows | None = None,
+    predictions: _Rows | Sequence[_Rows] = (),
+    cases: _Rows | None = None,
+    pictures: bool = False,
+    data_root: _Path | None = None,
+) -> Report:
+    """Opens a report on runs.
+
+    Args:
+        config: The settings; options count more.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap.
+        runs: Folders of runs, or their judgements.jsonl.
+        labels: Human labels, JSONL or CSV; may be given several times.
+        adjudicator: Rater whose label decides; without one the majority of raters does.
+        design: How the labelled items were sampled: random, other-population, hand-picked, or a
+            file of plan-labels. Rates of the whole run are then corrected.
+        tables: Only these: corrected, overall, extraneous, extraneous-average, extraneous-
+            levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes,
+            refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, self-
+            evaluation, steps, modality, horizon, stage; or changes, from the first run to the
+            second; or settings, of each run.
+        refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
+            also for the runs of one method.
+        names: Display names of tested models in tables, figures and page: a JSON object, a TOML
+            table, or CSV with the columns tested_model and name.
+        predictions: Files of predictions, or logs, as they are now: if they moved since they
+            were judged, or if the run was made by someone else.
+        cases: JSONL file of cases, joined with the predictions on id.
+        pictures: Put pictures of the cases into the page.
+        data_root: Folder in which paths of pictures are looked up before those of the runs.
+
+    Raises:
+        InputError: If a run or the labels can't be read.
+        OptionError: If no run is given, or a setting is unusable.
+    """
+
+def rubric_names() -> list[str]:
+    """The shipped rubrics, as ``name@version``."""
+
+def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
+    """Merges runs of shards; the result is the run that grading without shards would have made.
+
+    With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
+    codes; the result has all of them, see ``panel.judgement_of_codes``.
+
+    Args:
+        parts: One folder for each shard or rubric, in any order; they stay as they are.
+        out: Folder for the whole, which must hold no run yet.
+        rubric: The rubric whose codes were judged apart; None for shards.
+
+    Returns:
+        The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
+
+    Raises:
+        OptionError: If a folder holds no finished run, the runs are of different settings or
+            inputs, shards or codes are missing or there twice, or ``out`` holds a run.
+        InputError: If a file can't be read or written.
+    """
+
+def shards_split(
+    predictions: str | Path, options: Sequence[str] = (), *, out: str | Path, parts: int
+) -> list[str]:
+    """Writes the commands that grade rows in parts, and last the one that merges them.
+
+    Args:
+        predictions: What is graded, as ``grade`` takes it.
+        options: Options of ``apbjudge grade``.
+        out: Folder for the runs of the parts, and for the whole.
+        parts: Number of parts.
+
+    Returns:
+        Lines for a shell; all but the last one may run at the same time.
+    """
+
+def simulate(
+    world: str | Path | World,
+    config: SimulateConfig | None = None,
+    *,
+    call_seconds: int = 20,
+    first: int | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    options: str | Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    trials: int = 1,
+    max_turns: int | None = None,
+    max_episode_tokens: int | None = None,
+    max_episode_cost: float | None = None,
+    kind: str | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Simulation:
+    """Lets tested models act in a world.
+
+    Without ``out`` everything stays in memory. The same call with the same folder goes on where it
+    was interrupted, in the middle of an episode too: replies that came are not paid for again.
+
+    Args:
+        world: A file or folder that holds one, or a world.
+        config: The settings; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+        call_seconds: Seconds that a tool's call may take.
+        first: Tasks to take at most, in their order; the same command with more, or without it,
+            goes on with the others.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        out: Folder of the run; the same command continues the run in it.
+        overwrite: Replace a run of other input or settings in --out; the same run continues in
+            either case.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
+            Repeat it for several tested models.
+        options: A setting of the world, such as block_plan=plan.json.
+        tasks: Ids of the tasks to take; without it all.
+        trials: Episodes per task and model; with several the temperature is 1.
+        max_turns: Replies in an episode at most; the world may have a limit of its own.
+        max_episode_tokens: Tokens of an episode, sent and received, at which it ends.
+        max_episode_cost: US dollars of an episode at which it ends.
+        kind: Kind of the world, shipped or of an installed package; default by content.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Sampling seed; sample k sends seed + k - 1; default sends none.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        vision: Whether the model can see; auto asks litellm's model table.
+        max_image_bytes: Largest picture on disk, in bytes.
+        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
+            one; for predict the case is a bad one.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
+        max_images: Pictures that a case may have at most; one with more is a bad case.
+
+    Raises:
+        OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
+        InputError: If the files of the world are missing or contradict each other, or its tasks
+            have no ids of their own.
+        PluginError: If the code of the world fails before the first episode. What fails in an
+            episode is that episode's failure (``infrastructure``).
+    """
+
+def validate(
+    executed: _Rows | Sequence[_Rows] = ...,
+    config: ValidateConfig | None = None,
+    *,
+    judged: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    detect: float = 0.05,
+    correlation: float = 0.0,
+    level: float = 0.95,
+) -> ValidationReport:
+    """Sets plans against what came of their execution.
+
+    Args:
+        config: The settings; options count more.
+        executed: Files of executions, or folders of execute whose */executed.jsonl are taken.
+        judged: A run of grade over the executed plans; several for several judges. MODE= says
+            which mode executed these plans, where files do not.
+        detect: Difference of two modes for which the tasks needed are computed.
+        correlation: Correlation of two modes' successes on a task, taken where only one mode
+            was executed.
+        level: Confidence level of intervals.
+
+    Raises:
+        InputError: If a file is unusable, or a run is about no executed plan.
+        OptionError: If a setting is unusable.
+    """
