@@ -191,12 +191,15 @@ def test_a_reward_off_0_to_1_needs_a_success(
 ) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps({"messages": [{"role": "user", "content": "q"}], **outcome}) + "\n")
-    (judgement,) = apbjudge.grade(log).judgements
+    said: list[str] = []
+    events = apbjudge.Events(progress=lambda progress: None, bad_row=said.append)
+    (judgement,) = apbjudge.grade(log, events=events).judgements
     if refusal is None:
         assert judgement.is_correct is (outcome["success"] == "yes")
         assert judgement.diagnosis.measures["reward"] == outcome["reward"]
     else:
         assert refusal in judgement.detail
+        assert refusal in said[0]
 
 
 def test_the_interval_of_rewards_from_0_to_1_stays_there_and_no_others(tmp_path: Path) -> None:
