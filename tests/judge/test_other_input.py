@@ -144,7 +144,8 @@ def test_a_run_that_judged_nothing_is_no_obstacle(tmp_path: Path) -> None:
     mute = {"id": "amber", "tested_model": "m", "model_response": None}
     bad = write_rows(tmp_path / "bad.jsonl", [mute])
     good = write_rows(tmp_path / "good.jsonl", ROWS)
-    assert judged(bad, tmp_path / "out") == []
+    with pytest.warns(UserWarning, match="no row has a verdict"):
+        assert judged(bad, tmp_path / "out") == []
     assert judged(good, tmp_path / "out") == list(NAMES)
 
 
