@@ -81,7 +81,10 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
 REFUSED = {
     "no query": (case("a", query=" "), "field query: expected a value in some row, got none in 2"),
     "another name": (case("a", query=None, question="Go"), "question (2, --map query=question?)"),
-    "misspelled tools": (case("a", tools=None, tools_json=None, toolz=[]), "toolz (2, --map tools=toolz?)"),
+    "misspelled tools": (
+        case("a", tools=None, tools_json=None, toolz=[]),
+        "toolz (2, --map tools=toolz?)",
+    ),
 }
 
 
