@@ -80,8 +80,11 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
 
 REFUSED = {
     "no query": (case("a", query=" "), "field query: expected a value in some row, got none in 2"),
-    "another name": (case("a", query=None, question="Go"), "jq -c '.query = .question' FILE"),
-    "misspelled tools": (case("a", tools=None, tools_json=None, toolz=[]), "'.tools = .toolz'"),
+    "another name": (case("a", query=None, question="Go"), "question (2, --map query=question?)"),
+    "misspelled tools": (
+        case("a", tools=None, tools_json=None, toolz=[]),
+        "toolz (2, --map tools=toolz?)",
+    ),
 }
 
 
@@ -114,7 +117,7 @@ def test_check_names_the_cases_that_predict_does_not_ask_about_and_both_the_near
     proven = [f for f in read_lines(tmp_path / "findings.jsonl") if f["certainty"] == "proven"]
     assert {of["line"] for of in proven} == failed == {2, 3}
     for said in (predicted.err, checked.out):
-        assert "fields that nobody reads, in 3 rows: querry (1, did you mean query?)" in said
+        assert "fields that nobody reads, in 3 rows: querry (1, --map query=querry?)" in said
         assert "1 of 3 rows have no tools" in said
 
 
