@@ -15,7 +15,6 @@ from ..markdown import render_markdown
 from ..text import WIDTH, render_text
 from . import words
 
-
 EXHIBITS_SHOWN = 5
 _LEGEND = (
     "Shares in percent, changes in points. From: items/cases. Detects: how far beyond its limit a "
