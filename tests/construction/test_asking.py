@@ -19,8 +19,6 @@ from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows
 from tests.support.server import Answer, Behaviour, ChatServer, Seen, Status
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 PLAN, STEPS = load_rubric("case-plan@1"), load_rubric("case-steps@1")
 SEED = 40
 

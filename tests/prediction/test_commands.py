@@ -38,8 +38,6 @@ from tests.support.predicting import (
 )
 from tests.support.server import Answer, ChatServer, Status, by_content
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 OK = Answer(REPLY)
 
 

@@ -40,8 +40,6 @@ from tests.support.server import (
     completion,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 OK = Answer(REPLY)
 POLICY = {"type": "invalid_request_error", "code": "content_policy_violation"}
 TOO_LONG = Status(400, "This model's maximum context length is 4096 tokens, you sent 9000")

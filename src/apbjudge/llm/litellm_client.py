@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -52,6 +53,18 @@ class LitellmClient:
             await load_litellm().close_litellm_async_clients()
 
 
+def _build_replies(litellm: Any) -> None:
+    """Makes litellm's records of replies ready, which pydantic remarks on; it isn't the reader's.
+
+    Otherwise the first reply does it, and the remark becomes a lost reply where the program turns
+    warnings into errors.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
+        for record in (litellm.Message, litellm.Choices, litellm.ModelResponse):
+            record.model_rebuild()
+
+
 @lru_cache(maxsize=1)
 def load_litellm() -> Any:
     """Imports litellm once, with everything off that phones home, chatters or takes time."""
@@ -62,6 +75,8 @@ def load_litellm() -> Any:
     gc.disable()  # the collector would take a third of the import's time
     try:
         import litellm
+
+        _build_replies(litellm)
     finally:
         if collects:
             gc.enable()
