@@ -53,18 +53,6 @@ class LitellmClient:
             await load_litellm().close_litellm_async_clients()
 
 
-def _build_replies(litellm: Any) -> None:
-    """Makes litellm's records of replies ready, which pydantic remarks on; it isn't the reader's.
-
-    Otherwise the first reply does it, and the remark becomes a lost reply where the program turns
-    warnings into errors.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
-        for record in (litellm.Message, litellm.Choices, litellm.ModelResponse):
-            record.model_rebuild()
-
-
 @lru_cache(maxsize=1)
 def load_litellm() -> Any:
     """Imports litellm once, with everything off that phones home, chatters or takes time."""
@@ -75,8 +63,6 @@ def load_litellm() -> Any:
     gc.disable()  # the collector would take a third of the import's time
     try:
         import litellm
-
-        _build_replies(litellm)
     finally:
         if collects:
             gc.enable()
@@ -84,6 +70,9 @@ def load_litellm() -> Any:
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
+    # Of pydantic, on litellm's own types, when a call needs one for the first time: where a program
+    # turns warnings into errors, this one would become a failed call.
+    warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
     module: Any = litellm
     module.suppress_debug_info = True
     module.telemetry = False
