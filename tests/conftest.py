@@ -28,16 +28,6 @@ settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A remark of pydantic on litellm's types, made when the first reply is read; not ours."""
-    remark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-    here = Path(__file__).parent
-    readers = {here / "judge", here / "llm", here / "prediction"}
-    for item in items:
-        if item.path.parent in readers:
-            item.add_marker(remark)
-
-
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test finds replies that another one left, or that the user's own runs did."""

@@ -130,7 +130,9 @@ def test_a_job_fails_with_a_gate_and_its_page_says_which(runner: Runner) -> None
         done = runner.step(1, **inputs)
         assert done.returncode == 3, done.stderr
     assert runner.output["exit-code"] == "3"
-    assert "| failed | E6 \\<= 0.1 | holistic, cress-small |" in runner.summary.read_text("utf-8")
+    page = runner.summary.read_text("utf-8")
+    assert "### E6 \\<= 0.1\n" in page
+    assert "| failed | holistic, cress-small |" in page
     summary = json.loads((runner.folder / runner.output["run"] / "summary.json").read_bytes())
     outcomes = {gate["outcome"] for gate in summary["gates"] if "modality" in gate["group"]}
     assert outcomes == {"passed", "failed"}

@@ -21,7 +21,6 @@ from apbjudge.cli.main import COMMANDS as NAMES
 from tests.support.commands import CommandResult, in_process
 
 # pydantic, of litellm's own records: raised at the first call that needs them
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
 
 ROOT = Path(__file__).parent.parent
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -189,17 +189,21 @@ def parse_object(raw: bytes) -> dict[str, Any] | RowError:
     try:
         value: object = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        got = str(error)
-        try:
-            raw.decode()
-        except UnicodeDecodeError as bad:
-            got = f"invalid UTF-8 at byte {bad.start}"
-        return _number_in(raw) or RowError("line", "one JSON object", got)
+        return _number_in(raw) or RowError("line", "one JSON object", json_fault(raw, error))
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     if isinstance(value, list) and cast("list[Any]", value)[:1] == [_UNREADABLE]:
         return RowError(*cast("list[Any]", value)[1:])
     return RowError("line", "one JSON object", cast("Any", value))
+
+
+def json_fault(raw: bytes, error: orjson.JSONDecodeError) -> str:
+    """The reason why bytes can't be read as JSON; orjson names no place of invalid UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as bad:
+        return f"invalid UTF-8 at byte {bad.start}"
+    return str(error)
 
 
 _UNREADABLE = "a row that can't be read"

@@ -236,7 +236,7 @@ def test_an_address_without_its_path_is_said(
         at = (asked, f"hosted_vllm/m@{address}", "--transport", transport)
         done = apbjudge(command, rows, *at)
     assert done.code == 2
-    assert f"no /v1 in the address, try {address}/v1: " in done.out + done.err
+    assert f"the address lacks /v1, try --api-base {address}/v1 (" in done.out + done.err
 
 
 def test_refine_states_the_addresses_that_a_run_names(apbjudge: Command) -> None:

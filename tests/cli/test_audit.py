@@ -62,7 +62,7 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     assert files == "a/: card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
     assert following.startswith("next: apbjudge audit static --rows ")
     for probe in card("a")["probes"]:
-        assert probe["title"] in done.out
+        assert probe["title"][:24] in done.out  # longer ones fold
         assert probe["title"] in Path("a/card.md").read_text(encoding="utf-8")
         assert probe["title"] in Path("a/card.html").read_text(encoding="utf-8")
     assert max(map(len, lines)) <= 100
@@ -120,7 +120,7 @@ def test_a_dry_run_leaves_out_what_is_finished(serve: Any, apbjudge: Command) ->
 def test_the_command_that_gets_more_cases_is_named(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", "--rows", SHORT, "--bases", "2")
     (needed,) = re.findall(r"\nnext: apbjudge audit static --rows \S+ --bases (\d+) ", done.out)
-    assert f"would need {needed} cases" in done.out
+    assert f"would need {needed} cases" in " ".join(done.out.split())
     more = apbjudge("audit", "static", "--rows", SHORT, "--bases", needed)
     assert re.search(r"\nnext: \d+ more cases in \S+short_plans.jsonl decide", more.out)
 

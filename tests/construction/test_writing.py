@@ -68,7 +68,6 @@ from .writers import (
     write,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 

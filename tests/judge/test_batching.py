@@ -47,9 +47,6 @@ from tests.support.clock import VirtualClock
 from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 from tests.support.server import PATIENCE_S
 
-# pydantic, of litellm's own records: told at the first call that needs them
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 NAMES = [f"row-{n}" for n in range(4)]
 WRONG_SUM = json.dumps(verdict("E1", grade=1.0))
 AGAIN = "Give your verdict again"

@@ -27,8 +27,6 @@ from tests.llm.test_endpoint_checks import (
 from tests.support.judging import RIGHT, plan_row, write_rows
 from tests.support.server import Answer
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 SERVED = listed({"id": "m", "max_model_len": 32768})
 
 

@@ -27,7 +27,7 @@ ROWS = [
     plan_row(f"row-{n:02}", query=f"Which {MARK} trains go to Porto? (row-{n:02})")
     for n in range(14)
 ]
-DETAIL = 300
+DETAIL = 600  # ours and up to 300 characters of the endpoint
 
 
 def echo(seen: Seen) -> str:

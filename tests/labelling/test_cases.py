@@ -88,7 +88,7 @@ def test_responses_are_needed_without_the_protocol_and_never_used_with_it(tmp_pa
     problems: list[str] = []
     with pytest.raises(InputError, match="no column for the reply"):
         open_service(config(tmp_path / "a.jsonl", protocol="auto"), problem=problems.append)
-    assert len(problems) == N
+    assert not problems
     with pytest.raises(OptionError, match="--cases: expected none with --protocol case"):
         config(tmp_path / "a.jsonl", cases=CASES)
     row = json.loads(CASES.read_text(encoding="utf-8").splitlines()[0])

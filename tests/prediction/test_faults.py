@@ -40,8 +40,6 @@ from tests.support.server import (
     completion,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 OK = Answer(REPLY)
 POLICY = {"type": "invalid_request_error", "code": "content_policy_violation"}
 TOO_LONG = Status(400, "This model's maximum context length is 4096 tokens, you sent 9000")
@@ -257,8 +255,8 @@ def test_a_model_that_cannot_be_reached_at_all_ends_the_run_with_one_line(
     done = command("predict", cases, "--model", model, "--out", tmp_path / "out")
     assert done.code == 2
     (line,) = done.err.splitlines()
-    assert line.startswith(f"apbjudge: --model {MODEL}: HTTP {status}: ")
-    assert "no access to this model" in line
+    assert line.startswith(f"apbjudge: --model {MODEL}: the ")
+    assert f"(HTTP {status}: no access to this model" in line
     assert read_lines(tmp_path / "out" / "predictions.jsonl") == []
     server.behave = lambda seen: OK
     assert command("predict", cases, "--model", model, "--out", tmp_path / "out").code == 0

@@ -22,8 +22,6 @@ from tests.support.judging import write_rows
 from tests.support.predicting import MODEL, REPLY, case
 from tests.support.server import Answer
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
-
 PRESET = "apb-2026"
 PROVIDERS = {
     "gpt-4o": "openai/gpt-4o",

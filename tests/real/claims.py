@@ -235,7 +235,6 @@ class Claims:
         assert result.fits
         assert result.works
 
-    @pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
     def test_both_transports_bring_the_same_reply(self, served: Served, graded: Graded) -> None:
         assert graded.run.summary.totals.rows  # see test_a_seed_makes_samples_repeatable
         direct, through_litellm = (

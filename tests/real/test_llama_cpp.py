@@ -56,7 +56,6 @@ def served() -> Iterator[Served]:
 class TestLlamaCpp(Claims):
     """The claims, and what this server does in its own way."""
 
-    @pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
     @pytest.mark.parametrize("transport", ["direct", "litellm"])
     def test_a_prompt_that_is_too_long_is_no_outage(self, served: Served, transport: str) -> None:
         row = ROWS[0] | {"query": "Book the table. " * llama_server.CONTEXT}

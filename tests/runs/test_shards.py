@@ -304,6 +304,7 @@ def test_the_commands(
         done = command(*words)
         assert done.code == 0, done.err
     whole = command("grade", rows, "--out", tmp_path / "whole", *allowed)
-    assert done.out.splitlines()[:-1] == whole.out.splitlines()[:-1]
+    results, _, _ = whole.out.partition(f"{tmp_path / 'whole'}/: ")
+    assert done.out.startswith(results)
     missing = command("shards", "merge", out / "part-1", "--out", tmp_path / "more")
     assert (missing.code, missing.err) == (2, "apbjudge: shards are missing: 2/2\n")

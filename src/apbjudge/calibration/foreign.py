@@ -196,7 +196,7 @@ def _files_of(
 
 def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], list[str]]:
     """The metrics that labels say something of, with that alone; a line about the others."""
-    of_labels, kept, others = labelled.reading.roles, list[_File](), list[str]()
+    of_labels, comparable, others = labelled.reading.roles, list[_File](), list[str]()
     for file in files:
         roles = dict(file.reading.roles)
         if "score" not in of_labels or file.scale != labelled.scale:
@@ -205,16 +205,18 @@ def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], l
             roles.pop("verdict", None)
         if {*VALUES} & roles.keys():
             scale = file.scale if "score" in roles else YES_NO
-            kept.append(replace(file, reading=replace(file.reading, roles=roles), scale=scale))
+            comparable.append(
+                replace(file, reading=replace(file.reading, roles=roles), scale=scale)
+            )
         else:
             others.append(str(file.rows[0][1]["metric"]))
     note = (
         f"Left out: {', '.join(others)}: the labels say nothing on that scale (name their column "
         "with --label-columns score=COLUMN)."
     )
-    if not kept:
+    if not comparable:
         raise InputError(f"{labelled.path}: expected labels of the metrics' kind. {note}")
-    return kept, [note] if others else []
+    return comparable, [note] if others else []
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,7 @@ class _File:
             stated = {r: of for r, of in stated.items() if of[0].lower() in known} | {**of_labels}
         finder = Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
         roles_wanted = ("first", "second", "order") if pairwise else ("tested_model",)
-        found = {"item": finder.needed("item"), **finder.optional(*roles_wanted)}
+        chosen = {"item": finder.needed("item"), **finder.optional(*roles_wanted)}
         main = "preference" if pairwise else None if scale is None else scale.role
         unread = ""
         if several:
@@ -278,20 +280,22 @@ class _File:
                 column_of(
                     path, columns, "item", name, "--judges" if of_labels is None else "--raters"
                 )
-            found[main or "verdict"] = ", ".join(several)
+            chosen[main or "verdict"] = ", ".join(several)
         else:
-            found |= (
-                finder.of_metrics(found, scale) if is_of_tool else finder.values(main, found, roles)
+            chosen |= (
+                finder.of_metrics(chosen, scale)
+                if is_of_tool
+                else finder.values(main, chosen, roles)
             )
-            unread = finder.without_scale(main, found) if of_labels is None else ""
+            unread = finder.without_scale(main, chosen) if of_labels is None else ""
             people = "judge" if of_labels is None else "rater"
-            found |= {r: c for r, c in finder.optional(people).items() if c not in found.values()}
+            chosen |= {r: c for r, c in finder.optional(people).items() if c not in chosen.values()}
         if pairwise and scale is None:
-            scale = preference_scale(path, rows, several or [found["preference"]], found)
+            scale = preference_scale(path, rows, several or [chosen["preference"]], chosen)
         if of_labels is None and "case_id" in columns:
-            found["case"] = "case_id"
+            chosen["case"] = "case_id"
         what = "judgements" if of_labels is None else "labels"
-        reading, of = Reading(path, columns, found), scale or YES_NO
+        reading, of = Reading(path, columns, chosen), scale or YES_NO
         notes = (reading.describe(f"{what} {path.name}", of),)
         if unread:
             notes += (f"Not read: {unread}, whose scale is not stated (--scale).",)

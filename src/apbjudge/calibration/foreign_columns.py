@@ -68,14 +68,14 @@ class Finder:
         """The columns of those roles that have one."""
         return {role: column for role in roles if (column := self.find(role)) is not None}
 
-    def verdict(self, found: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
+    def verdict(self, chosen: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
         """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
 
         Where another column of values is stated, no verdict is looked for.
         """
         if not is_needed and "verdict" not in self.stated and {*VALUES} & self.stated.keys():
             return {}
-        free = [name for name in self.columns if name not in found.values()]
+        free = [name for name in self.columns if name not in chosen.values()]
         among = self.columns if "verdict" in self.stated else _truths(free, self.rows)
         column = self.find("verdict", among) if among else None
         if column is None and is_needed:
@@ -83,7 +83,7 @@ class Finder:
         return {} if column is None else {"verdict": column}
 
     def values(
-        self, main: str | None, found: Mapping[str, str], roles: set[str] | None
+        self, main: str | None, chosen: Mapping[str, str], roles: set[str] | None
     ) -> dict[str, str]:
         """The columns of values; ``roles`` are those of the judgements, which labels share."""
         if main == "preference":
@@ -91,35 +91,35 @@ class Finder:
         columns = {} if main in {None, "verdict"} else {str(main): self.needed(str(main))}
         if roles is None or "verdict" in roles:
             is_needed = main == "verdict" or roles is not None
-            columns |= self.verdict({**found, **columns}, is_needed=is_needed)
+            columns |= self.verdict({**chosen, **columns}, is_needed=is_needed)
         return columns
 
-    def of_metrics(self, found: Mapping[str, str], scale: Scale | None) -> dict[str, str]:
+    def of_metrics(self, chosen: Mapping[str, str], scale: Scale | None) -> dict[str, str]:
         """The columns of labels of a tool's metrics: verdicts, scores on their scale, or both."""
         score = None if scale is None else self.find("score")
         values = [row[score] for _, row in self.rows if score is not None and score in row]
         is_on_scale = scale is not None and mostly_fit(scale, values)
         columns = {"score": score} if score and ("score" in self.stated or is_on_scale) else {}
-        columns |= self.verdict({**found, **columns}, is_needed=False)
+        columns |= self.verdict({**chosen, **columns}, is_needed=False)
         if not columns:
             raise no_column(self.path, self.columns, "verdict or score", self.option("verdict"))
         return columns
 
-    def without_scale(self, main: str | None, found: Mapping[str, str]) -> str:
+    def without_scale(self, main: str | None, chosen: Mapping[str, str]) -> str:
         """The column of scores or classes that can't be read since no scale is stated."""
         for role in ("score", "class"):
             is_stated = role in self.stated and not (role == "class" and main == "preference")
             column = self.find(role) if main is None or is_stated else None
-            if column is None or column in found.values():
+            if column is None or column in chosen.values():
                 continue
-            if is_stated or not {*VALUES} & found.keys():
+            if is_stated or not {*VALUES} & chosen.keys():
                 got = shown_values(row[column] for _, row in self.rows if column in row)
                 raise OptionError(
                     f"--scale: expected the scale of {column} in {self.path}, got none; it holds "
                     f"{got}"
                 )
             return column
-        if not {*VALUES} & found.keys():
+        if not {*VALUES} & chosen.keys():
             wanted = "verdict, score or class"
             raise no_column(self.path, self.columns, wanted, "--verdict, --score or --class")
         return ""
@@ -132,10 +132,10 @@ def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str
 
 
 def preference_scale(
-    path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], found: Mapping[str, str]
+    path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], chosen: Mapping[str, str]
 ) -> Scale:
     """The names of first, second and tie that fit what columns hold beside names of systems."""
-    systems = [found[role] for role in ("first", "second") if role in found]
+    systems = [chosen[role] for role in ("first", "second") if role in chosen]
     values = [
         row[column]
         for _, row in rows

@@ -184,9 +184,10 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
     """
     whole: Mapping[str, Any] = {}
     rows: Rows
-    if path.suffix in TABLES or layout_of(path) == "lines":
+    layout = "lines" if path.suffix in TABLES else layout_of(path)
+    if layout == "lines":
         rows = read_rows(path)[1]
-    elif layout_of(path) == "array":
+    elif layout == "array":
         rows = [(of.number, _row(of.value)) for of in read_array(path)]
     else:
         value = read_whole(path).value
@@ -219,10 +220,12 @@ def _records(form: _Form, whole: Mapping[str, Any]) -> Rows:
 def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResults | None:
     """The judgements of records, where they are of a form."""
     usable = [(number, row) for number, row in rows if not isinstance(row, RowError)]
+    if not any(form.fits(row) for _, row in usable[: _OTHERS + 1]):
+        return None
     own = [(number, row) for number, row in usable if form.fits(row)]
     columns = {name for _, row in own for name in row}
     has_metrics = form.name or any(re.fullmatch(form.metrics, name) for name in columns)
-    if not own or not has_metrics or len(own) + _OTHERS < len(usable):
+    if not has_metrics or len(own) + _OTHERS < len(usable):
         return None
     problems = [f"{path}:{number}: {of}" for number, of in rows if isinstance(of, RowError)]
     names = [item] if item else form.item.split()

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..audits.session import Audit
 
 CARD = "card.json"
-UNCLEAR = "could not tell"
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 
 
@@ -148,8 +147,10 @@ def _more_cases(card: Card, config: AuditConfig) -> str:
     from ..audits.material import N_SHIPPED
     from ..audits.session import sizes_of
 
-    unclear = (m.needed or 0 for p in card.probes for m in p.measures if p.outcome == UNCLEAR)
-    needed, n = max(unclear, default=0), sum(card.protocols.values())
+    needs = (
+        m.needed or 0 for p in card.probes for m in p.measures if p.outcome == "could not tell"
+    )
+    needed, n = max(needs, default=0), sum(card.protocols.values())
     wanted = needed if config.rows else min(needed, N_SHIPPED)
     if wanted > n and (config.quick or n >= sizes_of(config).bases):
         own = [("--rows", config.rows), ("--cases", config.cases), ("--labels", config.labels)]

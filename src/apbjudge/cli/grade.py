@@ -93,13 +93,13 @@ def grade(values: Values) -> int:
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
     else:  # a job of CI has no use for it
-        _say_next(run, out)
+        _print_next_steps(run, out)
     code = unscored_code(run.unscored_fraction, config.max_unscored, "rows")
     unscored = unscored_rows(run.judgements) if config.junit is not None else ()
     return finish(code, run.summary.gates, config, summary_document(run.summary), unscored=unscored)
 
 
-def _say_next(run: Run, out: Path) -> None:
+def _print_next_steps(run: Run, out: Path) -> None:
     """Names the commands that a reader of these results mostly needs next."""
     from ..records.judgement_table import RUN
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
 import typer
 from pydantic import Field
 
 from ..config import Config
 from ..errors import visible
 from ..labelling.config import LabelConfig
-from .options import Values, command, take
+from .options import Values, command, print_next, take
 
 
 class Browser(Config):
@@ -55,6 +53,5 @@ def label(values: Values) -> int:
         return 0
     design = ["--design", done.design] if done.design else []
     typer.echo(f"labels: {out}")
-    following = ["calibrate", str(config.run or "RUN"), str(done.out), *design]
-    typer.echo(f"next: apbjudge {visible(shlex.join(following))}")
+    print_next("calibrate", config.run or "RUN", done.out, *design, err=False)
     return 0

@@ -210,10 +210,10 @@ def shown(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def print_next(*words: str | Path) -> None:
-    """Prints the command that usually follows, on standard error, ready to be pasted."""
+def print_next(*words: str | Path, err: bool = True) -> None:
+    """Prints the command that usually follows, ready to be pasted; on standard error by default."""
     words = tuple(word if isinstance(word, str) else shown(word) for word in words)
-    typer.echo(visible(f"next: apbjudge {shlex.join(words)}"), err=True)
+    typer.echo(visible(f"next: apbjudge {shlex.join(words)}"), err=err)
 
 
 def json_text(values: Any) -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
-from ..judge import JudgeSpec, Source, Task
+from ..judge import JudgeSpec, Task
+from ..judge.config import InputConfig
 from ..judge.grade import grade
 from ..judge.session import Run
-from ..judge.source import Rows
+from ..judge.source import Rows, source_of
 from ..llm import Client
 from ..llm.limits import Limits
 from ..protocols import CASE
@@ -63,7 +64,8 @@ def ask(
     """Asks a model whether the claims of cases hold that code can't settle.
 
     Args:
-        cases: A JSONL file of cases, or rows as dicts. A response in a row is not looked at.
+        cases: A file of cases as ``grade`` reads them, or rows as dicts. A response in a row is
+            not looked at.
         judge: The model, ``MODEL`` or ``MODEL@ADDRESS``, or its settings.
         votes: Independent replies per case, above temperature 0; None for the samples of the
             settings where they state any, else ``VOTES``.
@@ -94,7 +96,10 @@ def ask(
     findings: list[CaseFinding] = []
     n_void = 0
     lines = sorted(refuted)
-    source = Source(rows, protocol=CASE.name, only=lines, finds=False)
+    own = {name: value for name, value in settings.items() if name in InputConfig.model_fields}
+    own["protocol"] = CASE.name
+    source = source_of(rows, InputConfig(**own))
+    source.only, source.finds = lines, False
     for task in source if lines else ():
         if isinstance(task, Task):
             verdict = refuted[task.item.line]

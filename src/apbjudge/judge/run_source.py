@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
@@ -367,7 +367,7 @@ def steps_of(rows: Rows, config: GradeConfig, events: Events, account: Conservat
     Raises:
         InputError: If the log is unusable.
     """
-    steps = _step_rows(Path(cast("str", rows)), config, events, account)
+    steps = rows_of_log(Path(cast("str", rows)), config, events, account, step_rows)
     if config.out is None:
         return list(steps)
     path = config.out.with_name(f"{config.out.name}.steps.jsonl")
@@ -377,16 +377,33 @@ def steps_of(rows: Rows, config: GradeConfig, events: Events, account: Conservat
     return path
 
 
-def _step_rows(
-    log: Path, config: GradeConfig, events: Events, account: Conservation
+def rows_of_log(
+    log: Path,
+    config: GradeConfig,
+    events: Events,
+    account: Conservation,
+    rows_of: Callable[[Trajectory], Iterable[dict[str, Any]]],
 ) -> Iterator[dict[str, Any]]:
+    """Yields the rows that are made of each run of a log.
+
+    Args:
+        log: The log.
+        config: How it is read.
+        events: Gets a line for each run that can't be used, and for what is not carried over.
+        account: Is kept of what of the log is not carried over.
+        rows_of: Makes rows of a run.
+
+    Raises:
+        InputError: If the log is unusable.
+    """
     format_ = detect(log) if config.from_ == "auto" else config.from_
     outcomes = Outcomes(config.outcomes, config.success)
     for entry in read_log(log, format_, outcomes=outcomes, conservation=account):
-        if isinstance(entry.content, RowError):
-            events.bad_row(f"{entry.place}: {entry.content}")
-        else:
-            run = entry.content
-            yield from step_rows(replace(run, tested_model=run.tested_model or config.tested_model))
+        try:
+            if isinstance(run := entry.content, RowError):
+                raise run
+            yield from rows_of(replace(run, tested_model=run.tested_model or config.tested_model))
+        except RowError as error:
+            events.bad_row(f"{entry.place}: {error}")
     for line in account.lines:
         events.note(f"{log}: {line}")

@@ -12,18 +12,17 @@ from pathlib import Path
 
 import orjson
 
-from ..errors import OptionError, RowError, visible
+from ..errors import OptionError, visible
 from ..jsonl import replacing
 from ..judge.config import GradeConfig
-from ..judge.run_source import is_log
+from ..judge.run_source import is_log, rows_of_log
 from ..judge.source import source_of
 from ..options import takes
 from ..protocols import AUTO, CASE
 from ..records import ERROR_CODES
 from ..records.run_folder import cases_in, cases_of, predictions_of
+from ..runs.loop import QUIET, Events
 from ..trajectories.conservation import ACCEPTED, Conservation
-from ..trajectories.outcomes import Outcomes
-from ..trajectories.reading import detect, read_log
 from ..trajectories.steps import run_row
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
@@ -59,23 +58,15 @@ def now() -> datetime:
 
 def _rows_of(log: Path, config: LabelConfig, problem: Problem) -> Path:
     """The file of rows; of a log one beside the labels, with a row for each run."""
-    if not is_log(log, GradeConfig(protocol=config.protocol)):
+    reading = GradeConfig(protocol=config.protocol, tested_model=config.tested_model)
+    if not is_log(log, reading):
         return log
     path = config.out.with_name(f"{config.out.name}.runs.jsonl")
+    events = Events(progress=QUIET.progress, bad_row=problem, note=problem)
     account = Conservation(None, ACCEPTED)
-    entries = read_log(log, detect(log), outcomes=Outcomes(), conservation=account)
+    rows = rows_of_log(log, reading, events, account, lambda run: [run_row(run)])
     with replacing(path) as file:
-        for entry in entries:
-            try:
-                if isinstance(entry.content, RowError):
-                    raise entry.content
-                row = run_row(entry.content)
-            except RowError as error:
-                problem(f"{entry.place}: {error}")
-            else:
-                file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-    for line in account.lines:
-        problem(f"{log}: {line}")
+        file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return path
 
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -69,6 +70,9 @@ def load_litellm() -> Any:
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
+    # Of pydantic, on litellm's own types, when a call needs one for the first time: where a program
+    # turns warnings into errors, this one would become a failed call.
+    warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
     module: Any = litellm
     module.suppress_debug_info = True
     module.telemetry = False

@@ -16,7 +16,14 @@ import numpy as np
 import orjson
 
 from ..errors import InputError, RowError
-from ..jsonl import MAX_LINE_BYTES, open_buffered, other_encoding, parse_object, read_lines
+from ..jsonl import (
+    MAX_LINE_BYTES,
+    json_fault,
+    open_buffered,
+    other_encoding,
+    parse_object,
+    read_lines,
+)
 
 MAX_ELEMENT_BYTES = MAX_LINE_BYTES
 _LIMIT = f"at most {MAX_ELEMENT_BYTES // 2**20} MiB"
@@ -150,12 +157,7 @@ def _parsed(text: bytes, field: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        got = str(error)
-        try:
-            text.decode()
-        except UnicodeDecodeError as bad:
-            got = f"invalid UTF-8 at byte {bad.start}"
-        return RowError(field, "a JSON value", got)
+        return RowError(field, "a JSON value", json_fault(text, error))
 
 
 # Elements of an array ----------------------------------------------------------------------------

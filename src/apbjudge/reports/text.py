@@ -49,7 +49,11 @@ def render_text(
 
 
 def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
-    return [text] if width is None else wrap(text, width, subsequent_indent=indent)
+    return (
+        [text]
+        if width is None
+        else wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+    )
 
 
 _INTERVAL = re.compile(r"(?<=\S) \[[^]]*\](?: /\d+)?| /\d+(?=\s|$)")

@@ -18,8 +18,9 @@ from .ordering import Leaders, adjacent
 from .rows import BadRow
 
 ROWS_BETWEEN_PAUSES = 256
-BEAT_S = 1.0
 """Rows between two moments at which an interrupt is noticed, when nothing else waits."""
+BEAT_S = 1.0
+"""Seconds between two reports of progress while no row ends."""
 
 _USAGE = ("calls", "lost", "reused", "prompt_tokens", "cached_tokens")
 _SUMS = (*_USAGE, "cost_usd", "unpriced", "silent")

@@ -188,7 +188,7 @@ def test_bad_rows_are_named_and_the_others_carried_out(command: Any, tmp_path: P
     for _ in range(2):
         done = command("execute", TOY, *args)
         assert done.code == 1
-        assert re.search(r"alder +changes the state +1 +1 +0 +0 +0 +0\n", done.out)
+        assert re.search(r"alder +changes the state +1 +1 +0 +0\n", done.out)
         assert "expected a task of toy, got 'seven'" in done.err
         assert "field planning_regime: expected Step-wise" in done.err
         assert f"{plans}:4" in done.err
