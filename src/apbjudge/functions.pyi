@@ -1,5 +1,12 @@
 """Signatures of the public functions, made by ``python -m tests.support.signatures``."""
 
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from pandas import DataFrame
+
 from .audits.config import AuditConfig
 from .audits.session import Audit, Prepared
 from .calibration.config import CalibrationConfig, CompareConfig, LabelPlanConfig
@@ -43,25 +50,143 @@ from .runs.batching import Export, Import
 from .runs.loop import Events
 from .trajectories.base import TrajectoryProtocol
 from .trajectories.convert import Conversion
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from os import PathLike
-from pandas import DataFrame
-from pathlib import Path
-from typing import Any, Literal
 
 _Path = str | PathLike[str]
 _Rows = _Path | Iterable[Mapping[str, Any]] | DataFrame
 
-
-async def agrade(rows: _Rows, config: GradeConfig | None = None, *, map: str | Sequence[str] = (), data_split: str = '', protocol: Protocol | TrajectoryProtocol | str | None = None, cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, data_root: _Path | None = None, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, missing: Literal['report', 'count'] = 'report', judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]] | JudgeSpec | str | Sequence[JudgeSpec | str] | None = None, by: str | Sequence[str] = (), panel: Literal['majority', 'mean', 'dawid-skene'] = 'majority', escalate: str | JudgeSpec | None = None, when: str = 'entropy>0.5', regrade: bool = False, batch: bool = False, shard: str | None = None, from_: str = 'auto', outcomes: _Rows | None = None, success: str = '', accept_loss: float | None = None, grounding: Literal['paper', 'released', 'answer-only'] = 'paper', api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = 0, max_reply_tokens: int = 2048, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 120.0, deadline_s: float = 900.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_reasks: int = 2, samples: int = 1, images: bool = True, max_images: int = 16, require_files: bool = False, logprobs: bool = False, blind: bool = False, evidence: bool = True, lead: bool = True, client: Client | None = None, events: Events = ...) -> Run:
+async def agrade(
+    rows: _Rows,
+    config: GradeConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: Protocol | TrajectoryProtocol | str | None = None,
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
+    | JudgeSpec
+    | str
+    | Sequence[JudgeSpec | str]
+    | None = None,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int = 16,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Run:
     """Grades predictions while the event loop goes on; see ``grade``.
 
     Cancelled, it stops: calls in flight are cancelled, what has finished is kept, and the same call
     continues from ``out``. ``grade`` too can be called where a loop runs, as in a notebook, but
-    blocks it until it ends, or until a KeyboardInterrupt stops it in the same way."""
+    blocks it until it ends, or until a KeyboardInterrupt stops it in the same way.
+    """
 
-
-def audit(judge: str | JudgeSpec, prepared: Prepared | None = None, config: AuditConfig | None = None, *, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = 0, max_reply_tokens: int = 2048, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 120.0, deadline_s: float = 900.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_reasks: int = 2, samples: int = 1, max_images: int = 16, require_files: bool = False, logprobs: bool = False, evidence: bool = True, lead: bool = True, map: str | Sequence[str] = (), data_split: str = '', protocol: str = 'auto', cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, data_root: _Path | None = None, rows: _Rows | None = None, labels: _Rows | None = None, own: str | Sequence[str] = (), quick: bool = False, adjudicator: str | None = None, bases: int | None = None, seed_of_draw: int = 20260101, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, run: RunsConfig | None = None, client: Client | None = None, events: Events = ...) -> Audit:
+def audit(
+    judge: str | JudgeSpec,
+    prepared: Prepared | None = None,
+    config: AuditConfig | None = None,
+    *,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    max_images: int = 16,
+    require_files: bool = False,
+    logprobs: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    rows: _Rows | None = None,
+    labels: _Rows | None = None,
+    own: str | Sequence[str] = (),
+    quick: bool = False,
+    adjudicator: str | None = None,
+    bases: int | None = None,
+    seed_of_draw: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    run: RunsConfig | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Audit:
     """Puts a judge through the probes.
 
     A second call with the same folder ``out`` continues where the first one stopped; without a
@@ -143,10 +268,77 @@ def audit(judge: str | JudgeSpec, prepared: Prepared | None = None, config: Audi
     Raises:
         OptionError: If an option, the rubric or the judge's access is unusable, or the folder
             holds another audit.
-        InputError: If an input file as a whole is unusable."""
+        InputError: If an input file as a whole is unusable.
+    """
 
-
-def batch_export(rows: _Rows, *, map: str | Sequence[str] = (), data_split: str = '', protocol: str = 'auto', cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, data_root: _Path | None = None, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, missing: Literal['report', 'count'] = 'report', judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ..., by: str | Sequence[str] = (), panel: Literal['majority', 'mean', 'dawid-skene'] = 'majority', escalate: str | JudgeSpec | None = None, when: str = 'entropy>0.5', regrade: bool = False, batch: bool = False, shard: str | None = None, from_: str = 'auto', outcomes: _Rows | None = None, success: str = '', accept_loss: float | None = None, grounding: Literal['paper', 'released', 'answer-only'] = 'paper', api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_reasks: int = 2, samples: int = 1, images: bool = True, max_images: int | None = None, require_files: bool = False, logprobs: bool = False, blind: bool = False, evidence: bool = True, lead: bool = True, tools: _Rows | None = None, prompts: str = 'neutral@1', model: str | PlannerSpec | Sequence[str | PlannerSpec] = ..., preset: str | None = None, full: bool = False) -> Export:
+def batch_export(
+    rows: _Rows,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int | None = None,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    preset: str | None = None,
+    full: bool = False,
+) -> Export:
     """Writes a batch file of every request that the reply cache has no reply to.
 
     Export, have the file answered, import; the same ``grade``, or ``predict`` where ``model`` is
@@ -258,8 +450,8 @@ def batch_export(rows: _Rows, *, map: str | Sequence[str] = (), data_split: str 
 
     Raises:
         OptionError: If a setting is unusable, or there is no ``out``, the file for the requests.
-        InputError: If the rows as a whole are unusable."""
-
+        InputError: If the rows as a whole are unusable.
+    """
 
 def batch_import(answers: str | Path, *, cache: Path | None = None) -> Import:
     """Puts the replies of an answered batch file into the reply cache.
@@ -271,10 +463,58 @@ def batch_import(answers: str | Path, *, cache: Path | None = None) -> Import:
         cache: Folder of the caches; without it that of all runs.
 
     Raises:
-        InputError: If the file can't be read."""
+        InputError: If the file can't be read.
+    """
 
-
-def branch(cases: str | PathLike[str] | Sequence[Mapping[str, Any]], config: BranchRunConfig | None = None, *, method: Literal['egb', 'self-consistency', 'react'] = 'egb', verifier: Literal['oracle', 'judge', 'none'] = 'oracle', order: Literal['entropy', 'random', 'position'] = 'entropy', max_branches: int = 50, max_branches_per_step: int = 5, max_trajectories: int | None = None, branch_seed: int = 0, first: int | None = None, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, model: str | PlannerSpec | Sequence[str | PlannerSpec] = ..., judge: str | PlannerSpec | None = None, samples: int = 10, labels: Literal['digits', 'letters'] | None = None, max_candidates: int = 100, scope: Literal['case', 'library'] = 'case', trials: int = 1, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_images: int | None = None, client: Client | None = None, events: Events = ...) -> Branching:
+def branch(
+    cases: str | PathLike[str] | Sequence[Mapping[str, Any]],
+    config: BranchRunConfig | None = None,
+    *,
+    method: Literal["egb", "self-consistency", "react"] = "egb",
+    verifier: Literal["oracle", "judge", "none"] = "oracle",
+    order: Literal["entropy", "random", "position"] = "entropy",
+    max_branches: int = 50,
+    max_branches_per_step: int = 5,
+    max_trajectories: int | None = None,
+    branch_seed: int = 0,
+    first: int | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    judge: str | PlannerSpec | None = None,
+    samples: int = 10,
+    labels: Literal["digits", "letters"] | None = None,
+    max_candidates: int = 100,
+    scope: Literal["case", "library"] = "case",
+    trials: int = 1,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Branching:
     """Lets tested models carry out given plans, and branches where they doubt.
 
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
@@ -346,10 +586,57 @@ def branch(cases: str | PathLike[str] | Sequence[Mapping[str, Any]], config: Bra
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
-        InputError: If the cases are unusable."""
+        InputError: If the cases are unusable.
+    """
 
-
-def build(source: _Rows = ..., config: BuildConfig | None = None, *, map: str | Sequence[str] = (), split: str | Sequence[str] = ..., out: _Path = ..., source_format: Literal['auto', 'trajectories', 'functions', 'queries', 'bfcl', 'tau2'] = 'auto', tools: _Rows | None = None, outcomes: _Rows | None = None, success: str = '', any_outcome: bool = False, name: str = '', licence: str = '', data_root: _Path | None = None, n: int | None = None, levels: str | Sequence[int] = ..., horizons: str | Sequence[int] = ..., seed_of_draw: int = 20260101, overwrite: bool = False, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, model: str | PlannerSpec | None = None, write: WriteConfig | None = None, repairs: int = 2, write_prompts: str = 'writing@1', cache: bool | _Path | None = None, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, client: Client | None = None, events: Events = ...) -> Build:
+def build(
+    source: _Rows = ...,
+    config: BuildConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    split: str | Sequence[str] = ...,
+    out: _Path = ...,
+    source_format: Literal["auto", "trajectories", "functions", "queries", "bfcl", "tau2"] = "auto",
+    tools: _Rows | None = None,
+    outcomes: _Rows | None = None,
+    success: str = "",
+    any_outcome: bool = False,
+    name: str = "",
+    licence: str = "",
+    data_root: _Path | None = None,
+    n: int | None = None,
+    levels: str | Sequence[int] = ...,
+    horizons: str | Sequence[int] = ...,
+    seed_of_draw: int = 20260101,
+    overwrite: bool = False,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    model: str | PlannerSpec | None = None,
+    write: WriteConfig | None = None,
+    repairs: int = 2,
+    write_prompts: str = "writing@1",
+    cache: bool | _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Build:
     """Builds cases from one's own data, by code alone unless a model is named.
 
     The same source, settings and version give the same bytes, and so do the same texts of a
@@ -421,18 +708,44 @@ def build(source: _Rows = ..., config: BuildConfig | None = None, *, map: str | 
 
     Raises:
         OptionError: If a setting is unusable, or ``out`` holds other files.
-        InputError: If a file as a whole is unusable, or no case could be built."""
-
+        InputError: If a file as a whole is unusable, or no case could be built.
+    """
 
 def cache_clear(*, warn: Callable[[str], None] = ...) -> int:
     """Removes all replies and properties of endpoints; returns how many replies there were."""
 
-
 def cache_stats(*, warn: Callable[[str], None] = ...) -> CacheStats:
     """Counts the cached replies; ``warn`` is told where the cache can't be used."""
 
-
-def calibrate(judgements: _Rows | Sequence[_Rows] = ..., labels: _Rows = ..., config: CalibrationConfig | None = None, *, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, by: str | Sequence[str] = (), cluster: str = 'case_id', unscored: Literal['exclude', 'wrong', 'bounds'] = 'exclude', adjudicator: str | None = None, unsure: Literal['include', 'exclude'] = 'include', own: str | None = None, epsilon: float = 0.2, design: str | None = None, target: _Rows | None = None, item: str | None = None, tested_model: str | None = None, verdict: str | None = None, score: str | None = None, class_column: str | None = None, scale: str | None = None, judges: str | Sequence[str] = (), raters: str | Sequence[str] = (), label_columns: str | Sequence[str] = (), pairwise: bool = False, level: float = 0.95) -> ReliabilityReport:
+def calibrate(
+    judgements: _Rows | Sequence[_Rows] = ...,
+    labels: _Rows = ...,
+    config: CalibrationConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    by: str | Sequence[str] = (),
+    cluster: str = "case_id",
+    unscored: Literal["exclude", "wrong", "bounds"] = "exclude",
+    adjudicator: str | None = None,
+    unsure: Literal["include", "exclude"] = "include",
+    own: str | None = None,
+    epsilon: float = 0.2,
+    design: str | None = None,
+    target: _Rows | None = None,
+    item: str | None = None,
+    tested_model: str | None = None,
+    verdict: str | None = None,
+    score: str | None = None,
+    class_column: str | None = None,
+    scale: str | None = None,
+    judges: str | Sequence[str] = (),
+    raters: str | Sequence[str] = (),
+    label_columns: str | Sequence[str] = (),
+    pairwise: bool = False,
+    level: float = 0.95,
+) -> ReliabilityReport:
     """Calibrates judges against human labels.
 
     Args:
@@ -472,10 +785,17 @@ def calibrate(judgements: _Rows | Sequence[_Rows] = ..., labels: _Rows = ..., co
 
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
-        OptionError: If a setting is unusable."""
+        OptionError: If a setting is unusable.
+    """
 
-
-def cascade(cheap: _Rows = ..., strong: _Rows = ..., config: CascadeConfig | None = None, *, labels: _Rows | None = None, when: str = 'entropy>0') -> CascadeCurve:
+def cascade(
+    cheap: _Rows = ...,
+    strong: _Rows = ...,
+    config: CascadeConfig | None = None,
+    *,
+    labels: _Rows | None = None,
+    when: str = "entropy>0",
+) -> CascadeCurve:
     """Sets cost against agreement for every threshold, from two finished runs on the same rows.
 
     Goes down to where the strong judge was asked. Without human labels the agreement is with the
@@ -490,10 +810,55 @@ def cascade(cheap: _Rows = ..., strong: _Rows = ..., config: CascadeConfig | Non
 
     Raises:
         InputError: If a file is unusable.
-        OptionError: If a setting is unusable."""
+        OptionError: If a setting is unusable.
+    """
 
-
-def check(cases: _Rows | None = None, config: CheckConfig | None = None, *, map: str | Sequence[str] = (), data_split: str = '', data_root: _Path | None = None, only: str | Sequence[str] = (), ignore: str | Sequence[str] = (), findings: _Path | None = None, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, ask: str | JudgeSpec | None = None, votes: int = 3, run: _Path | None = None, cache: bool | _Path | None = None, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = 0, max_reply_tokens: int = 2048, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 120.0, deadline_s: float = 900.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_reasks: int = 2, images: bool = True, max_images: int = 16, require_files: bool = False, lead: bool = True, asking: AskConfig | None = None, client: Client | None = None, events: Events = ...) -> CaseReport:
+def check(
+    cases: _Rows | None = None,
+    config: CheckConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    data_root: _Path | None = None,
+    only: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    findings: _Path | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    ask: str | JudgeSpec | None = None,
+    votes: int = 3,
+    run: _Path | None = None,
+    cache: bool | _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    images: bool = True,
+    max_images: int = 16,
+    require_files: bool = False,
+    lead: bool = True,
+    asking: AskConfig | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> CaseReport:
     """Checks cases by code, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
@@ -558,10 +923,25 @@ def check(cases: _Rows | None = None, config: CheckConfig | None = None, *, map:
 
     Raises:
         OptionError: If a setting is unusable, or there is nothing to check.
-        InputError: If a file can't be read or holds no row."""
+        InputError: If a file can't be read or holds no row.
+    """
 
-
-def compare(run_a: _Rows = ..., run_b: _Rows = ..., config: CompareConfig | None = None, *, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, labels: _Rows | None = None, adjudicator: str | None = None, tested_models: str | Sequence[str] = (), cluster: str = 'case_id', judges: str | Sequence[str] = (), primary: str | Sequence[str] = (), level: float = 0.95) -> Comparison:
+def compare(
+    run_a: _Rows = ...,
+    run_b: _Rows = ...,
+    config: CompareConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    labels: _Rows | None = None,
+    adjudicator: str | None = None,
+    tested_models: str | Sequence[str] = (),
+    cluster: str = "case_id",
+    judges: str | Sequence[str] = (),
+    primary: str | Sequence[str] = (),
+    level: float = 0.95,
+) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
     Rows are paired on item and tested model; on the item alone where two tested models are
@@ -589,10 +969,24 @@ def compare(run_a: _Rows = ..., run_b: _Rows = ..., config: CompareConfig | None
 
     Raises:
         InputError: If a file is unusable, or the runs have no item in common.
-        OptionError: If a setting is unusable."""
+        OptionError: If a setting is unusable.
+    """
 
-
-def convert(source: str | Path | Sequence[str | Path], out: str | Path, *, to: Literal['messages', 'atif', 'jsonl', 'cases', 'answers'], from_: str = 'auto', outcomes: str | Path | None = None, success: str = '', tools: str | Path | None = None, tested_model: str = '', steps: int = 1, at: Literal['all', 'quartiles'] = 'all', accept_loss: float | None = None, overwrite: bool = False) -> Conversion:
+def convert(
+    source: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    to: Literal["messages", "atif", "jsonl", "cases", "answers"],
+    from_: str = "auto",
+    outcomes: str | Path | None = None,
+    success: str = "",
+    tools: str | Path | None = None,
+    tested_model: str = "",
+    steps: int = 1,
+    at: Literal["all", "quartiles"] = "all",
+    accept_loss: float | None = None,
+    overwrite: bool = False,
+) -> Conversion:
     """Writes the runs of a log in another format; memory stays at one run.
 
     The output appears in one step, once all of it is written.
@@ -617,10 +1011,79 @@ def convert(source: str | Path | Sequence[str | Path], out: str | Path, *, to: L
 
     Raises:
         InputError: If a file is unusable, no run of the log can be read, or too much stays unread.
-        OptionError: If an option is unusable or has no effect, or something else is at ``out``."""
+        OptionError: If an option is unusable or has no effect, or something else is at ``out``.
+    """
 
-
-def doctor(predictions: _Rows | None = None, *, map: str | Sequence[str] = (), data_split: str = '', protocol: str = 'auto', cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, data_root: _Path | None = None, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, missing: Literal['report', 'count'] = 'report', judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ..., by: str | Sequence[str] = (), panel: Literal['majority', 'mean', 'dawid-skene'] = 'majority', escalate: str | JudgeSpec | None = None, when: str = 'entropy>0.5', regrade: bool = False, batch: bool = False, shard: str | None = None, from_: str = 'auto', outcomes: _Rows | None = None, success: str = '', accept_loss: float | None = None, grounding: Literal['paper', 'released', 'answer-only'] = 'paper', api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_reasks: int = 2, samples: int = 1, images: bool = True, max_images: int | None = None, require_files: bool = False, logprobs: bool = False, blind: bool = False, evidence: bool = True, lead: bool = True, tools: _Rows | None = None, prompts: str = 'neutral@1', model: str | PlannerSpec | Sequence[str | PlannerSpec] = ..., preset: str | None = None, full: bool = False, wait: float | None = None, client: Client | None = None) -> list[Checkup]:
+def doctor(
+    predictions: _Rows | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int | None = None,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    preset: str | None = None,
+    full: bool = False,
+    wait: float | None = None,
+    client: Client | None = None,
+) -> list[Checkup]:
     """Asks every endpoint of judges, or of tested models, what it can do.
 
     At most seven tiny calls each; what they tell is cached for later runs and estimates. One that
@@ -734,10 +1197,19 @@ def doctor(predictions: _Rows | None = None, *, map: str | Sequence[str] = (), d
 
     Raises:
         OptionError: If a setting or a model's access is unusable.
-        InputError: If the rows as a whole are unusable."""
+        InputError: If the rows as a whole are unusable.
+    """
 
-
-def entropy(rows: _Rows = ..., config: EntropyConfig | None = None, *, labels: _Rows | Sequence[_Rows] = (), unit: Literal['nats', 'bits'] = 'nats', estimate: Literal['plug-in', 'miller-madow'] = 'plug-in', bins: int = 5, binning: Literal['width', 'quantiles'] = 'width') -> EntropyReport:
+def entropy(
+    rows: _Rows = ...,
+    config: EntropyConfig | None = None,
+    *,
+    labels: _Rows | Sequence[_Rows] = (),
+    unit: Literal["nats", "bits"] = "nats",
+    estimate: Literal["plug-in", "miller-madow"] = "plug-in",
+    bins: int = 5,
+    binning: Literal["width", "quantiles"] = "width",
+) -> EntropyReport:
     """Sets entropies against errors.
 
     Args:
@@ -752,10 +1224,65 @@ def entropy(rows: _Rows = ..., config: EntropyConfig | None = None, *, labels: _
 
     Raises:
         InputError: If the rows or labels are unusable, or no row has a distribution.
-        OptionError: If a judge's run comes without labels, or labels with anything else."""
+        OptionError: If a judge's run comes without labels, or labels with anything else.
+    """
 
-
-def execute(suite: str, config: ExecuteConfig | None = None, *, call_seconds: int = 20, sandbox: Literal['auto', 'required', 'none'] = 'auto', python: str | None = None, cpu_seconds: int = 300, memory_mb: int = 4096, first: int | None = None, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, model: str | PlannerSpec | Sequence[str | PlannerSpec] = (), options: str | Sequence[str] = (), tasks: str | Sequence[str] = (), trials: int = 1, max_turns: int | None = 60, max_episode_tokens: int | None = None, max_episode_cost: float | None = None, mode: Literal['direct', 'plan-first', 'refine', 'bound', 'steps', 'gold', 'null'] | Sequence[Literal['direct', 'plan-first', 'refine', 'bound', 'steps', 'gold', 'null']] = ..., user_model: str | PlannerSpec | None = None, plans: _Rows | None = None, cases: _Rows | None = None, prompts: str = 'neutral@1', review: Literal['self', 'critic', 'static', 'judge'] = 'self', guide: Literal['codes', 'none'] = 'codes', critic: str | PlannerSpec | None = None, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_images: int | None = None, client: Client | None = None, events: Events = ...) -> ExecutionRun:
+def execute(
+    suite: str,
+    config: ExecuteConfig | None = None,
+    *,
+    call_seconds: int = 20,
+    sandbox: Literal["auto", "required", "none"] = "auto",
+    python: str | None = None,
+    cpu_seconds: int = 300,
+    memory_mb: int = 4096,
+    first: int | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = (),
+    options: str | Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    trials: int = 1,
+    max_turns: int | None = 60,
+    max_episode_tokens: int | None = None,
+    max_episode_cost: float | None = None,
+    mode: Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
+    | Sequence[Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]] = ...,
+    user_model: str | PlannerSpec | None = None,
+    plans: _Rows | None = None,
+    cases: _Rows | None = None,
+    prompts: str = "neutral@1",
+    review: Literal["self", "critic", "static", "judge"] = "self",
+    guide: Literal["codes", "none"] = "codes",
+    critic: str | PlannerSpec | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> ExecutionRun:
     """Lets tested models carry out the tasks of a suite, with or without a plan.
 
     Each episode's tools work in a process of their own with bounded time and memory, held by
@@ -836,10 +1363,79 @@ def execute(suite: str, config: ExecuteConfig | None = None, *, call_seconds: in
     Raises:
         OptionError: If a setting, the suite or a model's access is unusable, its package is not
             installed, or ``out`` holds another run.
-        InputError: If the suite or the file of plans can't be read."""
+        InputError: If the suite or the file of plans can't be read.
+    """
 
-
-def grade(rows: _Rows, config: GradeConfig | None = None, *, map: str | Sequence[str] = (), data_split: str = '', protocol: Protocol | TrajectoryProtocol | str | None = None, cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, data_root: _Path | None = None, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, missing: Literal['report', 'count'] = 'report', judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]] | JudgeSpec | str | Sequence[JudgeSpec | str] | None = None, by: str | Sequence[str] = (), panel: Literal['majority', 'mean', 'dawid-skene'] = 'majority', escalate: str | JudgeSpec | None = None, when: str = 'entropy>0.5', regrade: bool = False, batch: bool = False, shard: str | None = None, from_: str = 'auto', outcomes: _Rows | None = None, success: str = '', accept_loss: float | None = None, grounding: Literal['paper', 'released', 'answer-only'] = 'paper', api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = 0, max_reply_tokens: int = 2048, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 120.0, deadline_s: float = 900.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_reasks: int = 2, samples: int = 1, images: bool = True, max_images: int = 16, require_files: bool = False, logprobs: bool = False, blind: bool = False, evidence: bool = True, lead: bool = True, client: Client | None = None, events: Events = ...) -> Run:
+def grade(
+    rows: _Rows,
+    config: GradeConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: Protocol | TrajectoryProtocol | str | None = None,
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    missing: Literal["report", "count"] = "report",
+    judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
+    | JudgeSpec
+    | str
+    | Sequence[JudgeSpec | str]
+    | None = None,
+    by: str | Sequence[str] = (),
+    panel: Literal["majority", "mean", "dawid-skene"] = "majority",
+    escalate: str | JudgeSpec | None = None,
+    when: str = "entropy>0.5",
+    regrade: bool = False,
+    batch: bool = False,
+    shard: str | None = None,
+    from_: str = "auto",
+    outcomes: _Rows | None = None,
+    success: str = "",
+    accept_loss: float | None = None,
+    grounding: Literal["paper", "released", "answer-only"] = "paper",
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = 0,
+    max_reply_tokens: int = 2048,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 120.0,
+    deadline_s: float = 900.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_reasks: int = 2,
+    samples: int = 1,
+    images: bool = True,
+    max_images: int = 16,
+    require_files: bool = False,
+    logprobs: bool = False,
+    blind: bool = False,
+    evidence: bool = True,
+    lead: bool = True,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Run:
     """Grades predictions.
 
     Without ``out`` everything stays in memory. Rows that could not be judged are in the run as
@@ -946,10 +1542,33 @@ def grade(rows: _Rows, config: GradeConfig | None = None, *, map: str | Sequence
     Raises:
         OptionError: If a setting, the rubric or the judge's access is unusable, or ``out`` holds
             another run.
-        InputError: If an input file as a whole is unusable."""
+        InputError: If an input file as a whole is unusable.
+    """
 
-
-def label(predictions: _Rows = ..., config: LabelConfig | None = None, *, map: str | Sequence[str] = (), data_split: str = '', protocol: str = 'auto', cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, data_root: _Path | None = None, out: _Path = ..., rater: str | None = None, order: str = 'random', n: int | None = None, seed: int = 20260101, run: _Path | None = None, adjudicate: _Rows | Sequence[_Rows] = (), export_label_studio: _Path | None = None, import_label_studio: _Rows | None = None, port: int = 0, problem: Callable[[str], None] = ..., started: Callable[[str], None] = ...) -> Labelled:
+def label(
+    predictions: _Rows = ...,
+    config: LabelConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    data_root: _Path | None = None,
+    out: _Path = ...,
+    rater: str | None = None,
+    order: str = "random",
+    n: int | None = None,
+    seed: int = 20260101,
+    run: _Path | None = None,
+    adjudicate: _Rows | Sequence[_Rows] = (),
+    export_label_studio: _Path | None = None,
+    import_label_studio: _Rows | None = None,
+    port: int = 0,
+    problem: Callable[[str], None] = ...,
+    started: Callable[[str], None] = ...,
+) -> Labelled:
     """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
 
     Args:
@@ -988,8 +1607,8 @@ def label(predictions: _Rows = ..., config: LabelConfig | None = None, *, map: s
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.
-        InputError: If a file is unusable."""
-
+        InputError: If a file is unusable.
+    """
 
 def load_rubric(ref: str) -> Rubric:
     """Loads a shipped rubric by ``name@version`` (or by name: its newest version) or a file.
@@ -999,10 +1618,24 @@ def load_rubric(ref: str) -> Rubric:
             ``E4`` or ``E4+E5``, for a rubric with these codes only.
 
     Raises:
-        OptionError: If there is no such rubric or the file is no valid one."""
+        OptionError: If there is no such rubric or the file is no valid one.
+    """
 
-
-def plan_labels(judgements: _Rows = ..., config: LabelPlanConfig | None = None, *, labels: _Rows | None = None, adjudicator: str | None = None, n: int = 100, half_width: float = 0.03, by: str | Sequence[str] = ..., anticipated: float | None = None, already_random: bool = False, cluster: str = 'case_id', seed: int = 20260101, out: _Path | None = None) -> LabelPlan:
+def plan_labels(
+    judgements: _Rows = ...,
+    config: LabelPlanConfig | None = None,
+    *,
+    labels: _Rows | None = None,
+    adjudicator: str | None = None,
+    n: int = 100,
+    half_width: float = 0.03,
+    by: str | Sequence[str] = ...,
+    anticipated: float | None = None,
+    already_random: bool = False,
+    cluster: str = "case_id",
+    seed: int = 20260101,
+    out: _Path | None = None,
+) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
     Rows are sampled at random within strata: verdict by doubt of the judge, by tested model; more
@@ -1027,10 +1660,24 @@ def plan_labels(judgements: _Rows = ..., config: LabelPlanConfig | None = None, 
 
     Raises:
         InputError: If a file is unusable.
-        OptionError: If an option is unusable or the file holds another plan."""
+        OptionError: If an option is unusable or the file holds another plan.
+    """
 
-
-def planbench_block_plan(data: _Rows = ..., config: BlockPlanConfig | None = None, *, setting: Literal['default', 'mixed', 'explicit', 'implicit', 'misleading', 'longest', 'shortest', 'base'] = 'mixed', keep_paths: int | None = None, keep_ratio: float | None = None, block_ratio: float | None = None, max_tools: int = 4, max_candidates: int | None = None, seed: int = 42, out: _Path | None = None) -> BlockPlan:
+def planbench_block_plan(
+    data: _Rows = ...,
+    config: BlockPlanConfig | None = None,
+    *,
+    setting: Literal[
+        "default", "mixed", "explicit", "implicit", "misleading", "longest", "shortest", "base"
+    ] = "mixed",
+    keep_paths: int | None = None,
+    keep_ratio: float | None = None,
+    block_ratio: float | None = None,
+    max_tools: int = 4,
+    max_candidates: int | None = None,
+    seed: int = 42,
+    out: _Path | None = None,
+) -> BlockPlan:
     """Chooses the tools that are blocked in each task.
 
     Args:
@@ -1053,10 +1700,18 @@ def planbench_block_plan(data: _Rows = ..., config: BlockPlanConfig | None = Non
 
     Raises:
         InputError: If the data is unusable.
-        OptionError: If a setting is."""
+        OptionError: If a setting is.
+    """
 
-
-def planbench_paths(data: _Rows = ..., config: PathsConfig | None = None, *, scope: Literal['catalogue', 'complete', 'exhaustive'] = 'catalogue', task: str | Sequence[str] = (), query: str | Sequence[str] = (), longest: int | None = None) -> PathReport:
+def planbench_paths(
+    data: _Rows = ...,
+    config: PathsConfig | None = None,
+    *,
+    scope: Literal["catalogue", "complete", "exhaustive"] = "catalogue",
+    task: str | Sequence[str] = (),
+    query: str | Sequence[str] = (),
+    longest: int | None = None,
+) -> PathReport:
     """Enumerates the paths of tasks and compares them with the catalogue.
 
     Args:
@@ -1072,10 +1727,53 @@ def planbench_paths(data: _Rows = ..., config: PathsConfig | None = None, *, sco
 
     Raises:
         InputError: If the data is unusable.
-        OptionError: If a setting is, or there is no such task or query."""
+        OptionError: If a setting is, or there is no such task or query.
+    """
 
-
-def predict(cases: _Rows, config: PredictConfig | None = None, *, map: str | Sequence[str] = (), data_split: str = '', tools: _Rows | None = None, prompts: str = 'neutral@1', data_root: _Path | None = None, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, model: str | PlannerSpec | Sequence[str | PlannerSpec] = ..., preset: str | None = None, samples: int = 1, batch: bool = False, full: bool = False, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_images: int | None = None, client: Client | None = None, events: Events = ...) -> PredictionRun:
+def predict(
+    cases: _Rows,
+    config: PredictConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    data_root: _Path | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    preset: str | None = None,
+    samples: int = 1,
+    batch: bool = False,
+    full: bool = False,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> PredictionRun:
     """Asks tested models for predictions on cases.
 
     Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
@@ -1143,10 +1841,30 @@ def predict(cases: _Rows, config: PredictConfig | None = None, *, map: str | Seq
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
             another run.
-        InputError: If the file of cases as a whole is unusable."""
+        InputError: If the file of cases as a whole is unusable.
+    """
 
-
-def prompt(rows: _Rows, config: PromptConfig | None = None, *, map: str | Sequence[str] = (), data_split: str = '', tools: _Rows | None = None, prompts: str = 'neutral@1', data_root: _Path | None = None, protocol: str = 'auto', cases: _Rows | None = None, tested_model: str = '', rubric: str | None = None, item_id: str = ..., predict: bool = False, images: bool = True, blind: bool = False, evidence: bool = True, judge: str | JudgeSpec | None = None, events: Events = ...) -> list[SentPrompt]:
+def prompt(
+    rows: _Rows,
+    config: PromptConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    tools: _Rows | None = None,
+    prompts: str = "neutral@1",
+    data_root: _Path | None = None,
+    protocol: str = "auto",
+    cases: _Rows | None = None,
+    tested_model: str = "",
+    rubric: str | None = None,
+    item_id: str = ...,
+    predict: bool = False,
+    images: bool = True,
+    blind: bool = False,
+    evidence: bool = True,
+    judge: str | JudgeSpec | None = None,
+    events: Events = ...,
+) -> list[SentPrompt]:
     """Makes what a judge would be sent for an item, for each of its tested models.
 
     With ``predict`` it is what a tested model would be sent for a case.
@@ -1180,10 +1898,53 @@ def prompt(rows: _Rows, config: PromptConfig | None = None, *, map: str | Sequen
 
     Raises:
         OptionError: If no row has the id.
-        InputError: If the row with the id is bad."""
+        InputError: If the row with the id is bad.
+    """
 
-
-def refine(drafts: str | PathLike[str] | Sequence[Mapping[str, Any]], config: RefineConfig | None = None, *, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, mode: Literal['self', 'critic', 'static', 'judge'] = ..., guide: Literal['codes', 'none'] = 'codes', critic: str | PlannerSpec | None = None, rounds: int = 1, with_reference: bool = False, cases: _Rows | None = None, model: str | PlannerSpec | Sequence[str | PlannerSpec] = (), prompts: str | None = None, review_prompts: str = 'ablate@1', data_root: _Path | None = None, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_images: int | None = None, client: Client | None = None, events: Events = ...) -> PredictionRun:
+def refine(
+    drafts: str | PathLike[str] | Sequence[Mapping[str, Any]],
+    config: RefineConfig | None = None,
+    *,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    mode: Literal["self", "critic", "static", "judge"] = ...,
+    guide: Literal["codes", "none"] = "codes",
+    critic: str | PlannerSpec | None = None,
+    rounds: int = 1,
+    with_reference: bool = False,
+    cases: _Rows | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = (),
+    prompts: str | None = None,
+    review_prompts: str = "ablate@1",
+    data_root: _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> PredictionRun:
     """Has drafts reviewed, and rewritten by the tested models that made them.
 
     Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
@@ -1250,10 +2011,27 @@ def refine(drafts: str | PathLike[str] | Sequence[Mapping[str, Any]], config: Re
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
             another run.
-        InputError: If the file of drafts or of cases as a whole is unusable."""
+        InputError: If the file of drafts or of cases as a whole is unusable.
+    """
 
-
-def report(runs: _Rows | Sequence[_Rows] = ..., config: ReportConfig | None = None, *, interval: Literal['jeffreys', 'jackknife', 'bca', 'percentile'] = 'jeffreys', n_resamples: int = 10000, bootstrap_seed: int = 20260101, labels: _Rows | Sequence[_Rows] = (), adjudicator: str | None = None, design: str | None = None, tables: str | Sequence[str] = (), refined: Sequence[str | tuple[str, _Rows]] = (), names: _Rows | None = None, predictions: _Rows | Sequence[_Rows] = (), cases: _Rows | None = None, pictures: bool = False, data_root: _Path | None = None) -> Report:
+def report(
+    runs: _Rows | Sequence[_Rows] = ...,
+    config: ReportConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    labels: _Rows | Sequence[_Rows] = (),
+    adjudicator: str | None = None,
+    design: str | None = None,
+    tables: str | Sequence[str] = (),
+    refined: Sequence[str | tuple[str, _Rows]] = (),
+    names: _Rows | None = None,
+    predictions: _Rows | Sequence[_Rows] = (),
+    cases: _Rows | None = None,
+    pictures: bool = False,
+    data_root: _Path | None = None,
+) -> Report:
     """Opens a report on runs.
 
     Args:
@@ -1285,12 +2063,11 @@ def report(runs: _Rows | Sequence[_Rows] = ..., config: ReportConfig | None = No
 
     Raises:
         InputError: If a run or the labels can't be read.
-        OptionError: If no run is given, or a setting is unusable."""
-
+        OptionError: If no run is given, or a setting is unusable.
+    """
 
 def rubric_names() -> list[str]:
     """The shipped rubrics, as ``name@version``."""
-
 
 def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
     """Merges runs of shards; the result is the run that grading without shards would have made.
@@ -1309,10 +2086,12 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or
             inputs, shards or codes are missing or there twice, or ``out`` holds a run.
-        InputError: If a file can't be read or written."""
+        InputError: If a file can't be read or written.
+    """
 
-
-def shards_split(predictions: str | Path, options: Sequence[str] = (), *, out: str | Path, parts: int) -> list[str]:
+def shards_split(
+    predictions: str | Path, options: Sequence[str] = (), *, out: str | Path, parts: int
+) -> list[str]:
     """Writes the commands that grade rows in parts, and last the one that merges them.
 
     Args:
@@ -1322,10 +2101,53 @@ def shards_split(predictions: str | Path, options: Sequence[str] = (), *, out: s
         parts: Number of parts.
 
     Returns:
-        Lines for a shell; all but the last one may run at the same time."""
+        Lines for a shell; all but the last one may run at the same time.
+    """
 
-
-def simulate(world: str | Path | World, config: SimulateConfig | None = None, *, call_seconds: int = 20, first: int | None = None, max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, max_seconds: float | None = None, out: _Path | None = None, overwrite: bool = False, cache: bool | _Path | None = None, model: str | PlannerSpec | Sequence[str | PlannerSpec] = ..., options: str | Sequence[str] = (), tasks: str | Sequence[str] = (), trials: int = 1, max_turns: int | None = None, max_episode_tokens: int | None = None, max_episode_cost: float | None = None, kind: str | None = None, api_base: str | Sequence[str] = (), transport: Literal['auto', 'litellm', 'direct'] = 'auto', temperature: float | None = 0.0, seed: int | None = None, max_reply_tokens: int = 16384, params: dict[str, Any] = ..., vision: Literal['auto', 'yes', 'no'] = 'auto', max_image_bytes: int = 5242880, max_text_bytes: int = 200000, timeout_s: float = 600.0, deadline_s: float = 3600.0, outage_s: float = 300.0, retries: int = 4, max_concurrency: int = 64, rpm: float | None = None, tpm: float | None = None, price_input: float | None = None, price_output: float | None = None, price_cached: float | None = None, max_images: int | None = None, client: Client | None = None, events: Events = ...) -> Simulation:
+def simulate(
+    world: str | Path | World,
+    config: SimulateConfig | None = None,
+    *,
+    call_seconds: int = 20,
+    first: int | None = None,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    cache: bool | _Path | None = None,
+    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    options: str | Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    trials: int = 1,
+    max_turns: int | None = None,
+    max_episode_tokens: int | None = None,
+    max_episode_cost: float | None = None,
+    kind: str | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int | None = None,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    vision: Literal["auto", "yes", "no"] = "auto",
+    max_image_bytes: int = 5242880,
+    max_text_bytes: int = 200000,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
+    max_images: int | None = None,
+    client: Client | None = None,
+    events: Events = ...,
+) -> Simulation:
     """Lets tested models act in a world.
 
     Without ``out`` everything stays in memory. The same call with the same folder goes on where it
@@ -1390,10 +2212,18 @@ def simulate(world: str | Path | World, config: SimulateConfig | None = None, *,
         InputError: If the files of the world are missing or contradict each other, or its tasks
             have no ids of their own.
         PluginError: If the code of the world fails before the first episode. What fails in an
-            episode is that episode's failure (``infrastructure``)."""
+            episode is that episode's failure (``infrastructure``).
+    """
 
-
-def validate(executed: _Rows | Sequence[_Rows] = ..., config: ValidateConfig | None = None, *, judged: str | PathLike[str] | Sequence[str | PathLike[str]] = (), detect: float = 0.05, correlation: float = 0.0, level: float = 0.95) -> ValidationReport:
+def validate(
+    executed: _Rows | Sequence[_Rows] = ...,
+    config: ValidateConfig | None = None,
+    *,
+    judged: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    detect: float = 0.05,
+    correlation: float = 0.0,
+    level: float = 0.95,
+) -> ValidationReport:
     """Sets plans against what came of their execution.
 
     Args:
@@ -1408,4 +2238,5 @@ def validate(executed: _Rows | Sequence[_Rows] = ..., config: ValidateConfig | N
 
     Raises:
         InputError: If a file is unusable, or a run is about no executed plan.
-        OptionError: If a setting is unusable."""
+        OptionError: If a setting is unusable.
+    """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import subprocess
 import types
 from inspect import Parameter
 from pathlib import Path
@@ -138,3 +139,5 @@ def _default(value: Any, may_be_none: bool) -> str:
 
 if __name__ == "__main__":
     FILE.write_text(stub(), encoding="utf-8")
+    for command in ("format", "check --fix", "format"):
+        subprocess.run(["ruff", *command.split(), "--quiet", str(FILE)], check=True)
