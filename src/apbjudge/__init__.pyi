@@ -46,6 +46,7 @@ from .functions import doctor as doctor
 from .functions import entropy as entropy
 from .functions import execute as execute
 from .functions import grade as grade
+from .functions import init as init
 from .functions import label as label
 from .functions import load_rubric as load_rubric
 from .functions import plan_labels as plan_labels

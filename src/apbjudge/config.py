@@ -39,6 +39,8 @@ from pydantic.fields import FieldInfo
 from .errors import OptionError, shorten
 from .memory import file_of, rows_in
 
+PROJECT = "apbjudge.toml"
+"""The project file: a ``--config`` file that is found rather than named."""
 STATIC = "static"
 """The judge that is code alone, as a setting and in files."""
 Grounding = Literal["paper", "released", "answer-only"]

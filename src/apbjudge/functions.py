@@ -25,6 +25,7 @@ _BY_MODULE: Mapping[str, str] = {
     "environments.simulate": "simulate",
     "judge.ensembles": "cascade",
     "judge.grade": "agrade grade",
+    "judge.project": "init",
     "judge.merge": "shards_merge shards_split",
     "labelling.label": "label",
     "llm.resources": "cache_clear cache_stats",

@@ -29,8 +29,9 @@ from .environments.planbench.config import BlockPlanConfig, PathsConfig
 from .environments.planbench.paths import PathReport
 from .environments.simulate import Simulation
 from .judge.cascade import CascadeCurve
-from .judge.config import CascadeConfig, GradeConfig, JudgeSpec
+from .judge.config import CascadeConfig, GradeConfig, InitConfig, JudgeSpec
 from .judge.doctor import Checkup
+from .judge.project import Project
 from .judge.session import Run
 from .labelling.config import LabelConfig
 from .labelling.label import Labelled
@@ -1543,6 +1544,29 @@ def grade(
         OptionError: If a setting, the rubric or the judge's access is unusable, or ``out`` holds
             another run.
         InputError: If an input file as a whole is unusable.
+    """
+
+def init(
+    folder: _Rows = ...,
+    config: InitConfig | None = None,
+    *,
+    map: str | Sequence[str] = (),
+    data_split: str = "",
+    from_: _Rows | None = None,
+) -> Project:
+    """Writes example rows, a project file and a CI job; no file that is there is changed.
+
+    Args:
+        config: Where, and for which rows.
+        map: Columns that fields are read from, where their names don't say it:
+            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        data_split: Split of a data set on disk, where it has several.
+        folder: Folder to write to, by itself the working directory.
+        from_: Rows or a log of your own in that folder, in place of example rows.
+
+    Raises:
+        InputError: If the rows can't be read.
+        OptionError: If they are outside of the folder, or a folder has the name of a file.
     """
 
 def label(

@@ -12,14 +12,12 @@ from typing import Any, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from ..config import is_negated, kinds, option_name, option_of, unknown_name
+from ..config import PROJECT, is_negated, kinds, option_name, option_of, unknown_name
 from ..errors import OptionError, visible
 
 Values = dict[str, Any]
 """What the user set, by field name; what is missing has its default."""
 
-PROJECT = "apbjudge.toml"
-"""The project file: a ``--config`` file that is found rather than named."""
 ASKED = ("judge", "model", "ask", "judges")
 MODELS = (*ASKED, "escalate", "critic", "user_model")
 """Settings that name models; of the first ones a command has one, which ``api_base`` is about."""

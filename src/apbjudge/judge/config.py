@@ -298,3 +298,15 @@ class CascadeConfig(Config):
         default="entropy>0",
         description="Which entropy decides: entropy>0, entropy.max>0, entropy.E4>0.",
     )
+
+
+class InitConfig(RowsConfig):
+    """Where the files go, and for which rows."""
+
+    folder: Annotated[Path, Option(is_argument=True)] = Field(
+        default=Path(), description="Folder to write to, by itself the working directory."
+    )
+    from_: Annotated[Path | None, Option("--from")] = Field(
+        default=None,
+        description="Rows or a log of your own in that folder, in place of example rows.",
+    )
