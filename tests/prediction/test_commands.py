@@ -16,7 +16,6 @@ from apbjudge.prediction.batching import predict_batched
 from apbjudge.prediction.config import PlannerSpec, PredictConfig
 from apbjudge.prediction.dry_run import forecast_predictions
 from apbjudge.prediction.predict import predict_in
-from apbjudge.prediction.prompt_sets import prompt_set_names
 from apbjudge.prediction.prompts import VIEW_NAMES
 from apbjudge.prediction.session import Session, session_of
 from apbjudge.runs.loop import QUIET, Events
@@ -130,7 +129,6 @@ REMOVED = "the same command helps once the cause is removed"
         (Status(503, "overloaded"), 1, "transport 2 (last: the server is loading", AGAIN),
         (Status(400, "no field top_q"), 1, "transport 2 (last: HTTP 400: no field", REMOVED),
         (Status(400, "prompt is too long"), 1, "truncated 2 (last: ", REMOVED),
-        (Status(400, "API key not valid"), 2, "HTTP 400: API key not valid", "--model"),
         (Status(400, "unknown model 'planer'"), 2, "HTTP 400: unknown model", "--model"),
     ],
     ids=lambda of: of[0].message,
@@ -207,7 +205,7 @@ def test_options_that_cannot_work_are_one_line(
     assert line.startswith(f"apbjudge: {complaint}")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\n\n", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [None, b"\n\n", b"\xff\xfe\x00"])
 def test_files_that_are_no_cases_are_one_line(
     command: Any, tmp_path: Path, content: bytes | None
 ) -> None:
@@ -293,8 +291,10 @@ def test_a_dry_run_writes_nothing(serve: Any, command: Any, cases: Path, tmp_pat
 # prompt and doctor --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
-@pytest.mark.parametrize("name", ["holistic", "tool_broken", "unsolvable"])
+@pytest.mark.parametrize(
+    ("name", "prompts"),
+    [("holistic", "neutral@1"), ("tool_broken", "apb@1"), ("unsolvable", "bound@1")],
+)
 def test_the_command_prints_the_prompt(command: Any, name: str, prompts: str) -> None:
     row = examples(name)[0]
     done = command(
@@ -348,14 +348,6 @@ def test_doctor_measures_the_longest_prompt_of_cases_that_are_answered_already(
     assert done.code == 0
 
 
-def test_doctor_finds_a_model_that_is_not_there(command: Any) -> None:
-    with ChatServer(lambda seen: OK) as server:
-        address = server.address
-    done = command("doctor", "--model", f"{MODEL}@{address}", "--config", "retries=0")
-    assert done.code == 2
-    assert done.out.splitlines()[-1] == "a run would not work"
-
-
 # Batches ------------------------------------------------------------------------------------------
 
 
@@ -388,8 +380,13 @@ def batched(
 
 def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) -> None:
     rows = [case("a"), case("b"), step_case("c")]
-    run = batched(batches, tmp_path, rows, temperature=0.5, samples=2)
+    notes: list[str] = []
+    events = Events(lambda progress: None, notes.append, notes.append)
+    run = batched(batches, tmp_path, rows, events=events, temperature=0.5, samples=2)
     assert run.failed == 0
+    (served,) = run.counts["openai/planner"].served_models
+    warned = f"warning: openai/planner was asked, and {served} answered: "
+    assert len([note for note in notes if note.startswith(warned)]) == 1
     assert [len(batch.lines) for batch in batches.batches] == [6]
     made = read_lines(tmp_path / "out" / "predictions.jsonl")
     assert sorted(row["id"] for row in made) == ["a", "a#2", "b", "b#2", "c", "c#2"]
@@ -398,17 +395,6 @@ def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) 
     again = batched(batches, tmp_path, rows, temperature=0.5, samples=2)
     assert len(batches.batches) == 1
     assert again.progress.skipped == 6
-
-
-def test_another_model_that_answers_a_batch_is_warned_of(
-    batches: BatchServer, tmp_path: Path
-) -> None:
-    notes: list[str] = []
-    events = Events(lambda progress: None, notes.append, notes.append)
-    run = batched(batches, tmp_path, [case("a"), case("b")], events=events)
-    (served,) = run.counts["openai/planner"].served_models
-    told = f"warning: openai/planner was asked, and {served} answered: "
-    assert len([note for note in notes if note.startswith(told)]) == 1
 
 
 FINISHED = {
@@ -446,34 +432,9 @@ def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_pa
     assert failed["id"] == "long"
 
 
-@pytest.mark.parametrize("limit", ["max_calls"])
-def test_a_batch_has_no_budget(batches: BatchServer, tmp_path: Path, limit: str) -> None:
+def test_a_batch_has_no_budget(batches: BatchServer, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="--max-calls: not possible with --batch"):
-        batched(batches, tmp_path, [case("a")], **{limit: 1})
-
-
-def test_requests_go_out_as_a_file_and_predict_makes_no_call(
-    serve: Any, command: Any, cases: Path, tmp_path: Path
-) -> None:
-    server = serve([OK])
-    model = ["--model", f"{MODEL}@{server.address}", "--config", "temperature=0.5"]
-    requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
-    exported = command("batch", "export", cases, *model, "--samples", "2", "--out", requests)
-    assert exported.code == 0
-    assert f"{requests}: 6 requests, {requests.stat().st_size} bytes; 0 rows are answered" in (
-        exported.out
-    )
-    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
-    assert {line["body"]["model"] for line in lines} == {"planner"}
-    assert all("response_format" not in line["body"] for line in lines)
-    answers.write_bytes(answered(lines, says(REPLY)))
-    assert command("batch", "import", answers).out.startswith("6 replies taken, 0 failed")
-    done = command("predict", cases, *model, "--samples", "2", "--out", tmp_path / "out")
-    assert done.code == 0
-    assert server.requests == []
-    assert len(read_lines(tmp_path / "out" / "predictions.jsonl")) == 6
-    again = command("batch", "export", cases, *model, "--samples", "2", "--out", requests)
-    assert ": 0 requests, 0 bytes; 6 rows are answered already" in again.out
+        batched(batches, tmp_path, [case("a")], max_calls=1)
 
 
 def test_odd_answers_in_a_file_are_predictions_and_asked_for_only_once(
@@ -494,13 +455,19 @@ def test_odd_answers_in_a_file_are_predictions_and_asked_for_only_once(
     cases = write_rows(tmp_path / "cases.jsonl", [case(name) for name in names])
     model = ["--model", f"{MODEL}@{server.address}"]
     requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
-    command("batch", "export", cases, *model, "--out", requests)
+    exported = command("batch", "export", cases, *model, "--out", requests)
+    assert f"{requests}: 6 requests, {requests.stat().st_size} bytes; 0 rows are answered" in (
+        exported.out
+    )
     lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    assert {line["body"]["model"] for line in lines} == {"planner"}
+    assert all("response_format" not in line["body"] for line in lines)
     answers.write_bytes(answered(lines, answer))
     imported = command("batch", "import", answers)
     assert (imported.code, imported.out.startswith("5 replies taken, 1 failed")) == (1, True)
     again = command("batch", "export", cases, *model, "--out", requests)
     assert ": 1 requests, " in again.out
+    assert "5 rows are answered already" in again.out
     assert command("predict", cases, *model, "--out", tmp_path / "out").code == 0
     assert ["(late)" in seen.text for seen in server.requests] == [True]
     made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
@@ -528,10 +495,6 @@ def prompt_set(folder: Path, head: str = "", **changes: str | None) -> Path:
     path = folder / "own.toml"
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
-
-
-def test_the_shipped_sets_are_listed() -> None:
-    assert prompt_set_names("prompts") == ("apb@1", "bound@1", "neutral@1")
 
 
 def test_own_prompts_are_sent(serve: Any, command: Any, cases: Path, tmp_path: Path) -> None:
@@ -570,10 +533,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         "tool_order: expected one of given, mixed, got 'random'",
     ),
     "no TOML": ({"head": "[[["}, ""),
-    "division by zero": ({"plan__user": "{{ 1 // k }}{{ query }}"}, "plan.user: "),
     "a sum of text and number": ({"plan__user": "{{ query + 1 }}"}, "plan.user: "),
     "another file": ({"plan__user": "{% include 'x' %}"}, "plan.user: "),
-    "a part of nothing": ({"plan__user": "{{ query.a.b }}"}, "plan.user: "),
     "the way out": ({"plan__user": "{{ query.__class__.__mro__ }}"}, "plan.user: "),
 }
 
