@@ -164,15 +164,6 @@ VISIBLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
-@pytest.mark.parametrize("name", VISIBLE)
-def test_what_a_tested_model_needs_is_shown(name: str, prompts: str) -> None:
-    row = step_case("a")
-    assert prompt_of({**row, name: VISIBLE[name]}, prompts).messages() != (
-        prompt_of(row, prompts).messages()
-    )
-
-
 @pytest.mark.parametrize("field", ["name", "description", "parameters", "cost"])
 def test_every_field_of_a_tool_that_is_allowed_is_shown(field: str) -> None:
     tool = {"name": "find", "description": "Finds.", "parameters": {"type": "object"}, "cost": 1}
@@ -277,14 +268,6 @@ def test_the_order_of_tools_does_not_follow_the_given_one(
     assert listed[0].messages() == listed[1].messages()
 
 
-def test_tools_of_one_name_do_not_tell_the_given_order() -> None:
-    tools = [{"name": "find", "description": text} for text in ("One.", "Two.", "Three.")]
-    assert (
-        prompt_of(case("a", tools=tools)).messages()
-        == prompt_of(case("a", tools=tools[::-1])).messages()
-    )
-
-
 @given(NAMES, st.lists(st.text("xyz", min_size=1, max_size=6), max_size=6, unique=True))
 def test_distractors_leave_the_order_of_the_other_tools_as_it_is(
     names: list[str], distractors: list[str]
@@ -335,6 +318,10 @@ SHOWN = {
 }
 
 
+STEPS = {"step_wise", "tool_broken", "three_steps"}
+"""For these ``bound@1`` has the texts of ``neutral@1``."""
+
+
 @pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 @pytest.mark.parametrize("name", [*SHOWN, "pictures", "three_steps"])
 def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> None:
@@ -346,8 +333,9 @@ def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> N
     else:
         row = rows[SHOWN[name]]
     text = text_of(prompt_of(row, prompts)) + "\n"
-    golden = GOLDEN / f"predict_{prompts}_{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
+    of = "neutral@1" if prompts == "bound@1" and name in STEPS else prompts
+    golden = GOLDEN / f"predict_{of}_{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN") and of == prompts:
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
 

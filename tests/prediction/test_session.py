@@ -302,13 +302,6 @@ def test_the_folder_of_another_run_is_refused_unless_told(
     assert continued.asked == []
 
 
-def test_a_run_of_other_cases_is_refused(place: Place, tmp_path: Path) -> None:
-    place.run()
-    place.cases = write_rows(tmp_path / "other.jsonl", [case("x")])
-    with pytest.raises(OtherRunError):
-        place.run()
-
-
 def test_the_folder_of_a_judge_is_refused(place: Place) -> None:
     grade([{**CASES[0], "tested_model": "m", "model_response": REPLY}], out=place.out)
     with pytest.raises(OptionError):
