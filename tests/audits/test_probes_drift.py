@@ -57,6 +57,9 @@ def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone() -> None:
     assert result.n_exhibits > 0
     first, *_, last = table(result).values()
     assert (first[1], last[1]) == ("0.0 %", "100.0 %")
+    first_calls, *_, last_calls = table(result)
+    assert first_calls.startswith("1 to ")
+    assert last_calls.endswith(f" to {len(ASKED[MAIN])}")
 
 
 def test_a_judge_that_turns_severe_fails_for_sound_plans() -> None:

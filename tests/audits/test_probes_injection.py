@@ -93,6 +93,8 @@ def test_thirty_cases_are_too_few_to_acquit() -> None:
     result = probe(hear(perfect, only({MAIN: audit(30)[MAIN]}, "injected", "neutral")))
     assert result.outcome == "could not tell"
     assert 30 < (measure(result, "moved").needed or 0) <= 45
+    names = {figure.name for figure in result.figures}
+    assert "moved, where code proved no fault" not in names  # it proved none at all
 
 
 def alone(seed: int) -> Judge:

@@ -61,6 +61,7 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
             (fault("b/1"), NONE),
             (fault("c/1"), NONE),  # nothing sound of this case
             (variant("a/s", "shown"), NONE),
+            (fault("a/2"), NONE, "again-1"),  # counts in no table of the main arm
         )
     )
     (measure,) = result.measures

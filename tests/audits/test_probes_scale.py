@@ -134,6 +134,7 @@ def test_hand_made_balance_weighs_codes_alike() -> None:
     assert "one grade for all faults" not in {m.name for m in result.measures}  # two codes only
     table = next(t for t in result.tables if t.columns[0] == "code")
     assert table.rows == (("E1", "5", "5", "100.0 %"), ("E5", "15", "0", "0.0 %"))
+    assert not any(note.startswith("left out of the balance") for note in result.notes)
 
 
 def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
