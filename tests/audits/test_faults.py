@@ -278,6 +278,12 @@ def test_the_limit_is_stated_and_breached() -> None:
     assert names.count(match[1]) == 2
 
 
+def test_a_distractor_is_called_with_all_it_requires() -> None:
+    base, variant = planted(cases.plan_row(extraneous_tool_names=["tide_table"]), "use-distractor")
+    rules = {f.rule for f in base.findings(variant) if f.certainty == "proven"}
+    assert rules == {"distractor"}
+
+
 def test_behaviours_after_a_broken_tool() -> None:
     base = cases.base_of(cases.broken_row())
     truths = {v.kind: v.truth.category for v in plant(base, seed=0)}

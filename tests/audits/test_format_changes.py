@@ -118,6 +118,11 @@ def test_capitals_leave_names_values_and_keys_alone() -> None:
             assert variant.row.keys() == base.variant.row.keys()
 
 
+def test_pictures_turn_round_where_nobody_counts_them() -> None:
+    base = base_of(PLAN_ROW, files=PICTURES)
+    assert shown(base, "image-order").row["files"] == PICTURES[::-1]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

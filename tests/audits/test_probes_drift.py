@@ -51,6 +51,7 @@ def lenient_after(share: float, asked: Mapping[str, Sequence[Variant]] = ASKED) 
 
 
 def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone() -> None:
+    assert probe(scheduled(hear(perfect, ASKED))).outcome == "passes"
     result = probe(lenient_after(0.5))
     assert [m.name for m in result.measures if m.outcome == "fails"] == [FAULTY]
     assert (measure(result, FAULTY).estimate.value or 0.0) > 0.5
