@@ -690,7 +690,7 @@ def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
     model = Model(final=lambda draft: BAD)
     drafts = drafts_in(tmp_path, plans(BAD, BAD.replace("fly", "swim")))
     with pytest.raises(OtherRunError, match="method"):
-        refine(drafts, **settings | {"mode": "static"}, client=model.client)
+        refine(drafts, **{**settings, "mode": "static"}, client=model.client)
     run = refine(drafts, **settings, client=model.client)
     assert len(model.finals) == 1
     rows = read_lines(tmp_path / "out" / "predictions.jsonl")
