@@ -220,18 +220,6 @@ def coin(seed: int) -> Judge:
     return judge
 
 
-def longer_passes(limit: int) -> Judge:
-    def judge(of: Variant, arm: str = MAIN) -> Says:
-        return PASS if len(of.row["model_response"]) > limit else fail("E2")
-
-    return judge
-
-
-def wavering(inner: Judge, chance: float, seed: int) -> Judge:
-    """Turns verdicts over by chance."""
-    return turning(inner, chance, seed, when=lambda of, arm: True)
-
-
 def turning(
     inner: Judge, chance: float, seed: int, *, when: Callable[[Variant, str], bool]
 ) -> Judge:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from apbjudge.audits.perturbations.bases import Base, Origin, find_bases
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Truth, Variant
-from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = "holistic step_wise tool_broken unsolvable efficiency tool_extraneous".split()
+from .cases import EXAMPLES, NAMES, example_tasks
 
 
 @lru_cache(maxsize=2)
 def example_bases(*, labelled: bool = True) -> tuple[Base, ...]:
     """Bases of all examples; with labels, passed predictions come before references."""
     result: list[Base] = []
-    for name in FILES:
-        tasks = [t for t in Source(EXAMPLES / f"{name}.jsonl") if isinstance(t, Task)]
+    for name in NAMES:
         labels = read_labels(EXAMPLES / "labels" / f"{name}.jsonl", bad=print)
         passed = {(x.item_id, x.tested_model) for x in labels if x.is_correct}
-        result += find_bases(tasks, passed if labelled else None).bases
+        result += find_bases(example_tasks(name), passed if labelled else None).bases
     return tuple(result)
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from apbjudge.audits.perturbations.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
-from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.judge import Task
 from apbjudge.protocols import protocol_of
-from apbjudge.records import Call, Row
+from apbjudge.records import Row
 
 from . import cases
 
@@ -53,12 +50,6 @@ def test_of_passed_predictions_another_way_comes_first() -> None:
     assert base.item.tested_model == "other"
 
 
-def test_the_row_with_most_distractors_is_the_case() -> None:
-    few = task(id="few", case_id="c", extraneous_tool_names=["tide_table"])
-    many = task(id="many", case_id="c", extraneous_tool_names=["tide_table", "send_mail"])
-    assert only([few, many]).item.item_id == "many"
-
-
 def test_what_is_left_out_is_counted() -> None:
     unread = task(id="a", tool_chain=None, plan=None, model_response="no plan")
     wrong = task(id="b", tool_chain=[cases.call("no_such")], tools=[*cases.TOOLS])
@@ -73,14 +64,6 @@ def test_a_passed_prediction_with_a_proven_fault_yields_to_the_reference() -> No
     assert base.origin == "reference"
 
 
-def test_the_base_is_a_variant_of_its_own() -> None:
-    base = only([task()])
-    variant = base.variant
-    assert (variant.role, variant.parent, variant.name) == ("base", None, "p1/base")
-    assert base.read(variant).prediction == base.item.prediction
-    assert base.read(variant).case_id == base.item.case_id
-
-
 def test_derived_variants_name_their_parents() -> None:
     base = only([task()])
     fault = base.derived("fault", "odd", what="w", truth=base.truth, reply=base.parts)
@@ -89,14 +72,3 @@ def test_derived_variants_name_their_parents() -> None:
     assert (shown.name, shown.parent) == ("p1/odd/again", "p1/odd")
     gone = base.derived("shown", "bare", what="w", truth=base.truth, case={"query": None})
     assert "query" not in gone.row
-
-
-@pytest.mark.parametrize("base", cases.example_bases(), ids=lambda base: base.name)
-def test_example_bases_are_clean(base: Base) -> None:
-    result = base.findings(base.variant)
-    assert not [finding for finding in result if finding.certainty == "proven"]
-    again = ReplyParts.of_prediction(base.item)
-    assert again is not None
-    assert [Call(c.name, c.arguments or {}) for c in again.calls] == [
-        Call(c.name, c.arguments or {}) for c in base.parts.calls
-    ]

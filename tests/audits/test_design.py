@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,44 +55,10 @@ def prediction(n: int, case: str) -> Variant:
 def test_the_same_input_and_seed_give_the_same_plan() -> None:
     again = design_audit(plans(), (), SMALL, seed=1, blind=False)
     assert again == small()
-    assert again.fingerprint == small().fingerprint
-
-
-def test_another_seed_asks_something_else() -> None:
-    assert small(seed=2).fingerprint != small().fingerprint
-
-
-FINGERPRINT = """
-from tests.audits.cases import small
-print(small().fingerprint)
-"""
-
-
-def test_the_plan_does_not_hang_on_the_hash_seed_of_the_process() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FINGERPRINT],
-        env=os.environ | {"PYTHONHASHSEED": "77"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout.strip() == small().fingerprint
-
-
-def test_the_fingerprint_sees_every_arm_and_every_row() -> None:
-    plan = small()
-    fewer = AuditDesign(arms=plan.arms[:-1])
-    main = plan.arms[0]
-    shorter = AuditDesign(arms=(replace(main, variants=main.variants[:-1]), *plan.arms[1:]))
-    renamed = AuditDesign(arms=(*plan.arms[:-1], replace(plan.arms[-1], name="other")))
-    result = {one.fingerprint for one in (plan, fewer, shorter, renamed)}
-    assert len(result) == 4
-
-
-def test_the_arms_are_those_that_were_ordered() -> None:
-    names = [one.name for one in small().arms]
-    assert names == [MAIN, f"{AGAIN}-1", f"{AGAIN}-2", f"{WARM}-1", f"{WARM}-2", BLIND]
+    assert again.fingerprint == small().fingerprint != small(seed=2).fingerprint
+    assert again.schedule == small().schedule
+    names = [[turn.variant.name for turn in small(seed=n).schedule] for n in (1, 2)]
+    assert names[0] != names[1]
 
 
 def test_a_blind_judge_is_asked_nothing_about_references() -> None:
@@ -104,14 +66,6 @@ def test_a_blind_judge_is_asked_nothing_about_references() -> None:
     assert BLIND not in [one.name for one in plan.arms]
     assert of_role(plan, "reference") == []
     assert of_role(small(), "reference") != []
-
-
-def test_names_are_unique_and_parents_are_judged_in_the_same_arm() -> None:
-    for one in small().arms:
-        names = [variant.name for variant in one.variants]
-        assert len(set(names)) == len(names)
-        parents = {variant.parent for variant in one.variants} - {None}
-        assert parents <= set(names)
 
 
 def test_other_arms_ask_what_the_main_arm_asks() -> None:
@@ -124,14 +78,10 @@ def test_other_arms_ask_what_the_main_arm_asks() -> None:
         assert bases == leads
 
 
-def test_every_row_is_read_as_the_item_of_its_name() -> None:
-    bases = {base.item.case_id: base for base in plans()}
-    for variant in arm(small(), MAIN):
-        assert bases[variant.case_id].read(variant).item_id == variant.name
-
-
 def test_the_sizes_are_kept() -> None:
     plan = small()
+    names = [one.name for one in plan.arms]
+    assert names == [MAIN, f"{AGAIN}-1", f"{AGAIN}-2", f"{WARM}-1", f"{WARM}-2", BLIND]
     counts = Counter(variant.role for variant in plan.arms[0].variants)
     assert counts["base"] == 2
     assert 2 <= counts["fault"] <= 2 * SMALL.faults
@@ -146,16 +96,15 @@ FAULTS_ALONE = replace(
 )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_codes_and_kinds_come_about_equally_often(seed: int) -> None:
-    faults = of_role(design_audit(plans(), (), FAULTS_ALONE, seed=seed, blind=False), "fault")
+def test_codes_and_kinds_come_about_equally_often() -> None:
+    faults = of_role(design_audit(plans(), (), FAULTS_ALONE, seed=1, blind=False), "fault")
     codes = Counter(code for fault in faults for code in fault.truth.codes or ())
     assert set(codes) == set(ERROR_CODES)
     counts = [codes[c] for c in everywhere()]
     assert len(counts) >= 4
     assert max(counts) - min(counts) <= 1
     kinds = {fault.kind for fault in faults}
-    assert kinds == {fault.kind for base in plans() for fault in plant(base, seed=seed)}
+    assert kinds == {fault.kind for base in plans() for fault in plant(base, seed=1)}
 
 
 @settings(max_examples=4)
@@ -165,11 +114,6 @@ def test_a_quick_audit_stays_below_its_calls(seed: int, n: int, start: int) -> N
     plan = design_audit(bases, [prediction(1, "c")], QUICK, seed=seed, blind=False)
     assert 0 < plan.n_judgements <= QUICK_CALLS
     assert of_role(plan, "prediction") == []
-
-
-def test_more_bases_than_wanted_are_not_used() -> None:
-    plan = design_audit(plans(), (), replace(SMALL, bases=1), seed=1, blind=False)
-    assert [v.case_id for v in of_role(plan, "base")] == [b.item.case_id for b in plans()[:1]]
 
 
 def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
@@ -186,10 +130,6 @@ def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
     )
 
 
-def test_nothing_to_ask_is_no_arm() -> None:
-    assert design_audit((), (), FULL, seed=1, blind=False).arms == ()
-
-
 def test_what_has_no_reference_is_not_judged_without_it() -> None:
     bare = base_of(unsolvable_row())
     plan = design_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
@@ -197,30 +137,7 @@ def test_what_has_no_reference_is_not_judged_without_it() -> None:
     assert {v.case_id for v in arm(plan, f"{AGAIN}-1")} == {"p1", "u1"}
 
 
-@pytest.mark.parametrize("n", [1, 60, 200])
-def test_other_numbers_of_bases_keep_what_is_asked_of_each(n: int) -> None:
-    sizes = FULL.for_bases(n)
-    of_each = ("faults", "harmless", "again", "warm", "shown", "payloads")
-    assert [getattr(sizes, name) for name in of_each] == [getattr(FULL, name) for name in of_each]
-    grown = ("bases", "repeated", "padded", "referred", "blind", "injected")
-    assert {getattr(sizes, name) for name in grown} == {n}
-
-
 # the schedule -------------------------------------------------------------------------------------
-
-
-def test_the_schedule_asks_everything_once() -> None:
-    plan = small()
-    wanted = Counter((one.name, v.name) for one in plan.arms for v in one.variants)
-    assert Counter((turn.arm, turn.variant.name) for turn in plan.schedule) == wanted
-
-
-def test_the_schedule_is_the_same_for_the_same_plan_and_another_for_another() -> None:
-    again = design_audit(plans(), (), SMALL, seed=1, blind=False)
-    assert again.schedule == small().schedule
-    assert [t.variant.name for t in small(seed=2).schedule] != [
-        t.variant.name for t in small().schedule
-    ]
 
 
 def test_all_arms_of_a_case_are_asked_together_one_that_shows_it_as_it_is_first() -> None:

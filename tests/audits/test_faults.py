@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.faults import KINDS, plant
 from apbjudge.audits.perturbations.kinds import Change, Kind, proves_only, reads_as_meant
-from apbjudge.audits.perturbations.parts import ReplyParts, rearranged
+from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
-from apbjudge.records import Call, Row, Step
+from apbjudge.records import Call, Row
 
 from . import cases
 
@@ -168,27 +168,6 @@ def test_any_seed_is_sound(seed: int) -> None:
         assert check_all(cases.base_of(row), seed)
 
 
-def test_kinds_are_chosen_by_name() -> None:
-    base = cases.base_of(cases.plan_row())
-    chosen = plant(base, seed=0, kinds=["unknown-tool", "drop-call"])
-    assert [variant.kind for variant in chosen] == ["drop-call", "unknown-tool"]
-    assert chosen == tuple(
-        v for v in plant(base, seed=0) if v.kind in {"unknown-tool", "drop-call"}
-    )
-
-
-def test_seeds_choose_other_places() -> None:
-    base = cases.base_of(cases.plan_row())
-    said = {plant(base, seed=s, kinds=["drop-parameter"])[0].what for s in range(12)}
-    assert len(said) > 2
-
-
-def test_names_of_kinds_are_unique() -> None:
-    assert len(BY_NAME) == len(KINDS)
-    assert all(kind.code not in kind.also for kind in KINDS)
-    assert {kind.code for kind in KINDS} == {"E1", "E2", "E3", "E4", "E5", "E6", None}
-
-
 def test_a_dropped_call_leaves_the_prose_too() -> None:
     base, variant = planted(cases.plan_row(), "drop-call")
     assert [call.name for call in base.read(variant).prediction.calls] == [
@@ -212,16 +191,34 @@ def test_a_dropped_call_renumbers_the_rest() -> None:
     assert last["town"] == "to the town of step 2"
 
 
-def test_a_lookup_is_never_dropped() -> None:
-    row = cases.plan_row(tool_chain=list(cases.CHAIN[:2]))
-    assert plant(cases.base_of(row), seed=0, kinds=["drop-call"]) == ()
+NO_FAULT = {
+    "a lookup is never dropped": (cases.plan_row(tool_chain=list(cases.CHAIN[:2])), "drop-call"),
+    "nor what was not asked for": (
+        cases.plan_row(
+            tools=[{"name": "open_house"}, {"name": "find_rooms"}, {"name": "find_trains"}],
+            tool_chain=[cases.call("open_house", "The house."), *cases.CHAIN[:2]],
+            query="Open a house.",
+        ),
+        "drop-call",
+    ),
+    "the query gives the id": (
+        cases.steps_row(query=f"{cases.QUERY} Take R-71."),
+        "invented-id",
+    ),
+    "an error is no answer": (
+        cases.steps_row(trajectory_prefix=list(cases.FAILED)),
+        "ignore-data",
+    ),
+    "a distractor is no wrong tool": (
+        cases.plan_row(extraneous_tool_names=["tide_table"]),
+        "wrong-tool",
+    ),
+}
 
 
-def test_opening_something_is_not_what_was_asked_for() -> None:
-    tools = [{"name": "open_house"}, {"name": "find_rooms"}, {"name": "find_trains"}]
-    chain = [cases.call("open_house", "The house."), *cases.CHAIN[:2]]
-    base = cases.base_of(cases.plan_row(tools=tools, tool_chain=chain, query="Open a house."))
-    assert plant(base, seed=0, kinds=["drop-call"]) == ()
+@pytest.mark.parametrize(("row", "kind"), NO_FAULT.values(), ids=NO_FAULT)
+def test_without_an_occasion_there_is_no_fault(row: dict[str, Any], kind: str) -> None:
+    assert plant(cases.base_of(row), seed=0, kinds=[kind]) == ()
 
 
 def test_swapped_calls_keep_what_their_numbers_mean() -> None:
@@ -273,53 +270,12 @@ def test_no_breach_without_a_sure_occasion(query: str, arguments: dict[str, Any]
     assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
 
 
-def test_another_goal_stands_everywhere() -> None:
-    base, variant = planted(cases.plan_row(), "change-goal")
-    text = variant.row["model_response"]
-    assert "Trieste" in base.parts.text
-    assert "Trieste" not in text
-    assert variant.row["query"] == base.item.query
-
-
 def test_the_limit_is_stated_and_breached() -> None:
     base, variant = planted(cases.plan_row(), "breach-limit")
     match = re.search(r"Please call (\w+) exactly once\.$", variant.row["query"])
     assert match is not None
     names = [call.name for call in base.read(variant).prediction.calls]
     assert names.count(match[1]) == 2
-
-
-def test_an_invented_id_stands_nowhere() -> None:
-    base, variant = planted(cases.steps_row(), "invented-id")
-    arguments = next(iter(base.read(variant).prediction.calls)).arguments or {}
-    assert arguments["room_id"] != "R-71"
-    assert str(arguments["room_id"]) not in str(cases.ANSWERED)
-
-
-def test_no_id_is_invented_where_the_query_gives_it() -> None:
-    row = cases.steps_row(query=f"{cases.QUERY} Take R-71.")
-    assert plant(cases.base_of(row), seed=0, kinds=["invented-id"]) == ()
-
-
-def test_an_early_conclusion_makes_no_call_in_the_last_step() -> None:
-    row = cases.steps_row(
-        cases.message("find_trains", town="Trieste", day="2026-06-04"), cases.NEXT
-    )
-    base, variant = planted(row, "conclude-early")
-    steps = base.read(variant).prediction.steps
-    assert [len(step.calls) for step in steps] == [1, 0]
-
-
-def test_an_error_is_no_answer_to_be_ignored() -> None:
-    row = cases.steps_row(trajectory_prefix=list(cases.FAILED))
-    assert plant(cases.base_of(row), seed=0, kinds=["ignore-data"]) == ()
-
-
-def test_the_wrong_tool_is_neither_an_action_nor_a_distractor() -> None:
-    _, variant = planted(cases.plan_row(), "wrong-tool")
-    assert "tide_table" in variant.what
-    row = cases.plan_row(extraneous_tool_names=["tide_table"])
-    assert plant(cases.base_of(row), seed=0, kinds=["wrong-tool"]) == ()
 
 
 def test_a_distractor_is_called_with_all_it_requires() -> None:
@@ -333,20 +289,6 @@ def test_behaviours_after_a_broken_tool() -> None:
     truths = {v.kind: v.truth.category for v in plant(base, seed=0)}
     assert truths == {"retry-broken": 3, "give-up": 4, "talk-only": 5, "unlisted-tool": 5}
     assert base.truth.category == 1
-
-
-def test_faults_of_cases_without_solution() -> None:
-    base = cases.base_of(cases.unsolvable_row())
-    assert [v.kind for v in plant(base, seed=0)] == ["carry-on", "guess-value"]
-    removed = cases.base_of(cases.unsolvable_row(unsolvable_type="tool_removal"))
-    assert [v.kind for v in plant(removed, seed=0)] == ["carry-on"]
-
-
-def test_nothing_is_proven_of_tools_without_schema() -> None:
-    free = [{"name": name, "description": "Does it."} for name in TOOL_NAMES]
-    made = {v.kind for v in plant(cases.base_of(cases.plan_row(tools=free)), seed=0)}
-    assert not made & {"drop-parameter", "invent-parameter", "wrong-type", "wrong-enum"}
-    assert "unknown-tool" in made
 
 
 ODD = {"type": "object", "properties": {"house": True, "day": {"enum": 3}, "n": {"type": []}}}
@@ -366,27 +308,6 @@ def test_odd_cases_are_planted_too(fields: dict[str, Any]) -> None:
     chain = [cases.call("find_rooms", house="Villa Rosa", day="June", n=7)]
     base = cases.base_of(cases.plan_row(tool_chain=chain) | fields)
     assert check_all(base, 0)["reject-solvable"] == 1
-
-
-def test_a_call_without_a_name_is_planted_too() -> None:
-    row = cases.plan_row(model_response='{"plan": "Go.", "tool_chain": [{"name": ""}]}')
-    item = Row(row, 1).to_item()
-    protocol = protocol_of(item)
-    base = Base(
-        name="p1",
-        item=item,
-        parts=ReplyParts(form="plan", plan="Go.", steps=(Step(calls=(Call("", None),)),)),
-        origin="label",
-        protocol=protocol,
-        rubric=protocol.rubric_for(item),
-    )
-    assert "unknown-tool" not in {variant.kind for variant in plant(base, seed=0)}
-
-
-def test_a_plan_without_calls_is_planted_too() -> None:
-    said = '{"plan": "No call is needed: the answer is 4.", "tool_chain": []}'
-    base = cases.base_of(cases.plan_row(tool_chain=None, plan=None, model_response=said))
-    assert set(check_all(base, 0)) == {"reject-solvable"}
 
 
 def sound(change: Change, **fields: Any) -> bool:
@@ -411,14 +332,3 @@ def test_guards_let_nothing_else_pass() -> None:
     assert not sound(other, is_proven=True)
     assert not sound(Change(reply="no plan at all", what="w"))
     assert not sound(Change(reply=parts, what="w"))
-
-
-def test_steps_counted_from_zero_stay_so() -> None:
-    calls = [Call("a"), Call("b", {"x": "from step 0"}), Call("c", {"x": "steps 0 and 1"})]
-    parts = ReplyParts(form="plan", steps=tuple(Step(calls=(call,)) for call in calls))
-    made = rearranged(parts, [1, 0, 2], None)
-    assert [call.arguments for call in made.calls] == [
-        {"x": "from step 1"},
-        None,
-        {"x": "steps 1 and 0"},
-    ]

@@ -5,8 +5,6 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base, faithful
 from apbjudge.audits.perturbations.format_changes import FORMAT_CHANGES, change_format
@@ -15,8 +13,6 @@ from apbjudge.audits.variants import Variant
 
 from .parents import (
     PLAN_ROW,
-    REFUSAL_ROW,
-    STEPS_ROW,
     base_of,
     calls_of,
     example_bases,
@@ -54,28 +50,6 @@ def test_calls_and_proven_findings_stay(labelled: bool) -> None:
     assert offered == {s.name for s in FORMAT_CHANGES} - {"image-order"}
 
 
-def test_same_seed_same_variants_and_names_are_unique() -> None:
-    base = example_bases()[0]
-    once, again = (change_format(base, base.variant, seed=5) for _ in range(2))
-    assert once == again
-    assert len({v.name for v in once}) == len(once) >= 7
-    orders = {
-        str(change_format(base, base.variant, seed=s, kinds=["tool-order"])[0].row["tools"])
-        for s in range(5)
-    }
-    assert len(orders) > 1
-
-
-def test_tools_are_the_same_in_another_order() -> None:
-    base = base_of(PLAN_ROW)
-    variant = shown(base, "tool-order")
-    assert variant.row["tools"] == base.variant.row["tools"][::-1]
-    tools = base.read(variant).tools
-    assert tools is not None
-    assert base.item.tools is not None
-    assert tools.text != base.item.tools.text
-
-
 @pytest.mark.parametrize("tools", [None, PLAN_ROW["tools"][:1], PLAN_ROW["tools"] * 2])
 def test_no_other_order_where_there_is_none_or_it_means_something(tools: Any) -> None:
     base = base_of(PLAN_ROW, tools=tools)
@@ -100,25 +74,11 @@ def test_reference_says_the_same_in_other_words() -> None:
     assert variant.row["model_response"] == base.variant.row["model_response"]
 
 
-@pytest.mark.parametrize("row", [REFUSAL_ROW, PLAN_ROW | {"plan": None, "tool_chain": None}])
-def test_no_reference_no_other_wording(row: dict[str, Any]) -> None:
-    base = base_of(row)
-    assert change_format(base, base.variant, seed=1, kinds=["reference-wording"]) == ()
-
-
 def test_keys_turn_round_at_every_level() -> None:
     value = reply(shown(base_of(PLAN_ROW), "key-order"))
     assert list(value) == ["tool_chain", "plan"]
     assert list(value["tool_chain"][0]) == ["reason", "parameter_description", "name"]
     assert list(value["tool_chain"][0]["parameter_description"]) == ["beds", "town"]
-
-
-def test_markdown_is_read_alike() -> None:
-    for row in (PLAN_ROW, STEPS_ROW, REFUSAL_ROW):
-        base = base_of(row)
-        variant = shown(base, "markdown")
-        assert "```json\n" in variant.row["model_response"]
-        assert base.read(variant).prediction == base.item.prediction
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -178,16 +138,6 @@ def test_pictures_stay_where_their_place_means_something(changes: dict[str, Any]
     assert change_format(base, base.variant, seed=1, kinds=["image-order"]) == ()
 
 
-def test_line_breaks() -> None:
-    base = base_of(PLAN_ROW)
-    text = shown(base, "line-breaks").row["model_response"]
-    assert "\n" not in text
-    assert orjson.loads(text) == reply(base.variant)
-    crlf = shown(base, "crlf")
-    assert crlf.row["model_response"].count("\n") == crlf.row["model_response"].count("\r\n") > 5
-    assert reply(crlf)["plan"] == ("Step 1 finds a room in Ghent.\r\n\r\nThen a note goes out.")
-
-
 def test_a_reply_that_is_more_than_json_is_only_shown_among_other_things() -> None:
     base = base_of(PLAN_ROW)
     parent = fault_of(base, reply=f"Here:\n{base.parts.text}")
@@ -204,14 +154,6 @@ def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
         assert faithful(base, base.variant, [bad]) == ()
 
 
-def test_what_proves_another_fault_is_not_offered() -> None:
-    base = base_of(PLAN_ROW, plan=None, tool_chain=None)
-    variant = base.derived("shown", "bad", what="", truth=base.truth, case={"tools": []})
-    assert calls_of(base, variant) == calls_of(base, base.variant)
-    assert proven(base, variant) != proven(base, base.variant)
-    assert faithful(base, base.variant, [variant]) == ()
-
-
 def test_sentences() -> None:
     text = "1. Ask Dr. Sato. Then wait 2.5 h.\n2. Go on! With Mr. T. Blue, e.g. Monday\n\n- end"
     assert sentences(text) == [
@@ -221,13 +163,6 @@ def test_sentences() -> None:
         "With Mr. T. Blue, e.g. Monday",
         "- end",
     ]
-
-
-@given(st.text())
-def test_sentences_lose_no_character(text: str) -> None:
-    result = sentences(text)
-    assert "".join("".join(result).split()) == "".join(text.split())
-    assert all(part.strip() for part in result)
 
 
 @pytest.mark.parametrize("text", ["# Plan\nFind it.", "Do:\n```json\n{}\n```", "| a |\n|---|"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,40 +81,6 @@ def test_any_prose_can_be_reworded(plan: str) -> None:
     assert [v.kind for v in made][-1:] == ["key-order"]
     for variant in made:
         check_one(base, variant)
-
-
-def test_prose_is_retold_from_the_calls() -> None:
-    base = cases.base_of(cases.plan_row())
-    (variant,) = harmless(base, seed=0, kinds=["reword"])
-    plan = base.read(variant).prediction.plan
-    assert [line.split(":")[0] for line in plan.splitlines()[1:]] == [
-        "1. find_rooms",
-        "2. find_trains",
-        "3. book_room",
-        "4. send_note",
-    ]
-    steps = cases.base_of(cases.steps_row())
-    (variant,) = harmless(steps, seed=0, kinds=["reword"])
-    thought = steps.read(variant).prediction.steps[0].thought
-    assert thought.endswith(steps.parts.steps[0].thought) != (
-        thought == steps.parts.steps[0].thought
-    )
-
-
-def test_keys_are_reversed_at_every_level() -> None:
-    base = cases.base_of(cases.plan_row())
-    (variant,) = harmless(base, seed=0, kinds=["key-order"])
-    value = orjson.loads(variant.row["model_response"])
-    assert list(value) == ["tool_chain", "plan"]
-    assert list(value["tool_chain"][0]) == ["reason", "parameter_description", "name"]
-    assert list(value["tool_chain"][0]["parameter_description"]) == ["day", "house"]
-
-
-def test_independent_lookups_change_places() -> None:
-    base = cases.base_of(cases.plan_row())
-    (variant,) = harmless(base, seed=0, kinds=["valid-order"])
-    names = [call.name for call in base.read(variant).prediction.calls]
-    assert names == ["find_trains", "find_rooms", "book_room", "send_note"]
 
 
 @pytest.mark.parametrize(
@@ -203,12 +168,3 @@ def test_an_equivalent_tool_is_called() -> None:
 )
 def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
     assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()
-
-
-def test_the_stated_limit_is_the_one_that_is_breached() -> None:
-    from apbjudge.audits.perturbations.faults import plant
-
-    for base in (cases.base_of(cases.plan_row()), *cases.example_bases()):
-        kept = harmless(base, seed=3, kinds=["stated-limit"])
-        broken = plant(base, seed=5, kinds=["breach-limit"])
-        assert [v.row["query"] for v in kept] == [v.row["query"] for v in broken]

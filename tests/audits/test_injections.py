@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import get_args
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from apbjudge.audits.perturbations.bases import Base, planned
 from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
-    FAMILIES,
-    Payload,
     PlaceName,
     Spot,
     best_verdict,
@@ -38,39 +36,6 @@ from .parents import (
 
 PLACES = set(get_args(PlaceName))
 SMALL = {row["id"]: base_of(row) for row in (PLAN_ROW, STEPS_ROW, REFUSAL_ROW)}
-
-
-def test_payloads_are_many_and_of_many_kinds() -> None:
-    listed = payloads()
-    assert len(listed) >= 36
-    assert len({p.id for p in listed}) == len({p.text for p in listed}) == len(listed)
-    families = Counter(p.family for p in listed)
-    assert set(families) == set(FAMILIES)
-    assert min(families.values()) >= 5
-    assert len({p.language for p in listed}) >= 8
-    assert len({p.language for p in listed if p.family == "instruction"}) >= 8
-
-
-def test_payloads_hold_what_their_family_promises() -> None:
-    texts = {f: [p.text for p in payloads() if p.family == f] for f in FAMILIES}
-    assert all("{verdict}" in text for text in texts["fake-verdict"])
-    marks = ("</data>", "<|", "[/INST]", "</think>", "< / data >", "<end_of_turn>")
-    assert all(any(mark in text for mark in marks) for text in texts["section-end"])
-    assert sum("</data>" in text for text in texts["section-end"]) >= 4
-    everything = "".join(texts["unicode"])
-    for characters in ("\u200b", "\u202e", "\u2067", "\U000e004a", "о", "ｐ", "\U0001d41a"):
-        assert characters in everything
-    assert any("TWFyayB0aGlz" in text for text in texts["unicode"])
-
-
-@pytest.mark.parametrize(
-    "changes", [{"id": "No Id"}, {"family": "rude"}, {"language": "English"}, {"text": ""}]
-)
-def test_what_is_no_payload(changes: dict[str, str]) -> None:
-    fields = {"id": "a-1", "family": "authority", "language": "en", "text": "Correct."}
-    assert Payload.model_validate(fields).id == "a-1"
-    with pytest.raises(ValidationError):
-        Payload.model_validate(fields | changes)
 
 
 def test_fake_verdicts_are_replies_of_the_judge() -> None:
@@ -100,6 +65,7 @@ def everything() -> list[tuple[Base, Variant, tuple[Variant, ...]]]:
 def test_every_payload_and_every_place_is_used(
     everything: list[tuple[Base, Variant, tuple[Variant, ...]]],
 ) -> None:
+    assert len(payloads()) >= 36
     used = Counter(v.tags["payload"] for *_, made in everything for v in made if _speaks(v))
     assert set(used) == {p.id for p in payloads()}
     assert max(used.values()) - min(used.values()) <= 1
@@ -167,21 +133,6 @@ def test_payload_stands_where_the_tags_say() -> None:
                 assert [p.place for p in there] == [place]
 
 
-def test_many_payloads_share_a_twin_as_long_as_the_longest() -> None:
-    base = SMALL["p"]
-    fault = fault_of(base)
-    made = inject(base, fault, seed=2, n=50, turn=0)
-    twins = [v for v in made if v.role == "neutral"]
-    assert {v.tags["place"] for v in twins} == PLACES - {"thought", "refusal"}
-    assert len(twins) == 6
-    assert len([v for v in made if _speaks(v)]) == 50
-    after = [v for v in made if v.tags["place"] == "after"]
-    longest = max(len(v.row["model_response"]) for v in after if _speaks(v))
-    (twin,) = (v for v in after if not _speaks(v))
-    added = longest - len(fault.row["model_response"]) - 2
-    assert abs(len(twin.row["model_response"]) - longest) <= 0.05 * added
-
-
 def test_arguments_with_fixed_values_are_left_alone() -> None:
     base = SMALL["p"]
     made = inject(base, base.variant, seed=2, n=50, turn=0)
@@ -210,15 +161,6 @@ def test_thinking_that_would_hide_the_plan_is_not_put_after_it() -> None:
     made = [inject(base, fault, seed=seed, n=1, turn=turn)[0] for seed in range(20)]
     assert {v.tags["payload"] for v in made} == {"end-reasoning"}
     assert {v.tags["place"] for v in made} == {"thought", "extra-key", "before"}
-
-
-def test_same_seed_same_variants() -> None:
-    base = example_bases()[1]
-    fault = fault_of(base)
-    assert inject(base, fault, seed=1, n=2) == inject(base, fault, seed=1, n=2)
-    drawn = {inject(base, fault, seed=s, n=1)[0].tags["payload"] for s in range(8)}
-    assert len(drawn) > 3
-    assert inject(base, fault, seed=1, n=0) == ()
 
 
 def test_a_reply_that_is_no_json_is_left_alone() -> None:
@@ -256,9 +198,8 @@ def test_no_text_leaves_the_block_of_the_prediction(place: PlaceName, text: str)
     assert_fenced(base, variant)
 
 
-@pytest.mark.parametrize("payload", payloads(), ids=lambda p: p.id)
-def test_no_payload_leaves_the_block_of_the_prediction(payload: Payload) -> None:
-    for place in sorted(PLACES):
+def test_no_payload_leaves_the_block_of_the_prediction() -> None:
+    for payload, place in product(payloads(), sorted(PLACES)):
         base = SMALL[ROWS.get(place, "p")]
         text = planted(base, place, payload.filled(base.rubric))
         assert_fenced(base, base.derived("injected", "x", what="", truth=base.truth, reply=text))

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -61,7 +61,13 @@ def known() -> Iterator[ModuleType]:
     sys.path.remove(str(EXAMPLES))
 
 
-@pytest.mark.parametrize(("bases", "names"), SERVED.items())
+@pytest.mark.parametrize(
+    ("bases", "names"),
+    [
+        pytest.param(*item, marks=[pytest.mark.slow] if item[0] > min(SERVED) else [])
+        for item in SERVED.items()
+    ],
+)
 def test_behind_a_server_exactly_the_guilty_are_convicted(
     bases: int, names: list[str], known: ModuleType
 ) -> None:
@@ -114,6 +120,7 @@ def _check_quick(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> 
     assert ("faults" in _failed(outcomes)) == (judge == "always-yes"), judge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["drifts", "refuses"])
 def test_on_all_cases_what_is_subtle_is_convicted_too(judge: str, known: ModuleType) -> None:
     outcomes = _standings(prepare(SPEC, AuditConfig(seed_of_draw=7)), judge, 7, known)
@@ -126,17 +133,20 @@ def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
     assert not _failed(outcomes)
 
 
-def test_over_many_seeds_exactly_the_guilty_are_convicted(known: ModuleType) -> None:
+@pytest.mark.parametrize("seeds", [SEEDS[:1], pytest.param(SEEDS, marks=pytest.mark.slow)])
+def test_over_seeds_exactly_the_guilty_are_convicted(
+    seeds: Sequence[int], known: ModuleType
+) -> None:
     """Intervals err by chance: of 1,100 such audits (seeds 0 to 99) one convicted an innocent."""
     by_chance: Counter[tuple[str, str]] = Counter()
-    for seed in SEEDS:
+    for seed in seeds:
         prepared = prepare(SPEC, AuditConfig(seed_of_draw=seed, bases=ENOUGH))
         for judge in JUDGES:
             failed = _failed(_standings(prepared, judge, seed, known))
             guilty = known.GUILTY[judge]
             assert guilty - SUBTLE.get(judge, set()) <= failed, (judge, seed)
             by_chance.update((judge, probe) for probe in failed - guilty)
-    assert by_chance.total() <= len(SEEDS) // 20, by_chance
+    assert by_chance.total() <= len(seeds) // 20, by_chance
 
 
 def _standings(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> dict[str, str]:

@@ -77,25 +77,12 @@ def test_reasons_say_what_the_tool_is_for() -> None:
     assert value_of(longer)["thought"].endswith("Finds free rooms.")
 
 
-def test_an_unknown_tool_has_a_name_and_nothing_more() -> None:
-    base = base_of(PLAN_ROW)
-    parent = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
-    _, longer = pad(base, parent, seed=2)
-    assert value_of(longer)["tool_chain"][0]["reason"].endswith("is seek_room, and no other.")
-
-
 def test_nothing_to_be_made_longer() -> None:
     base = base_of(REFUSAL_ROW)
     assert [v.kind for v in pad(base, base.variant, seed=2)] == ["padded-plan"]
     mute = base_of(STEPS_ROW, model_response=STEPS_ROW["model_response"] | {"thought": ""})
     assert pad(mute, mute.variant, seed=2) == ()
     assert pad(base, fault_of(base, reply="No."), seed=2) == ()
-
-
-def test_same_seed_same_text() -> None:
-    base = example_bases()[0]
-    assert pad(base, base.variant, seed=2) == pad(base, base.variant, seed=2)
-    assert pad(base, base.variant, seed=2) != pad(base, base.variant, seed=3)
 
 
 @settings(max_examples=40)

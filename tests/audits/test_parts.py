@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.records import Call, Item, Row
 
-from .cases import CHAIN, REFUSAL, call, example_bases, message, plan_row, steps_row, unsolvable_row
+from .cases import call, example_bases, message, plan_row, steps_row
 
 STEPS = [message("find_rooms", "First.", day="d", house="h"), message("find_trains", "Then.")]
 
@@ -23,28 +22,8 @@ def steps_item(*steps: dict[str, Any], **fields: Any) -> Item:
     return item_of(steps_row(*steps, **fields))
 
 
-def plan_draft() -> ReplyParts:
-    parts = ReplyParts.of_reference(item_of(plan_row()))
-    assert parts is not None
-    return parts
-
-
 def names(parts: ReplyParts) -> list[str | None]:
     return [one.name for one in parts.calls]
-
-
-def test_a_reference_plan_reads_as_a_reply() -> None:
-    parts = plan_draft()
-    assert names(parts) == [one["name"] for one in CHAIN]
-    value = json.loads(parts.text)
-    assert value["plan"] == plan_row()["plan"]
-    assert value["tool_chain"] == list(CHAIN)
-
-
-@pytest.mark.parametrize("chain", [None, []])
-def test_a_reference_without_calls_is_no_reply(chain: Any) -> None:
-    row = plan_row(tool_chain=chain)
-    assert ReplyParts.of_reference(item_of(row)) is None
 
 
 @pytest.mark.parametrize(("horizon", "n"), [(1, 1), (2, 2), (3, None)])
@@ -63,25 +42,9 @@ def test_of_reference_steps_only_the_assistants_are_taken() -> None:
     assert names(parts) == ["find_rooms", "find_trains"]
 
 
-def test_one_step_is_an_object_and_several_are_a_list() -> None:
-    one = ReplyParts.of_reference(steps_item(*STEPS, prediction_horizon=1))
-    two = ReplyParts.of_reference(steps_item(*STEPS))
-    assert one is not None
-    assert two is not None
-    assert one.value == STEPS[0]
-    assert two.value == STEPS
-
-
 @pytest.mark.parametrize("text", ["no plan at all", "", '{"plan": ', "[1, 2]"])
 def test_a_reply_that_cannot_be_read_is_no_draft(text: str) -> None:
     assert ReplyParts.of_prediction(item_of(plan_row(model_response=text))) is None
-
-
-def test_a_refusal_keeps_its_reason() -> None:
-    parts = ReplyParts.of_prediction(item_of(unsolvable_row()))
-    assert parts is not None
-    assert parts.calls == ()
-    assert json.loads(parts.text) == json.loads(REFUSAL)
 
 
 def test_every_base_of_the_examples_reads_back_as_it_was_written() -> None:
@@ -89,18 +52,8 @@ def test_every_base_of_the_examples_reads_back_as_it_was_written() -> None:
         again = ReplyParts.of_prediction(base.item)
         assert again is not None, base.name
         assert again.value == base.parts.value, base.name
-
-
-@pytest.mark.parametrize("at", range(len(CHAIN)))
-def test_a_call_of_a_plan_is_replaced_doubled_or_taken_out(at: int) -> None:
-    parts, new = plan_draft(), Call(name="new", arguments={})
-    before = names(parts)
-    assert names(parts.with_calls(at, new)) == [*before[:at], "new", *before[at + 1 :]]
-    doubled = parts.with_calls(at, parts.calls[at], new)
-    assert names(doubled) == [*before[: at + 1], "new", *before[at + 1 :]]
-    assert [len(step.calls) for step in doubled.steps] == [1] * (len(before) + 1)
-    assert names(parts.with_calls(at)) == before[:at] + before[at + 1 :]
-    assert names(parts) == before
+        found = base.findings(base.variant)
+        assert not [finding for finding in found if finding.certainty == "proven"], base.name
 
 
 def test_a_call_of_a_step_is_replaced_within_its_step() -> None:

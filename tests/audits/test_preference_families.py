@@ -8,47 +8,29 @@ from apbjudge.audits.probes.preference import bare, family, relatives, same_mode
 
 FAMILIES = {
     "gemini-3-pro": "gemini",
-    "Gemini 3 Pro": "gemini",
-    "vertex_ai/gemini-2.5-flash": "gemini",
     "google/gemma-3-27b-it": "gemini",
     "openai/gpt-5": "gpt",
-    "GPT-5": "gpt",
     "azure/my-gpt-4o-deployment": "gpt",
     "gpt-oss-120b": "gpt",
-    "chatgpt-4o-latest": "gpt",
     "o3-mini": "gpt",
-    "openai/o1": "gpt",
-    "hosted_vllm/Qwen3-32B": "qwen",
     "Qwen3-VL-235B-A22B-Instruct": "qwen",
-    "Qwen3VL-30B-A3B": "qwen",
     "QwQ-32B": "qwen",
     "ollama/qwen2.5:7b": "qwen",
     "anthropic/claude-sonnet-4-5-20250929": "claude",
     "us.anthropic.claude-3-5-sonnet-20240620-v1:0": "claude",
-    "Claude Sonnet 4.5": "claude",
-    "meta-llama/Llama-3.3-70B-Instruct": "llama",
     "bedrock/meta.llama3-1-70b-instruct-v1:0": "llama",
     "TheBloke/Llama-2-7B-GPTQ": "llama",
-    "codellama-34b": "llama",
     "mistralai/Mixtral-8x7B-Instruct-v0.1": "mistral",
-    "mistral-large-latest": "mistral",
-    "deepseek/deepseek-chat": "deepseek",
     "DeepSeek-R1-Distill-Qwen-7B": "deepseek",
     "zai-org/GLM-4.6": "glm",
-    "chatglm3-6b": "glm",
     "moonshotai/Kimi-K2-Instruct": "kimi",
-    "xai/grok-4": "grok",
     "microsoft/Phi-4": "phi",
-    "dolphin-2.9": "dolphin",
     "InternVL3.5-38B": "intern",
-    "internlm2-chat-20b": "intern",
     "cohere/command-r-plus": "command",
     "amazon.nova-pro-v1:0": "nova",
-    "allenai/OLMo-2-13B": "olmo",
     "ByteDance/Doubao-1.5-pro": "seed",
     "HuggingFaceTB/SmolLM2-1.7B": "smol",
     "alder-large": "alder",
-    "model-a": "model-a",
     "hosted_vllm/scripted@http://127.0.0.1:8000/v1": "scripted",
 }
 
@@ -69,10 +51,6 @@ def test_relatives_are_of_the_family_of_any() -> None:
     assert relatives(["openai/gpt-5"], tested) == {"gpt-5", "gpt-4o"}
     assert relatives(["qwq", ""], tested) == {"Qwen3-8B"}
     assert relatives([], tested) == frozenset()
-
-
-def test_names_that_say_nothing_are_no_family() -> None:
-    assert relatives(["model-a"], ["model-a", "model-b"]) == {"model-a"}
 
 
 @given(st.text())

@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from apbjudge.audits.outcomes import LISTED
 from apbjudge.audits.probes import (
     consistency,
+    drift,
     faults,
     injection,
     length,
     presentation,
     reference,
+    refusals,
+    scale,
+    subgroups,
 )
 from apbjudge.audits.responses import AuditResponses
 from apbjudge.audits.variants import Variant
@@ -59,7 +63,7 @@ def test_probes_of_anything(seed: int, n_cases: int, order: int) -> None:
         assert {m.name: m.estimate.value for m in again.measures} == pytest.approx(values)
 
 
-@pytest.mark.parametrize("module", PROBES)
+@pytest.mark.parametrize("module", [*PROBES, drift, refusals, scale, subgroups])
 def test_probes_of_nothing(module: Any) -> None:
     result = module.probe(AuditResponses(()))
     assert (result.name, result.title, result.question) == (
@@ -68,7 +72,3 @@ def test_probes_of_nothing(module: Any) -> None:
         module.SPEC.question,
     )
     assert (result.outcome, result.measures, result.cost.judgements) == ("could not tell", (), 0)
-
-
-def test_names_differ() -> None:
-    assert len({module.SPEC.name for module in PROBES}) == len(PROBES)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-import pytest
-
 from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.probes import consistency, injection, length, presentation, reference
 from apbjudge.audits.probes.drift import DRIFT, LEAST_CASES, probe
@@ -17,18 +15,13 @@ from apbjudge.audits.variants import Variant
 from .judges import (
     MOST_FAILED,
     N_AUDITS,
-    Judge,
-    always_yes,
     audit,
-    coin,
-    fail,
     hear,
     measure,
     only,
     perfect,
     scheduled,
     table,
-    wavering,
 )
 
 EVERYTHING = audit(60)
@@ -57,25 +50,17 @@ def lenient_after(share: float, asked: Mapping[str, Sequence[Variant]] = ASKED) 
     return turning(responses, lambda done: float(done > share), 0)
 
 
-@pytest.mark.parametrize("judge", [perfect, always_yes])
-def test_a_judge_that_stays_what_it_is_passes(judge: Judge) -> None:
-    assert probe(scheduled(hear(judge, ASKED))).outcome == "passes"
-
-
-def test_noise_is_no_drift() -> None:
-    for seed in range(20):
-        for judge in (coin(seed), wavering(perfect, 0.1, seed)):
-            assert probe(scheduled(hear(judge, ASKED), seed)).outcome != "fails"
-
-
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
-def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone(share: float) -> None:
-    result = probe(lenient_after(share))
+def test_a_judge_that_turns_lenient_fails_for_faulty_plans_alone() -> None:
+    assert probe(scheduled(hear(perfect, ASKED))).outcome == "passes"
+    result = probe(lenient_after(0.5))
     assert [m.name for m in result.measures if m.outcome == "fails"] == [FAULTY]
     assert (measure(result, FAULTY).estimate.value or 0.0) > 0.5
     assert result.n_exhibits > 0
     first, *_, last = table(result).values()
     assert (first[1], last[1]) == ("0.0 %", "100.0 %")
+    first_calls, *_, last_calls = table(result)
+    assert first_calls.startswith("1 to ")
+    assert last_calls.endswith(f" to {len(ASKED[MAIN])}")
 
 
 def test_a_judge_that_turns_severe_fails_for_sound_plans() -> None:
@@ -104,12 +89,6 @@ def test_drift_convicts_of_nothing_that_is_compared() -> None:
     assert [p(responses).outcome for p in compared] == ["passes"] * len(compared)
 
 
-def test_an_order_that_is_not_known_cannot_be_tested() -> None:
-    result = probe(hear(perfect, ASKED))
-    assert result.outcome == "could not tell"
-    assert "order of the calls is unknown" in result.because
-
-
 def test_few_cases_are_not_compared() -> None:
     few = only({MAIN: audit(2 * LEAST_CASES - 2)[MAIN]}, "base", "fault")
     result = probe(scheduled(hear(perfect, few)))
@@ -134,9 +113,3 @@ def test_judges_at_the_limit_are_seldom_failed() -> None:
         more = turning(responses, lambda done: 0.2 + DRIFT * (done > 0.5), seed)
         failed += probe(more).outcome == "fails"
     assert failed <= MOST_FAILED
-
-
-def test_flags_do_not_count() -> None:
-    one = scheduled(hear(lambda of, arm: fail("E1"), ASKED))
-    other = scheduled(hear(lambda of, arm: fail("E6"), ASKED))
-    assert probe(one).measures == probe(other).measures

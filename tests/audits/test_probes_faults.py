@@ -20,21 +20,16 @@ from .judges import (
     PASS,
     Judge,
     Says,
-    always_yes,
     audit,
-    coin,
     fail,
     figure,
     hear,
-    longer_passes,
     measure,
     only,
     outcomes,
-    perfect,
     rows,
     table,
     variant,
-    wavering,
 )
 
 ASKED = only(audit(60), "base", "fault", "harmless")
@@ -62,7 +57,7 @@ def by_hand() -> AuditResponses:
     )
 
 
-def test_measures_of_counts_made_by_hand() -> None:
+def test_counts_made_by_hand() -> None:
     result = probe(by_hand())
     expected = {
         "caught, all codes": 4 / 5,
@@ -76,10 +71,6 @@ def test_measures_of_counts_made_by_hand() -> None:
     assert {m.side for m in result.measures} == {"at least"}
     assert {m.estimate.level for m in result.measures} == {1 - 0.05 / 5}
     assert measure(result, "caught E4").parts == {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
-
-
-def test_figures_of_counts_made_by_hand() -> None:
-    result = probe(by_hand())
     assert figure(result, "flagged E4") == pytest.approx(1 / 3)
     assert figure(result, "flagged E5") == 0
     assert figure(result, "grade drop, minor") == pytest.approx(0.4)
@@ -87,27 +78,15 @@ def test_figures_of_counts_made_by_hand() -> None:
     assert figure(result, "grade drop, E5") == pytest.approx((0.6 + 0.4) / 2)
     assert figure(result, "proven by code, E4") == pytest.approx(1 / 3)
     assert figure(result, "caught E4, not proven by code") == 0.5
-
-
-def test_tables_of_counts_made_by_hand() -> None:
-    result = probe(by_hand())
     assert table(result) == {
         "E4": ("3", "1", "0", "0", "1", "0", "1", "0", "1"),
         "E5": ("2", "0", "1", "0", "0", "0", "0", "1", "0"),
     }
     assert table(result, 1)["plant-E4"] == ("E4", "3", "66.7 %", "100.0 %", "33.3 %", "+0.27")
     assert table(result, 2) == {"base": ("3", "66.7 %"), "reword": ("1", "0.0 %")}
-
-
-def test_missed_faults_are_shown_before_faulted_plans_and_these_before_wrong_names() -> None:
-    result = probe(by_hand())
     assert [e.name for e in result.exhibits] == ["c/1", "c/base", "a/w", "a/2", "b/2"]
     assert result.exhibits[0].what == "plant-E4 of c/1; judged correct, 1"
     assert result.n_exhibits == 5
-
-
-def test_notes_tell_what_code_proved_and_what_has_no_verdict() -> None:
-    result = probe(by_hand())
     assert any(note.startswith("1 of 5 planted faults are proven") for note in result.notes)
     assert any(note.startswith("1 of 10 judgements have no verdict") for note in result.notes)
     assert not any("reference" in note for note in result.notes)
@@ -125,11 +104,6 @@ def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -
     assert measure(result, "caught, all codes").estimate.value == 0.0
     assert figure(result, "caught by judge and code together, all codes") == 1.0
     assert figure(result, "caught by judge and code together, E4") == 1.0
-
-
-def test_without_evidence_nothing_is_caught_together() -> None:
-    names = [f.name for f in probe(hear(perfect, ASKED)).figures]
-    assert not [name for name in names if "together" in name]
 
 
 def listing(name: str, n: int, role: Role) -> Variant:
@@ -155,11 +129,6 @@ def test_lists_of_tools_are_told_apart_by_length() -> None:
     assert len(alike.tables) == 3
 
 
-def test_a_fault_in_the_reference_is_told() -> None:
-    result = probe(hear(perfect, ASKED))
-    assert any(note.startswith("360 of 360 faults are planted in") for note in result.notes)
-
-
 def test_kinds_without_code_have_a_measure_of_their_own() -> None:
     truth = Truth(is_correct=False)
     said = [
@@ -171,51 +140,6 @@ def test_kinds_without_code_have_a_measure_of_their_own() -> None:
     assert measure(result, "caught (no code)").estimate.value == 0.75
     assert not [f for f in result.figures if f.name.startswith("flagged")]
     assert table(result, 1)["give-up"] == ("(no code)", "4", "75.0 %", "–", "0.0 %", "–")
-
-
-@pytest.mark.parametrize("responses", [AuditResponses(()), rows((variant("a/base"), PASS))])
-def test_without_faults_nothing_can_be_told(responses: AuditResponses) -> None:
-    assert probe(responses).outcome == "could not tell"
-    assert not probe(responses).measures
-
-
-def test_faults_without_verdict_are_paid_for_all_the_same() -> None:
-    result = probe(rows((fault("a/1"), Says(None))))
-    assert result.because == "no planted fault has a verdict"
-    assert result.cost.unscored == 1
-
-
-def test_the_perfect_judge_passes() -> None:
-    result = probe(hear(perfect, ASKED))
-    assert result.outcome == "passes"
-    assert result.n_exhibits == 0
-
-
-@pytest.mark.parametrize("judge", [always_yes, longer_passes(900)])
-def test_judges_with_a_vice_fail(judge: Judge) -> None:
-    assert probe(hear(judge, ASKED)).outcome == "fails"
-
-
-def test_a_coin_fails_and_a_judge_with_few_slips_does_not() -> None:
-    assert outcomes(probe, map(coin, range(20)), ASKED) == {"fails": 20}
-    slips = (wavering(perfect, 0.03, seed) for seed in range(20))
-    assert outcomes(probe, slips, ASKED)["fails"] == 0
-
-
-def test_a_judge_blind_to_one_code_fails_for_that_code_alone() -> None:
-    def judge(of: Variant, arm: str) -> Says:
-        return PASS if "E4" in (of.truth.codes or ()) else perfect(of)
-
-    result = probe(hear(judge, ASKED))
-    assert [m.name for m in result.measures if m.outcome == "fails"] == ["caught E4"]
-
-
-def test_a_judge_that_names_every_fault_alike_fails_for_the_names_alone() -> None:
-    def judge(of: Variant, arm: str) -> Says:
-        return PASS if of.truth.is_correct else fail("E1")
-
-    result = probe(hear(judge, ASKED))
-    assert [m.name for m in result.measures if m.outcome == "fails"] == ["named"]
 
 
 def at_the_limits(seed: int) -> Judge:

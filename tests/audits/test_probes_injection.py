@@ -18,13 +18,10 @@ from .judges import (
     PASS,
     Judge,
     Says,
-    always_yes,
     audit,
-    coin,
     fail,
     figure,
     hear,
-    longer_passes,
     measure,
     only,
     outcomes,
@@ -68,16 +65,12 @@ def by_hand() -> AuditResponses:
     )
 
 
-def test_measures_counted_by_hand() -> None:
+def test_payloads_counted_by_hand() -> None:
     result = probe(by_hand())
     expected = {"moved": 1 / 5, "moved by authority": 1 / 3, "moved by unicode": 0.0}
     assert {m.name: m.estimate.value for m in result.measures} == pytest.approx(expected)
     assert [m.limit for m in result.measures] == [MOVED, MOVED_BY_FAMILY, MOVED_BY_FAMILY]
     assert {(m.side, m.unit) for m in result.measures} == {("at most", "points")}
-
-
-def test_figures_and_table_counted_by_hand() -> None:
-    result = probe(by_hand())
     assert figure(result, "moved, in reason") == 0.5
     assert figure(result, "moved, in plan") == 0
     assert figure(result, "moved, language en") == 0
@@ -87,10 +80,6 @@ def test_figures_and_table_counted_by_hand() -> None:
         "authority:2": ("1", "+100.0 pts"),
         "unicode:1": ("2", "+0.0 pts"),
     }
-
-
-def test_exhibits_notes_and_cost_by_hand() -> None:
-    result = probe(by_hand())
     assert [e.name for e in result.exhibits] == ["c1/authority:1", "c2/authority:2"]
     assert result.exhibits[1].what == (
         "payload authority:2, place reason, language de – inject-reason of c2/authority:2; "
@@ -100,48 +89,12 @@ def test_exhibits_notes_and_cost_by_hand() -> None:
     assert result.cost.judgements == 11
 
 
-@pytest.mark.parametrize(
-    "responses",
-    [AuditResponses(()), rows((twin(0), PASS)), rows((injected(0, "unicode:1", "en"), PASS))],
-)
-def test_without_pairs_nothing_can_be_told(responses: AuditResponses) -> None:
-    assert probe(responses).outcome == "could not tell"
-    assert not probe(responses).measures
-
-
-@pytest.mark.parametrize("judge", [perfect, always_yes, longer_passes(900)])
-def test_judges_that_do_not_listen_pass(judge: Judge) -> None:
-    assert probe(hear(judge, ASKED)).outcome == "passes"
-
-
 def test_thirty_cases_are_too_few_to_acquit() -> None:
     result = probe(hear(perfect, only({MAIN: audit(30)[MAIN]}, "injected", "neutral")))
     assert result.outcome == "could not tell"
     assert 30 < (measure(result, "moved").needed or 0) <= 45
-
-
-def obeying(family: str) -> Judge:
-    def judge(of: Variant, arm: str) -> Says:
-        return PASS if of.tags.get("family", "").startswith(family) and of.tags else perfect(of)
-
-    return judge
-
-
-def test_a_judge_that_obeys_fails() -> None:
-    result = probe(hear(obeying(""), ASKED))
-    assert [m.outcome for m in result.measures] == ["fails"] * 6
-
-
-def test_a_judge_that_obeys_one_family_fails_for_that_family() -> None:
-    result = probe(hear(obeying("unicode"), ASKED))
-    assert [m.name for m in result.measures if m.outcome == "fails"] == [
-        "moved",
-        "moved by unicode",
-    ]
-
-
-def test_a_coin_is_never_failed() -> None:
-    assert outcomes(probe, map(coin, range(20)), ASKED)["fails"] == 0
+    names = {figure.name for figure in result.figures}
+    assert "moved, where code proved no fault" not in names  # it proved none at all
 
 
 def alone(seed: int) -> Judge:

@@ -28,8 +28,6 @@ from .judges import (
     fail,
     figure,
     hear,
-    longer_passes,
-    measure,
     only,
     outcomes,
     perfect,
@@ -69,30 +67,6 @@ def test_padding_counted_by_hand() -> None:
     assert figure(result, "long-reasons, faulty plans: change of passing") == 0
     assert result.tables[0].rows[-1] == ("padded-plan", "faulty plans", "4", "3.0", "+50.0 pts")
     assert table(result)["long-reasons"][2] == "2.0"
-
-
-def test_exhibits_and_cost_of_padding_by_hand() -> None:
-    result = probe(by_hand())
-    assert [e.name for e in result.exhibits] == [
-        "c0/padded-plan",
-        "c4/padded-plan",
-        "c5/padded-plan",
-    ]
-    assert result.exhibits[1].what.endswith("judged correct, 1, before not correct, 0.4")
-    assert result.cost.judgements == 24
-
-
-@pytest.mark.parametrize(
-    "responses",
-    [
-        AuditResponses(()),
-        rows((variant("a/base"), PASS)),
-        rows((variant("a/p", "prediction"), PASS)),
-    ],
-)
-def test_without_anything_longer_nothing_can_be_told(responses: AuditResponses) -> None:
-    assert probe(responses).outcome == "could not tell"
-    assert not probe(responses).measures
 
 
 def predictions(n_cases: int, *, length: int = 0, truth: Truth | None = None) -> list[Variant]:
@@ -189,24 +163,6 @@ def test_slopes_lie_in_their_intervals_and_turn_with_the_verdicts(
     assert there.low <= (there.value or 0) <= there.high
     assert there.low < there.high
     assert (back.low, back.high) == pytest.approx((-there.high, -there.low), abs=1e-9)
-
-
-@pytest.mark.parametrize("judge", [perfect, always_yes])
-def test_judges_that_do_not_look_at_length_pass(judge: Judge) -> None:
-    result = probe(hear(judge, ASKED))
-    assert result.outcome == "passes"
-    assert len(result.measures) == 3
-
-
-def test_a_judge_that_passes_what_is_long_fails_every_measure() -> None:
-    result = probe(hear(longer_passes(900), ASKED))
-    assert [m.outcome for m in result.measures] == ["fails"] * 3
-    assert (measure(result, ERROR).estimate.value or 0) > PER_DOUBLING
-    assert not measure(result, ERROR).parts
-
-
-def test_a_coin_is_never_failed() -> None:
-    assert outcomes(probe, map(coin, range(20)), ASKED)["fails"] == 0
 
 
 def length_of(of: Variant) -> int:

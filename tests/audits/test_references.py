@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.perturbations.references import other_references
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import matches_reference
@@ -13,8 +12,6 @@ from apbjudge.protocols import matches_reference
 from .parents import (
     CHAIN,
     PLAN_ROW,
-    REFUSAL_ROW,
-    STEP,
     STEPS_ROW,
     base_of,
     calls_of,
@@ -65,14 +62,6 @@ def test_the_echoed_reference_is_the_faulty_plan() -> None:
         assert echoed.truth == fault.truth
 
 
-def test_what_can_not_be_echoed() -> None:
-    base = base_of(PLAN_ROW)
-    refusal = ReplyParts(form="plan", refusal="I won't.")
-    for reply in ("Just words.", refusal):
-        assert "echoed-reference" not in kinds(base, fault_of(base, reply=reply))
-    assert "echoed-reference" not in kinds(base)
-
-
 def test_a_fault_that_the_echo_would_clear_is_not_echoed() -> None:
     base = base_of(PLAN_ROW)
     fault = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
@@ -102,36 +91,6 @@ def test_who_lends_no_reference(lender: Base) -> None:
     assert "foreign-reference" not in kinds(base_of(PLAN_ROW), None, lender)
 
 
-def test_steps_borrow_from_steps_of_the_same_number() -> None:
-    strange = STEP | {"tool_calls": [{"function": {"name": "mow_lawn", "arguments": {}}}]}
-    one = base_of(STEPS_ROW | {"id": "q", "ground_truth_steps": [strange]})
-    two = base_of(
-        STEPS_ROW
-        | {
-            "id": "q",
-            "prediction_horizon": 2,
-            "ground_truth_steps": [strange, strange],
-            "model_response": [STEP, STEP],
-        }
-    )
-    base = base_of(STEPS_ROW)
-    assert "foreign-reference" in kinds(base, None, one)
-    assert "foreign-reference" not in kinds(base, None, two)
-
-
-def test_reworded_has_the_same_calls() -> None:
-    for row in (PLAN_ROW, STEPS_ROW):
-        base = base_of(row)
-        item = base.read(kinds(base)["reworded-reference"])
-        before, after = base.item.reference, item.reference
-        assert before is not None
-        assert after is not None
-        assert [(c.name, c.arguments) for c in after.calls] == [
-            (c.name, c.arguments) for c in before.calls
-        ]
-        assert after.text != before.text
-
-
 def test_equivalent_only_for_another_way_that_humans_passed() -> None:
     turned = PLAN_ROW["model_response"] | {"tool_chain": CHAIN[::-1]}
     passed = base_of(PLAN_ROW, origin="label", model_response=turned)
@@ -142,13 +101,6 @@ def test_equivalent_only_for_another_way_that_humans_passed() -> None:
     assert "equivalent-reference" not in kinds(base_of(PLAN_ROW, model_response=turned))
 
 
-def test_cases_without_a_reference_that_counts() -> None:
-    refusal = base_of(REFUSAL_ROW)
-    assert other_references(refusal, fault_of(refusal), [other_case()], seed=1) == ()
-    bare = base_of(PLAN_ROW, plan=None, tool_chain=None)
-    assert other_references(bare, fault_of(bare), [other_case()], seed=1) == ()
-
-
 def test_a_broken_tool_borrows_nothing() -> None:
     broken = [b for b in example_bases() if b.item.condition.broken_tool]
     assert broken
@@ -156,16 +108,3 @@ def test_a_broken_tool_borrows_nothing() -> None:
         made = kinds(base, fault_of(base), *example_bases())
         assert "foreign-reference" not in made
         assert "reworded-reference" in made
-
-
-def test_same_seed_same_lender() -> None:
-    bases = example_bases()
-    once, again = (other_references(bases[0], None, bases, seed=4) for _ in range(2))
-    assert once == again
-    lent = {
-        str(v.row["tool_chain"])
-        for seed in range(6)
-        for v in other_references(bases[0], None, bases, seed=seed)
-        if v.kind == "foreign-reference"
-    }
-    assert len(lent) > 1

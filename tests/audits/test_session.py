@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,12 +17,11 @@ from apbjudge.audits.card import Card, read_card
 from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.design import QUICK_CALLS
 from apbjudge.audits.responses import MAIN, AuditResponses
-from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of, prepare, spec_of
-from apbjudge.errors import InputError, OptionError
-from apbjudge.judge import JudgeSpec
+from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of
+from apbjudge.errors import OptionError
 from apbjudge.runs.loop import Events, Progress
-from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
-from tests.support.judging import MODEL, plan_row, read_rows, verdict, write_rows
+from tests.support.auditing import EXAMPLES, order, planned, prepared, spec, whimsical
+from tests.support.judging import plan_row, read_rows, verdict, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Seen
 
 Serve = Callable[..., ChatServer]
@@ -68,25 +64,17 @@ def test_every_variant_is_judged_exactly_once_an_arm(serve: Serve, tmp_path: Pat
     assert len(server.requests) == prepared().design.n_judgements == result.card.cost.calls
     assert result.n_unscored == 0
     assert result.folder == tmp_path / "a"
-
-
-def test_the_card_reads_back_as_it_was(serve: Serve, tmp_path: Path) -> None:
-    result = audit(spec(serve()), prepared(), out=tmp_path, cache=False)
-    kept = read_card(tmp_path)
+    kept = read_card(tmp_path / "a")
     assert json.dumps(kept.to_json()) == json.dumps(result.card.to_json())
-    assert kept.probes == result.card.probes
-    assert kept.fingerprint == prepared().design.fingerprint
-    lines = (tmp_path / "variants.jsonl").read_text(encoding="utf-8").splitlines()
-    told = Counter((row["arm"], row["name"]) for row in map(json.loads, lines))
-    assert told == planned(prepared())
-
-
-def test_in_memory_nothing_is_left_and_the_card_is_the_same(serve: Serve, tmp_path: Path) -> None:
-    server = serve()
-    kept = audit(spec(server), prepared(), out=tmp_path, cache=False)
-    result = audit(spec(server), prepared(), cache=False)
-    assert result.folder is None
-    assert result.card == kept.card
+    assert (kept.probes, kept.fingerprint) == (result.card.probes, prepared().design.fingerprint)
+    lines = (tmp_path / "a" / "variants.jsonl").read_text(encoding="utf-8").splitlines()
+    listed = Counter((row["arm"], row["name"]) for row in map(json.loads, lines))
+    assert listed == planned(prepared())
+    in_memory = audit(spec(server), prepared(), cache=False)
+    assert (in_memory.folder, in_memory.card) == (None, kept)
+    server.forget()
+    assert audit(spec(server), prepared(), out=tmp_path / "a", cache=False).card == kept
+    assert server.requests == []
 
 
 def arm_of(seen: Seen) -> tuple[Any, Any, bool]:
@@ -104,20 +92,6 @@ def test_arms_differ_in_temperature_seed_and_reference_alone(serve: Serve) -> No
     assert counts[0.0, 7, False] == sizes["blind"]
     assert counts[0.0, 7, True] == sizes[MAIN] + sizes["again-1"] + sizes["again-2"]
     assert counts.total() == result.design.n_judgements
-
-
-def test_no_seed_stays_no_seed() -> None:
-    bare = JudgeSpec(model="m", seed=None)
-    assert spec_of(bare, "warm-2").seed is None
-    assert spec_of(bare, "warm-2").temperature == 1.0
-    assert spec_of(bare, MAIN) == spec_of(bare, "again-1") == bare
-
-
-def test_a_blind_judge_sees_no_reference_in_any_arm(serve: Serve) -> None:
-    server = serve()
-    result = audit(spec(server, blind=True), order(), cache=False)
-    assert "blind" not in result.responses.arms
-    assert not any('name="reference' in seen.text for seen in server.requests)
 
 
 def test_a_second_audit_takes_from_the_cache_all_but_what_is_asked_again(serve: Serve) -> None:
@@ -174,6 +148,12 @@ def test_replies_that_are_asked_for_again_do_not_use_up_a_quick_audit(serve: Ser
     assert len(server.requests) > QUICK_CALLS
     assert {said.reason for said in result.responses.all} == {"unparsable"}
     assert asked(result) == planned(prepared(quick=True, bases=None))
+    assert result.unscored_fraction == 1.0
+    n = len(result.responses.all)
+    assert any(f"unparsable {n}" in note for note in result.card.notes)
+    assert result.card.cost.unscored == n
+    open_ones = [probe for probe in result.card.probes if probe.name != "leaks"]
+    assert {probe.outcome for probe in open_ones} == {"could not tell"}
 
 
 def test_a_quick_audit_of_a_judge_with_samples_has_fewer_bases(serve: Serve) -> None:
@@ -190,12 +170,6 @@ def test_a_quick_audit_takes_no_more_bases_than_fit(serve: Serve) -> None:
         prepared(quick=True, bases=9)
     with pytest.raises(OptionError, match="bases: expected a whole number of at least 1, got 0"):
         prepared(bases=0)
-
-
-def test_a_judge_that_makes_no_calls_is_audited_whole() -> None:
-    quick = audit(JudgeSpec(), order(quick=True))
-    assert quick.card.size == "full"
-    assert quick.card.fingerprint == audit(JudgeSpec(), order()).card.fingerprint
 
 
 ALWAYS = {"consistency", "scale", "leaks"}
@@ -219,17 +193,6 @@ def test_rows_without_references_and_labels_are_audited_for_what_needs_neither(
     assert card.origins == origins
     expected = "3 of 3 plans are predictions without a reference or a label"
     assert any(note.startswith(expected) for note in card.notes) == bool(origins)
-
-
-def test_labels_do_not_make_a_quick_audit_longer(tmp_path: Path) -> None:
-    changes: dict[str, Any] = {
-        "rows": EXAMPLES / "holistic.jsonl",
-        "labels": EXAMPLES / "labels" / "holistic.jsonl",
-    }
-    result = prepare(JudgeSpec(model=MODEL), order(quick=True, bases=None, **changes))
-    assert result.design.n_judgements <= QUICK_CALLS
-    assert not result.material.predictions
-    assert result.material.n_known > 0
 
 
 # going on -----------------------------------------------------------------------------------------
@@ -257,14 +220,6 @@ def test_a_stopped_audit_goes_on_with_what_is_missing(serve: Serve, tmp_path: Pa
     assert second.card == audit(judge, result, cache=False).card
 
 
-def test_a_finished_audit_makes_no_call_again(serve: Serve, tmp_path: Path) -> None:
-    server = serve()
-    first = audit(spec(server), prepared(), out=tmp_path, cache=False)
-    server.forget()
-    assert audit(spec(server), prepared(), out=tmp_path, cache=False).card == first.card
-    assert server.requests == []
-
-
 def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path) -> None:
     server, result = serve(), prepared()
     first = audit(spec(server), result, out=tmp_path, cache=False, max_calls=10)
@@ -278,40 +233,21 @@ def test_a_budget_leaves_the_rest_for_the_next_time(serve: Serve, tmp_path: Path
     assert second.card == audit(spec(server), result, cache=False).card
 
 
-OTHERS: dict[str, dict[str, Any]] = {
-    "another draw": {"seed_of_draw": 2},
-    "other bases": {"bases": 2},
-}
-
-
-@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
-def test_another_audit_in_the_same_folder_is_refused_and_changes_nothing(
-    changes: dict[str, Any], tmp_path: Path
+def test_another_audit_or_judge_in_the_same_folder_is_refused_and_changes_nothing(
+    serve: Serve, tmp_path: Path
 ) -> None:
     audit("static", order(), out=tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(OptionError, match="holds another audit"):
-        audit("static", order(**changes), out=tmp_path)
-    assert contents(tmp_path) == before
-
-
-def test_another_judge_in_the_same_folder_is_refused(serve: Serve, tmp_path: Path) -> None:
-    audit("static", prepared(), out=tmp_path)
-    before = contents(tmp_path)
+    for changes in ({"seed_of_draw": 2}, {"bases": 2}):
+        with pytest.raises(OptionError, match="holds another audit"):
+            audit("static", order(**changes), out=tmp_path)
     with pytest.raises(OptionError, match="holds a run with other settings"):
         audit(spec(serve()), prepared(), out=tmp_path)
-    after = contents(tmp_path)
-    assert after == before
+    assert contents(tmp_path) == before
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="can't be made"):
-        audit("static", prepared(), out=tmp_path / "file" / "audit")
 
 
 # the order ---------------------------------------------------------------------------------------
@@ -383,17 +319,6 @@ def test_the_own_verdict_stands_in_the_figures_and_not_what_was_enforced(serve: 
 # judges that fail ---------------------------------------------------------------------------------
 
 
-def test_nonsense_is_unscored_and_nothing_can_be_told(serve: Serve) -> None:
-    server = serve(lambda seen: Answer('{"is_correct": "perhaps"}'))
-    result = audit(spec(server), prepared(), cache=False)
-    assert result.unscored_fraction == 1.0
-    open_ones = [probe for probe in result.card.probes if probe.name != "leaks"]
-    assert {probe.outcome for probe in open_ones} == {"could not tell"}
-    n = prepared().design.n_judgements
-    assert any(f"unparsable {n}" in note for note in result.card.notes)
-    assert result.card.cost.unscored == n
-
-
 def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
     def behave(seen: Seen) -> Answer:
         return Answer("?") if len(seen.text) % 3 == 0 else whimsical(seen)
@@ -409,14 +334,6 @@ def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
 def _estimates(card: Card) -> dict[str, list[object]]:
     """Of all probes but the one that is about what has no verdict."""
     return {p.name: [m.estimate for m in p.measures] for p in card.probes if p.name != "refusals"}
-
-
-def test_a_refused_judge_is_an_unusable_option(serve: Serve, tmp_path: Path) -> None:
-    from tests.support.server import Status
-
-    server = serve(lambda seen: Status(401, "no such key"))
-    with pytest.raises(OptionError, match="--judge"):
-        audit(spec(server), prepared(), out=tmp_path, cache=False)
 
 
 # pictures -----------------------------------------------------------------------------------------
@@ -439,6 +356,9 @@ def test_pictures_are_looked_for_beside_the_rows(serve: Serve, tmp_path: Path) -
     assert result.n_unscored == 0
     assert all("data:image/png" in json.dumps(seen.body) for seen in server.requests)
     assert not any("pictures" in note for note in result.card.notes)
+    unseen = audit(spec(server), order(rows=rows), cache=False)
+    expected = f"the judge is not shown: picture {len(unseen.responses.all)} ("
+    assert any(expected in note for note in unseen.card.notes)
 
 
 def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) -> None:
@@ -453,53 +373,9 @@ def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) ->
     assert any("bad_input" in note for note in result.card.notes)
 
 
-def test_pictures_that_the_judge_was_not_shown_are_told(serve: Serve, tmp_path: Path) -> None:
-    rows = picture_rows(tmp_path / "data", there=True)
-    result = audit(spec(serve()), order(rows=rows), cache=False)
-    n = len(result.responses.all)
-    assert any(f"the judge is not shown: picture {n} (" in note for note in result.card.notes)
-
-
 # known judges -------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def known() -> ModuleType:
-    """The example with judges of known vices."""
-    path = EXAMPLES / "known_judges.py"
-    result = importlib.util.spec_from_file_location("known_judges", path)
-    assert result is not None
-    assert result.loader is not None
-    module = importlib.util.module_from_spec(result)
-    sys.modules["known_judges"] = module
-    result.loader.exec_module(module)
-    return module
-
-
-def test_what_is_known_of_variants_reaches_the_probes(known: ModuleType) -> None:
-    result = prepared(bases=2)
-    variants = [variant for one in result.design.arms for variant in one.variants]
-    cards: dict[str, Card] = {}
-    with known.KnownJudges(variants, 1) as server:
-        for name in ("perfect", "always-yes"):
-            judge = JudgeSpec(
-                model=f"hosted_vllm/{name}", api_base=(server.address,), evidence=False
-            )
-            cards[name] = audit(judge, result, cache=False).card
-    caught = {name: share_caught(card) for name, card in cards.items()}
-    assert caught["perfect"] == {1.0}
-    assert caught["always-yes"] == {0.0}
-    perfect = {p.name: p.outcome for p in cards["perfect"].probes if p.name != "leaks"}
-    assert "fails" not in perfect.values()
-    yes = {probe.name: probe.outcome for probe in cards["always-yes"].probes}
-    assert "passes" not in (yes["faults"], yes["scale"])
 
 
 def share_caught(card: Card) -> set[float | None]:
     faults = next(probe for probe in card.probes if probe.name == "faults")
     return {m.estimate.value for m in faults.measures if m.name.startswith("caught")}
-
-
-def test_the_short_plans_are_what_these_tests_take_them_for() -> None:
-    assert len(SHORT.read_text(encoding="utf-8").splitlines()) == 10
-    assert prepared().design.n_judgements < 60

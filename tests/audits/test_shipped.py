@@ -10,20 +10,10 @@ from pathlib import Path
 import pytest
 
 from apbjudge import AuditConfig, audit, card_markdown
-from apbjudge.audits import FORMAT_CHANGES, HARMLESS, KINDS, payloads
+from apbjudge.audits import FORMAT_CHANGES, HARMLESS, KINDS
 from apbjudge.audits.material import N_SHIPPED, shipped
 from apbjudge.audits.probes import (
     PROBES,
-    consistency,
-    drift,
-    faults,
-    injection,
-    length,
-    preference,
-    presentation,
-    reference,
-    refusals,
-    scale,
     subgroups,
 )
 from apbjudge.audits.responses import LONG_LIST
@@ -45,72 +35,17 @@ def test_the_shipped_cases_are_those_of_the_examples(
         )
 
 
+@pytest.mark.slow
 def test_the_static_judge_has_the_card_that_the_docs_show() -> None:
     card = audit("static", AuditConfig()).card
     shown = (DOCS / "static-card.md").read_text(encoding="utf-8")
     assert card_markdown(card) == shown, "apbjudge audit static, and look at what changed"
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *HARMLESS, *FORMAT_CHANGES], ids=lambda kind: kind.name)
-def test_the_docs_name_what_is_changed(kind: object) -> None:
+def test_the_docs_name_every_probe_and_what_is_changed() -> None:
     text = (DOCS / "audits.md").read_text(encoding="utf-8")
-    assert f"`{getattr(kind, 'name')}`" in text  # noqa: B009 - of three types
-
-
-def test_the_docs_count_the_payloads() -> None:
-    result = payloads()
-    text = (DOCS / "audits.md").read_text(encoding="utf-8")
-    languages = {payload.language for payload in result}
-    assert f"{len(result)} in {_word(len(languages))} languages" in text
-
-
-LIMITS: dict[str, tuple[str, ...]] = {
-    "faults": (
-        f"fewer than {faults.CAUGHT:.0%}",
-        f"fewer than {faults.PASSED:.0%}",
-        "fewer than half get the code",
-    ),
-    "refusals": (f"more than {100 * refusals.UNEVEN:.0f} points",),
-    "consistency": (f"more than {consistency.SAME:.0%}", f"or {consistency.WARMER:.0%}"),
-    "drift": (f"more than {100 * drift.DRIFT:.0f} points",),
-    "presentation": (f"more than {presentation.SHIFT:.0%}",),
-    "length": (
-        f"more than {100 * length.PADDED:.0f} points",
-        f"more than {100 * length.PER_DOUBLING:.0f} points for each doubling",
-    ),
-    "reference": (f"more than {100 * reference.ECHOED:.0f} points",),
-    "injection": (
-        f"more than {100 * injection.MOVED:.0f} points",
-        f"({100 * injection.MOVED_BY_FAMILY:.0f} for one family)",
-    ),
-    "scale": (
-        f"more than {100 * scale.TILT:.0f} points",
-        f"over {scale.ONE_GRADE:.0%}",
-        f"over {scale.CONTRADICTIONS:.0%} of the replies contradict themselves",
-        f"over {scale.FURTHER:.0%}",
-    ),
-    "subgroups": (f"{100 * subgroups.GAP:.0f} points less or more",),
-    "preference": (f"more than {100 * preference.FAVOUR:.0f} points",),
-    "leaks": ("any row does",),
-}
-"""What the table of probes in the docs has to say of the limits in the code."""
-
-
-def test_every_probe_has_its_row_in_the_docs() -> None:
-    assert tuple(LIMITS) == PROBES
-    assert f"{_word(len(PROBES))} probes" in (DOCS / "audits.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("probe", LIMITS)
-def test_the_docs_state_the_limits_of_the_code(probe: str) -> None:
-    lines = (DOCS / "audits.md").read_text(encoding="utf-8").splitlines()
-    row, *_ = [line for line in lines if line.startswith(f"| `{probe}` | ")]
-    for limit in LIMITS[probe]:
-        assert limit.replace("%", " %") in row
-
-
-def test_the_limits_of_one_kind_are_one_number() -> None:
-    assert reference.ECHOED == reference.FOREIGN == reference.EQUIVALENT == reference.WITHOUT
+    names = [*PROBES, *(kind.name for kind in (*KINDS, *HARMLESS, *FORMAT_CHANGES))]
+    assert not [name for name in names if f"`{name}`" not in text]
 
 
 def test_the_shipped_cases_list_few_and_many_tools() -> None:
@@ -120,7 +55,3 @@ def test_the_shipped_cases_list_few_and_many_tools() -> None:
     assert sum(size >= LONG_LIST for size in sizes) >= subgroups.LEAST_CASES
     assert {40, 80, 120} <= set(sizes)
     assert min(sizes) < 10
-
-
-def _word(n: int) -> str:
-    return "zero one two three four five six seven eight nine ten eleven twelve".split()[n]

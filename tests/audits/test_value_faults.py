@@ -37,7 +37,6 @@ def arguments_of(base: Base, variant: Variant) -> list[Any]:
 
 
 METER = ("get_meter", {"meter_id": "M-4471"})
-TARIFF = ("get_tariff", {"tariff_no": "T-9"})
 OTHERS = [("get_tariff", {"tariff_no": f"T-{n}00"}) for n in range(2)]
 
 
@@ -70,19 +69,13 @@ def test_the_ending_of_a_file_is_no_number_to_be_changed() -> None:
     assert planted(base, "change-goal") == ()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_person_stays_a_person(seed: int) -> None:
     base = base_with("Add Ada Moor.", ("add_client", {"contact_person": "Ada Moor"}))
     (variant,) = planted(base, "change-goal", seed)
     name = arguments_of(base, variant)[0]["contact_person"]
     assert name != "Ada Moor"
     assert " " not in name
-
-
-def test_an_address_is_no_name_of_a_person() -> None:
-    mail = "Ada@example.org"
-    base = base_with(f"Add {mail}.", ("add_client", {"contact_person": mail}))
-    assert planted(base, "change-goal") == ()
 
 
 @pytest.mark.parametrize("day", ["9999-12-31", "9999-11-20"])

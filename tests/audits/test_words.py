@@ -9,9 +9,7 @@ import pytest
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.perturbations.words import (
     is_lookup,
-    name_words,
     possible_needs,
-    stems,
     sure_needs,
 )
 from apbjudge.records import Call, Step, Toolset
@@ -54,15 +52,6 @@ def test_a_described_parameter_is_sure_unless_its_value_is_given() -> None:
     assert sure_needs(plan, TOOLS, case="Take R-71, please.") == ()
 
 
-def test_any_of_several_sources_may_do() -> None:
-    plan = draft(ROOMS, ROOMS, ("book_room", {"room_id": "the cheaper of both"}))
-    assert [set(need.on) for need in sure_needs(plan, TOOLS)] == [{0, 1}]
-
-
-def test_what_comes_later_is_no_source() -> None:
-    assert sure_needs(draft(("book_room", {"room_id": "cheapest"}), ROOMS), TOOLS) == ()
-
-
 def test_described_values_may_come_from_like_calls_else_from_all() -> None:
     like = draft(ROOMS, TRAINS, ("send_note", {"text": "the cheapest room"}))
     assert possible_needs(like, TOOLS) == {(0, 2)}
@@ -96,19 +85,6 @@ def test_a_description_tells_where_the_name_does_not() -> None:
     tools = build_toolset([{"name": "tide_table", "description": "Shows high water."}], None, "t")
     assert is_lookup("tide_table", tools)
     assert not is_lookup("tide_table", None)
-
-
-def test_words_of_names_and_texts() -> None:
-    assert name_words("openPullRequest") == ["open", "pull", "request"]
-    assert name_words("get_order-lines") == ["get", "order", "lines"]
-    assert stems("The rooms of a room, reservations and glass") == {"room", "reser", "glass"}
-
-
-def test_sources_come_in_the_order_of_the_calls() -> None:
-    names = [f"find_{letter}_rooms" for letter in "qwertyuiop"]
-    calls = [(name, {"house": "Rosa"}) for name in names]
-    plan = draft(*calls, ("send_note", {"text": " ".join(reversed(names))}))
-    assert [min(need.on) for need in sure_needs(plan, None)] == list(range(len(names)))
 
 
 def test_a_description_in_another_script_may_need_what_comes_earlier() -> None:

@@ -81,14 +81,6 @@ def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
     assert all(is_right == (setting != "first-pass") for (_, setting), is_right in right.items())
 
 
-def test_the_same_command_asks_nothing_again(tmp_path: Path) -> None:
-    run(ScriptedClient(Agent()), out=tmp_path / "run")
-    again = Agent()
-    second = run(ScriptedClient(again), out=tmp_path / "run")
-    assert (second.progress.done, again.asked.total()) == (0, 0)
-    assert len(list(second)) == 2 * len(BY_QUERY)
-
-
 @pytest.mark.parametrize("beside_a_loop", [False, True])
 def test_a_case_that_was_interrupted_goes_on_with_the_replies_it_had(
     tmp_path: Path, *, beside_a_loop: bool
@@ -124,18 +116,6 @@ def test_a_judge_verifies_in_place_of_the_reference() -> None:
     (counts,) = branched.counts.values()
     assert agent.verified == 2 * counts.cases
     assert counts.accepted_wrong <= counts.cases - counts.successes
-
-
-def test_trials_sample_anew() -> None:
-    seen: list[int] = []
-
-    def noting(request: Request) -> Completion:
-        seen.append(request.sample)
-        return Agent(torn=False)(request)
-
-    branched = run(ScriptedClient(noting), trials=2)
-    assert max(seen) == 9
-    assert {trajectory_of(row).trial for row in branched} == {0, 1}
 
 
 def test_what_cannot_be_used_is_said_before_a_call(tmp_path: Path) -> None:

@@ -86,8 +86,6 @@ def test_estimators_and_numbers_of_samples_never_share_a_bin(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("unit", "estimate", "expected"),
     [
-        ("nats", "plug-in", log(2)),
-        ("bits", "plug-in", 1.0),
         ("nats", "miller-madow", log(2) + 1 / 20),
         ("bits", "miller-madow", 1 + 1 / 20 / log(2)),
     ],
@@ -111,11 +109,8 @@ def test_the_unit_and_the_correction_are_stated_and_applied(
         (shares(0.5, 0.5), None, "wrong: expected true or false"),
         (shares(0.5, 0.5, estimator="guess"), True, "estimator"),
         (shares(1.5, -0.5), True, "a share of 0 to 1"),
-        ({"estimator": "logits", "candidates": [3]}, True, "a share of 0 to 1"),
         (shares(1.0, estimator="sampling", n=-1), True, "a whole number"),
         (shares(0.5, 0.5, estimator="sampling", n=0), True, "shares of n samples"),
-        (shares(0.5, 0.5, estimator="sampling", n=5), True, "shares of n samples"),
-        ([0.5, 0.5], True, "an object"),
     ],
 )
 def test_a_row_that_can_not_be_read_is_named_and_the_others_stay(
@@ -129,15 +124,6 @@ def test_a_row_that_can_not_be_read_is_named_and_the_others_stay(
     assert report.groups[0].n == 1
     with pytest.raises(InputError, match=r"no choice with a distribution: .*:1: field"):
         report_of(tmp_path, run_of("bad", (distribution, wrong)))
-
-
-def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
-    empty = shares(estimator="sampling", n=0, captured=0.0)
-    report = report_of(tmp_path, run_of("r", (shares(1.0), True), (empty, True)), run_of("plain"))
-    assert report.left_out == {
-        "choices of which nothing could be read": 1,
-        "runs without distributions": 1,
-    }
 
 
 def test_trials_of_a_case_are_one_cluster_and_runs_of_their_own(tmp_path: Path) -> None:
@@ -191,16 +177,6 @@ def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Pa
     assert known["auroc"]["n_clusters"] == 20
     assert known["errors"] == sum(each["errors"] for each in known["bins"])
     assert known["n"] == sum(each["n"] for each in known["bins"]) == 80
-
-
-def test_bad_rows_end_with_1_bad_files_with_2(apbjudge: Command, tmp_path: Path) -> None:
-    good = run_of("good", (shares(0.9, 0.1), False))
-    write_runs(tmp_path / "rows.jsonl", good, run_of("bad", (shares(0.2), True)))
-    done = apbjudge("entropy", "rows.jsonl")
-    assert done.code == 1
-    assert "rows.jsonl:2: field steps.0.extra.distribution.candidates" in done.err
-    for arguments in (("nowhere.jsonl",), ("rows.jsonl", "--labels", "x.jsonl")):
-        assert apbjudge("entropy", *arguments).code == 2
 
 
 # Judges -------------------------------------------------------------------------------------------
@@ -270,12 +246,3 @@ def test_a_judge_is_wrong_where_humans_say_so(
         }
     with pytest.raises(OptionError, match="labels of humans"):
         entropy(EntropyConfig(rows=run))
-
-
-def test_raters_who_are_split_leave_no_label(tmp_path: Path) -> None:
-    run = judged(tmp_path, [(0.6, True), (0.6, True)], "samples", 5)
-    path = tmp_path / "labels.csv"
-    path.write_text("item_id,is_correct,rater\ni0,yes,a\ni0,no,b\ni1,no,a\ni1,no,b\ni1,yes,c\n")
-    report = entropy(EntropyConfig(rows=run, labels=[path]))
-    assert (report.groups[0].n, report.groups[0].errors) == (1, 1)
-    assert report.left_out["verdicts without a label"] == 2

@@ -21,7 +21,6 @@ from apbjudge.environments.branching.model_policy import (
 from apbjudge.environments.branching.search import BranchResult, branch_case
 from apbjudge.environments.plans import Action, Situation
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, make_library
-from apbjudge.errors import ReplyError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.llm.model_spec import ModelSpec
@@ -96,36 +95,6 @@ def test_the_request_has_all_that_is_known_and_nothing_of_the_truth() -> None:
         assert output["code"] not in start
     for word in ("matched", "wrong", "reference"):
         assert word not in start
-
-
-def test_samples_are_of_temperature_1_and_each_its_own() -> None:
-    case = LIBRARY.cases[0]
-    client = ScriptedClient(lambda request: f'{{"tool": "t{request.sample % 2}"}}')
-    estimate = asyncio.run(ModelPolicy(client, SPEC, m=5).distribution(situation_of(case)))
-    assert [(c.tool, c.share) for c in estimate.distribution.candidates] == [
-        ("t0", 0.6),
-        ("t1", 0.4),
-    ]
-    assert {request.settings["temperature"] for request in client.requests} == {1.0}
-    assert len({request.key() for request in client.requests}) == 5
-    assert [request.settings["seed"] for request in client.requests] == [0, 1, 2, 3, 4]
-    assert estimate.usage.calls == 5
-
-
-def test_the_search_mends_what_the_model_mostly_gets_wrong() -> None:
-    """Seven of ten samples are wrong at one substep: the first branch there is right."""
-    case = LIBRARY.cases[0]
-    hard = case.calls[0].step
-    client = knowing(
-        case,
-        lambda request: substep_of(request) == hard and request.sample < 7,
-    )
-    policy = ModelPolicy(client, SPEC, m=10)
-    result = asyncio.run(branch_case(case.case_id, policy, world(case)))
-    assert result.is_success
-    (branch,) = result.branches
-    assert (branch.substep, branch.share) == (hard, 0.3)
-    assert branch.entropy == pytest.approx(-0.3 * log(0.3) - 0.7 * log(0.7))
 
 
 @pytest.mark.parametrize(
@@ -275,17 +244,6 @@ def test_other_first_digits_are_followed_where_the_endpoint_can_continue(
         assert len(distribution.candidates) == 1
 
 
-def test_letters_and_a_blank_before_them() -> None:
-    case = LIBRARY.cases[0]
-    client = labelling([choice((" ", 0.8), ("A", 0.2)), choice(("B", 1.0))], {})
-    policy = ModelPolicy(client, SPEC, m=0)  # letters, since there are few
-    found = asyncio.run(policy.distribution(situation_of(case))).distribution
-    assert [c.tool for c in found.candidates] == [case.tools[1].name]
-    assert found.captured == pytest.approx(0.8)
-    with pytest.raises(ValueError, match="at most 26"):
-        ModelPolicy(client, SPEC, m=0, kind="letters")
-
-
 def test_arguments_are_asked_for_when_a_candidate_is_tried() -> None:
     case = LIBRARY.cases[0]
     client = labelling([choice(("A", 0.7), ("B", 0.3))], {})
@@ -304,19 +262,6 @@ def test_arguments_are_asked_for_when_a_candidate_is_tried() -> None:
     assert (none.action.call, none.usage.calls) == (None, 0)
 
 
-def test_arguments_that_are_no_object_are_kept_with_the_complaint() -> None:
-    policy = ModelPolicy(ScriptedClient(lambda _: "nothing"), SPEC, m=0)
-    action = asyncio.run(policy.complete(situation_of(LIBRARY.cases[0]), "t")).action
-    assert isinstance(action, Action)
-    assert action.call == ToolCall("t", "nothing", parse_error="the reply has no arguments")
-
-
-def test_an_endpoint_without_probabilities_is_an_error() -> None:
-    policy = ModelPolicy(ScriptedClient(lambda _: reply("00")), SPEC, m=0)
-    with pytest.raises(ReplyError, match="no probabilities"):
-        asyncio.run(policy.distribution(situation_of(LIBRARY.cases[0])))
-
-
 def test_the_tools_that_are_shown_are_those_that_share_rare_words() -> None:
     case = LIBRARY.cases[0].model_copy(update={"tools": LIBRARY.tools})
     environment = world(case)
@@ -328,11 +273,3 @@ def test_the_tools_that_are_shown_are_those_that_share_rare_words() -> None:
     client = knowing(case)
     asyncio.run(ModelPolicy(client, SPEC, max_candidates=4).act(situation_of(case)))
     assert asked(client.requests[0]).count('"results"') == 3
-
-
-@pytest.mark.parametrize(
-    "settings", [{"m": -1}, {"max_candidates": 1}, {"m": 0, "max_candidates": 101}]
-)
-def test_settings_that_can_not_be_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        ModelPolicy(ScriptedClient(lambda _: ""), SPEC, **settings)

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-import apbjudge
-from apbjudge.environments.episodes import TRAJECTORIES
 from apbjudge.environments.simulate import Simulation, simulate
 from apbjudge.environments.worlds import WorldKind, open_world
 from apbjudge.errors import OptionError, OtherRunError, TransportError
@@ -81,19 +79,6 @@ def test_episodes_are_played_to_their_end(tmp_path: Path) -> None:
     assert again.progress.done == 3  # the third trials alone
 
 
-def test_a_simulation_is_graded_as_a_log(tmp_path: Path) -> None:
-    def early(request: Request) -> Completion:
-        return one_by_one(request) if goal(request) < 3 else done()
-
-    played = run(ScriptedClient(early), out=tmp_path / "run")
-    graded = apbjudge.grade(played, protocol="outcome")
-    assert {j.item_id: j.is_correct for j in graded.judgements} == {
-        "1": True,
-        "2": True,
-        "3": False,
-    }
-
-
 def test_what_a_model_does_wrong_is_said_to_it_and_ends_the_episode_in_the_end() -> None:
     replies = {1: "nonsense", 2: "[1]", 3: '{"amount": "one"}'}
 
@@ -108,14 +93,6 @@ def test_what_a_model_does_wrong_is_said_to_it_and_ends_the_episode_in_the_end()
     assert played["3"].termination == "exceeded_max_steps"
     assert len(played["3"].steps) == 6
     assert played["3"].steps[0].observations[0].is_error
-
-
-def test_messages_that_go_back_are_such_as_providers_take() -> None:
-    client = ScriptedClient(lambda request: adding("nonsense"))
-    run(client, Counting("7"))
-    said = client.requests[-1].messages[-2:]
-    assert said[0]["tool_calls"][0]["function"]["arguments"] == "{}"
-    assert said[1]["tool_call_id"] == said[0]["tool_calls"][0]["id"]
 
 
 @pytest.mark.parametrize(
@@ -243,9 +220,3 @@ def test_an_installed_package_adds_a_kind_of_world(
     entries[0] = Entry("no kind")
     with pytest.raises(OptionError, match="'counting' is not an apbjudge WorldKind"):
         open_world(tmp_path, "counting")
-
-
-def test_only_the_tasks_asked_for_are_played() -> None:
-    rows = list(run(ScriptedClient(one_by_one), tasks=("2",)))
-    assert [row["case_id"] for row in rows] == ["2"]
-    assert TRAJECTORIES.endswith(".jsonl")

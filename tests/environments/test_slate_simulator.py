@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from apbjudge.environments.plans import Action
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, TextPair, make_library
-from apbjudge.environments.slate.recorded import Scope
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import ToolCall, trajectory_of, trajectory_row
 from apbjudge.trajectories.slate import SlateCase, SlateEvaluator, load_cases, validate
@@ -75,13 +74,11 @@ def calls(name: str, **arguments: Any) -> Action:
     ("changes", "tag", "layer"),
     [
         ({}, "matched", "exact"),
-        ({"copies": 2.0}, "matched", "exact"),
         ({"copies": "2.00"}, "equivalent", "canonical"),
         ({"title": "the  SALT path"}, "equivalent", "canonical"),
         ({"kind": "book loan"}, "equivalent", "canonical"),
         ({"on": "20260305"}, "equivalent", "canonical"),
         ({"copies": 3}, "default", "default"),
-        ({"title": "Salt Path (atlas)"}, "default", "default"),
     ],
 )
 def test_each_layer_answers_and_says_so(changes: dict[str, Any], tag: str, layer: str) -> None:
@@ -133,20 +130,6 @@ def test_the_scope_says_whose_records_answer() -> None:
     assert environment.call("search", ASKED).content["id"] == "B4"  # the case's own comes first
 
 
-def test_tools_of_one_name_but_another_interface_do_not_answer_for_each_other() -> None:
-    strange = {**SEARCH, "results": {"id": {"type": "number"}}}
-    other = case(
-        "d",
-        tools=[strange, HOLD],
-        plan=[{"step": "1.1", "tool": "search", "arguments": ASKED | {"copies": 5}}],
-        outputs={"1.1": {"id": 3}},
-    )
-    scope: Scope = "library"
-    environment = world(case(), other, scope=scope)
-    environment.call("search", ASKED | {"copies": 5})
-    assert environment.trajectory().steps[0].extra["output"] == "default"
-
-
 def test_references_come_from_the_agents_own_outputs_so_a_default_is_passed_on() -> None:
     environment = world()
     environment.act(calls("search", **(ASKED | {"copies": 3})))
@@ -175,25 +158,6 @@ def test_what_can_not_be_answered_is_an_error(
     observation = environment.call(name, arguments)
     assert (observation.content, observation.is_error) == (message, True)
     assert environment.trajectory().steps[0].extra["output"] == "error"
-
-
-def test_arguments_that_are_no_object_are_an_error_and_none_are_an_empty_one() -> None:
-    environment = world()
-    environment.act(Action(ToolCall("search", "x", parse_error="no JSON")))
-    assert environment.trajectory().steps[0].observations[0].is_error
-    environment.reset("c")
-    environment.act(Action(ToolCall("search")))
-    assert environment.trajectory().steps[0].extra["output"] == "default"
-
-
-def test_the_end_of_the_plan_is_an_observation() -> None:
-    environment = world()
-    for _ in range(3):
-        environment.act(Action())
-    assert environment.situation() is None
-    assert environment.call("search", {}).is_error
-    with pytest.raises(ValueError, match="end of the plan"):
-        environment.act(Action())
 
 
 def test_an_agent_never_sees_what_is_right() -> None:
@@ -280,26 +244,6 @@ def test_every_case_of_a_library_is_valid_and_solved_by_its_plan(seed: int, flow
         assert environment.score().reward == 0
 
 
-def test_a_library_of_a_thousand_tools_has_what_was_asked_for() -> None:
-    library = make_library(n_cases=60, seed=4)
-    assert len({tool.name for tool in library.tools}) == 1000
-    assert all(tool.default is not None for tool in library.tools)
-    by_name = {tool.name: tool for tool in library.tools}
-    for one in library.cases:
-        assert all(by_name[tool.name] == tool for tool in one.tools)
-        for call in one.calls[1:]:
-            assert "OUTPUT_FROM_STEP" in str(call.arguments)
-    sizes = {
-        c: [len(o.substeps) for o in library.cases if o.category == c]
-        for c in ("complex", "advanced")
-    }
-    assert all(8 <= n <= 12 for n in sizes["complex"])
-    assert all(12 <= n <= 16 for n in sizes["advanced"])
-    assert 36 <= len(sizes["complex"]) <= 58
-    n_calls = [len(o.calls) for o in library.cases if o.category == "complex"]
-    assert (min(n_calls), max(n_calls)) == (4, 7)
-
-
 def test_equal_seeds_give_equal_libraries_and_outputs_are_a_function_of_the_call() -> None:
     one, other = (make_library(n_tools=50, n_cases=4, seed=7) for _ in range(2))
     assert one == other
@@ -308,11 +252,3 @@ def test_equal_seeds_give_equal_libraries_and_outputs_are_a_function_of_the_call
     assert one.execute(first.tool or "", first.arguments) == one.cases[0].outputs[first.step]
     changed = one.execute(first.tool or "", first.arguments | {"more": 1})
     assert changed != one.cases[0].outputs[first.step]
-
-
-@pytest.mark.parametrize(
-    "settings", [{"n_tools": 1}, {"n_tools": 1001}, {"flow": 1.5}, {"weights": {}}, {"n_cases": -1}]
-)
-def test_a_library_that_can_not_be_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        make_library(**settings)

@@ -92,12 +92,6 @@ class Bench:
         return [seen for seen in self.server.requests if f"({name})" in seen.text]
 
 
-@pytest.fixture(params=["direct", "litellm"])
-def transport(request: pytest.FixtureRequest) -> str:
-    """Each way of calling an endpoint."""
-    return request.param
-
-
 # What counts as a prediction ----------------------------------------------------------------------
 
 ODD = "はい、計画は\x1b[31mありません。 <image> {"
@@ -147,7 +141,13 @@ REFUSALS = {"refusal field", "filter", "filter with text", "policy error"}
 EMPTY = {"filter", "thinking alone", "all spent on thinking", "empty", "null"}
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize(
+    ("transport", "name"),
+    [
+        *(("direct", name) for name in ANSWERS),
+        *(("litellm", name) for name in ("refusal field", "policy error", "thinking alone")),
+    ],
+)
 def test_whatever_a_model_answers_is_its_prediction(
     serve: Any, tmp_path: Path, transport: str, name: str
 ) -> None:
@@ -159,6 +159,9 @@ def test_whatever_a_model_answers_is_its_prediction(
     assert run.failed == 0
     made = bench.made["odd"]
     assert {key: made[key] for key in expected} == expected
+    if name == "policy error":
+        assert "rejected by our safety system" in made["refusal"]
+        assert (made["usage"]["calls"], made["cost_usd"]) == (1, 0.0)
     assert bench.made["good"]["model_response"] == REPLY
     assert len(bench.asked("odd")) == 1
     assert bench.waits == []
@@ -175,25 +178,7 @@ def test_whatever_a_model_answers_is_its_prediction(
     assert len(bench.asked("odd")) == 1
 
 
-def test_a_policy_error_keeps_the_providers_words(serve: Any, tmp_path: Path) -> None:
-    bench = Bench(serve([ANSWERS["policy error"][0]]), tmp_path)
-    bench.run([case("odd")])
-    made = bench.made["odd"]
-    assert "rejected by our safety system" in made["refusal"]
-    assert made["usage"]["calls"] == 1
-    assert made["cost_usd"] == 0.0
-
-
-def test_a_reply_that_is_cut_off_is_asked_for_once_with_the_stated_limit(
-    serve: Any, tmp_path: Path
-) -> None:
-    bench = Bench(serve([Answer("x", "length")]), tmp_path)
-    bench.run([case("a"), case("b")], max_reply_tokens=77)
-    assert [seen.body["max_tokens"] for seen in bench.server.requests] == [77, 77]
-    assert all("response_format" not in seen.body for seen in bench.server.requests)
-    assert all("tools" not in seen.body for seen in bench.server.requests)
-
-
+@pytest.mark.parametrize("transport", ["direct", "litellm"])
 def test_native_tool_calls_keep_name_and_arguments(
     serve: Any, tmp_path: Path, transport: str
 ) -> None:
@@ -222,7 +207,9 @@ FAULTS: Mapping[str, tuple[Behaviour, str, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    ("transport", "name"), [*(("direct", name) for name in FAULTS), ("litellm", "too long")]
+)
 def test_what_brings_no_answer_is_a_failure_that_is_tried_again(
     serve: Any, tmp_path: Path, transport: str, name: str
 ) -> None:
@@ -245,7 +232,7 @@ def test_what_brings_no_answer_is_a_failure_that_is_tried_again(
     assert server.requests == []
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [401, 404])
 def test_a_model_that_cannot_be_reached_at_all_ends_the_run_with_one_line(
     serve: Any, command: Any, tmp_path: Path, status: int
 ) -> None:
@@ -301,8 +288,7 @@ class Storm:
         return Answer(f"{name}: {REPLY}")
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.parametrize(("seed", "retries"), [(0, 0), (1, 2)])
 def test_in_a_storm_every_task_has_one_record_and_none_is_paid_twice(
     serve: Any, tmp_path: Path, seed: int, retries: int
 ) -> None:
@@ -348,20 +334,25 @@ class Killed:
         return sorted(n for seen in self.server.requests for n in NAMES if f"({n})" in seen.text)
 
 
-def test_a_killed_run_goes_on_and_asks_for_nothing_that_was_answered(
-    serve: Any, tmp_path: Path, command: Any
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_ended_goes_on_and_asks_for_nothing_that_was_answered(
+    serve: Any, tmp_path: Path, command: Any, by: signal.Signals
 ) -> None:
     run = Killed(serve, tmp_path, lambda seen: OK if seen.number <= FINISHED else Hang())
     with start(*run.arguments) as process:
         # a request in the ninth place means that the answers before are on disk
         run.server.wait_for(FINISHED + IN_FLIGHT)
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == -signal.SIGKILL
+        process.send_signal(by)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    manifest = json.loads((run.out / "manifest.json").read_bytes())
+    if by == signal.SIGKILL:
+        assert (process.returncode, manifest["state"]) == (-by, "running")
+    else:
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
+        assert "Traceback" not in err
     saved = run.made
     assert len(saved) == FINISHED
-    manifest = json.loads((run.out / "manifest.json").read_bytes())
-    assert manifest["state"] == "running"
     run.server.behave = lambda seen: OK
     run.server.forget()
     done = command(*run.arguments)
@@ -371,73 +362,19 @@ def test_a_killed_run_goes_on_and_asks_for_nothing_that_was_answered(
     assert json.loads((run.out / "manifest.json").read_bytes())["state"] == "done"
 
 
-def test_a_stopped_run_says_so_and_goes_on(serve: Any, tmp_path: Path, command: Any) -> None:
-    run = Killed(serve, tmp_path, lambda seen: OK if seen.number <= FINISHED else Hang())
-    with start(*run.arguments) as process:
-        run.server.wait_for(FINISHED + IN_FLIGHT)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
-    assert "Traceback" not in err
-    saved = run.made
-    assert len(saved) == FINISHED
-    run.server.behave = lambda seen: OK
-    run.server.forget()
-    assert command(*run.arguments).code == 0
-    assert run.asked == sorted(set(NAMES[:12]) - set(saved))
-    assert run.made == NAMES[:12]
-
-
-def test_a_run_killed_while_answers_arrive_repeats_at_most_what_was_in_flight(
-    serve: Any, tmp_path: Path, command: Any
+def test_replies_of_a_lost_folder_are_in_the_cache_and_refusals_too(
+    serve: Any, tmp_path: Path
 ) -> None:
-    started: list[Any] = []
-    is_started = threading.Event()
-
-    def behave(seen: Seen) -> Behaviour:
-        if seen.number == FINISHED + IN_FLIGHT:
-            is_started.wait(PATIENCE_S)
-            started[0].send_signal(signal.SIGKILL)
-        return OK
-
-    run = Killed(serve, tmp_path, behave)
-    with start(*run.arguments) as process:
-        started.append(process)
-        is_started.set()
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == -signal.SIGKILL
-    before = Counter(run.asked)
-    torn = (run.out / "predictions.jsonl").read_bytes().count(b"\n")
-    done = command(*run.arguments)
-    assert done.code == 0
-    assert run.made == NAMES[:12]
-    repeated = Counter(run.asked) - Counter(NAMES[:12])
-    assert sum(repeated.values()) <= IN_FLIGHT
-    assert set(repeated) <= set(before)
-    assert torn >= FINISHED - IN_FLIGHT
-
-
-def test_replies_of_a_lost_folder_are_in_the_cache(serve: Any, tmp_path: Path) -> None:
-    bench = Bench(serve([OK]), tmp_path)
+    refusal = Answer("I'd rather not.", message={"refusal": "Policy 7."})
+    bench = Bench(serve(by_content({"(a)": [refusal]}, OK)), tmp_path)
     rows = [case("a"), case("b")]
-    bench.run(rows)
+    first = bench.run(rows)
     for path in (tmp_path / "out").iterdir():
         path.unlink()
     run = bench.run(rows)
     assert len(bench.server.requests) == 2
     assert run.progress.reused == run.counts[MODEL].reused == 2
+    assert first.counts[MODEL].refused == run.counts[MODEL].refused == 1
+    assert bench.made["a"]["refusal"] == "Policy 7."
     assert {row["cost_usd"] for row in bench.made.values()} == {0.0}
     assert {row["served_model"] for row in bench.made.values()} == {"scripted"}
-
-
-def test_a_refusal_from_the_cache_is_still_one(serve: Any, tmp_path: Path) -> None:
-    bench = Bench(serve([Answer("I'd rather not.", message={"refusal": "Policy 7."})]), tmp_path)
-    first = bench.run([case("a")]).counts[MODEL]
-    before = bench.made["a"]
-    for path in (tmp_path / "out").iterdir():
-        path.unlink()
-    second = bench.run([case("a")]).counts[MODEL]
-    assert len(bench.server.requests) == 1
-    assert first.refused == second.refused == 1
-    assert bench.made["a"]["refusal"] == before["refusal"] == "Policy 7."

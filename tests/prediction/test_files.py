@@ -59,18 +59,6 @@ def kinds(prompt: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("prompts", PROMPTS)
-def test_pictures_stand_at_the_marks_of_the_query(folder: Path, prompts: str) -> None:
-    files = [image("a.png"), image("b.png")]
-    row = case("marks", query="One <image> two <image> three", files=files, tools=None)
-    parts = kinds(prompt_of(row, prompts, (folder,)))
-    start = next(i for i, part in enumerate(parts) if part.endswith("One "))
-    assert parts[start + 1 : start + 4] == ["a.png", " two ", "b.png"]
-    assert parts[start + 4].startswith(" three")
-    assert [part for part in parts if part in ("a.png", "b.png")] == ["a.png", "b.png"]
-    assert "<image>" not in "".join(parts)
-
-
-@pytest.mark.parametrize("prompts", PROMPTS)
 def test_pictures_without_marks_stand_with_the_files(folder: Path, prompts: str) -> None:
     plan = case("end", query="Look.", files=[image("a.png"), image("c.jpg")])
     step = step_case("end", query="Look.", files=[image("a.png"), image("c.jpg")])
@@ -101,15 +89,6 @@ def test_marks_in_earlier_messages_hold_pictures(folder: Path, prompts: str) -> 
 
 
 @pytest.mark.parametrize("prompts", PROMPTS)
-@pytest.mark.parametrize("n_marks", [1, 3])
-def test_marks_and_pictures_must_be_as_many(folder: Path, prompts: str, n_marks: int) -> None:
-    row = case("n", query="<image> " * n_marks, files=[image("a.png"), image("b.png")])
-    expected = rf"field files: expected a picture for each of {n_marks} marks <image>, got 2"
-    with pytest.raises(RowError, match=expected):
-        prompt_of(row, prompts, (folder,))
-
-
-@pytest.mark.parametrize("prompts", PROMPTS)
 def test_marks_without_any_picture_stay_bare(prompts: str) -> None:
     texts = [
         prompt_of(case("bare", query="Compare <image> and <image>.", **more), prompts).messages()
@@ -125,9 +104,9 @@ def test_marks_without_any_picture_stay_bare(prompts: str) -> None:
 MARKED = st.lists(st.sampled_from(["<image>", "text ", "\n", "<img>", "é"]), max_size=8)
 
 
-@given(MARKED, st.integers(0, 4))
+@given(MARKED, st.integers(0, 4), st.sampled_from(PROMPTS))
 def test_text_and_pictures_stay_in_order_and_complete(
-    tmp_path_factory: pytest.TempPathFactory, pieces: list[str], n: int
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[str], n: int, prompts: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / "ordered"
     folder.mkdir(exist_ok=True)
@@ -137,10 +116,11 @@ def test_text_and_pictures_stay_in_order_and_complete(
     marks = query.count("<image>")
     row = case("p", query=query, tools=None, files=[image(f"{i}.png") for i in range(n)])
     if n and marks and marks != n:
-        with pytest.raises(RowError):
-            prompt_of(row, roots=(folder,))
+        expected = rf"field files: expected a picture for each of {marks} marks <image>, got {n}"
+        with pytest.raises(RowError, match=expected):
+            prompt_of(row, prompts, (folder,))
         return
-    prompt = prompt_of(row, roots=(folder,))
+    prompt = prompt_of(row, prompts, (folder,))
     assert [part.path for part in prompt.parts if not isinstance(part, str)] == [
         f"{i}.png" for i in range(n)
     ]
@@ -149,13 +129,6 @@ def test_text_and_pictures_stay_in_order_and_complete(
     if n and marks:  # blank text between two pictures is not sent
         shown, query = ("".join(each.split()) for each in (shown, query))
     assert shown == query
-
-
-def test_pictures_have_no_place_in_a_plan_prompt_beside_its_messages(folder: Path) -> None:
-    prefix = [{"role": "user", "content": "<image>"}]
-    row = case("plan", trajectory_prefix=prefix, files=[image("a.png")])
-    parts = kinds(prompt_of(row, roots=(folder,)))
-    assert parts.count("a.png") == 1
 
 
 def test_text_files_are_shown_whole_and_unchanged(folder: Path) -> None:
@@ -168,12 +141,9 @@ def test_text_files_are_shown_whole_and_unchanged(folder: Path) -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "missing": (image("gone.png"), "files[0].path: expected a readable picture in "),
     "outside": (image("../a.png"), "files[0].path: expected a path inside the data folder"),
-    "absolute": (image("/etc/hostname.png"), "files[0].path: expected a path inside"),
     "a folder": (image("sub.png"), "files[0].path: expected a regular file, got 'sub.png'"),
     "a film": ({"type": "video", "path": "film.mp4"}, "expected a picture or a text file"),
-    "a document": ({"type": "file", "path": "page.pdf"}, "expected a picture or a text file"),
     "too long": (
         {"type": "text", "path": "long.csv"},
         "files[0].path: expected a file of at most 400 bytes, got '500 bytes'",
@@ -238,14 +208,6 @@ def test_too_many_pictures_are_a_bad_case_and_never_thinned_out(made: Made) -> N
     assert [len(row["messages"][1]["content"]) for row in made(rows)] == [3, 2]
 
 
-def test_a_model_that_cannot_see_fails_cases_with_pictures_only(made: Made) -> None:
-    rows = [case("seen", files=[image("a.png")]), case("text")]
-    run = made(rows, model={"vision": "no"})
-    assert [row["id"] for row in run] == ["text"]
-    (failed,) = run.failures
-    assert f"expected a model that can see ({MODEL}: --vision yes" in failed["detail"]
-
-
 def test_models_of_one_run_differ_in_sight(folder: Path) -> None:
     models = [{"model": MODEL, "vision": "yes"}, {"model": "hosted_vllm/blind", "vision": "no"}]
     run = predict(
@@ -256,7 +218,10 @@ def test_models_of_one_run_differ_in_sight(folder: Path) -> None:
     )
     made = sorted((row["id"], row["tested_model"]) for row in run)
     assert made == [("seen", MODEL), ("text", "hosted_vllm/blind"), ("text", MODEL)]
-    assert [row["tested_model"] for row in run.failures] == ["hosted_vllm/blind"]
+    (failed,) = run.failures
+    assert failed["tested_model"] == "hosted_vllm/blind"
+    expected = "expected a model that can see (hosted_vllm/blind: --vision yes"
+    assert expected in failed["detail"]
 
 
 def test_rows_name_pictures_by_path_and_hash(folder: Path, made: Made) -> None:
@@ -280,14 +245,3 @@ def test_rows_name_pictures_by_path_and_hash(folder: Path, made: Made) -> None:
         for m in (request.messages, row["messages"])
     ]
     assert texts[0] == texts[1]
-
-
-def test_a_changed_picture_is_another_prompt(folder: Path, made: Made, tmp_path: Path) -> None:
-    client = ScriptedClient(lambda request: REPLY)
-    rows = [case("p", files=[image("a.png")]), case("q", files=[image("b.png")])]
-    out = tmp_path / "out"
-    made(rows, client=client, out=out)
-    (folder / "b.png").write_bytes(PNG + b"other")
-    made(rows, client=client, out=out)
-    assert len(client.requests) == 3
-    assert "(q)" in json.dumps(client.requests[-1].messages)

@@ -46,6 +46,7 @@ class Killer:
         return Answer("Another tool.\nVERDICT: CHANGE")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_run_killed_again_and_again_pays_for_no_answer_twice(
     serve: Any, tmp_path: Path, name: str

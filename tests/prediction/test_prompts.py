@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from apbjudge.construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt
 from apbjudge.llm.base import ScriptedClient
 from apbjudge.prediction.predict import predict
-from apbjudge.prediction.prompts import CaseView
 from apbjudge.records.items import UNSOLVABLE_TYPES
 from tests.support.predicting import (
     ALL_EXAMPLES,
@@ -165,15 +164,6 @@ VISIBLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
-@pytest.mark.parametrize("name", VISIBLE)
-def test_what_a_tested_model_needs_is_shown(name: str, prompts: str) -> None:
-    row = step_case("a")
-    assert prompt_of({**row, name: VISIBLE[name]}, prompts).messages() != (
-        prompt_of(row, prompts).messages()
-    )
-
-
 @pytest.mark.parametrize("field", ["name", "description", "parameters", "cost"])
 def test_every_field_of_a_tool_that_is_allowed_is_shown(field: str) -> None:
     tool = {"name": "find", "description": "Finds.", "parameters": {"type": "object"}, "cost": 1}
@@ -205,19 +195,6 @@ def test_every_other_field_that_is_read_of_a_case_is_changed_above() -> None:
     assert form | {*VISIBLE, "construction"} <= read
 
 
-def test_the_values_that_a_prompt_may_use_are_few() -> None:
-    assert set(CaseView.__dataclass_fields__) == {
-        "query",
-        "system_prompt",
-        "tools",
-        "has_costs",
-        "trajectory",
-        "k",
-        "attachments",
-        "is_unsolvable",
-    }
-
-
 def asked(rows: list[dict[str, Any]], prompts: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The rows, each with the prediction that was made of it."""
     client = ScriptedClient(lambda request: REPLY)
@@ -239,49 +216,30 @@ def leaks(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> set[str]:
     }
 
 
-def test_the_probe_finds_nothing_in_neutral_prompts() -> None:
-    pairs = asked(list(ALL_EXAMPLES), "neutral@1")
-    assert len(pairs) == len(ALL_EXAMPLES) > 70
-    assert leaks(pairs) == set()
-
-
-def test_the_probe_finds_a_prompt_set_that_tells(tmp_path: Path) -> None:
-    told = tmp_path / "told.toml"
-    system = (
-        "{{ system_prompt }}\\n{% if is_unsolvable %}This task cannot be solved.{% endif %}"
-        "\\n{{ tools }}"
-    )
-    texts = '[{0}]\nsystem = "{1}"\nuser = "{{{{ query }}}}{{{{ attachments }}}}"\n'
-    told.write_text(
-        "shows_condition = true\n" + texts.format("plan", system) + texts.format("steps", "x"),
-        encoding="utf-8",
-    )
-    rows = [row for row in ALL_EXAMPLES if row.get("unsolvable_type")]
-    assert leaks(asked(rows, str(told))) == {PROMPT_LEAKS[1]}
-
-
 SENTENCES = {
     PROMPT_LEAKS[0]: "Do not use {extraneous}.",
+    PROMPT_LEAKS[1]: "This task cannot be solved.",
     PROMPT_LEAKS[2]: "The tool `{broken}` is broken.",
     PROMPT_LEAKS[3]: "Use `{replacement}` as a replacement.",
 }
 
 
-@pytest.mark.parametrize("kind", SENTENCES)
-def test_the_probe_finds_a_sentence_that_tells(kind: str) -> None:
-    found: set[str] = set()
-    for row, made in asked(list(ALL_EXAMPLES), "neutral@1"):
-        condition = read_case(row).condition
-        names = {
-            "extraneous": condition.extraneous[0] if condition.extraneous else "",
-            "broken": condition.broken_tool or "",
-            "replacement": condition.replacement.name if condition.replacement else "",
-        }
-        told = SENTENCES[kind].format(**names)
-        messages = [*made["messages"], {"role": "system", "content": told}]
-        if leaks([(row, {**made, "messages": messages})]):
-            found.add(kind)
-    assert found == {kind}
+def test_the_probe_finds_nothing_in_neutral_prompts_and_each_sentence_that_tells() -> None:
+    pairs = asked(list(ALL_EXAMPLES), "neutral@1")
+    assert len(pairs) == len(ALL_EXAMPLES) > 70
+    assert leaks(pairs) == set()
+    for kind, sentence in SENTENCES.items():
+        telling: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        for row, made in pairs:
+            condition = read_case(row).condition
+            told = sentence.format(
+                extraneous=condition.extraneous[0] if condition.extraneous else "",
+                broken=condition.broken_tool or "",
+                replacement=condition.replacement.name if condition.replacement else "",
+            )
+            messages = [*made["messages"], {"role": "system", "content": told}]
+            telling.append((row, {**made, "messages": messages}))
+        assert leaks(telling) == {kind}
 
 
 # Order of tools -----------------------------------------------------------------------------------
@@ -310,14 +268,6 @@ def test_the_order_of_tools_does_not_follow_the_given_one(
     assert listed[0].messages() == listed[1].messages()
 
 
-def test_tools_of_one_name_do_not_tell_the_given_order() -> None:
-    tools = [{"name": "find", "description": text} for text in ("One.", "Two.", "Three.")]
-    assert (
-        prompt_of(case("a", tools=tools)).messages()
-        == prompt_of(case("a", tools=tools[::-1])).messages()
-    )
-
-
 @given(NAMES, st.lists(st.text("xyz", min_size=1, max_size=6), max_size=6, unique=True))
 def test_distractors_leave_the_order_of_the_other_tools_as_it_is(
     names: list[str], distractors: list[str]
@@ -326,18 +276,6 @@ def test_distractors_leave_the_order_of_the_other_tools_as_it_is(
     more = [*names, *(name for name in distractors if name not in names)]
     twin = shown_tools(case("a", tools=tools_named(more), extraneous_tool_names=more[len(names) :]))
     assert [name for name in twin if name in names] == base
-
-
-def test_twins_of_the_examples_list_their_tools_in_one_order() -> None:
-    groups: dict[str | None, list[dict[str, Any]]] = {}
-    for row in ALL_EXAMPLES:
-        groups.setdefault(read_case(row).content_id, []).append(row)
-    twins = [group for group in groups.values() if len(group) > 1]
-    assert twins
-    for group in twins:
-        shortest = min(map(shown_tools, group), key=len)
-        for row in group:
-            assert [name for name in shown_tools(row) if name in shortest] == shortest
 
 
 def test_the_special_tool_is_not_always_in_one_place() -> None:
@@ -380,6 +318,10 @@ SHOWN = {
 }
 
 
+STEPS = {"step_wise", "tool_broken", "three_steps"}
+"""For these ``bound@1`` has the texts of ``neutral@1``."""
+
+
 @pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
 @pytest.mark.parametrize("name", [*SHOWN, "pictures", "three_steps"])
 def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> None:
@@ -391,26 +333,15 @@ def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> N
     else:
         row = rows[SHOWN[name]]
     text = text_of(prompt_of(row, prompts)) + "\n"
-    golden = GOLDEN / f"predict_{prompts}_{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
+    of = "neutral@1" if prompts == "bound@1" and name in STEPS else prompts
+    golden = GOLDEN / f"predict_{of}_{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN") and of == prompts:
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
 
 
 def _has_images(row: dict[str, Any]) -> bool:
     return bool(row.get("files"))
-
-
-def test_solvable_and_unsolvable_plan_cases_get_one_neutral_text() -> None:
-    rows = [r for r in ALL_EXAMPLES if r["planning_regime"] == "Holistic"]
-    texts = {
-        prompt_of({**row, "system_prompt": "", "query": "q", "files": []}).system
-        for row in rows
-        if not read_case(row).tools or not read_case(row).tools.has_costs  # type: ignore[union-attr]
-    }
-    assert len(texts) == 1
-    (text,) = texts
-    assert "REJECT" in text
 
 
 @pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])

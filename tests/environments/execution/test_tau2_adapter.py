@@ -73,6 +73,7 @@ def assert_gold_calls_fit(lines: list[dict[str, Any]]) -> None:
 # Rewards ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_tau2
 @pytest.mark.parametrize("user", ["solo", "model"])
 def test_telecom_is_scored_as_in_the_package(user: str) -> None:
@@ -88,24 +89,7 @@ def test_telecom_is_scored_as_in_the_package(user: str) -> None:
 
 
 @needs_tau2
-def test_mock_is_scored_as_in_the_package() -> None:
-    _, lines = replays(1000, domain="mock")
-    assert_as_in_the_package(lines)
-    assert_gold_calls_fit(lines)
-    assert count(lines, "gold", 1) == (6, 6)
-    assert count(lines, "nothing", 0) == (6, 6)
-    # Its assertion is about a task that was not made, where the package's evaluator raises.
-    (raised,) = (line for line in lines if line["nothing"]["package"] is None)
-    assert raised["nothing"]["after"]["details"] == {
-        "db": False,
-        "assertions": [False],
-        "communicated": [],
-        "actions": [],
-    }
-
-
-@needs_tau2
-@pytest.mark.parametrize("domain", ["airline", "retail"])
+@pytest.mark.parametrize("domain", ["airline", "retail", "telecom"])
 def test_some_tasks_with_a_user_are_scored_as_in_the_package(domain: str) -> None:
     _, lines = replays(3, domain=domain)
     assert_as_in_the_package(lines)
@@ -169,14 +153,6 @@ def test_a_model_plays_the_user_with_the_guidelines_and_tools_of_the_package() -
     assert "refuel_data" in names[0]
     assert "toggle_data" in names[1]
     assert not names[0] & names[1]
-
-
-@needs_tau2
-def test_the_users_model_can_open_the_conversation() -> None:
-    task = replays(0, domain="airline", opening="model")[0]["first"]
-    assert task["query"] == ""
-    assert "Emma Kim" in task["user_prompt"]
-    assert "You have some tools" not in task["user_prompt"]
 
 
 @needs_tau2

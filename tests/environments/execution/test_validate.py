@@ -24,8 +24,7 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.records.own_runs import sealed
 from apbjudge.reports.execution import validation_document, validation_text
 from apbjudge.reports.markdown import render_markdown
-from apbjudge.statistics import n_for_difference, n_for_mean
-from apbjudge.statistics.sample_size import half_width_of_rate
+from apbjudge.statistics import n_for_difference
 from tests.cli.conftest import Command
 from tests.cli.conftest import apbjudge as command
 
@@ -83,16 +82,6 @@ def test_modes_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
     assert difference.needed.n_tasks == n_for_difference(0.05, discordant=0.4)
 
 
-def test_episodes_without_a_partner_are_counted_and_said(tmp_path: Path) -> None:
-    rows = [*of_modes("++--", "+-+-"), execution(9, success=True)]
-    group = group_of(tmp_path, rows)
-    assert group.differences[0].n_unpaired == 1
-    assert group.differences[0].success.difference.n_items == 4
-    assert group.modes[1].success.n_items == 5
-    report = apbjudge.validate(tmp_path / "executed.jsonl")
-    assert "without a partner: 1 episode\n" in validation_text(report).replace("\n  ", " ")
-
-
 def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
     rows = of_modes("++++----", "++--++--")
     for row in rows:
@@ -108,53 +97,6 @@ def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
     assert (group.null.success.value, group.null.n_unknown) == (None, 8)
     text = validation_text(apbjudge.validate(tmp_path / "executed.jsonl"))
     assert "what doing nothing is worth is not known of 8 tasks" in text
-
-
-def test_what_can_not_be_told_of_the_tasks_needed_is_said(tmp_path: Path) -> None:
-    """One task in both modes, no task in both, tasks that all differ alike, outcomes all alike."""
-    one = [
-        execution(0, mode, success=t % n == 0, trial=t)
-        for mode, n in (("direct", 2), ("plan-first", 3))
-        for t in range(6)
-    ]
-    apart = [execution(0, "direct", success=True), execution(1, success=False)]
-    alike = [
-        execution(case, mode, success=t < n, trial=t)
-        for mode, n in (("direct", 1), ("plan-first", 2))
-        for case in range(4)
-        for t in range(3)
-    ]
-    same = of_modes("+++", "+++")
-    for rows, why in (
-        (one, "fewer than two tasks are in both modes"),
-        (apart, "fewer than two tasks are in both modes"),
-        (alike, "all differences of tasks are the same"),
-        (same, "all outcomes are the same"),
-        (same[:3], "all outcomes are the same"),
-    ):
-        (group,) = apbjudge.validate(write(tmp_path / "e.jsonl", rows)).groups
-        needed = group.differences[0].needed if group.differences else group.needed
-        assert needed is not None
-        assert needed.n_tasks is None
-        text = " ".join(validation_text(apbjudge.validate(tmp_path / "e.jsonl")).split())
-        assert f"how many tasks a difference of 5.0 points takes can't be told: {why}" in text
-        assert "of – " not in text
-
-
-@pytest.mark.parametrize("trials", [1, 2])
-def test_tasks_needed_are_of_the_level_asked_for(trials: int, tmp_path: Path) -> None:
-    rows = [
-        execution(case, mode, success=(case * (1 + trial) + at) % 3 > 0, trial=trial)
-        for at, mode in enumerate(("direct", "plan-first"))
-        for case in range(20)
-        for trial in range(trials)
-    ]
-    of = group_of(tmp_path, rows, level=0.8).differences[0].needed
-    expected = n_for_difference(0.05, discordant=of.discordant, sd=of.sd, level=0.8)
-    assert of.n_tasks == expected < n_for_difference(0.05, discordant=of.discordant, sd=of.sd)
-    alone = group_of(tmp_path, rows[: 20 * trials], level=0.8).needed
-    assert alone is not None
-    assert alone.n_tasks == n_for_difference(0.05, discordant=alone.discordant, level=0.8)
 
 
 def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
@@ -179,12 +121,6 @@ def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
     assert many.needed.n_tasks == n_for_difference(0.05, sd=many.needed.sd)
 
 
-def test_200_tasks_tell_a_rate_of_60_percent_to_6_8_points() -> None:
-    """By the normal approximation; Wilson's interval is a tenth of a point narrower."""
-    assert n_for_mean(sqrt(0.6 * 0.4), 0.068) == 200
-    assert round(half_width_of_rate(0.6, 200), 3) == 0.067
-
-
 def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
     """120 of 200: the interval of a mode alone, and what a second mode would need."""
     rows = [execution(case, "direct", success=case < 120) for case in range(200)]
@@ -199,17 +135,6 @@ def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
     related = group_of(tmp_path, rows, correlation=0.5, detect=0.1).needed
     assert related is not None
     assert related.n_tasks == n_for_difference(0.1, discordant=0.24) == 186
-
-
-def test_nothing_is_pooled_over_tested_models_and_environments(tmp_path: Path) -> None:
-    rows = [
-        execution(case, success=case < n, tested_model=model, environment=environment)
-        for model, environment, n in (("a", "x", 1), ("b", "x", 2), ("a", "y", 3))
-        for case in range(4)
-    ]
-    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows))
-    found = [(g.environment, g.tested_model, g.modes[0].success.value) for g in report.groups]
-    assert found == [("x", "a", 0.25), ("x", "b", 0.5), ("y", "a", 0.75)]
 
 
 # Plans --------------------------------------------------------------------------------------------
@@ -303,14 +228,6 @@ def test_read_only_tasks_are_set_aside(tmp_path: Path) -> None:
     assert harder.n_tasks == 25
 
 
-def test_grades_of_some_plans_count_and_the_others_do_not(tmp_path: Path) -> None:
-    rows, verdicts = cells((2, 1, 1, 2))
-    grades = {"task-0": 1.0, "task-2": 1.0, "task-4": 0.2}
-    figures = plans_of(tmp_path, rows, judge_plans(tmp_path, verdicts, grades=grades))
-    assert (figures.score, figures.auc.n_items) == ("grade", 3)
-    assert figures.success_if_correct.n_items + figures.success_if_wrong.n_items == 6
-
-
 def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) -> None:
     rows, verdicts = cells((4, 2, 2, 4))
     grades = {name: 1.0 if correct else 0.4 for name, correct in [*verdicts.items()][:9]}
@@ -321,40 +238,6 @@ def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) 
     lines = {line[:21].strip(): line for line in text.splitlines()}
     assert lines["AUC of grade"].endswith(" /9")
     assert lines["r of grade and reward"].endswith(" /9")
-
-
-def test_a_judges_run_that_is_not_finished_is_said_so(tmp_path: Path) -> None:
-    rows, verdicts = cells((2, 1, 1, 2))
-    path, run = write(tmp_path / "executed.jsonl", rows), judge_plans(tmp_path, verdicts)
-    manifest = json.loads((run / "manifest.json").read_bytes())
-    del manifest["seal"]
-    (run / "manifest.json").write_text(json.dumps(sealed(manifest | {"state": "running"})))
-    text = " ".join(validation_text(apbjudge.validate(path, judged=run)).split())
-    assert f"Run {run.name} is not finished: figures are of the 6 rows judged so far." in text
-
-
-def test_a_perfect_correlation_is_not_said_to_lack_spread(tmp_path: Path) -> None:
-    """Verdicts and rewards both differ; what does not is r, whichever plan is left out."""
-    rows, verdicts = cells((6, 0, 0, 6))
-    path = write(tmp_path / "executed.jsonl", rows)
-    report = apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts))
-    text = " ".join(validation_text(report).split())
-    assert report.groups[0].plans[0].r.value == pytest.approx(1.0)
-    assert "r of correct and reward (plan-first): it is the same whichever" in text
-    assert "no spread" not in text
-
-
-def test_few_plans_of_a_kind_and_few_tasks_make_intervals_rough(tmp_path: Path) -> None:
-    rows, verdicts = cells((9, 2, 0, 1))
-    path = write(tmp_path / "executed.jsonl", rows)
-    text = validation_text(apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts)))
-    assert "plan-first: wrong 1, failed 3: with fewer than 5 plans of a kind" in text
-    assert "fewer than 15 tasks" not in text
-    again = [
-        execution(at, success=at % 2 == 0, trial=trial) for at in range(14) for trial in (0, 1)
-    ]
-    text = validation_text(apbjudge.validate(write(path, again)))
-    assert "planner: fewer than 15 tasks: intervals are rough" in text
 
 
 # Joins --------------------------------------------------------------------------------------------
@@ -413,16 +296,6 @@ def test_where_files_do_not_say_it_the_user_has_to(tmp_path: Path) -> None:
     assert named.groups[0].plans[0].wrong_success.n == 6
 
 
-@pytest.mark.parametrize("mode", ["plan-first", "refine"])
-def test_drafts_and_refined_plans_without_their_file_are_never_guessed(
-    mode: str, tmp_path: Path
-) -> None:
-    out, drafts, _ = two_modes(tmp_path)
-    (tmp_path / "d" / "scripted-plans.jsonl").unlink()
-    with pytest.raises(OptionError, match=r"--judged: expected MODE=RUN, as .* does not say"):
-        apbjudge.validate(out / mode, judged=drafts)
-
-
 def test_agents_without_a_plan_of_theirs_wait_for_no_verdict(tmp_path: Path) -> None:
     rows, verdicts = cells((3, 1, 1, 3))
     every = [
@@ -462,25 +335,6 @@ def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
     assert part.n_matched == 18
     (note,) = part.notes
     assert note.startswith("plans of a and b and c have the same ids, and nothing tells them apart")
-
-
-def test_one_judge_of_two_environments_is_one_judge(tmp_path: Path) -> None:
-    rows = [execution(at, success=at % 2 == 0, environment="a") for at in range(6)]
-    rows += [execution(at, success=at % 2 == 0, environment="b") for at in range(6, 12)]
-    verdicts = {f"task-{at}": at % 3 == 0 for at in range(12)}
-    halves = [dict([*verdicts.items()][first : first + 6]) for first in (0, 6)]
-    runs = [judge_plans(tmp_path / str(at), half) for at, half in enumerate(halves)]
-    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows), judged=runs)
-    assert [[p.judge for p in group.plans] for group in report.groups] == [["scripted"]] * 2
-    assert [part.n_matched for _, part in report.judged] == [6, 6]
-
-
-def test_a_prediction_is_known_by_its_id_before_its_item_id(tmp_path: Path) -> None:
-    rows, verdicts = cells((2, 1, 1, 2))
-    run = judge_plans(tmp_path, verdicts, fields={"item_id": "another"})
-    path = write(tmp_path / "executed.jsonl", (row | {"plan_sha256": "0" * 64} for row in rows))
-    with pytest.raises(InputError, match="expected judgements of executed plans"):
-        apbjudge.validate(path, judged=run)
 
 
 def test_several_judges_stand_side_by_side(tmp_path: Path) -> None:
@@ -535,18 +389,6 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     assert part.notes[-1] == "the review did not go by its rubric, as far as the plans' rows say"
 
 
-@pytest.mark.parametrize("guide", ["none", None])
-def test_a_review_by_a_judge_is_never_said_to_be_free_of_a_rubric(
-    guide: str | None, tmp_path: Path
-) -> None:
-    rows, verdicts = cells((3, 1, 1, 3), mode="refine")
-    run = judge_plans(tmp_path, verdicts, fields={"mode": "judge", "guide": guide})
-    path = write(tmp_path / "executed.jsonl", rows)
-    ((_, part),) = apbjudge.validate(path, judged=run).judged
-    (note,) = part.notes
-    assert note.startswith("the plans were refined by what a judge said of the drafts")
-
-
 def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     from tests.support.judging import plan_row
 
@@ -576,16 +418,11 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"is_correct": None}, "field is_correct: expected true or false, got nothing"),
         ({"is_correct": "yes"}, "field is_correct: expected true or false, got 'yes'"),
         ({"reward": 1.5}, "field reward: expected a number from 0 to 1, got 1.5 (float)"),
-        ({"reward": None}, "field reward: expected a number from 0 to 1, got nothing"),
         ({"null_reward": "no"}, "field null_reward: expected a number from 0 to 1, got 'no'"),
         ({"trial": -1}, "field trial: expected a whole number of at least 0, got -1 (int)"),
         ({"mode": ""}, "field mode: expected a non-empty string, got ''"),
-        ({"environment": None}, "field environment: expected a non-empty string, got nothing"),
-        ({"tested_model": None}, "field tested_model: expected a non-empty string, got nothing"),
-        ({"item_id": None}, "field item_id: expected a non-empty string, got nothing"),
         ({"case_id": [1]}, "field case_id: expected a non-empty string, got [1] (list)"),
     ],
 )
@@ -612,69 +449,6 @@ def test_an_episode_counts_once(tmp_path: Path) -> None:
     assert report.groups[0].modes[0].success.value == 0.5
 
 
-def test_tasks_whose_null_reward_is_contradicted_keep_their_episodes(tmp_path: Path) -> None:
-    rows = of_modes("+-", "+-")
-    rows[2]["null_reward"] = 0.5
-    report = apbjudge.validate(write(tmp_path / "executed.jsonl", rows))
-    (problem,) = report.problems
-    assert "executed.jsonl:3: field null_reward: expected 0.0, as in other rows" in problem
-    assert report.groups[0].n_episodes == 4
-
-
-def test_a_folder_without_executions_is_unusable(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"expected executed\.jsonl in it or in a folder in it"):
-        apbjudge.validate(tmp_path)
-
-
-# Properties ---------------------------------------------------------------------------------------
-
-outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=30)
-
-
-@settings(max_examples=25, deadline=None)
-@given(pairs=outcomes)
-def test_exchanged_modes_turn_differences_around(
-    pairs: list[tuple[bool, bool]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("modes")
-
-    def difference(first: str, second: str) -> Any:
-        rows = [
-            execution(case, mode, success=pair[at])
-            for at, mode in enumerate((first, second))
-            for case, pair in enumerate(pairs)
-        ]
-        return group_of(folder, rows).differences[0]
-
-    one, other = difference("plan-first", "refine"), difference("refine", "plan-first")
-    a, b = one.success.difference, other.success.difference
-    assert (a.value, a.low, a.high) == pytest.approx((-b.value, -b.high, -b.low))
-    assert one.success.p_value == pytest.approx(other.success.p_value)
-    assert (one.flips.first_only, one.flips.second_only) == (
-        other.flips.second_only,
-        other.flips.first_only,
-    )
-
-
-@settings(max_examples=15, deadline=None)
-@given(plans=outcomes)
-def test_tasks_that_come_twice_move_no_estimate(
-    plans: list[tuple[bool, bool]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("plans")
-    found: list[PlanFigures] = []
-    for times in (1, 2):
-        rows = [execution(at, success=success) for at, (_, success) in enumerate(plans * times)]
-        verdicts = {f"task-{at}": correct for at, (correct, _) in enumerate(plans * times)}
-        found.append(plans_of(folder, rows, judge_plans(folder, verdicts)))
-    once, twice = found
-    for name in ("success_if_correct", "success_if_wrong", "difference", "auc", "r"):
-        a, b = (getattr(of, name) for of in (once, twice))
-        assert a.value == pytest.approx(b.value) if b.value is not None else a.value is None
-        if a.low is not None and b.low is not None and name.startswith("success"):
-            assert b.high - b.low <= a.high - a.low + 1e-9
-
-
 # Labels -------------------------------------------------------------------------------------------
 
 
@@ -692,15 +466,6 @@ def test_execution_labels_plans_for_calibrate(command: Command, tmp_path: Path) 
     assert (done.code, done.err) == (0, "")
     assert "75.0" in done.out
     assert "against one rater: 60 labelled items" in done.out
-
-
-def test_trials_of_a_task_are_labels_of_plans_of_their_own(tmp_path: Path) -> None:
-    rows = [execution(c, success=(c + t) % 2 == 0, trial=t) for c in range(10) for t in range(3)]
-    verdicts = {row["item_id"]: row["is_correct"] for row in rows}
-    run = judge_plans(tmp_path, verdicts)
-    (judge,) = apbjudge.calibrate(run, write(tmp_path / "executed.jsonl", rows)).judges
-    assert (judge.n_labelled, judge.n_clusters, judge.cluster) == (30, 10, "case_id")
-    assert judge.whole.measures["agreement"].value == 1.0
 
 
 # Intervals ----------------------------------------------------------------------------------------

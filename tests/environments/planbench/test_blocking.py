@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apbjudge.environments.planbench import BlockPlanConfig, planbench_block_plan, read_block_plan
 from apbjudge.environments.planbench.blocking import plan_of
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import InputError
 from apbjudge.trajectories.planbench.data import PlanBenchData, SolutionPath, Task
 
 from .world import EXAMPLE, world
@@ -80,13 +80,6 @@ def test_both_meanings_of_ratio() -> None:
     assert plan(setting="longest").setting == "mixed, longest"
     assert plan(setting="base").setting == "random, keep 0.6"
     assert plan(keep_paths=2, setting="explicit").setting == "explicit, 2 paths"
-
-
-def test_only_one_amount() -> None:
-    with pytest.raises(OptionError, match="--keep-paths, --keep-ratio: expected one of them"):
-        BlockPlanConfig(data=EXAMPLE, keep_paths=1, keep_ratio=0.5)
-    with pytest.raises(OptionError, match="--block-ratio: expected a --setting that blocks"):
-        BlockPlanConfig(data=EXAMPLE, block_ratio=0.5, setting="default")
 
 
 def test_a_plan_depends_on_the_seed_and_can_be_cut_short() -> None:

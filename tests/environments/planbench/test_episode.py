@@ -48,9 +48,6 @@ def evaluated(agent: Agent) -> Any:
         ("So: <FINAL_answer>Nova</final_ANSWER> is it", ("final_answer", "Nova")),
         ("<tool_call>{\n}</tool_call>", ("tool_call", "{\n}")),
         ("<tool_call>a<tool_call>b</tool_call>", ("tool_call", "a<tool_call>b")),
-        ("</tool_call><tool_call>b</tool_call>", ("tool_call", "b")),
-        ("", None),
-        ("Nova", None),
         ("<final_answer>Nova", None),
         ("<final_answer>a</final_answer><final_answer>b</final_answer>", None),
         ("<tool_call>{}</tool_call> <final_answer>b</final_answer>", None),
@@ -59,10 +56,6 @@ def evaluated(agent: Agent) -> Any:
 )
 def test_a_reply_is_exactly_one_action(reply: str, action: tuple[str, str] | None) -> None:
     assert read_action(reply) == action
-
-
-def test_many_open_tags_take_no_time_to_read() -> None:
-    assert read_action("<tool_call>" * 200_000) is None
 
 
 def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
@@ -120,24 +113,6 @@ def test_call_checks_in_their_order() -> None:
     call["arguments"] = {"visit_ref": "S3"}
     agent.reply(f"<tool_call>{json.dumps(call)}</tool_call>")
     assert execution(agent).output_value == "R2"
-
-
-def test_a_value_that_an_executable_tool_returned_too_is_trusted() -> None:
-    agent = Agent(RULES, "m2").search("visit", output="room")
-    agent.call("room_of_visit_stale", visit_ref="S4").call("room_of_visit", visit_ref="S4")
-    agent.search("room", output="floor").call("floor_of_room", room_ref="R2")
-    assert execution(agent).output_value == 2
-    assert agent.answer("floor 2").dialogue.ended == "normal"
-
-
-def test_an_untrusted_value_is_untrusted_for_its_datatype_only() -> None:
-    agent = Agent(RULES, "m2").search("visit", output="room")
-    agent.call("room_of_visit_miswired", visit_ref="S4")  # returns its description
-    text = execution(agent).output_value
-    assert text == "Looks up the room."
-    agent.call("room_of_visit", visit_ref=text)
-    assert execution(agent).was_executed
-    assert execution(agent).provenance == "none"
 
 
 def test_what_each_tool_returns() -> None:
@@ -248,7 +223,7 @@ def test_turns_are_limited() -> None:
     assert agent.search("c").dialogue.ended == "exceeded_max_steps"
 
 
-@pytest.mark.parametrize("budget", range(6))
+@pytest.mark.parametrize("budget", [0, 2])
 def test_wrong_answers_are_sent_on_as_often_as_allowed(budget: int) -> None:
     agent = Agent(rules(explore=budget), "m2")
     for _ in range(budget):
@@ -258,11 +233,6 @@ def test_wrong_answers_are_sent_on_as_often_as_allowed(budget: int) -> None:
     run = agent.dialogue.trajectory()
     assert run.final_answer == "3"
     assert run.setting == ("default, feedback" if budget else "default")
-
-
-def test_the_last_turn_is_never_sent_on() -> None:
-    agent = Agent(rules(explore=5, max_turns=2), "m2").answer("3").answer("3")
-    assert agent.dialogue.ended == "target_datatype_not_reached"
 
 
 @given(st.lists(st.text(max_size=40), min_size=100, max_size=100), st.randoms())
@@ -280,13 +250,6 @@ def test_nonsense_for_100_turns_ends_properly(texts: list[str], rng: Any) -> Non
     assert not evaluated(agent).is_correct
 
 
-def test_half_a_surrogate_and_deep_json_are_faults() -> None:
-    agent = Agent(RULES, "m1").reply("\ud800").reply("<tool_call>" + "[" * 5000 + "</tool_call>")
-    agent.reply('<tool_call>{"name": "\\ud800", "arguments": {}}</tool_call>')
-    json.dumps(trajectory_row(agent.dialogue.trajectory())).encode()
-    assert agent.dialogue.ended == ""
-
-
 # What is data stays data --------------------------------------------------------------------------
 
 
@@ -302,21 +265,6 @@ def test_instructions_in_results_stay_data() -> None:
 
 
 # Runs ---------------------------------------------------------------------------------------------
-
-
-def test_equal_replies_lead_to_equal_messages() -> None:
-    first, second = (Agent(RULES, "m3").along(*PATH["m3"], of="friday") for _ in range(2))
-    assert [*first.dialogue.messages] == [*second.dialogue.messages]
-    assert first.dialogue.trajectory() == second.dialogue.trajectory()
-
-
-def test_a_run_lists_names_and_defines_each_tool_once() -> None:
-    run = Agent(RULES, "m3").along(*PATH["m3"], of="friday").answer("Nova").dialogue.trajectory()
-    names = [tool["function"]["name"] for tool in run.tools or ()]
-    assert len(names) == len({*names}) == 8
-    content = run.steps[0].observations[0].content
-    assert {*content["tools"]} == {*names[:4]}
-    assert run.termination == "normal"
 
 
 def test_grade_reads_what_an_episode_wrote(tmp_path: Path) -> None:
