@@ -54,8 +54,9 @@ def decided(verdict: Verdict) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-@pytest.mark.parametrize("evidence", [True, False])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("name", "evidence"), [*((name, True) for name in FILES), ("step_wise", False)]
+)
 def test_a_judge_that_answers_as_the_labels_yields_the_labels(
     name: str, evidence: bool, address: str
 ) -> None:
@@ -99,9 +100,7 @@ def chat(address: str, body: bytes, path: str = "/chat/completions") -> int:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
         b"no json",
-        b"[]",
         b"{}",
         b'{"messages": [{"role": "user", "content": "<data name=\\"query\\">Right?"}]}',
         b'{"messages": [{"role": "user", "content": null}]}',

@@ -54,10 +54,6 @@ SEVERAL = RUBRIC.flatmap(
 )
 
 
-def test_all_shapes_of_shipped_rubrics_are_here() -> None:
-    assert {rubric.shape for rubric in RUBRICS} == {"flags", "pass", "category"}
-
-
 @given(SEVERAL)
 def test_consistent_rulings_never_make_a_contradiction(
     several: tuple[Rubric, list[ParsedVerdict]],
@@ -126,18 +122,11 @@ def test_entropy_agrees_with_scipy(weights: list[float]) -> None:
 
 @pytest.mark.parametrize(
     ("shares", "bits"),
-    [((), 0.0), ((1.0,), 0.0), ((0.5, 0.5), 1.0), ((0.25,) * 4, 2.0), ((0.0, 1.0), 0.0)],
+    [((), 0.0), ((0.25,) * 4, 2.0), ((0.0, 1.0), 0.0)],
 )
 def test_entropy_where_it_is_known(shares: tuple[float, ...], bits: float) -> None:
     assert entropy_bits(shares) == bits
     assert math.copysign(1, entropy_bits(shares)) == 1
-
-
-def test_entropy_of_four_to_one() -> None:
-    doubt = uncertainty_of([passing(True)] * 4 + [passing(False)], "samples", UNSOLVABLE)
-    assert doubt.entropy == {"is_correct": pytest.approx(0.721928094887)}
-    assert doubt.shares == {"is_correct": 0.8}
-    assert (doubt.grades, doubt.categories) == ({}, {})
 
 
 def test_a_flag_needs_more_than_half_of_those_who_agree() -> None:
@@ -206,9 +195,8 @@ def test_shares_are_keyed_by_level_and_name_all_of_them() -> None:
     assert doubt.shares == flags | {"is_correct": 1 / 3}
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_all_small_panels_of_a_pass_rubric(n: int) -> None:
-    for votes in product([True, False], repeat=n):
+def test_all_small_panels_of_a_pass_rubric() -> None:
+    for votes in [votes for n in range(1, 5) for votes in product([True, False], repeat=n)]:
         together, _ = combine([passing(vote) for vote in votes], UNSOLVABLE)
         assert together.is_correct == (votes.count(True) > votes.count(False))
 

@@ -84,7 +84,7 @@ def test_without_limits_every_call_is_made_at_once() -> None:
     assert (calls.budget.spent.calls, calls.budget.spent.tokens) == (80, 400)
 
 
-@pytest.mark.parametrize("most", [0, 1, 7])
+@pytest.mark.parametrize("most", [0, 7])
 def test_so_many_calls_are_made_and_no_more(most: int) -> None:
     calls = Calls(max_calls=most)
     refused = calls.make([answer()] * 10)
@@ -260,21 +260,16 @@ def test_rows_and_replies_that_get_longer_keep_to_the_limit(tmp_path: Path) -> N
 
 WITHOUT_USAGE: dict[str, Any] = {
     "null": None,
-    "empty": {},
     "zeros": {"prompt_tokens": 0, "completion_tokens": 0},
     "below nothing": {"prompt_tokens": -900, "completion_tokens": 30},
-    "no prompt": {"completion_tokens": 30},
-    "no reply": {"prompt_tokens": 900},
     "absurd": {"prompt_tokens": 10**12, "completion_tokens": 30},
-    "half a token": {"prompt_tokens": 900.5, "completion_tokens": 30},
     "a list": [900, 30],
 }
 
 
-@pytest.mark.parametrize("transport", ["direct", "litellm"])
 @pytest.mark.parametrize("usage", WITHOUT_USAGE.values(), ids=WITHOUT_USAGE.keys())
 @pytest.mark.parametrize(
-    "limits", [{"max_cost": 0.02}, {"max_tokens": 9000}], ids=["usd", "tokens"]
+    ("limits", "transport"), [({"max_cost": 0.02}, "direct"), ({"max_tokens": 9000}, "litellm")]
 )
 def test_without_usable_usage_limits_hold_and_no_cost_is_made_up(
     tmp_path: Path, transport: str, usage: Any, limits: dict[str, Any]

@@ -23,7 +23,6 @@ from apbjudge.llm.endpoint_checks import (
     Check,
     EndpointReport,
     Target,
-    Violet,
     check_endpoint,
 )
 from apbjudge.llm.litellm_client import LitellmClient
@@ -150,7 +149,6 @@ def detail(report: EndpointReport, name: str) -> tuple[str, str]:
         (REFUSES, "refused", "text"),
         (replace(IGNORES, json_schema="enforced"), None, "json_schema"),
         (replace(IGNORES, tool="enforced"), None, "tool"),
-        (replace(IGNORES, json_object="enforced"), None, "json_object"),
         (replace(REFUSES, json_object="enforced"), None, "json_object"),
     ],
 )
@@ -203,12 +201,9 @@ def test_a_server_error_at_a_format_is_a_refusal(transport: Any) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "{}",
-        '{"violet": 8}',
         '{"violet": "7"}',
         '{"violet": 7, "more": 1}',
         f"```\n{FITS}\n```",
-        "[7]",
     ],
 )
 def test_a_reply_that_does_not_keep_to_the_schema_shows_that_it_is_not_enforced(reply: str) -> None:
@@ -226,12 +221,6 @@ def test_a_schema_shows_in_a_reply_that_is_cut_off(form: Format, outcome: str) -
         return Completion(text=text, finish_reason=reason)
 
     assert f"{form} {outcome}" in ask(ScriptedClient(script)).check("replies").detail
-
-
-def test_the_schema_requested_is_one_that_strict_providers_take() -> None:
-    schema = Violet.model_json_schema()
-    assert schema["additionalProperties"] is False
-    assert schema["required"] == list(schema["properties"]) == ["violet"]
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -302,10 +291,8 @@ def test_probabilities_reported_ignored_and_refused(able: Able, outcome: str, te
 @pytest.mark.parametrize(
     ("reply", "outcome", "text"),
     [
-        ("Red.", "passed", "sees them"),
         ("It is a RED square", "passed", "sees them"),
         ("Coloured", "failed", "takes them but did not name the colour of one"),
-        ("Blue", "failed", "takes them but did not name the colour of one"),
         (" ", "unclear", f"unclear: no reply within {MAX_TOKENS} tokens"),
         (None, "failed", "refused: HTTP 400: no multimodal model scripted"),
     ],
@@ -371,9 +358,7 @@ LLAMA = {"id": "/models/q.gguf", "meta": {"n_ctx_train": 131072}}
             ("a", "b"),
         ),
         Listed({"models": listed(*({"id": c} for c in "abcdefg"))}, None, False, tuple("abcde")),
-        Listed({}, None, None),
         Listed({"models": listed()}, None, None),
-        Listed({"models": b"<html>"}, None, None),
         Listed({"models": ["m"]}, None, None),
         Listed({"models": listed({"id": "m", "max_model_len": "long"}), "props": b"x"}, None, True),
     ],
@@ -420,7 +405,7 @@ def test_without_a_network_only_the_client_is_asked() -> None:
     assert detail(report, "key") == ("skipped", "not looked for")
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1/v1", "no address", "ftp://x", ""])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/v1", "no address", ""])
 def test_an_address_that_leads_nowhere_has_no_list(address: str) -> None:
     report = ask(ScriptedClient(lambda asked: HELLO), address)
     assert report.check("model").detail.endswith(" s")

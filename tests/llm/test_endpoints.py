@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from apbjudge.errors import (
     AccessError,
     CallTimeoutError,
-    FormatUnsupportedError,
     JudgeError,
     RateLimitedError,
     RefusalError,
     TransportError,
-    TruncatedError,
     UnreachableError,
 )
 from apbjudge.llm.base import ScriptedClient
@@ -55,7 +53,7 @@ def struck(replica: Endpoint, now: float, **more: Any) -> None:
     failed(replica, TransportError("down", **more), now, now)
 
 
-@pytest.mark.parametrize(("most", "start"), [(1, 1), (5, 5), (32, 32), (1000, START)])
+@pytest.mark.parametrize(("most", "start"), [(5, 5), (1000, START)])
 def test_a_new_endpoint_is_trusted_with_a_few_calls(most: int, start: int) -> None:
     replica = endpoint(most)
     assert replica.room == start
@@ -67,9 +65,6 @@ def test_a_new_endpoint_is_trusted_with_a_few_calls(most: int, start: int) -> No
     "error",
     [
         JudgeError("bad request"),
-        RefusalError("no"),
-        TruncatedError("too long"),
-        FormatUnsupportedError("no schemas"),
         TransportError("down"),
         CallTimeoutError("late"),
     ],
@@ -82,23 +77,16 @@ def test_only_rate_limits_lower_its_load(error: JudgeError) -> None:
     assert replica.window.size == START
 
 
-@pytest.mark.parametrize("asked", [None, 0.0, 7.0])
+@pytest.mark.parametrize("asked", [None, 7.0])
 def test_an_endpoint_is_left_alone_for_as_long_as_it_asks(asked: float | None) -> None:
     replica = endpoint()
     failed(replica, RateLimitedError("slowly", retry_after_s=asked), 0.0, 100.0)
+    failed(replica, RateLimitedError("slowly", retry_after_s=asked and 1.0), 0.0, 100.0)
     assert replica.pause(100.0) == (asked or 0.0)
     assert replica.pause(107.0) == 0.0
     other = endpoint()
     answered(other, 100.0, wait_s=asked)
     assert other.pause(100.0) == (asked or 0.0)
-
-
-def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
-    replica = endpoint()
-    failed(replica, RateLimitedError("slowly", retry_after_s=60.0), 0.0, 0.0)
-    failed(replica, RateLimitedError("slowly", retry_after_s=1.0), 0.0, 1.0)
-    answered(replica, 2.0, wait_s=1.0)
-    assert replica.pause(2.0) == 58.0
 
 
 def test_an_endpoint_that_fails_again_and_again_is_left_alone_and_tried_with_one_call() -> None:
@@ -135,13 +123,6 @@ def test_calls_that_fail_together_are_one_failed_trial() -> None:
     assert replica.pause(5.0) == FIRST_REST_S
 
 
-def test_an_endpoint_that_fails_and_asks_for_more_time_gets_it() -> None:
-    replica = endpoint()
-    for _ in range(STRIKES):
-        struck(replica, 0.0, retry_after_s=45.0)
-    assert replica.pause(0.0) == 45.0
-
-
 def test_an_answer_ends_all_doubt() -> None:
     replica = endpoint()
     for _ in range(STRIKES + 3):
@@ -170,24 +151,12 @@ def test_an_endpoint_that_says_no_is_there(said: JudgeError) -> None:
 def test_it_is_down_for_as_long_as_it_was_seen_to_fail() -> None:
     replica = endpoint()
     assert replica.down_for == 0.0
+    failed(replica, TransportError("down"), 100.0, 100.0)
+    assert replica.down_for == 0.0
     failed(replica, TransportError("down"), 100.0, 110.0)
     assert replica.down_for == 10.0
     failed(replica, TransportError("down"), 390.0, 400.0)
     assert replica.down_for == 300.0
-
-
-def test_one_failure_long_ago_is_no_outage() -> None:
-    replica = endpoint()
-    failed(replica, TransportError("down"), 0.0, 0.0)
-    assert replica.down_for == 0.0
-
-
-def test_an_endpoint_that_refuses_every_call_is_closed_for_good() -> None:
-    replica = endpoint()
-    refusal = AccessError("no such key")
-    failed(replica, refusal, 0.0, 0.0)
-    answered(replica)
-    assert replica.closed is refusal
 
 
 EVENTS = st.sampled_from(["answer", "limit", "strike", "no", "patience"])
@@ -256,12 +225,6 @@ async def settled() -> None:
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 4 * PATIENCE_S))
-
-
-def test_calls_without_a_prefix_go_where_least_is_in_flight() -> None:
-    places = entered(router(replicas(3, most=50)), [""] * 30)
-    assert set(Counter(places).values()) == {10}
-    assert all(len(set(places[n : n + 3])) == 3 for n in range(0, 30, 3))
 
 
 def test_calls_of_one_prefix_go_to_one_replica_and_prefixes_are_spread() -> None:
@@ -336,15 +299,6 @@ def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
         assert clock.waits == []
     else:
         assert entered(result, [""]) == [endpoint.address]
-
-
-def test_one_living_replica_is_enough() -> None:
-    clock = VirtualClock()
-    dead, well = replicas(2)
-    for moment in (0.0, 400.0):
-        failed(dead, TransportError("down"), clock.now() + moment, clock.now() + moment)
-    clock.time += 500.0
-    assert set(entered(router([dead, well], clock), [""])) <= {dead.address, well.address}
 
 
 def test_where_nobody_ever_listened_there_is_nothing_to_wait_for() -> None:
