@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -31,7 +30,7 @@ from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
 from apbjudge.runs.batching import BatchList, batch_import
-from apbjudge.runs.folder import clear_run, take_folder_lock
+from apbjudge.runs.folder import clear_run
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
     BatchServer,
@@ -196,23 +195,6 @@ def test_a_cut_off_reply_is_asked_for_with_a_higher_limit(job: Job) -> None:
     limits = [[line["body"]["max_tokens"] for line in b.lines] for b in job.server.batches]
     assert limits == [[100] * 4, [400] * 4]
     assert job.reasons == dict.fromkeys(NAMES)
-
-
-def test_a_line_that_is_no_answer_is_named(job: Job) -> None:
-    job.server.replies = by_text({"(row-2)": in_turn(lambda line: b"nonsense", right)}, right)
-    job.run(retries=1)
-    # the server answers last first: row-2 stands second
-    path = job.out / "batch" / "answers-1.jsonl"
-    assert [n for n in job.notes if str(path) in n] == [n for n in job.notes if ":2: " in n]
-
-
-def test_an_expired_batch_gives_what_it_has(job: Job) -> None:
-    job.server.states = ["in_progress", "expired"]
-    job.server.replies = by_text({"(row-0)": right, "(row-1)": right}, in_turn(nothing, right))
-    job.run(retries=1)
-    assert [len(batch.lines) for batch in job.server.batches] == [4, 2]
-    assert job.reasons == dict.fromkeys(NAMES)
-    assert "batch batch-0: expired, 4 of 4 done" in job.notes
 
 
 def test_another_run_finds_the_replies(job: Job) -> None:
@@ -463,20 +445,6 @@ def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPa
     assert run.progress.calls == 7
 
 
-def test_batches_of_another_endpoint_are_not_gone_on_with(job: Job) -> None:
-    job.run()
-    with pytest.raises(OptionError, match="choose another folder"):
-        job.run(api_base="http://127.0.0.1:9/v1")
-
-
-def test_a_second_process_is_turned_away(job: Job) -> None:
-    lock = take_folder_lock(job.out / "batch")
-    with pytest.raises(OptionError, match="another process"):
-        job.run()
-    os.close(lock)
-    assert job.server.calls == []
-
-
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -609,16 +577,6 @@ def test_what_failed_elsewhere_is_exported_again(tmp_path: Path) -> None:
     assert [text.startswith(f"{out}:3: ") for text in done.unreadable] == [True]
     assert batch_import(out, cache=cache) == done
     assert export_requests(rows, file, judge=VLLM, cache=cache).lines == 3
-
-
-def test_an_export_has_all_samples_and_leaves_nothing_half_done(tmp_path: Path) -> None:
-    spec = VLLM.model_copy(update={"samples": 3, "temperature": 1.0})
-    file = tmp_path / "requests.jsonl"
-    assert export_requests([plan_row("a")], file, judge=spec, cache=tmp_path / "cache").lines == 3
-    older = file.read_bytes()
-    with pytest.raises(InputError):
-        export_requests(tmp_path / "none.jsonl", file, judge=VLLM, cache=tmp_path / "cache")
-    assert file.read_bytes() == older
 
 
 @pytest.mark.parametrize("content", [b'{"id": "a"}\n', b"\x1f\x8b\x00"])

@@ -28,6 +28,8 @@ NAMELESS = verdict(grade=0.4, is_correct=False)
 FLAGGED_BUT_RIGHT = verdict("E2", grade=0.6, is_correct=True)
 
 
+DECIDE = "Decide first whether the code really holds."
+DECIDE_NONE = "Decide first whether a code holds."
 NO_CODE = (
     "You called it not correct but set no code. Either set the code that fits best, or call it "
     "correct."
@@ -37,26 +39,15 @@ NO_CODE = (
 @pytest.mark.parametrize(
     ("reply", "complaint"),
     [
-        (
-            FLAGGED_BUT_RIGHT,
-            (
-                "is_correct=true does not go with E2 flagged. "
-                "Decide first whether the code really holds."
-            ),
-        ),
+        (FLAGGED_BUT_RIGHT, f"is_correct=true does not go with E2 flagged. {DECIDE}"),
         (
             verdict("E1", "E5", grade=1.0),
-            (
-                "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
-                "Decide first whether the code really holds."
-            ),
+            "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
+            + DECIDE,
         ),
         (
             verdict(grade=0.8),
-            (
-                "grade 0.8 does not go with no code flagged (fitting: 1.0). "
-                "Decide first whether a code holds."
-            ),
+            f"grade 0.8 does not go with no code flagged (fitting: 1.0). {DECIDE_NONE}",
         ),
         (NAMELESS, NO_CODE),
     ],

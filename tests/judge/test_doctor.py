@@ -11,7 +11,6 @@ import pytest
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
 from apbjudge.cli.settings import toml_value
-from apbjudge.errors import InputError
 from apbjudge.judge.doctor import Checkup, check_up, checkup_text
 from apbjudge.llm.endpoint_cache import FILE
 from tests.llm.test_endpoint_checks import (
@@ -140,12 +139,6 @@ def test_the_shortest_context_counts(tmp_path: Path) -> None:
     assert not checkup.works
 
 
-def test_bad_input_is_found_before_anything_is_asked(tmp_path: Path) -> None:
-    with AbleServer(Able()) as server, pytest.raises(InputError):
-        check_up(spec(server.address), rows=tmp_path / "none.jsonl")
-    assert server.requests == []
-
-
 # --- memory --------------------------------------------------------------------------------------
 
 
@@ -171,24 +164,7 @@ def test_of_an_unclear_endpoint_no_format_is_remembered(tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
-def test_without_a_cache_nothing_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path))
-    with AbleServer(Able()) as server:
-        check_up(spec(server.address), cache=False)
-        assert list(tmp_path.iterdir()) == []
-        check_up(spec(server.address))
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
-
-
 # --- other judges --------------------------------------------------------------------------------
-
-
-def test_the_static_judge_asks_no_model(tmp_path: Path) -> None:
-    checkup = check_up(JudgeSpec(), rows=write_rows(tmp_path / "rows.jsonl", [plan_row("one")]))
-    assert checkup.works
-    assert checkup_text(checkup) == "static: asks no model\n"
 
 
 def test_a_client_of_the_callers_own_stands_in_for_the_network() -> None:

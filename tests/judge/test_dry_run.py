@@ -242,19 +242,6 @@ def test_the_folder_of_another_input_is_refused_unless_it_is_to_be_replaced(
     assert (estimate.finished, estimate.calls) == (0, 1)
 
 
-@pytest.mark.parametrize("manifest", [None, b"{}"])
-def test_the_folder_of_another_run_is_refused(
-    rows: Path, tmp_path: Path, manifest: bytes | None
-) -> None:
-    grade(rows, judge=spec(), client=ScriptedClient(lambda _: RIGHT), out=tmp_path / "run")
-    judge = spec(seed=1)
-    if manifest is not None:
-        (tmp_path / "run" / "manifest.json").write_bytes(manifest)
-        judge = spec()
-    with pytest.raises(OptionError, match="--out"):
-        forecast(rows, judge=judge, out=tmp_path / "run", cache=False)
-
-
 def test_nothing_is_written(rows: Path, tmp_path: Path) -> None:
     before = everything(tmp_path)
     forecast(rows, judge=spec(), out=tmp_path / "run", cache=tmp_path / "cache")

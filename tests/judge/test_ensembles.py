@@ -90,16 +90,6 @@ def test_the_majority_of_three_judges(tmp_path: Path) -> None:
     assert f"{A} and {C}: agree on 75.0 [30.1, 95.4] /4" in text_of(run)
 
 
-def test_dawid_and_skene_weigh_the_judges(tmp_path: Path) -> None:
-    pytest.importorskip("crowdkit")
-    panel(tmp_path / "out", "dawid-skene")
-    rows = by_name(tmp_path / "out")
-    assert (rows["row-00"]["is_correct"], rows["row-03"]["is_correct"]) == (True, False)
-    assert rows["row-05"]["kind"] == "unscored"
-    for name, row in rows.items():
-        assert ("Dawid-Skene: " in (row["reasoning"] or "")) == (name != "row-05")
-
-
 def test_each_judge_has_a_complete_run_of_its_own(tmp_path: Path) -> None:
     panel(tmp_path / "out", "mean")
     before = by_name(tmp_path / "out")

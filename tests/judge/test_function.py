@@ -70,12 +70,16 @@ def test_the_rule_for_contradictions_holds_here_too(
     assert bool(verdict.overrides) == (verdict.is_correct != answer["is_correct"])
 
 
-def test_proven_faults_are_enforced() -> None:
-    row = step_row("a", {"town": "Porto"})
-    verdict = judged(answering({"is_correct": True, "errors": {}, "grade": 1.0}), row)
+def test_proven_faults_are_enforced_unless_the_judge_wants_no_evidence() -> None:
+    judge, row = answering({"is_correct": True, "errors": {}, "grade": 1.0}), step_row("a", {})
+    verdict = judged(judge, row)
     assert isinstance(verdict, Verdict)
     assert (verdict.is_correct, verdict.grade) == (False, 0.6)
     assert [code for code, is_set in (verdict.errors or {}).items() if is_set] == ["E5"]
+    judge.evidence = False
+    verdict = judged(judge, row)
+    assert isinstance(verdict, Verdict)
+    assert verdict.is_correct
 
 
 @pytest.mark.parametrize(
@@ -127,16 +131,6 @@ def test_categories_are_needed_where_the_protocol_has_them() -> None:
     judgement = judged(answering({"is_correct": True}), row)
     assert isinstance(judgement, Unscored)
     assert judgement.detail == "field category: expected 1 to 5, got nothing"
-
-
-def test_proven_faults_are_left_alone_on_demand() -> None:
-    def judge(item: Item) -> dict[str, Any]:
-        return {"is_correct": True}
-
-    judge.evidence = False  # type: ignore[attr-defined]
-    verdict = judged(judge, step_row("a", {"town": "Porto"}))
-    assert isinstance(verdict, Verdict)
-    assert verdict.is_correct
 
 
 @pytest.mark.parametrize(

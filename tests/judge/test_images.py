@@ -84,13 +84,6 @@ def test_judges_that_get_no_pictures_are_told_so(folder: Path, settings: dict[st
     assert "1 picture of the case is not shown to you" in text
 
 
-def test_a_model_unknown_to_the_table_is_shown_no_pictures(serve: Any, folder: Path) -> None:
-    server = serve([Answer(RIGHT)])
-    path = write_rows(folder / "rows.jsonl", [picture_row("x", "a.png")])
-    apbjudge.grade(path, judge=JudgeSpec(model="hosted_vllm/unheard", api_base=server.address))
-    assert isinstance(server.requests[0].body["messages"][1]["content"], str)
-
-
 def film_row(name: str, *paths: str, **changes: Any) -> dict[str, Any]:
     return plan_row(name, files=[{"type": "video", "path": path} for path in paths], **changes)
 

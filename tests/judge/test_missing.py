@@ -12,10 +12,7 @@ import pytest
 import apbjudge
 from apbjudge import InputError, JudgeSpec, OptionError, Run, ScriptedClient, summary_text
 from apbjudge.calibration.compare import compare
-from apbjudge.calibration.config import LabelPlanConfig
-from apbjudge.calibration.label_plan import plan_labels
 from apbjudge.errors import RowError
-from apbjudge.judge import Source, Task
 from apbjudge.judge.dry_run import forecast, forecast_text
 from apbjudge.llm.base import Request
 from apbjudge.records import Unscored
@@ -234,15 +231,6 @@ def test_the_setting_may_change_between_sessions(files: Files, tmp_path: Path) -
     assert len(read_rows(out)) == 7
 
 
-def test_a_case_that_was_edited_keeps_its_place_up_to_date(files: Files, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    scripted(files, ROWS, out, **COUNT)
-    write_rows(files.cases, [case(f"c{i}", task_category="rail") for i in range(5)])
-    scripted(files, ROWS, out, **COUNT)
-    found = [row for row in read_rows(out) if row["reason"] == "missing"]
-    assert [row["groups"]["category"] for row in found] == ["rail"] * 3
-
-
 @pytest.mark.parametrize(("mode", "n"), [("report", 2), ("count", 7)])
 def test_parts_put_together_are_the_whole_run(tmp_path: Path, mode: str, n: int) -> None:
     files = Files(tmp_path, [case(f"c{i}", case_id=f"g{i % 9}") for i in range(20)])
@@ -263,13 +251,6 @@ def test_parts_put_together_are_the_whole_run(tmp_path: Path, mode: str, n: int)
         for folder in (tmp_path / "whole", tmp_path / "merged")
     ]
     assert by_id[0] == by_id[1]
-
-
-def test_parts_of_different_settings_are_not_put_together(files: Files, tmp_path: Path) -> None:
-    for i, mode in ((1, "report"), (2, "count")):
-        files.grade(ROWS, out=tmp_path / f"{i}", shard=f"{i}/2", missing=mode)
-    with pytest.raises(OptionError, match="the runs differ in --missing"):
-        apbjudge.shards_merge([tmp_path / "1", tmp_path / "2"], tmp_path / "merged")
 
 
 def test_a_dry_run_expects_no_call_for_them(files: Files) -> None:
@@ -347,12 +328,6 @@ def test_a_comparison_of_tested_models_takes_them_as_not_correct(
     assert any("3 pairs have a case without a prediction" in note for note in result.notes)
 
 
-def test_there_is_nothing_to_label_in_them(files: Files, tmp_path: Path) -> None:
-    files.grade(ROWS, out=tmp_path / "run", **COUNT)
-    plan = plan_labels(LabelPlanConfig(judgements=tmp_path / "run", n=10))
-    assert (plan.n_rows, plan.n_unscored) == (7, 0)
-
-
 def test_a_report_counts_them_says_so_and_shows_their_cases(files: Files, tmp_path: Path) -> None:
     files.grade(ROWS, out=tmp_path / "run", **COUNT)
     report = apbjudge.report(tmp_path / "run")
@@ -423,13 +398,6 @@ def test_counting_needs_to_know_which_cases_there_are(files: Files, tmp_path: Pa
         apbjudge.grade(files.predictions(*ROWS), missing="count")
     with pytest.raises(OptionError, match="--missing: expected nothing, since outcome grades runs"):
         apbjudge.grade([], protocol="outcome", cases=tmp_path, missing="count")
-
-
-def test_only_some_rows_are_read_without_a_word_on_the_others(files: Files) -> None:
-    """As a cascade's second judge does."""
-    source = Source(files.predictions(*ROWS), cases=files.cases, only=[2], counts_missing=True)
-    assert [entry.item.item_id for entry in source if isinstance(entry, Task)] == ["c3"]
-    assert source.missing is None
 
 
 # Which case a prediction is of --------------------------------------------------------------------

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge import Events, InputError, JudgeSpec, OptionError, ScriptedClient
-from apbjudge.judge.worker import JUDGEMENT_RECORDS
-from apbjudge.runs.folder import RecordLog, clear_run
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
@@ -230,17 +228,6 @@ def test_a_panel_of_another_input_is_refused_before_anyone_is_asked(
     assert judged(rows, out, overwrite=True) == list(NAMES)
     kept = {"judges/mine.txt"}
     assert {name for name in content(out) if name.startswith("judges")} == kept
-
-
-def test_a_run_that_is_being_written_is_not_cleared(rows: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    judged(rows, out)
-    identity = json.loads((out / "manifest.json").read_text())["identity"]
-    store = RecordLog(out, JUDGEMENT_RECORDS, identity)
-    with pytest.raises(OptionError, match="another process is writing"):
-        clear_run(out, JUDGEMENT_RECORDS)
-    store.close()
-    assert names_in(out) == sorted(NAMES)
 
 
 class KilledError(BaseException):

@@ -101,15 +101,6 @@ def test_when_one_dies_the_other_judges_everything(pair: Pair) -> None:
     assert judged.progress.calls == len(pair.one.requests) + len(pair.two.requests)
 
 
-def test_one_that_is_not_there_at_all_costs_no_row(pair: Pair) -> None:
-    with ChatServer(lambda seen: OK) as gone:
-        pass
-    pair.one = gone
-    judged = pair.all_right(retries=4)
-    assert sorted(asked(pair.two)) == NAMES
-    assert judged.progress.lost == 0
-
-
 def test_one_that_comes_back_is_used_again(pair: Pair) -> None:
     rows = [plan_row(f"more-{n:03}") for n in range(150)]
     dying = Dying(after=3, calls=6)

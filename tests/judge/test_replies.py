@@ -20,10 +20,8 @@ READABLE = [
     f"The plan {{in short}} works.\n{RIGHT}",
     f"{RIGHT}\nMind tool_chain[2] and steps [1, 2].",
     f"<think>{json.dumps(verdict('E1'))}</think>{RIGHT}",
-    json.dumps(verdict(), indent=4),
     json.dumps(verdict(confidence="high", E7=True)),
     json.dumps(verdict(grade=1)),
-    json.dumps(dict(reversed(verdict().items()))),
     json.dumps(verdict(reasoning="Der Plan trägt. 計画は妥当です。"), ensure_ascii=False),
 ]
 BROKEN: list[str | None] = [
@@ -31,8 +29,6 @@ BROKEN: list[str | None] = [
     *(json.dumps(verdict(E3=value)) for value in ("NO", None, [])),
     *(json.dumps(verdict() | {"grade": value}) for value in ("1,0", True, None, 1.1, -0.2, [1.0])),
     *(json.dumps(verdict() | {"grade": value}) for value in (float("nan"), float("inf"), 100)),
-    *(json.dumps(verdict("E2") | {"grade": value}) for value in (0.7, 0.19, 0.99)),
-    *(RIGHT.replace(f'"{name}"', f'"{name}_"') for name in ("reasoning", "E6", "is_correct")),
     json.dumps(verdict(reasoning=["good"])),
     json.dumps({"judgement": verdict(), "note": "mine"}),
     json.dumps([verdict(), verdict("E1")]),

@@ -52,7 +52,6 @@ def test_predictions_of_one_case_share_everything_up_to_the_prediction(
 @pytest.mark.parametrize(
     ("settings", "sent"),
     [
-        ({}, {"temperature": 0.0, "seed": 0, "max_tokens": 2048}),
         (
             {"temperature": None, "params": {"reasoning_effort": "high"}, "max_reply_tokens": 900},
             {"seed": 0, "max_tokens": 900, "reasoning_effort": "high"},

@@ -371,16 +371,6 @@ def test_no_model_is_asked_about_runs_of_a_log_that_is_not_read_whole(tmp_path: 
     assert run.manifest["unread_content"]["unread"] == 419
 
 
-def test_own_protocols_state_what_was_measured() -> None:
-    run = apbjudge.grade([trajectory_row(run) for run in trials()], protocol=FAMILY)
-    found = figures(run)
-    assert found["steps"].value == 3.0
-    assert found["ending=wrong value"].n_items == 10  # of failed runs, which alone have an ending
-    frame = apbjudge.frame(run)
-    assert frame["steps"].dropna().eq(3).all()
-    assert frame["group_steps"].dropna().eq("1-5").all()
-
-
 def test_huge_rewards_are_bad_input_and_many_endings_are_cut_to_the_frequent_ones() -> None:
     huge = run_of("huge", outcome=Outcome(reward=1e300))
     endings = [run_of(f"e{i}", termination=f"reason {i % 40}") for i in range(120)]

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import OptionError
-from apbjudge.judge import JudgeSpec
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, verdict, write_rows
 from tests.support.server import Answer, Behaviour, Body, Seen, Status, completion
 
@@ -65,25 +63,6 @@ def test_each_sample_has_a_seed_of_its_own_and_the_same_messages(serve: Any, ben
     assert sorted(seen.body["seed"] for seen in server.requests) == [SEED, SEED + 1, SEED + 2]
     assert {seen.body["temperature"] for seen in server.requests} == {0.7}
     assert len({seen.text for seen in server.requests}) == 1
-
-
-def test_without_a_seed_none_is_sent(serve: Any, bench: Any) -> None:
-    server = serve([OK])
-    bench(server).judge([plan_row("a")], **{**THREE, "seed": None})
-    assert ["seed" in seen.body for seen in server.requests] == [False] * 3
-    assert {seen.body["temperature"] for seen in server.requests} == {1.0}
-
-
-def test_samples_at_temperature_0_are_refused(tmp_path: Path, serve: Any, command: Any) -> None:
-    with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
-        JudgeSpec(model=MODEL, samples=3, temperature=0)
-    server = serve([OK])
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
-    done = command("grade", rows, *place, "--samples", "3", "--temperature", "0")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "samples: expected --temperature above 0, got 0" in done.err
-    assert server.requests == []
 
 
 def test_cached_replies_are_not_asked_again_sample_by_sample(serve: Any, tmp_path: Path) -> None:

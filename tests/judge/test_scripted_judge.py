@@ -97,23 +97,6 @@ def chat(address: str, body: bytes, path: str = "/chat/completions") -> int:
             return error.code
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"no json",
-        b"{}",
-        b'{"messages": [{"role": "user", "content": "<data name=\\"query\\">Right?"}]}',
-        b'{"messages": [{"role": "user", "content": null}]}',
-    ],
-)
-def test_the_scripted_judge_refuses_what_it_has_no_label_for(address: str, body: bytes) -> None:
-    assert chat(address, body) == 400
-
-
-def test_the_scripted_judge_answers_what_is_no_judges_prompt(address: str) -> None:
-    assert chat(address, b'{"messages": [{"role": "user", "content": "Say hello."}]}') == 200
-
-
 def test_the_scripted_judge_refuses_a_schema_that_a_label_can_not_fill(address: str) -> None:
     rows = EXAMPLES / "unsolvable.jsonl"
     case = json.loads(rows.read_text(encoding="utf-8").splitlines()[0])

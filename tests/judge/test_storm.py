@@ -6,7 +6,7 @@ import json
 import random
 import re
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +24,11 @@ from tests.support.server import (
     Behaviour,
     Body,
     ChatServer,
-    Handler,
     Hang,
     Reset,
     Seen,
     Status,
     Trickle,
-    _Server,
 )
 
 NAMES = [f"row-{n:02}" for n in range(20)]
@@ -229,79 +227,6 @@ def test_a_storm_with_a_cache_pays_for_no_reply_twice(serve: Any, tmp_path: Path
     for name in kept:
         assert ending(again[name]) == ending(judged[name])
         assert again[name]["usage"]["calls"] == 0
-
-
-class Mortal(ChatServer):
-    """A server that can go and come back at its address."""
-
-    def __init__(self, dies_at: int, *, refuses: bool) -> None:
-        super().__init__(self._behave)
-        self._dies_at, self._refuses = dies_at, refuses
-        self._lock = threading.Lock()
-        self.dead = False
-
-    def _behave(self, seen: Seen) -> Behaviour:
-        with self._lock:
-            if seen.number == self._dies_at:
-                self.die()
-        return Reset() if self.dead else calm(seen)
-
-    def die(self) -> None:
-        self.dead = True
-        if self._refuses:
-            self._server.shutdown()
-            self._thread.join()
-            self._server.server_close()
-
-    def revive(self) -> None:
-        with self._lock:
-            if self._refuses:
-                self._server = _Server(("127.0.0.1", self._server.server_port), Handler)
-                self._server.owner = self
-                self._thread = threading.Thread(target=self._server.serve_forever)
-                self._thread.start()
-            self.dead = False
-
-
-class Calendar(list[float]):
-    """Waits taken down; when there are so many, something happens."""
-
-    def __init__(self, after: int, then: Callable[[], None]) -> None:
-        self._after, self._then = after, then
-
-    def append(self, seconds: float) -> None:
-        super().append(seconds)
-        if len(self) == self._after:
-            self._then()
-
-
-@pytest.mark.parametrize("refuses", [True, False], ids=["refused", "reset"])
-def test_an_endpoint_dies_and_comes_back(tmp_path: Path, *, refuses: bool) -> None:
-    with Mortal(dies_at=8, refuses=refuses) as server:
-        bench = Bench(server.address, tmp_path, Calendar(15, server.revive))
-        judged = bench.judge(ROWS, retries=4, max_concurrency=4)
-        every_row_once(judged)
-        assert not server.dead
-        assert {ending(row) for row in judged.rows} <= {"right", "transport"}
-        assert Counter(map(ending, judged.rows))["right"] >= 14
-        assert judged.progress.calls >= len(server.requests)
-        if not refuses:
-            assert judged.progress.calls == len(server.requests)
-        goes_on(bench, server, judged, retries=4, max_concurrency=4)
-
-
-def test_an_endpoint_that_stays_dead_is_given_up_after_a_while(tmp_path: Path) -> None:
-    with Mortal(dies_at=3, refuses=False) as server:
-        bench = Bench(server.address, tmp_path)
-        judged = bench.judge(ROWS, retries=4, max_concurrency=2)
-        every_row_once(judged)
-        assert Counter(map(ending, judged.rows)) == {"right": 2, "transport": 18}
-        assert "no endpoint has answered for 300 s" in judged["row-19"]["detail"]
-        # A few calls find out that it is dead; the other rows need none.
-        assert judged["row-19"]["usage"]["calls"] == 0
-        assert judged.progress.calls == len(server.requests) < 30
-        server.dead = False
-        goes_on(bench, server, judged, retries=4, max_concurrency=2)
 
 
 def test_a_cache_full_of_rubbish_costs_one_note(serve: Any, tmp_path: Path) -> None:

@@ -205,46 +205,6 @@ def sure(text: str) -> TokenChoice:
     return TokenChoice(text, 0.0, ((text, 0.0),))
 
 
-def either(**shares: float) -> TokenChoice:
-    top = tuple((text, math.log(share)) for text, share in shares.items())
-    return TokenChoice(top[0][0], top[0][1], top)
-
-
-def test_doubt_of_tokens_reads_every_field_of_the_rubric() -> None:
-    flags = [
-        part
-        for code in ERROR_CODES
-        for part in (sure(f'"{code}": '), either(false=0.75, true=0.25), sure(", "))
-    ]
-    tokens = [
-        sure('{"reasoning": "", '),
-        *flags,
-        sure('"grade": 0.'),
-        TokenChoice("8", math.log(0.5), (("8", math.log(0.5)), ("6", math.log(0.5)))),
-        sure(', "is_correct": '),
-        either(true=0.9, false=0.1),
-        sure("}"),
-    ]
-    doubt = token_uncertainty(tokens, PLANS)
-    assert doubt is not None
-    assert (doubt.method, doubt.n) == ("logprobs", 1)
-    assert doubt.shares["is_correct"] == pytest.approx(0.9)
-    assert [doubt.shares[code] for code in ERROR_CODES] == pytest.approx([0.25] * 6)
-    assert doubt.grades == {
-        "1.0": 0.0,
-        "0.8": pytest.approx(0.5),
-        "0.6": pytest.approx(0.5),
-        "0.4": 0.0,
-        "0.2": 0.0,
-        "0.0": 0.0,
-    }
-    assert set(doubt.entropy) == {"is_correct", *ERROR_CODES, "grade"}
-    assert doubt.entropy["grade"] == pytest.approx(1.0)
-    passed = token_uncertainty(tokens, UNSOLVABLE)
-    assert passed is not None
-    assert set(passed.shares) == set(passed.entropy) == {"is_correct"}
-
-
 def test_doubt_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -> None:
     tokens = [
         sure('{"category": '),

@@ -7,9 +7,53 @@ import json
 import zlib
 from typing import Any
 
-from tests.judge.test_faults import PASSING, SAID, body, message
 from tests.support.judging import RIGHT
-from tests.support.server import Answer, Behaviour, Body, Hang, Status, completion
+from tests.support.server import Answer, Behaviour, Body, Hang, Reset, Status, completion
+
+PASSING: dict[str, Behaviour] = {
+    **{str(code): Status(code) for code in (408, 409, 425, 429, 500, 502, 503, 504, 520, 529)},
+    "reset in the middle of the body": Reset(midway=True),
+    "a web page": Body(b"<html>busy</html>", "text/html"),
+    "no body": Body(b""),
+    "half a body": Body(completion([])[:-9]),
+    "no UTF-8": Body(b"\xff\xfe{}"),
+    "choices are null": Body(completion(None)),
+    "a list": Body(b"[]"),
+    "content is an object": Answer({"is_correct": True}),
+}
+
+
+def body(choice: Any, **more: Any) -> Body:
+    return Body(json.dumps({**json.loads(completion([choice])), **more}).encode())
+
+
+def message(**changes: Any) -> Body:
+    told = {"role": "assistant", "content": RIGHT, **changes}
+    return body({"index": 0, "message": told, "finish_reason": "stop"})
+
+
+SAID = {"index": 0, "message": {"role": "assistant", "content": RIGHT}, "finish_reason": "stop"}
+ODD = {
+    "no body but null": Body(b"null"),
+    "a number": Body(b"5"),
+    "an error with status 200": Body(b'{"error": {"message": "overloaded"}}'),
+    "no choices": Body(b'{"detail": "not found"}'),
+    "an empty choice": body({}),
+    "a choice is null": body(None),
+    "message is null": body({"message": None}),
+    "finish_reason is a list": body({"message": {"content": RIGHT}, "finish_reason": []}),
+    "text instead of a message": body({"text": RIGHT}),
+    "content in parts": message(content=[{"type": "text", "text": RIGHT}]),
+    "content is a number": message(content=5),
+    "a tool call": message(content=None, tool_calls=[{"type": "function", "function": {}}]),
+    "tool calls are a string": message(tool_calls="none"),
+    "refusal is an object": message(refusal={"because": "no"}),
+    "usage is a list": Answer(RIGHT, usage=[1]),
+    "half a token": Answer(RIGHT, usage={"prompt_tokens": 1.5}),
+    "tokens beyond 64 bits": Answer(RIGHT, usage={"prompt_tokens": 10**30}),
+    "tokens are words": Answer(RIGHT, usage={"prompt_tokens": "many"}),
+    "a price in the reply": body(SAID, _hidden_params={"response_cost": "free"}),
+}
 
 
 def flat(code: int, text: str, kind: str = "BadRequestError") -> Body:

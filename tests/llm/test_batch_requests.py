@@ -296,19 +296,6 @@ def test_a_failure_that_may_pass_is_written_again_so_often(batches: Batches, ret
     assert answers[0].calls == retries + 1
 
 
-def test_a_new_session_counts_anew(batches: Batches) -> None:
-    batches.end(failure(500), turn=1)
-    assert batches.ask(ask(), since=1)[1].count == 0
-    assert batches.ask(ask(), since=2)[1].count == 1
-
-
-def test_a_reply_after_failures_counts_every_call(batches: Batches) -> None:
-    batches.end(failure(500), turn=1)
-    batches.end(failure(429), turn=2)
-    batches.end(reply_to(ask()), turn=3)
-    assert batches.ask(ask())[0][0].usage.calls == 3
-
-
 def test_a_wrong_key_ends_the_session_but_not_the_next(batches: Batches) -> None:
     batches.end(failure(401), turn=1)
     assert isinstance(batches.ask(ask(), retries=5, since=1)[0][0], AccessError)
@@ -320,15 +307,6 @@ def test_several_answers_to_a_request_in_a_round_count_once(batches: Batches) ->
     assert batches.ask(ask(), retries=1)[1].count == 1
     batches.end(reply_to(ask(), "first"), reply_to(ask(), "second"), failure(400), turn=2)
     assert batches.ask(ask())[0][0].text == "first"
-
-
-def test_a_format_that_is_not_taken_costs_no_retry(batches: Batches) -> None:
-    turned_away = failure(400, "response_format json_schema is not supported")
-    batches.end(turned_away, form="json_schema", turn=1)
-    assert batches.ask(ask(), retries=0)[1].count == 1
-    batches.end(turned_away, form="text", turn=2)
-    answers, _ = batches.ask(ask(), retries=5)
-    assert answers[0].reason == "unparsable"
 
 
 def test_what_was_not_answered_failed(batches: Batches) -> None:

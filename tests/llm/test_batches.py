@@ -86,14 +86,6 @@ def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path
     assert do(provider.find("none", server.batches[1].file)) == names[1]
 
 
-def test_a_failed_batch_says_why(server: BatchServer, file: Path) -> None:
-    server.states, server.errors = ["failed"], [{"code": "invalid_url", "message": "no such url"}]
-    provider = api(server)
-    state = do(provider.status(do(provider.submit(file, "t"))))
-    assert (state.state, state.files) == ("failed", ())
-    assert state.complaint == "invalid_url no such url"
-
-
 def test_what_may_pass_is_tried_again(server: BatchServer, file: Path) -> None:
     waits: list[float] = []
     provider = api(server, retries=2, clock=VirtualClock(waits))

@@ -165,14 +165,6 @@ def test_until_one_call_has_told_what_a_prompt_takes_they_go_one_by_one(named: s
     assert calls.most == 6
 
 
-@given(endings=st.lists(st.sampled_from(["answer", "failure", "lost"]), max_size=12))
-def test_whoever_waits_for_the_first_call_gets_its_turn(endings: list[str]) -> None:
-    calls = Calls(max_cost=1e9)
-    made = [answer() if ending == "answer" else None for ending in endings]
-    assert calls.make(made) == []
-    assert calls.made == len(endings)
-
-
 def test_a_waiter_that_is_cancelled_leaves_the_others_their_turn() -> None:
     async def main() -> int:
         budget, model = Budget(Limits(max_cost=5.0), VirtualClock()), Measured(A_TOKEN)
@@ -181,9 +173,10 @@ def test_a_waiter_that_is_cancelled_leaves_the_others_their_turn() -> None:
         await asyncio.sleep(0)
         waiting[0].cancel()
         budget.settle(first, model.add(answer(1, 1), first))
-        done, _ = await asyncio.wait(waiting, timeout=30, return_when=asyncio.FIRST_EXCEPTION)
-        made = [task for task in done if not task.cancelled()]
-        for task in set(waiting) - done:
+        for _ in range(9):
+            await asyncio.sleep(0)
+        made = [task for task in waiting if task.done() and not task.cancelled()]
+        for task in waiting:
             task.cancel()
         return len(made)
 

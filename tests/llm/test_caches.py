@@ -341,17 +341,6 @@ def test_replies_are_kept_while_another_process_holds_the_database(
     assert found == [VALUE] * 4 + [None]
 
 
-@pytest.mark.parametrize("call", ["get", "put"])
-def test_a_key_that_no_database_takes(tmp_path: Path, call: str) -> None:
-    warnings: list[str] = []
-    cache = _open(tmp_path, every=1, warn=warnings.append)
-    if call == "get":
-        assert cache.get("\ud800") is None
-    else:
-        cache.put("\ud800", VALUE)
-    _assert_off(cache, warnings, tmp_path, "surrogates not allowed")
-
-
 # Several processes
 
 _WRITER = """
@@ -388,28 +377,21 @@ def _start(*processes: subprocess.Popen[str]) -> None:
         process.stdin.flush()
 
 
-def test_two_processes_make_and_fill_one_cache(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    with _writer(folder, "a", 300) as a, _writer(folder, "b", 300) as b:
+def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there(
+    tmp_path: Path,
+) -> None:
+    with _writer(tmp_path / "c", "a", 300) as a, _writer(tmp_path / "c", "b", 10_000_000) as b:
         _start(a, b)
-        for process in (a, b):
-            process.communicate()
-            assert process.returncode == 0
-    with closing(_open(folder)) as cache:
-        result = [cache.get(f"{name}-{i}") for name in "ab" for i in range(300)]
-    assert result == [b"%d" % i * 1000 for _ in "ab" for i in range(300)]
-
-
-def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> None:
-    with _writer(tmp_path, "a", 10_000_000) as process:
-        _start(process)
-        assert process.stdout is not None
-        last = [int(process.stdout.readline()) for _ in range(20)][-1]
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    with closing(_open(tmp_path)) as cache:
-        result = [cache.get(f"a-{i}") for i in range(last + 1)]
-        assert result == [b"%d" % i * 1000 for i in range(last + 1)]
+        a.communicate()
+        assert a.returncode == 0
+        assert b.stdout is not None
+        last = [int(b.stdout.readline()) for _ in range(20)][-1]
+        b.send_signal(signal.SIGKILL)
+        b.communicate()
+    with closing(_open(tmp_path / "c")) as cache:
+        for name, count in (("a", 300), ("b", last + 1)):
+            result = [cache.get(f"{name}-{i}") for i in range(count)]
+            assert result == [b"%d" % i * 1000 for i in range(count)]
         cache.put("after", VALUE)
         cache.flush()
         assert cache.get("after") == VALUE

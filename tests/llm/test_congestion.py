@@ -162,13 +162,6 @@ def test_refusals_at_random_take_no_longer_than_failures_at_random(wait_s: float
     assert outcome.endpoint.window.refused_share == pytest.approx(0.3, abs=0.15)
 
 
-@pytest.mark.parametrize(("share", "seconds"), [(0.05, 15.0), (0.5, 60.0)])
-def test_small_and_large_shares_are_found_out_too(share: float, seconds: float) -> None:
-    outcome = run(Server(at_random(share)))
-    assert outcome.lost == 0
-    assert outcome.seconds <= seconds
-
-
 LIMITS: dict[str, tuple[Server, float, float, float]] = {
     # what the endpoint allows, seconds that this takes, times these, largest share of refusals
     "50 a second": (Server(token_bucket(50, 50)), 14.6, 1.25, 0.2),

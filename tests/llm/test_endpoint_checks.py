@@ -17,7 +17,6 @@ from apbjudge.errors import RateLimitedError
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.direct import DirectClient
 from apbjudge.llm.endpoint_checks import (
-    LONGEST_FAILURE,
     MAX_TOKENS,
     RED_PNG,
     Check,
@@ -264,12 +263,6 @@ def test_a_server_that_is_not_there(transport: Any) -> None:
     assert report.check("model").detail.startswith("no answer: ")
 
 
-def test_a_long_failure_is_shortened(transport: Any) -> None:
-    with AbleServer(lambda seen: Status(404, "no such model " * 50)) as server:
-        report = ask(transport(), server.address)
-    assert len(report.check("model").detail) <= LONGEST_FAILURE + len("no answer: ")
-
-
 # --- probabilities and pictures ------------------------------------------------------------------
 
 
@@ -405,12 +398,6 @@ def test_without_a_network_only_the_client_is_asked() -> None:
     assert detail(report, "key") == ("skipped", "not looked for")
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1/v1", "no address", ""])
-def test_an_address_that_leads_nowhere_has_no_list(address: str) -> None:
-    report = ask(ScriptedClient(lambda asked: HELLO), address)
-    assert report.check("model").detail.endswith(" s")
-
-
 # --- keys ----------------------------------------------------------------------------------------
 
 
@@ -420,11 +407,9 @@ def test_an_address_that_leads_nowhere_has_no_list(address: str) -> None:
         ({}, {KEY: "right-horse"}, False, ("passed", f"{KEY} is set")),
         ({}, {KEY: ""}, False, ("failed", f"none sent: {KEY} is not set")),
         ({}, {KEY: ""}, True, ("passed", "none needed, none sent")),
-        ({"model": "mistral/x"}, {}, False, ("failed", "none sent: MISTRAL_API_KEY is not set")),
         ({"model": "mistral/x"}, {"MISTRAL_API_KEY": "x"}, False, ("passed", UNKNOWN)),
         ({"model": "ollama/m"}, {}, False, ("failed", "none sent: OLLAMA_API_BASE is not set")),
         ({"model": "ollama/m", "address": "http://127.0.0.1:1"}, {}, False, ("passed", UNKNOWN)),
-        ({"model": "unheard-of/m"}, {}, False, ("passed", UNKNOWN)),
     ],
 )
 def test_a_key_is_looked_for_and_never_shown(

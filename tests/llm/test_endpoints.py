@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import (
     AccessError,
-    CallTimeoutError,
     JudgeError,
     RateLimitedError,
     RefusalError,
@@ -51,30 +50,6 @@ def failed(replica: Endpoint, error: JudgeError, begun: float, now: float) -> No
 
 def struck(replica: Endpoint, now: float, **more: Any) -> None:
     failed(replica, TransportError("down", **more), now, now)
-
-
-@pytest.mark.parametrize(("most", "start"), [(5, 5), (1000, START)])
-def test_a_new_endpoint_is_trusted_with_a_few_calls(most: int, start: int) -> None:
-    replica = endpoint(most)
-    assert replica.room == start
-    replica.in_flight = start
-    assert replica.room == 0
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        JudgeError("bad request"),
-        TransportError("down"),
-        CallTimeoutError("late"),
-    ],
-)
-def test_only_rate_limits_lower_its_load(error: JudgeError) -> None:
-    replica = endpoint()
-    for moment in range(5 * START):
-        failed(replica, error, float(moment), float(moment))
-        answered(replica, float(moment))
-    assert replica.window.size == START
 
 
 @pytest.mark.parametrize("asked", [None, 7.0])
@@ -326,15 +301,6 @@ def test_an_endpoint_that_once_answered_may_come_back(first: JudgeError | None) 
     assert entered(router([endpoint], clock), [""]) == [endpoint.address]
 
 
-def test_one_replica_that_answers_is_enough() -> None:
-    clock = VirtualClock()
-    missing, well = replicas(2)
-    for _ in range(3):
-        failed(missing, UnreachableError("refused"), clock.now(), clock.now())
-        clock.time += SILENT_FOR_S
-    assert well.address in entered(router([missing, well], clock), [""] * 2)
-
-
 @pytest.mark.parametrize("error", [AccessError("no such key"), None])
 def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
     error: AccessError | None,
@@ -355,34 +321,6 @@ def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
         assert all(isinstance(task.exception(), JudgeError) for task in waiting)
 
     run(main())
-
-
-@given(cancelled=st.lists(st.integers(0, 7), max_size=6), early=st.booleans())
-def test_whoever_is_cancelled_hands_the_place_on(cancelled: list[int], early: bool) -> None:
-    """Before a place is free, or between being woken and taking it."""
-
-    async def main() -> None:
-        (endpoint,) = replicas(1, most=1)
-        result = router([endpoint])
-        place = await result.enter("")
-        waiting = [asyncio.create_task(_stay(result)) for _ in range(8)]
-        await settled()
-        if not early:
-            result.leave(place)
-        for number in cancelled:
-            waiting[number].cancel()
-        if early:
-            result.leave(place)
-        await all_of(waiting)
-        assert sum(not task.cancelled() for task in waiting) == 8 - len(set(cancelled))
-
-    run(main())
-
-
-async def _stay(found: Router) -> None:
-    endpoint = await found.enter("")
-    await asyncio.sleep(0)
-    found.leave(endpoint)
 
 
 def test_whoever_came_first_is_not_passed_for_ever() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -154,14 +153,6 @@ def test_each_replica_is_asked_in_the_strictest_form_it_takes_from_then_on(taken
     assert {request.format for request in site.clients[1].requests} == {"json_schema"}
 
 
-def test_steps_down_are_calls_of_the_same_request() -> None:
-    site = Site(only("text"))
-    assert site.answered().usage.calls == 4
-    assert site.answered().usage.calls == 1
-    assert site.engine.budget.spent.calls == 5
-    assert site.clock.waits == []
-
-
 def test_a_looser_form_that_the_caller_wants_is_not_made_stricter() -> None:
     site = Site(lambda request: answer())
     site.answered(asked(format="json_object"))
@@ -192,13 +183,6 @@ def test_tools_that_an_endpoint_does_not_take_are_no_matter_of_format() -> None:
         site.failed(replace(asked(), reply=None, tools=TOOLS)), FormatUnsupportedError
     )
     assert (site.calls, site.endpoints[0].format) == ([1], "json_schema")
-
-
-def test_a_form_that_no_call_confirmed_is_asked_for_again() -> None:
-    site = Site(failing(FormatUnsupportedError("no")))
-    assert isinstance(site.failed(), FormatUnsupportedError)
-    assert site.endpoints[0].format == "json_schema"
-    assert [request.format for request in site.clients[0].requests] == list(FORMATS)
 
 
 @pytest.mark.parametrize(
@@ -430,25 +414,6 @@ def test_engines_that_share_keep_to_the_rates_and_the_budget_together(tmp_path: 
     site.ask(asked("0"))  # of its own cache
     assert site.calls == [15]
     assert first.cache is None
-
-
-@pytest.mark.parametrize("jump", [-1e9, 3600.0])
-def test_a_change_of_the_date_changes_nothing(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
-    date = time.time()
-    monkeypatch.setattr(time, "time", lambda: date)
-
-    def script(request: Request) -> Completion:
-        nonlocal date
-        date += jump
-        if len(site.clients[0].requests) % 3 == 1:
-            raise RateLimitedError("slowly", retry_after_s=3.0)
-        return answer()
-
-    site = Site(script, rpm=600.0, limits=Limits(max_seconds=3000.0))
-    for n in range(6):
-        assert site.answered(asked(str(n))).text == "{}"
-    assert site.endpoints[0].pause(site.clock.now()) == 0.0
-    assert site.clock.now() < 1100.0
 
 
 def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:

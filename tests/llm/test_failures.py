@@ -166,16 +166,6 @@ def test_an_empty_account_is_not_waited_for() -> None:
     assert type(failure_of(429, json.dumps({"error": error}), {})) is AccessError
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_an_answer_that_asks_for_patience_says_for_how_long(status: int) -> None:
-    ours = failure_of(status, "", {"retry-after": "7"})
-    assert isinstance(ours, TransportError)
-    assert ours.retry_after_s == 7.0
-    plain = failure_of(status, "", {})
-    assert isinstance(plain, TransportError)
-    assert plain.retry_after_s is None
-
-
 @pytest.mark.parametrize("error", [TimeoutError(), TimeoutError("late")])
 def test_a_bare_timeout_says_what_it_is(error: TimeoutError) -> None:
     ours = translate(error)

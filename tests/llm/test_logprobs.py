@@ -170,29 +170,6 @@ def test_the_share_of_each_category_is_found(weights: list[float], taken: int) -
         assert number_shares(tokens, "category", (1, 2, 3, 4, 5)) == pytest.approx(known, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("token", "variants"),
-    [
-        ("True", {"True": 0.3, "true": 0.3, " FALSE": 0.2}),
-        ("tr", {"tr": 0.6, "fals": 0.1, "f": 0.1}),
-        ("true}\n", {"true}\n": 0.6, "false\n}": 0.2}),
-        ("false", {"true": 0.6, "false": 0.2, '"': 0.1, "truest": 0.1}),
-        ("true", {"true": 0.6, "false": 0.2, " ": 0.1, "null": 0.1}),
-    ],
-)
-@pytest.mark.parametrize("lead", ["", ": ", ":", '":', ' " : '])
-def test_spellings_of_the_two_answers_are_added_up(
-    lead: str, token: str, variants: Variants
-) -> None:
-    rest = {"": '": ', ": ": '"', ":": '"', '":': "", ' " : ': ""}[lead]
-    before = sure('{"E4": false, "is', f"_correct{rest}")
-    if lead == ' " : ':
-        before, lead = sure('{"E4": false, "', "is"), '_correct" : '
-    merged = {lead + text.lstrip(): p for text, p in variants.items()} if lead else variants
-    tokens = [*before, weighed(lead + token.lstrip() if lead else token, merged)]
-    assert yes_share(tokens, "is_correct") == pytest.approx(0.75)
-
-
 @pytest.mark.parametrize("other", [BANNED, -math.inf, -800.0])
 def test_a_banned_answer_has_no_share(other: float) -> None:
     banned = TokenChoice("true", -0.2, (("true", -0.2), ("false", other)))

@@ -85,14 +85,6 @@ def test_who_has_calls_to_make_makes_them_at_the_rate(rpm: float, count: int) ->
     assert all(after - before <= interval + 1e-6 for before, after in pairwise(begun))
 
 
-def test_after_a_quiet_hour_no_more_than_a_short_burst_goes_at_once() -> None:
-    clock = VirtualClock()
-    limit = RateLimit(60.0, None, clock)
-    starts(limit, clock, [0.0], 0)
-    begun = starts(limit, clock, [3600.0, *[0.0] * 20], 0)
-    assert sum(at == begun[0] for at in begun) == int(BURST_S) + 1
-
-
 def test_calls_side_by_side_are_spread_like_calls_in_a_row() -> None:
     async def main() -> list[float]:
         await asyncio.gather(*(limit.acquire(0) for _ in range(12)))
