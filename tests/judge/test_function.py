@@ -12,6 +12,8 @@ import apbjudge
 from apbjudge import Item, OptionError, Unscored, Verdict
 from tests.support.judging import plan_row, step_row
 
+pytestmark = pytest.mark.filterwarnings("ignore:no row has a verdict")
+
 
 def judged(judge: Any, row: dict[str, Any] | None = None, **settings: Any) -> Verdict | Unscored:
     run = apbjudge.grade([row or plan_row("a")], judge=judge, **settings)

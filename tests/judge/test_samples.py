@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from apbjudge.errors import OptionError
+from apbjudge.judge import JudgeSpec
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, verdict, write_rows
 from tests.support.server import Answer, Behaviour, Body, Seen, Status, completion
 
@@ -63,6 +65,11 @@ def test_each_sample_has_a_seed_of_its_own_and_the_same_messages(serve: Any, ben
     assert sorted(seen.body["seed"] for seen in server.requests) == [SEED, SEED + 1, SEED + 2]
     assert {seen.body["temperature"] for seen in server.requests} == {0.7}
     assert len({seen.text for seen in server.requests}) == 1
+
+
+def test_samples_at_temperature_0_are_refused() -> None:
+    with pytest.raises(OptionError, match="expected --temperature above 0, got 0"):
+        JudgeSpec(model=MODEL, samples=3, temperature=0)
 
 
 def test_cached_replies_are_not_asked_again_sample_by_sample(serve: Any, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from apbjudge.errors import OptionError
     [
         ("temperature", 2.1),
         ("temperature", float("nan")),
-        ("samples", 3),  # with the temperature of 0
         ("seed", 1.5),
         ("seed", 10**30),
         ("max_reply_tokens", 15),
