@@ -29,6 +29,7 @@ from tests.support.judging import MODEL, RIGHT, plan_row, verdict, write_rows
 from tests.support.runs import run_of
 from tests.support.server import Answer, ChatServer
 
+pytestmark = pytest.mark.filterwarnings("ignore:no row has a verdict")
 _INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
 
 
