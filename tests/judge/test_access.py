@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,11 @@ from apbjudge import JudgeSpec, OptionError
 from apbjudge.errors import AccessError
 from tests.llm.faults import TOO_LONG
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, write_rows
-from tests.support.server import Answer, Body, Hang, Seen, Status
+from tests.support.server import Answer, Body, Hang, Status
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
-REFUSALS = {
-    "401": Status(401, "no such key"),
-    "402": Status(402, "balance used up"),
-    "403": Status(403, "not allowed"),
-    "404": Status(404, "no such model"),
-}
+REFUSED = Status(401, "no such key")
+SECRET = "sk-proj-Ab12Cd34Ef56Gh78"
 
 
 @pytest.fixture
@@ -39,11 +34,10 @@ def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
     return ["grade", rows, *target, "--out", rows.parent / "out", *settings, *more]
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal: Status) -> None:
-    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else refusal)
+def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path) -> None:
+    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else Status(402, "used up"))
     spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0, max_concurrency=1)
-    with pytest.raises(OptionError, match=f"--judge {MODEL}: .*{refusal.message}"):
+    with pytest.raises(OptionError, match=f"--judge {MODEL}: .*used up"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
     assert len(server.requests) == 3
     finished = read_rows(rows.parent / "out")
@@ -58,7 +52,7 @@ def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path, refusal
 def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
     serve: Any, rows: Path, command: Any
 ) -> None:
-    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else REFUSALS["401"])
+    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else REFUSED)
     refused = command(*grade_arguments(rows, server))
     assert refused.code == 2
     assert refused.err.startswith(f"apbjudge: --judge {MODEL}: ")
@@ -73,7 +67,7 @@ def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
 
 
 def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) -> None:
-    server = serve([REFUSALS["401"]])
+    server = serve([REFUSED])
     spec = JudgeSpec(model=MODEL, api_base=server.address, retries=5, max_concurrency=4)
     with pytest.raises(OptionError, match="no such key"):
         apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
@@ -89,8 +83,7 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-@pytest.mark.parametrize("transport", ["direct", "litellm"])
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize(("transport", "concurrency"), [("direct", 4), ("litellm", 1)])
 def test_where_nobody_listens_the_run_ends_after_two_short_waits(
     nobody: str, tmp_path: Path, transport: str, concurrency: int
 ) -> None:
@@ -101,15 +94,6 @@ def test_where_nobody_listens_the_run_ends_after_two_short_waits(
     assert read_rows(tmp_path / "run") == []
     assert max(bench.waits) <= 2.0
     assert sum(bench.waits) <= 3.0 * concurrency
-
-
-@pytest.mark.parametrize("model", ["gpt-nobody-made", "no_such_provider/model"])
-def test_a_model_name_without_a_known_provider_is_an_unusable_option(
-    rows: Path, command: Any, model: str
-) -> None:
-    done = command("grade", rows, "--judge", model, "--out", rows.parent / "out")
-    assert done.code == 2
-    assert done.err.startswith(f"apbjudge: --judge {model}: ")
 
 
 KEY = "HOSTED_VLLM_API_KEY"
@@ -171,6 +155,7 @@ def test_a_first_error_says_what_happened_and_what_to_try(
     [
         (["openai/gpt-4o"], "needs an API key and none was sent: set OPENAI_API_KEY in the"),
         (["gemini/gemini-2.5-flash"], "and none was sent: set GEMINI_API_KEY in the environment"),
+        (["anthropic/claude-sonnet-4-5"], "and none was sent: set ANTHROPIC_API_KEY in the"),
         (["my-model"], "my-model names no provider that is known: write PROVIDER/MODEL, such as"),
         (
             [MODEL, "--api-base", "http://no-such-host.invalid/v1"],
@@ -196,100 +181,15 @@ def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, comma
     assert done.err.removesuffix("\n").isprintable()
 
 
-SECRETS = ("sk-proj-Ab12Cd34Ef56Gh78", "hf_QwErTyUiOpAsDfGhJk", "0123456789abcdef0123456789abcdef")
-
-
-@pytest.fixture
-def outputs(
-    serve: Any,
-    rows: Path,
-    command: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    transport: str,
-) -> Callable[[str, Sequence[int]], str]:
-    """All that is shown and written when an endpoint repeats the key in its complaints."""
-
-    def run(secret: str, statuses: Sequence[int]) -> str:
-        monkeypatch.setenv("HOSTED_VLLM_API_KEY", secret)
-
-        def complain(seen: Seen) -> Status:
-            status = statuses[(seen.number - 1) % len(statuses)]
-            return Status(status, f"bad key: {seen.header('authorization')} ({status})")
-
-        server = serve(complain)
-        done = command(*grade_arguments(rows, server, "--config", f"transport={transport}"))
-        assert secret in server.requests[0].header("authorization")
-        files = [path.read_text(encoding="utf-8") for path in rows.parent.glob("out/*")]
-        return "".join([done.out, done.err, *files])
-
-    return run
-
-
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("statuses", [(400, 500), (401,)], ids=str)
-def test_a_key_that_an_endpoint_repeats_is_never_shown_or_written(
-    outputs: Callable[[str, Sequence[int]], str], secret: str, statuses: Sequence[int]
-) -> None:
-    everything = outputs(secret, statuses)
-    complaints = re.findall(r"bad key[^\n]*?\((\d+)\)", everything)
-    assert set(map(int, complaints)) == set(statuses)
-    assert secret not in everything
-
-
 @pytest.mark.parametrize("name", ["api_key", "extra_headers"])
 def test_a_key_among_the_parameters_is_not_shown_or_written(
     serve: Any, rows: Path, command: Any, name: str
 ) -> None:
     config = rows.parent / "judge.toml"
-    value = {"api_key": SECRETS[0], "extra_headers": {"Authorization": f"Bearer {SECRETS[0]}"}}
-    config.write_text(f"[params]\n{name} = {_toml(value[name])}\n", encoding="utf-8")
+    value = {"api_key": f'"{SECRET}"', "extra_headers": f'{{Authorization = "Bearer {SECRET}"}}'}
+    config.write_text(f"[params]\n{name} = {value[name]}\n", encoding="utf-8")
     done = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
-    assert SECRETS[0] not in done.out + done.err
+    assert SECRET not in done.out + done.err
     out = rows.parent / "out"
     for path in out.iterdir() if out.exists() else ():
-        assert SECRETS[0] not in path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("stream", True),
-        ("messages", []),
-        ("model", "hosted_vllm/else"),
-        ("num_retries", 3),
-        ("max_retries", 3),
-        ("max_tokens", 5),
-        ("response_format", {"type": "text"}),
-    ],
-)
-def test_parameters_can_not_take_over_what_the_toolkit_sets_itself(
-    serve: Any, rows: Path, command: Any, name: str, value: Any
-) -> None:
-    server = serve([Answer(RIGHT)])
-    config = rows.parent / "judge.toml"
-    config.write_text(f"[params]\n{name} = {_toml(value)}\n", encoding="utf-8")
-    done = command(*grade_arguments(rows, server, "--config", config))
-    assert done.code == 2
-    assert name in done.err
-    assert server.requests == []
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
-    return json.dumps(value)
-
-
-@pytest.mark.parametrize(
-    "model", ["openai/gpt-5", "gemini/gemini-2.5-pro", "azure/any", "anthropic/claude-sonnet-4-5"]
-)
-def test_without_a_key_the_run_ends_and_names_what_to_set(
-    monkeypatch: pytest.MonkeyPatch, model: str
-) -> None:
-    for name in list(os.environ):
-        if name.startswith(("OPENAI_", "AZURE_", "GEMINI_", "GOOGLE_", "ANTHROPIC_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("AZURE_API_BASE", "http://127.0.0.1:9")
-    monkeypatch.setenv("AZURE_API_VERSION", "2024-10-21")
-    with pytest.raises(apbjudge.OptionError, match="KEY"):
-        apbjudge.grade([plan_row("a")], judge=model)
+        assert SECRET not in path.read_text(encoding="utf-8")

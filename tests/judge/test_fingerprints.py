@@ -79,37 +79,22 @@ def test_every_setting_of_a_judge_is_known_to_move_scores_or_not_to() -> None:
     assert {*MOVING, *STILL} == set(JudgeSpec.model_fields)
 
 
-@pytest.mark.parametrize("name", MOVING)
-def test_a_setting_that_can_move_scores_moves_the_fingerprint(fingerprint: Any, name: str) -> None:
-    assert fingerprint(ROW) != fingerprint(ROW, **{name: MOVING[name]})
+def test_settings_that_can_move_scores_move_the_fingerprint_and_others_do_not(
+    fingerprint: Any,
+) -> None:
+    base = fingerprint(ROW)
+    assert [name for name in MOVING if fingerprint(ROW, **{name: MOVING[name]}) == base] == []
+    assert [name for name in STILL if fingerprint(ROW, **{name: STILL[name]}) != base] == []
+    for one in ({"temperature": None}, {"seed": None}, {"params": {"thinking": None}}):
+        assert fingerprint(ROW, **one) != base
 
 
-@pytest.mark.parametrize("name", MOVING)
-def test_a_setting_that_a_run_does_not_state_is_the_default(name: str) -> None:
+def test_a_setting_that_a_run_does_not_state_is_the_default() -> None:
     """So that a new setting refuses no earlier run."""
     assert JudgeSpec(model=MODEL).scoring == {"model": MODEL}
-    changed = {"model": MODEL, name: MOVING[name]}
-    assert JudgeSpec(**changed).scoring.items() >= changed.items()
-
-
-@pytest.mark.parametrize("name", STILL)
-def test_how_the_endpoint_is_treated_does_not(fingerprint: Any, name: str) -> None:
-    assert fingerprint(ROW) == fingerprint(ROW, **{name: STILL[name]})
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ({"temperature": None}, {"temperature": 0.0}),
-        ({"seed": None}, {"seed": 0}),
-        ({"params": {"top_p": 1}}, {"params": {"top_p": 0.9}}),
-        ({"params": {}}, {"params": {"thinking": None}}),
-    ],
-)
-def test_neighbouring_settings_are_told_apart(
-    fingerprint: Any, one: dict[str, Any], other: dict[str, Any]
-) -> None:
-    assert fingerprint(ROW, **one) != fingerprint(ROW, **other)
+    for name, value in MOVING.items():
+        changed = {"model": MODEL, name: value}
+        assert JudgeSpec(**changed).scoring.items() >= changed.items()
 
 
 def test_the_order_of_parameters_does_not_matter(fingerprint: Any) -> None:
@@ -126,7 +111,6 @@ def test_the_order_of_parameters_does_not_matter(fingerprint: Any) -> None:
         {"tools": [OTHER_TOOL]},
         {"plan": "Ask for trains."},
         {"tool_chain": [{"name": "find_train"}]},
-        {"model_response": '{"plan": "walk", "tool_chain": []}'},
         {"model_response": ROW["model_response"] + " "},
         {"files": [{"type": "video", "path": "a.png"}]},
         {"files": []},

@@ -64,20 +64,6 @@ def test_within_the_window_each_case_is_in_one_piece_and_in_its_order(cases: lis
         assert offsets == sorted(offsets)
 
 
-@given(cases=CASES, rows=WINDOW)
-def test_rows_of_a_case_that_follow_each_other_closely_are_in_one_piece(
-    cases: list[str], rows: int
-) -> None:
-    """Any case whose rows all lie within as many rows as are held back."""
-    ordered = [entry for entry in adjacent(tasks(cases), rows=rows) if isinstance(entry, Task)]
-    pieces = Counter(case for case, _ in groupby(map(case_of, ordered)))
-    good = [case for case in cases if case != "g"]
-    for case, count in pieces.items():
-        first, last = good.index(case), len(good) - 1 - good[::-1].index(case)
-        if last - first <= rows:
-            assert count == 1
-
-
 class Watched:
     """Entries, and how many of them were taken."""
 

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge import Events, InputError, JudgeSpec, OptionError, ScriptedClient
-from apbjudge.judge.worker import JUDGEMENT_RECORDS
-from apbjudge.runs.folder import RecordLog, clear_run
 from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
 
 NAMES = ("amber", "birch", "cedar", "dogwood")
@@ -66,7 +64,6 @@ ROWS = [*map(plan_row, NAMES)]
 ANOTHER: dict[str, Change] = {
     "other rows": _written("other.jsonl", plan_row("elm")),
     "some of the same rows": _written("other.jsonl", ROWS[0], plan_row("elm")),
-    "the first rows of it": _written("other.jsonl", *ROWS[:2]),
     "other responses to the same cases": _written("other.jsonl", *(row | EDITED for row in ROWS)),
     "other rows in its place": _written("rows.jsonl", plan_row("elm")),
     "another tested model in its place": _written(
@@ -95,11 +92,6 @@ def test_another_input_is_refused_and_nothing_is_touched(
     assert judged(other, out, overwrite=True) == []  # the same run continues
 
 
-def _linked(link: Path, path: Path) -> Path:
-    link.symlink_to(path)
-    return link
-
-
 SAME: dict[str, tuple[Change, list[str]]] = {
     "the same": (lambda path, folder: path, []),
     "by another name": (
@@ -124,7 +116,13 @@ def test_the_same_input_continues_and_keeps_what_was_paid_for(
     judged(rows, out)
     before = paid(out)
     other = Path(change(rows, tmp_path))
-    assert judged(other, out) == asked
+    notes: list[str] = []
+    quiet = Events(progress=lambda _: None, bad_row=lambda _: None, note=notes.append)
+    assert judged(other, out, events=quiet) == asked
+    if len(names_in(out)) == 1:
+        (note,) = notes
+        assert note.startswith("3 earlier judgements are of rows that are not in the input any")
+        assert note.endswith(str(out / "superseded.jsonl"))
     assert paid(out) >= before
     expected = [json.loads(line)["id"] for line in other.read_text().splitlines()]
     assert names_in(out) == sorted(expected)
@@ -176,20 +174,9 @@ def test_another_file_of_cases_is_another_run(tmp_path: Path) -> None:
     assert paid(out) > before
 
 
-def test_a_folder_of_an_earlier_version_is_recognised(rows: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    judged(rows, out)
-    manifest = json.loads((out / "manifest.json").read_text())
-    del manifest["inputs"]
-    (out / "manifest.json").write_text(json.dumps(manifest))
-    other = write_rows(tmp_path / "other.jsonl", [plan_row("elm")])
-    with pytest.raises(OptionError, match="holds a run of"):
-        judged(other, out)
-    assert judged(rows, out) == []
-
-
-@pytest.mark.parametrize("name", ["summary.csv", "summary.json", "queue.jsonl", "judgements.jsonl"])
-@pytest.mark.parametrize("more", [(), ("--overwrite",)])
+@pytest.mark.parametrize(
+    ("name", "more"), [("summary.csv", ("--overwrite",)), ("judgements.jsonl", ())]
+)
 def test_files_that_no_run_wrote_are_never_replaced(
     rows: Path, tmp_path: Path, name: str, more: tuple[str, ...], command: Any
 ) -> None:
@@ -222,18 +209,6 @@ def test_the_command_refuses_and_replaces(rows: Path, tmp_path: Path, command: A
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_superseded_judgements_are_spoken_of(rows: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    judged(rows, out)
-    write_rows(rows, ROWS[1:])
-    notes: list[str] = []
-    quiet = Events(progress=lambda _: None, bad_row=lambda _: None, note=notes.append)
-    judged(rows, out, events=quiet)
-    (note,) = notes
-    assert note.startswith("1 earlier judgements are of rows that are not in the input any more")
-    assert note.endswith(str(out / "superseded.jsonl"))
-
-
 def test_a_panel_of_another_input_is_refused_before_anyone_is_asked(
     rows: Path, tmp_path: Path
 ) -> None:
@@ -253,33 +228,6 @@ def test_a_panel_of_another_input_is_refused_before_anyone_is_asked(
     assert judged(rows, out, overwrite=True) == list(NAMES)
     kept = {"judges/mine.txt"}
     assert {name for name in content(out) if name.startswith("judges")} == kept
-
-
-def test_a_panel_that_was_killed_before_it_voted_still_owns_its_folder(
-    rows: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-
-    def fail(request: Any) -> str:
-        raise KeyboardInterrupt
-
-    judges = [SPEC, JudgeSpec(model="scripted/other", max_concurrency=1)]
-    with pytest.raises(KeyboardInterrupt):
-        apbjudge.grade(rows, judge=judges, client=ScriptedClient(fail), out=out)
-    with pytest.raises(OptionError, match="other settings"):
-        judged(rows, out)
-    assert len(judged(rows, out, judge=judges)) == 8
-
-
-def test_a_run_that_is_being_written_is_not_cleared(rows: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    judged(rows, out)
-    identity = json.loads((out / "manifest.json").read_text())["identity"]
-    store = RecordLog(out, JUDGEMENT_RECORDS, identity)
-    with pytest.raises(OptionError, match="another process is writing"):
-        clear_run(out, JUDGEMENT_RECORDS)
-    store.close()
-    assert names_in(out) == sorted(NAMES)
 
 
 class KilledError(BaseException):
@@ -305,7 +253,7 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("at", range(12))
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 5, 8])
 def test_a_kill_at_any_step_loses_no_judgement(
     rows: Path, tmp_path: Path, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,7 +274,7 @@ def test_a_kill_at_any_step_loses_no_judgement(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     sessions=st.lists(

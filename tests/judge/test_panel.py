@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
 from apbjudge.judge.cascade import cascade_judgement
-from apbjudge.judge.consistency import ParsedVerdict, contradiction
 from apbjudge.judge.panel import (
     Pair,
     dawid_skene,
@@ -275,29 +272,6 @@ def test_a_panel_weighed_by_reliability() -> None:
     assert len({j.fingerprint for j in judged}) == len(judged)
     shorter = panel_dawid_skene(items[:40], [PLANS] * 40)
     assert shorter[0].fingerprint != first.fingerprint
-
-
-FLAG = st.sampled_from(ERROR_CODES)
-GIVEN = st.lists(
-    st.lists(st.frozensets(FLAG, max_size=3), min_size=3, max_size=3), min_size=1, max_size=12
-)
-
-
-@needs_crowd_kit
-@settings(max_examples=8)  # a fit takes a tenth of a second, with however many items
-@given(GIVEN)
-def test_a_weighed_panel_never_contradicts_itself(items: list[list[frozenset[str]]]) -> None:
-    panels = [
-        [
-            says(judge, STEPS.scale.allowed(flags)[-1], *sorted(flags))  # type: ignore[arg-type]
-            for judge, flags in zip("abc", item, strict=True)
-        ]
-        for item in items
-    ]
-    for judgement in panel_dawid_skene(panels, [STEPS] * len(panels)):
-        v = verdict_of(judgement)
-        ruling = ParsedVerdict(v.is_correct, v.grade, v.errors, v.category)
-        assert contradiction(ruling, STEPS) is None
 
 
 # A chain equal to the reference's

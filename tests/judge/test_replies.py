@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -11,113 +10,64 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec
-from apbjudge.llm.limits import Limits
 from apbjudge.reports.summary import summary_text
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, by_content
 
 OK = Answer(RIGHT)
-READABLE = {
-    "alone": RIGHT,
-    "in a fence": f"```json\n{RIGHT}\n```",
-    "in a fence without a language": f"```\n{RIGHT}\n```",
-    "after prose with braces": f"The plan {{in short}} works.\n{RIGHT}",
-    "before prose": f"{RIGHT}\nI hope this helps.",
-    "before prose that cites a place": f"{RIGHT}\nMind tool_chain[2] and steps [1, 2].",
-    "after thoughts that hold another": f"<think>{json.dumps(verdict('E1'))}</think>{RIGHT}",
-    "amid white space": f"\n\n\t {RIGHT} \n",
-    "over several lines": json.dumps(verdict(), indent=4),
-    "with a key too many": json.dumps(verdict(confidence="high", E7=True)),
-    "with reasons at length": json.dumps(verdict(reasoning="because " * 900)),
-    "with a whole number as grade": json.dumps(verdict(grade=1)),
-    "keys in another order": json.dumps(dict(reversed(verdict().items()))),
-    "in another language": json.dumps(
-        verdict(reasoning="Der Plan trägt. 計画は妥当です。الخطة سليمة"), ensure_ascii=False
-    ),
-}
+READABLE = [
+    f"```\n{RIGHT}\n```",
+    f"The plan {{in short}} works.\n{RIGHT}",
+    f"{RIGHT}\nMind tool_chain[2] and steps [1, 2].",
+    f"<think>{json.dumps(verdict('E1'))}</think>{RIGHT}",
+    json.dumps(verdict(confidence="high", E7=True)),
+    json.dumps(verdict(grade=1)),
+    json.dumps(verdict(reasoning="Der Plan trägt. 計画は妥当です。"), ensure_ascii=False),
+]
+BROKEN: list[str | None] = [
+    *(json.dumps(verdict(is_correct=value)) for value in ("NO", "", 2, 0.5, None, [True], {})),
+    *(json.dumps(verdict(E3=value)) for value in ("NO", None, [])),
+    *(json.dumps(verdict() | {"grade": value}) for value in ("1,0", True, None, 1.1, -0.2, [1.0])),
+    *(json.dumps(verdict() | {"grade": value}) for value in (float("nan"), float("inf"), 100)),
+    json.dumps(verdict(reasoning=["good"])),
+    json.dumps({"judgement": verdict(), "note": "mine"}),
+    json.dumps([verdict(), verdict("E1")]),
+    f"{json.dumps(verdict('E1'))}\n{RIGHT}",
+    RIGHT.replace('"is_correct"', '"is_correct": false, "is_correct"'),
+    *("이 계획은 올바릅니다.", "true", RIGHT[:40], "\0", " \n "),
+    None,
+]
 
 
-@pytest.mark.parametrize("text", READABLE.values(), ids=READABLE)
-def test_a_verdict_is_read_however_it_is_wrapped(serve: Any, bench: Any, text: str) -> None:
-    server = serve([Answer(text)])
-    judged = bench(server).judge([plan_row("a")])["a"]
-    assert (judged["kind"], judged["detail"]) == ("verdict", None)
-    assert (judged["is_correct"], judged["grade"]) == (True, 1.0)
-    assert judged["raw"] in (text, RIGHT)  # litellm takes thoughts apart
-    assert len(server.requests) == 1
-
-
-def without(key: str) -> dict[str, Any]:
-    return {name: value for name, value in verdict().items() if name != key}
-
-
-BROKEN: dict[str, Any] = {
-    **{
-        f"is_correct: {value!r}": verdict() | {"is_correct": value}
-        for value in ("NO", "yes", "", 2, 0.5, None, [], [True], {})
-    },
-    **{f"E3: {value!r}": verdict() | {"E3": value} for value in ("NO", None, [])},
-    **{
-        f"grade: {value!r}": verdict() | {"grade": value}
-        for value in ("1,0", True, None, 1.1, -0.2, 5, 100, float("nan"), float("inf"), [1.0])
-    },
-    **{
-        f"grade off the scale: {value}": verdict("E2") | {"grade": value}
-        for value in (0.7, 0.5, 0.19, 0.99)
-    },
-    **{f"no {key}": without(key) for key in ("reasoning", "E6", "grade", "is_correct")},
-    "reasoning is a list": verdict(reasoning=["good"]),
-    "keys in capitals": {key.upper(): value for key, value in verdict().items()},
-    "beside a word in another object": {"judgement": verdict(), "note": "mine"},
-    "two verdicts in a list": [verdict(), verdict("E1")],
-}
-
-
-@pytest.mark.parametrize("value", BROKEN.values(), ids=BROKEN)
-def test_a_malformed_verdict_never_counts_as_one(serve: Any, bench: Any, value: Any) -> None:
-    server = serve(by_content({"(bad)": [Answer(json.dumps(value))]}, OK))
-    judged = bench(server).judge([plan_row("bad"), plan_row("good")])
-    bad = judged["bad"]
-    assert (bad["kind"], bad["reason"]) == ("unscored", "unparsable")
-    assert [bad[name] for name in ("is_correct", "grade", "errors")] == [None, None, None]
-    assert bad["detail"]
-    assert judged["good"]["is_correct"] is True
-    assert len(server.requests) == 4
-
-
-NO_JSON = {
-    "words": "The plan is correct.",
-    "another language": "이 계획은 올바릅니다.",
-    "a bare word": "true",
-    "half an object": RIGHT[:40],
-    "a verdict beside its opposite": f"{json.dumps(verdict('E1'))}\n{RIGHT}",
-    "a key twice": RIGHT.replace('"is_correct"', '"is_correct": false, "is_correct"'),
-    "an endless opening": "{" * 50_000,
-    "deep nesting": '[{"a":' * 20_000,
-    "a NUL": "\0",
-    "null": None,
-    "nothing": "",
-    "blanks": " \n ",
-}
-
-
-@pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)
-def test_a_reply_without_json_is_asked_for_again_and_given_up_in_the_end(
-    serve: Any, bench: Any, text: str | None
+def test_what_is_a_verdict_counts_however_it_is_wrapped_and_nothing_else_does(
+    serve: Any, bench: Any
 ) -> None:
-    server = serve(by_content({"(once)": [Answer(text), OK], "(ever)": [Answer(text)]}, OK))
-    judged = bench(server).judge([plan_row("once"), plan_row("ever")], retries=5)
-    once, ever = judged["once"], judged["ever"]
-    assert (once["is_correct"], once["inconsistent"], once["usage"]["calls"]) == (True, False, 2)
-    assert (ever["kind"], ever["reason"], ever["usage"]["calls"]) == ("unscored", "unparsable", 3)
-    first, second = (request.body["messages"] for request in server.requests[:2])
+    texts = {f"row-{n}": text for n, text in enumerate([*READABLE, *BROKEN])}
+    server = serve(by_content({f"({name})": [Answer(t)] for name, t in texts.items()}, OK))
+    judged = bench(server).judge(map(plan_row, texts), max_concurrency=8, retries=5)
+    for name, text in texts.items():
+        row = judged[name]
+        if text in READABLE:
+            assert (row["kind"], row["detail"], row["usage"]["calls"]) == ("verdict", None, 1), text
+            assert (row["is_correct"], row["grade"]) == (True, 1.0), text
+            assert row["raw"] in (text, RIGHT)  # litellm takes thoughts apart
+        else:
+            assert (row["reason"], row["usage"]["calls"]) == ("unparsable", 3), text
+            assert [row[key] for key in ("is_correct", "grade", "errors")] == [None] * 3, text
+            assert row["detail"], text
+
+
+@pytest.mark.parametrize("text", ["The plan is correct.", None])
+def test_a_reply_without_json_is_asked_for_again(serve: Any, bench: Any, text: str | None) -> None:
+    server = serve([Answer(text), OK])
+    row = bench(server).judge([plan_row("a")])["a"]
+    assert (row["is_correct"], row["inconsistent"], row["usage"]["calls"]) == (True, False, 2)
+    first, second = (request.body["messages"] for request in server.requests)
     assert second[: len(first)] == first
     added = second[len(first) :]
     assert [m["role"] for m in added] == (["assistant", "user"] if text else ["user"])
-    if text:
-        assert added[0]["content"] == text
+    assert added[0]["content"] == (text or added[-1]["content"])
     assert "one JSON object" in added[-1]["content"]
-    assert len(server.requests) == 5
 
 
 @pytest.mark.parametrize(
@@ -180,8 +130,6 @@ def test_an_unreadable_reply_is_asked_for_again_with_the_keys_and_not_as_a_contr
 
 UNUSABLE = {
     "empty": Answer(""),
-    "no JSON": Answer("The plan is correct."),
-    "wrong types": Answer(json.dumps(verdict(is_correct="yes"))),
     "off the scale": Answer(json.dumps(verdict(grade=0.97))),
     "contradictory": Answer(json.dumps(verdict("E1", grade=0.4, is_correct=True))),
     "contradictory, no fault named": Answer(json.dumps(verdict(grade=0.4, is_correct=False))),
@@ -189,7 +137,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("bad", UNUSABLE.values(), ids=UNUSABLE)
-@pytest.mark.parametrize("max_reasks", [0, 1, 2, 5])
+@pytest.mark.parametrize("max_reasks", [1, 3])
 def test_an_unusable_reply_is_asked_for_again_as_often_as_the_setting_says(
     serve: Any, bench: Any, bad: Answer, max_reasks: int
 ) -> None:
@@ -199,24 +147,11 @@ def test_an_unusable_reply_is_asked_for_again_as_often_as_the_setting_says(
     assert judged["usage"]["calls"] == len(server.requests) == max_reasks + 1
     asked = [json.dumps(request.body["messages"]) for request in server.requests]
     assert len(set(asked)) == len(asked)  # so none finds the reply to another in the cache
-
-
-@pytest.mark.parametrize("bad", UNUSABLE.values(), ids=UNUSABLE)
-@pytest.mark.parametrize("max_reasks", [0, 1, 3])
-def test_a_judge_that_stays_unusable_is_asked_no_more(
-    serve: Any, bench: Any, bad: Answer, max_reasks: int
-) -> None:
-    server = serve([bad])
-    judged = bench(server).judge([plan_row("a")], max_reasks=max_reasks)["a"]
+    server.behave = lambda seen: bad
+    server.forget()
+    judged = bench(server).judge(map(plan_row, "ab"), max_reasks=max_reasks)["b"]
     assert (judged["kind"] == "unscored") != judged["inconsistent"]
     assert judged["usage"]["calls"] == len(server.requests) == max_reasks + 1
-
-
-def test_the_last_reply_that_can_be_read_counts(serve: Any, bench: Any) -> None:
-    server = serve([UNUSABLE["contradictory"], Answer(""), Answer("well")])
-    judged = bench(server).judge([plan_row("a")])["a"]
-    assert (judged["is_correct"], judged["grade"], judged["inconsistent"]) == (False, 0.4, True)
-    assert len(server.requests) == 3
 
 
 def test_each_sample_is_asked_for_again_for_itself(serve: Any, bench: Any) -> None:
@@ -225,14 +160,6 @@ def test_each_sample_is_asked_for_again_for_itself(serve: Any, bench: Any) -> No
     assert judged["reason"] == "unparsable"
     assert judged["usage"]["calls"] == len(server.requests) == 9
     assert sorted(seen.body["seed"] for seen in server.requests) == [0] * 3 + [1] * 3 + [2] * 3
-
-
-def test_asking_again_takes_from_the_budget(serve: Any, tmp_path: Path) -> None:
-    server = serve([Answer("")])
-    bench = Bench(server.address, tmp_path, limits=Limits(max_calls=2))
-    judged = bench.judge([plan_row("a")], max_reasks=5)["a"]
-    assert (judged["reason"], judged["usage"]["calls"]) == ("budget", 2)
-    assert len(server.requests) == 2
 
 
 def test_a_cached_reply_that_is_unusable_is_paid_for_once(serve: Any, tmp_path: Path) -> None:
@@ -245,18 +172,6 @@ def test_a_cached_reply_that_is_unusable_is_paid_for_once(serve: Any, tmp_path: 
         assert (judged["is_correct"], judged["usage"]["calls"]) == (True, calls)
         assert judged["usage"]["reused"] == 3 - calls
     assert len(server.requests) == 3
-
-
-def test_three_percent_are_lost_where_thirty_percent_of_the_replies_are_bad(
-    serve: Any, bench: Any
-) -> None:
-    bad, rng = [*UNUSABLE.values()][:4], random.Random(3)
-    server = serve(lambda seen: rng.choice(bad) if rng.random() < 0.3 else OK)
-    judged = bench(server).judge([plan_row(f"row {n}") for n in range(300)])
-    lost = [row for row in judged.rows if row["kind"] == "unscored"]
-    assert 1 <= len(lost) <= 18  # 8 are expected; 27 were when all was asked again once
-    assert all(row["reason"] == "unparsable" and row["detail"] for row in lost)
-    assert len(judged.rows) == 300
 
 
 CUT = Answer(RIGHT[:25], "length")
@@ -291,13 +206,6 @@ def test_a_longer_reply_is_one_of_the_further_questions(serve: Any, bench: Any) 
     assert "100 tokens" in judged["detail"]
 
 
-def test_a_reply_cut_off_after_an_empty_one_is_asked_for_at_length(serve: Any, bench: Any) -> None:
-    server = serve([Answer(""), CUT, OK])
-    judged = bench(server).judge([plan_row("a")], max_reply_tokens=100, max_reasks=2)["a"]
-    assert judged["is_correct"] is True
-    assert [request.body["max_tokens"] for request in server.requests] == [100, 100, 400]
-
-
 def test_a_truncated_reply_is_not_believed_even_when_it_reads_well(serve: Any, bench: Any) -> None:
     server = serve([Answer(RIGHT, "length"), Answer(json.dumps(verdict("E1")))])
     judged = bench(server).judge([plan_row("a")])["a"]
@@ -322,18 +230,3 @@ def test_a_refusal_is_no_verdict_and_not_asked_again(
     assert detail in judged["bad"]["detail"]
     assert judged["good"]["is_correct"] is True
     assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize(
-    ("second", "reason"),
-    [
-        (Answer(None, message={"refusal": "no"}), "refusal"),
-        (CUT, "truncated"),
-        (Answer("still words"), "unparsable"),
-    ],
-)
-def test_the_second_failure_names_the_reason(
-    serve: Any, bench: Any, second: Answer, reason: str
-) -> None:
-    judged = bench(serve([Answer("words"), second])).judge([plan_row("a")])["a"]
-    assert judged["reason"] == reason

@@ -12,7 +12,6 @@ import pytest
 import apbjudge
 from apbjudge import Run
 from apbjudge.runs import loop
-from apbjudge.statistics import Estimate
 from tests.support.judging import MODEL, plan_row
 from tests.support.server import Hang
 
@@ -91,22 +90,6 @@ def test_grading_goes_on_beside_a_running_loop() -> None:
         return [blocking, *waiting]
 
     assert [run.summary.scored for run in asyncio.run(notebook())] == [27, 27, 27]
-
-
-@pytest.mark.parametrize(
-    ("estimate", "text"),
-    [
-        (
-            Estimate(value=0.5, low=0.25, high=0.75, level=0.95, n_items=8, n_clusters=8),
-            "0.500 [0.250, 0.750] /8",
-        ),
-        (Estimate(value=0.5, level=0.95, n_items=1, n_clusters=1, bound="upper"), "≤ 0.500 /1"),
-        (Estimate(value=0.5, level=0.95, n_items=1, n_clusters=1, bound="lower"), "≥ 0.500 /1"),
-        (Estimate(value=None, level=0.95, n_items=0, n_clusters=0), "– /0"),
-    ],
-)
-def test_an_estimate_is_shown_as_text(estimate: Estimate, text: str) -> None:
-    assert str(estimate) == text
 
 
 def test_frames_go_to_csv_and_parquet(run: Run, tmp_path: Path) -> None:

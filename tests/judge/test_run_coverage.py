@@ -42,6 +42,7 @@ def rows(rng: np.random.Generator, ability: tuple[float, float]) -> list[dict[st
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ability", [(2.0, 3.0), (0.4, 3.0), (6.0, 0.7)])
 def test_intervals_hold_the_true_value_as_often_as_they_claim(
     ability: tuple[float, float],

@@ -54,8 +54,9 @@ def decided(verdict: Verdict) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-@pytest.mark.parametrize("evidence", [True, False])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("name", "evidence"), [*((name, True) for name in FILES), ("step_wise", False)]
+)
 def test_a_judge_that_answers_as_the_labels_yields_the_labels(
     name: str, evidence: bool, address: str
 ) -> None:
@@ -94,25 +95,6 @@ def chat(address: str, body: bytes, path: str = "/chat/completions") -> int:
     except HTTPError as error:
         with error:
             return error.code
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"no json",
-        b"[]",
-        b"{}",
-        b'{"messages": [{"role": "user", "content": "<data name=\\"query\\">Right?"}]}',
-        b'{"messages": [{"role": "user", "content": null}]}',
-    ],
-)
-def test_the_scripted_judge_refuses_what_it_has_no_label_for(address: str, body: bytes) -> None:
-    assert chat(address, body) == 400
-
-
-def test_the_scripted_judge_answers_what_is_no_judges_prompt(address: str) -> None:
-    assert chat(address, b'{"messages": [{"role": "user", "content": "Say hello."}]}') == 200
 
 
 def test_the_scripted_judge_refuses_a_schema_that_a_label_can_not_fill(address: str) -> None:

@@ -14,7 +14,6 @@ from apbjudge.errors import OptionError
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("temperature", -0.1),
         ("temperature", 2.1),
         ("temperature", float("nan")),
         ("seed", 1.5),
@@ -31,6 +30,8 @@ from apbjudge.errors import OptionError
         ("params", {"big": 10**30}),
         ("params", {"raw": b"bytes"}),
         ("params", {"api_key": "secret"}),
+        *(("params", {name: 3}) for name in "stream messages model num_retries max_tokens".split()),
+        ("params", {"response_format": {"type": "text"}}),
         ("temprature", 0.5),
     ],
 )

@@ -62,16 +62,6 @@ def vllm_failure(status: int, message: str) -> dict[str, Any]:
     return {"id": "vllm-1", "custom_id": KEY, "response": response, "error": error}
 
 
-def test_a_good_line_gives_the_completion() -> None:
-    line = says("yes")(LINE)
-    assert isinstance(line, dict)
-    answer = read_answer(line)
-    assert answer.key == KEY
-    assert answer.error is None
-    assert answer.completion is not None
-    assert (answer.completion.text, answer.completion.usage.prompt_tokens) == ("yes", 1000)
-
-
 def test_a_line_may_leave_out_the_status_and_the_error() -> None:
     line = good(LINE, {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
     del line["error"], line["response"]["status_code"]
@@ -81,14 +71,10 @@ def test_a_line_may_leave_out_the_status_and_the_error() -> None:
 FAILURES = [
     (bad(LINE, 400, "maximum context length is 8 tokens"), TruncatedError),
     (bad(LINE, 400, "flagged", code="content_policy_violation"), RefusalError),
-    (bad(LINE, 400, "bad parameter"), JudgeError),
-    (bad(LINE, 401, "wrong key"), AccessError),
     (bad(LINE, 404, "no such model"), AccessError),
     (bad(LINE, 429, "slow down"), RateLimitedError),
-    (bad(LINE, 500, "oops"), TransportError),
     (expired(LINE), TransportError),
     (vllm_failure(400, "maximum context length is 8 tokens"), TruncatedError),
-    (vllm_failure(500, "engine died"), TransportError),
     (
         {**LINE, "response": {"request_id": "v"}, "error": {"error": {"code": 429}}},
         RateLimitedError,
@@ -96,7 +82,6 @@ FAILURES = [
     ({**LINE, "response": {"status_code": 400, "request_id": "v"}, "error": "no"}, JudgeError),
     ({**LINE, "response": None, "error": {"code": "batch_cancelled"}}, TransportError),
     ({**LINE, "response": None, "error": {"code": 400, "message": "too long"}}, TruncatedError),
-    (good(LINE, {"no": "completion"}), TransportError),
     (good(LINE, None), TransportError),
 ]
 
@@ -109,17 +94,10 @@ def test_a_failed_line_means_what_the_same_failure_of_a_call_means(line: Any, ki
     assert answer.kept is None
 
 
-def test_what_a_failed_line_says_is_kept() -> None:
-    said = str(read_answer(bad(LINE, 400, "the moon is full")).error)
-    assert "HTTP 400" in said
-    assert "the moon is full" in said
-
-
 @pytest.mark.parametrize(
     "line",
     [
         {},
-        {"custom_id": 7, "response": {"status_code": 200, "body": {}}},
         {"custom_id": "row-1", "response": {"status_code": 200, "body": {}}},
         {"custom_id": KEY},
         {"custom_id": KEY, "response": "fine", "error": None},
@@ -271,10 +249,6 @@ def test_an_answer_is_given_with_what_it_cost(batches: Batches) -> None:
     assert answers[0].cost_usd == pytest.approx((1000 * 1.0 + 500 * 2.0) / 1e6)
     assert client.count == 0
     assert client.files.written == []
-
-
-def test_an_unknown_price_stays_unknown(batches: Batches) -> None:
-    batches.end(reply_to(ask()))
     batches.price = lambda usage: None
     assert batches.ask(ask())[0][0].cost_usd is None
 
@@ -301,26 +275,11 @@ def test_a_reply_of_another_run_is_free(batches: Batches) -> None:
     assert isinstance(other[0], PendingError)
 
 
-def test_a_refusal_is_given_as_it_came(batches: Batches) -> None:
-    line = reply_to(ask(), "")
-    line["response"]["body"]["choices"][0]["message"]["refusal"] = "I won't"
-    batches.end(line)
-    assert batches.ask(ask())[0][0].refusal == "I won't"
-
-
 def failure(status: int, message: str = "scripted") -> Any:
     return bad({"custom_id": ask().key()}, status, message)
 
 
-def test_a_final_failure_is_remembered(batches: Batches) -> None:
-    batches.end(failure(400, "content_policy_violation"))
-    answers, client = batches.ask(ask(), retries=9)
-    assert isinstance(answers[0], RefusalError)
-    assert answers[0].calls == 1
-    assert client.count == 0
-
-
-@pytest.mark.parametrize("retries", [0, 1, 3])
+@pytest.mark.parametrize("retries", [0, 2])
 def test_a_failure_that_may_pass_is_written_again_so_often(batches: Batches, retries: int) -> None:
     for turn in range(1, retries + 1):
         batches.end(failure(500), turn=turn)
@@ -337,19 +296,6 @@ def test_a_failure_that_may_pass_is_written_again_so_often(batches: Batches, ret
     assert answers[0].calls == retries + 1
 
 
-def test_a_new_session_counts_anew(batches: Batches) -> None:
-    batches.end(failure(500), turn=1)
-    assert batches.ask(ask(), since=1)[1].count == 0
-    assert batches.ask(ask(), since=2)[1].count == 1
-
-
-def test_a_reply_after_failures_counts_every_call(batches: Batches) -> None:
-    batches.end(failure(500), turn=1)
-    batches.end(failure(429), turn=2)
-    batches.end(reply_to(ask()), turn=3)
-    assert batches.ask(ask())[0][0].usage.calls == 3
-
-
 def test_a_wrong_key_ends_the_session_but_not_the_next(batches: Batches) -> None:
     batches.end(failure(401), turn=1)
     assert isinstance(batches.ask(ask(), retries=5, since=1)[0][0], AccessError)
@@ -363,15 +309,6 @@ def test_several_answers_to_a_request_in_a_round_count_once(batches: Batches) ->
     assert batches.ask(ask())[0][0].text == "first"
 
 
-def test_a_format_that_is_not_taken_costs_no_retry(batches: Batches) -> None:
-    turned_away = failure(400, "response_format json_schema is not supported")
-    batches.end(turned_away, form="json_schema", turn=1)
-    assert batches.ask(ask(), retries=0)[1].count == 1
-    batches.end(turned_away, form="text", turn=2)
-    answers, _ = batches.ask(ask(), retries=5)
-    assert answers[0].reason == "unparsable"
-
-
 def test_what_was_not_answered_failed(batches: Batches) -> None:
     names = ["a", "b", "c"]
     batches.ask(*map(ask, names))
@@ -383,13 +320,6 @@ def test_what_was_not_answered_failed(batches: Batches) -> None:
     assert "oops" in str(answers[1])
     assert str(answers[2]) == "late"
     assert client.count == 0
-
-
-def test_a_batch_without_answers_failed(batches: Batches) -> None:
-    batches.ask(ask("a"))
-    requests = (batches.folder / "requests.jsonl").rename(batches.folder / "requests-1.jsonl")
-    batches.end(requests=requests, answers=None)
-    assert str(batches.ask(ask("a"), is_last=True)[0][0]) == "late"
 
 
 def test_an_answer_that_was_damaged_meanwhile_is_asked_for_again(batches: Batches) -> None:
@@ -415,29 +345,6 @@ def test_files_end_at_their_limits(batches: Batches) -> None:
         ("requests-3.jsonl", 1, 17, b"long line, alone\n"),
         ("requests-4.jsonl", 1, 2, b"d\n"),
     ]
-
-
-@given(
-    st.lists(st.integers(1, 12), max_size=30),
-    st.integers(1, 5) | st.none(),
-    st.integers(1, 20) | st.none(),
-)
-def test_no_line_is_lost_between_files(
-    tmp_path_factory: pytest.TempPathFactory,
-    sizes: list[int],
-    max_lines: int | None,
-    max_bytes: int | None,
-) -> None:
-    folder = tmp_path_factory.mktemp("files")
-    files = BatchFiles(folder / "r.jsonl", max_lines=max_lines, max_bytes=max_bytes)
-    lines = [b"x" * (size - 1) + b"\n" for size in sizes]
-    for line in lines:
-        files.add(line)
-    files.close()
-    assert b"".join(file.path.read_bytes() for file in files.written) == b"".join(lines)
-    for file in files.written:
-        assert max_lines is None or file.lines <= max_lines
-        assert max_bytes is None or file.size <= max_bytes or file.lines == 1
 
 
 def test_a_request_beyond_any_limit_is_a_failure_of_its_row(

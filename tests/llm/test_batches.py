@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from apbjudge.errors import AccessError, InputError, JudgeError, OptionError, TransportError
+from apbjudge.errors import AccessError, InputError, OptionError, TransportError
 from apbjudge.llm.base import FORMATS, Format, Request
 from apbjudge.llm.batch_requests import body_maker, provider_of
 from apbjudge.llm.batches import LISTING_PROVIDERS, PROVIDERS, BatchApi, BatchState
@@ -86,14 +86,6 @@ def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path
     assert do(provider.find("none", server.batches[1].file)) == names[1]
 
 
-def test_a_failed_batch_says_why(server: BatchServer, file: Path) -> None:
-    server.states, server.errors = ["failed"], [{"code": "invalid_url", "message": "no such url"}]
-    provider = api(server)
-    state = do(provider.status(do(provider.submit(file, "t"))))
-    assert (state.state, state.files) == ("failed", ())
-    assert state.complaint == "invalid_url no such url"
-
-
 def test_what_may_pass_is_tried_again(server: BatchServer, file: Path) -> None:
     waits: list[float] = []
     provider = api(server, retries=2, clock=VirtualClock(waits))
@@ -119,9 +111,7 @@ def test_an_order_without_answer_is_looked_for_before_it_is_placed_again(
     assert len(server.batches) == 1
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"), [(401, AccessError), (400, JudgeError), (500, TransportError)]
-)
+@pytest.mark.parametrize(("status", "kind"), [(401, AccessError), (500, TransportError)])
 def test_failures_are_ours(
     server: BatchServer, file: Path, status: int, kind: type[Exception]
 ) -> None:
@@ -129,13 +119,6 @@ def test_failures_are_ours(
     with pytest.raises(kind) as failed:
         do(api(server).submit(file, "t"))
     assert type(failed.value) is kind
-
-
-def test_no_server_is_a_failure_that_may_pass(file: Path) -> None:
-    with BatchServer() as gone:
-        provider = api(gone)
-    with pytest.raises(TransportError):
-        do(provider.status("b"))
 
 
 def test_a_file_that_is_not_there_is_named(server: BatchServer, tmp_path: Path) -> None:
@@ -226,11 +209,6 @@ MODELS = (
     "openai/m openai/gpt-4o openai/gpt-5-mini openai/o3-mini azure/gpt-4o azure/gpt-5-mini "
     "hosted_vllm/m mistral/mistral-small-latest xai/grok-3 litellm_proxy/m"
 ).split()
-SETTINGS: list[dict[str, Any]] = [
-    {"temperature": 0.0, "seed": 3},
-    {"seed": 1, "reasoning_effort": "low"},
-    {"temperature": 1.0, "extra_body": {"top_k": 4}},
-]
 
 
 def asked(model: str, form: Format = "json_schema", **settings: Any) -> Request:
@@ -269,12 +247,9 @@ def _fields(request: Request) -> dict[str, Any]:
     return {name: getattr(request, name) for name in request.__dataclass_fields__}
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
-def test_a_body_is_what_litellm_would_send(
-    model: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    request = asked(model, **settings)
+def test_a_body_is_what_litellm_would_send(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = asked(model, temperature=1.0, seed=3, extra_body={"top_k": 4})
     assert body_maker(model)(request) == sent(request, monkeypatch)
 
 
@@ -282,15 +257,8 @@ def test_a_body_is_what_litellm_would_send(
 def test_every_format_is_asked_for_as_litellm_would(
     form: Format, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = asked("openai/gpt-5-mini", form, seed=1)
+    request = asked("openai/gpt-5-mini", form, seed=1, reasoning_effort="low")
     assert body_maker(request.model)(request) == sent(request, monkeypatch)
-
-
-def test_probabilities_are_asked_for_as_litellm_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = asked("openai/gpt-4o", logprobs=True)
-    body = body_maker(request.model)(request)
-    assert body == sent(request, monkeypatch)
-    assert body["top_logprobs"] == 20
 
 
 def test_a_template_is_made_once_and_not_changed_by_use() -> None:

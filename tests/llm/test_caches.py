@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import shutil
@@ -79,52 +78,20 @@ def _assert_off(cache: ReplyCache, warnings: list[str], folder: Path, reason: st
 # What it keeps
 
 
-def test_a_reply_is_found_while_buffered_and_after_it_is_written(tmp_path: Path) -> None:
+def test_long_values_come_back_as_they_were_and_lie_in_no_file(tmp_path: Path) -> None:
+    _made(tmp_path, k=b"x" * 200_000)
     with closing(_open(tmp_path)) as cache:
-        cache.put("k", VALUE)
-        assert cache.get("k") == VALUE
-        cache.flush()
-        assert cache.get("k") == VALUE
-        assert cache.get("K") is None
-
-
-@pytest.mark.parametrize("value", [b"", b"\x00\xff", "ß".encode(), b"x" * 200_000])
-def test_bytes_come_back_as_they_were_and_lie_in_no_file(tmp_path: Path, value: bytes) -> None:
-    _made(tmp_path, k=value)
-    with closing(_open(tmp_path)) as cache:
-        assert cache.get("k") == value
+        assert cache.get("k") == b"x" * 200_000
     assert _names(tmp_path) == ["cache.db"]
 
 
-def test_the_last_put_counts(tmp_path: Path) -> None:
-    with closing(_open(tmp_path)) as cache:
-        for value in (b"1", b"2"):
-            cache.put("k", value)
-        assert cache.get("k") == b"2"
-        cache.flush()
-        cache.put("k", b"3")
-    with closing(_open(tmp_path)) as cache:
-        assert cache.get("k") == b"3"
-        assert cache.stats().entries == 1
-
-
-def test_the_buffer_is_written_when_it_is_full(tmp_path: Path) -> None:
-    with closing(_open(tmp_path, every=3)) as writer, closing(_open(tmp_path)) as reader:
-        for key in "ab":
-            writer.put(key, VALUE)
-        assert reader.get("a") is None
-        writer.put("c", VALUE)
-        assert [reader.get(key) for key in "abc"] == [VALUE] * 3
-        writer.put("d", VALUE)
-        assert reader.get("d") is None
-
-
-def test_the_buffer_is_written_when_it_is_large(tmp_path: Path) -> None:
-    with closing(_open(tmp_path)) as writer, closing(_open(tmp_path)) as reader:
-        writer.put("a", bytes(module.BUFFER_BYTES - 1))
+@pytest.mark.parametrize(("every", "size"), [(2, 1), (64, module.BUFFER_BYTES - 1)])
+def test_the_buffer_is_written_when_it_is_full(tmp_path: Path, every: int, size: int) -> None:
+    with closing(_open(tmp_path, every=every)) as writer, closing(_open(tmp_path)) as reader:
+        writer.put("a", bytes(size))
         assert reader.get("a") is None
         writer.put("b", b"1")
-        assert reader.get("b") == b"1"
+        assert (reader.get("a"), reader.get("b")) == (bytes(size), b"1")
         writer.put("c", b"1")
         assert reader.get("c") is None
 
@@ -158,20 +125,13 @@ def test_it_behaves_like_a_dict(ops: list[tuple[str, str, bytes]], every: int) -
         cache.close()
 
 
-def test_statistics_count_what_is_there(tmp_path: Path) -> None:
-    with closing(_open(tmp_path / "c")) as cache:
-        empty = cache.stats()
-        cache.put("k", bytes(100_000))
-        full = cache.stats()
-    assert (empty.entries, full.entries) == (0, 1)
-    assert full.folder == tmp_path / "c"
-    assert full.bytes >= empty.bytes + 100_000
-
-
 def test_clearing_gives_the_space_back(tmp_path: Path) -> None:
     with closing(_open(tmp_path)) as cache:
+        assert cache.stats().entries == 0
         cache.put("a", bytes(1_000_000))
-        cache.flush()
+        full = cache.stats()
+        assert (full.entries, full.folder) == (1, tmp_path)
+        assert full.bytes > 1_000_000
         cache.put("b", VALUE)
         assert cache.clear() == 2
         assert cache.get("a") is cache.get("b") is None
@@ -238,17 +198,23 @@ def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 # What it survives
 
 
-def test_a_file_in_its_place(tmp_path: Path) -> None:
-    folder, warnings = tmp_path / "c", list[str]()
-    folder.write_bytes(b"mine")
-    _assert_off(_open(folder, warn=warnings.append), warnings, folder, "a file")
-    assert folder.read_bytes() == b"mine"
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    folder, warnings = tmp_path / "file" / "c", list[str]()
-    _assert_off(_open(folder, warn=warnings.append), warnings, folder, "Not a directory")
+@pytest.mark.parametrize(
+    ("file", "content", "name", "reason"),
+    [
+        ("c", b"mine", "c", "a file"),
+        ("c", b"mine", "c/d", "Not a directory"),
+        ("c/cache.db", b"not a database " * 1000, "c", "not a database"),
+        ("c/cache.db", b"SQLite format 3\x00", "c", "not a database"),
+    ],
+)
+def test_a_place_that_can_hold_no_cache_is_left_as_it_is(
+    tmp_path: Path, file: str, content: bytes, name: str, reason: str
+) -> None:
+    folder, path, warnings = tmp_path / name, tmp_path / file, list[str]()
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    _assert_off(_open(folder, warn=warnings.append), warnings, folder, reason)
+    assert path.read_bytes() == content
 
 
 @pytest.fixture
@@ -279,15 +245,6 @@ def test_a_read_only_folder(read_only: Path) -> None:
         cache.close()
     said = "can't be written: it is read, and new replies are not kept"
     assert warnings == [f"the reply cache in {read_only} {said}"] * 2
-
-
-@pytest.mark.parametrize(
-    "content", [b"not a database", b"not a database " * 1000, b"SQLite format 3\x00"]
-)
-def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "cache.db").write_bytes(content)
-    warnings: list[str] = []
-    _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "not a database")
 
 
 @pytest.fixture(scope="module")
@@ -384,17 +341,6 @@ def test_replies_are_kept_while_another_process_holds_the_database(
     assert found == [VALUE] * 4 + [None]
 
 
-@pytest.mark.parametrize("call", ["get", "put"])
-def test_a_key_that_no_database_takes(tmp_path: Path, call: str) -> None:
-    warnings: list[str] = []
-    cache = _open(tmp_path, every=1, warn=warnings.append)
-    if call == "get":
-        assert cache.get("\ud800") is None
-    else:
-        cache.put("\ud800", VALUE)
-    _assert_off(cache, warnings, tmp_path, "surrogates not allowed")
-
-
 # Several processes
 
 _WRITER = """
@@ -431,28 +377,21 @@ def _start(*processes: subprocess.Popen[str]) -> None:
         process.stdin.flush()
 
 
-def test_two_processes_make_and_fill_one_cache(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    with _writer(folder, "a", 300) as a, _writer(folder, "b", 300) as b:
+def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there(
+    tmp_path: Path,
+) -> None:
+    with _writer(tmp_path / "c", "a", 300) as a, _writer(tmp_path / "c", "b", 10_000_000) as b:
         _start(a, b)
-        for process in (a, b):
-            process.communicate()
-            assert process.returncode == 0
-    with closing(_open(folder)) as cache:
-        result = [cache.get(f"{name}-{i}") for name in "ab" for i in range(300)]
-    assert result == [b"%d" % i * 1000 for _ in "ab" for i in range(300)]
-
-
-def test_a_killed_writer_leaves_everything_it_had_flushed(tmp_path: Path) -> None:
-    with _writer(tmp_path, "a", 10_000_000) as process:
-        _start(process)
-        assert process.stdout is not None
-        last = [int(process.stdout.readline()) for _ in range(20)][-1]
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    with closing(_open(tmp_path)) as cache:
-        result = [cache.get(f"a-{i}") for i in range(last + 1)]
-        assert result == [b"%d" % i * 1000 for i in range(last + 1)]
+        a.communicate()
+        assert a.returncode == 0
+        assert b.stdout is not None
+        last = [int(b.stdout.readline()) for _ in range(20)][-1]
+        b.send_signal(signal.SIGKILL)
+        b.communicate()
+    with closing(_open(tmp_path / "c")) as cache:
+        for name, count in (("a", 300), ("b", last + 1)):
+            result = [cache.get(f"{name}-{i}") for i in range(count)]
+            assert result == [b"%d" % i * 1000 for i in range(count)]
         cache.put("after", VALUE)
         cache.flush()
         assert cache.get("after") == VALUE
@@ -473,9 +412,7 @@ _BOMB = pickle.dumps(_Bomb())
 _PLANT = "INSERT INTO Cache (key, raw, mode, filename, value) VALUES (?, ?, ?, ?, ?)"
 
 
-@pytest.mark.parametrize(
-    "value", [None, "text", 7, 0.5, "", b"", VALUE, bytes(16) + VALUE, _BOMB], ids=repr
-)
+@pytest.mark.parametrize("value", [None, "text", b"", bytes(16) + VALUE, _BOMB], ids=repr)
 def test_an_odd_entry_is_a_miss_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object
 ) -> None:
@@ -527,17 +464,12 @@ _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELE
         f"DROP TABLE Cache; CREATE VIEW Cache (key, value) AS SELECT i, i FROM ({_ENDLESS})",
         "ALTER TABLE Cache ADD COLUMN more DEFAULT (1)",
         "CREATE INDEX i ON Cache (abs(key))",
-        "CREATE TABLE other (x)",
         "DROP TABLE Cache; CREATE TABLE Cache (key, value)",
         "INSERT INTO Settings VALUES ('sqlite_user_version', 7)",
         "UPDATE Settings SET value = 'DELETE' WHERE key = 'sqlite_journal_mode'",
-        "INSERT INTO Settings VALUES ('sqlite_x', NULL)",
-        "INSERT INTO Settings VALUES ('disk_x', 1)",
         "INSERT INTO Settings VALUES ('get', 1)",
-        "INSERT INTO Settings VALUES ('_timeout', 1e9)",
         "INSERT INTO Settings VALUES ('_directory', '/nowhere')",
         "INSERT INTO Settings VALUES (x'736b', 1)",
-        "INSERT INTO Settings VALUES ('eviction_policy ', 'none')",
     ],
 )
 def test_foreign_tables_and_settings_turn_the_cache_off_untouched(tmp_path: Path, sql: str) -> None:
@@ -558,8 +490,10 @@ def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path
     assert "\x1b" not in warnings[0]
 
 
-@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
-@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+@pytest.mark.parametrize(
+    ("suffix", "kind"),
+    [("", "link"), ("", "pipe"), ("-wal", "dangling"), ("-shm", "folder"), ("-journal", "link")],
+)
 def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
     name = f"cache.db{suffix}"
     folder, victim, warnings = _made(tmp_path / "c"), tmp_path / "victim", list[str]()
@@ -611,19 +545,11 @@ def test_without_a_usable_folder_nothing_is_stored(tmp_path: Path, folder: str |
     assert cache.get("m", ADDRESS) == {}
 
 
-BROKEN: dict[str, bytes] = {
-    "empty": b"",
-    "torn": b'{"m http://127.0.0.1:8000/v1": {"for',
-    "no text": b"\xff\xfe",
-    "null": b"null",
-    "a list": b"[1]",
-    "facts that are none": json.dumps({f"m {ADDRESS}": ["text"]}).encode(),
-}
-
-
-@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(
+    "data", [b'{"m http://127.0.0.1:8000/v1": {"for', b"\xff\xfe", b"[1]", b'{"m %s": ["text"]}']
+)
 def test_a_broken_file_knows_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / FILE).write_bytes(data)
+    (tmp_path / FILE).write_bytes(data.replace(b"%s", ADDRESS.encode()))
     cache = EndpointCache(tmp_path)
     assert cache.get("m", ADDRESS) == {}
     cache.update("m", ADDRESS, {"format": "tool"})

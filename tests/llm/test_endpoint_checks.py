@@ -17,13 +17,11 @@ from apbjudge.errors import RateLimitedError
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.direct import DirectClient
 from apbjudge.llm.endpoint_checks import (
-    LONGEST_FAILURE,
     MAX_TOKENS,
     RED_PNG,
     Check,
     EndpointReport,
     Target,
-    Violet,
     check_endpoint,
 )
 from apbjudge.llm.litellm_client import LitellmClient
@@ -150,7 +148,6 @@ def detail(report: EndpointReport, name: str) -> tuple[str, str]:
         (REFUSES, "refused", "text"),
         (replace(IGNORES, json_schema="enforced"), None, "json_schema"),
         (replace(IGNORES, tool="enforced"), None, "tool"),
-        (replace(IGNORES, json_object="enforced"), None, "json_object"),
         (replace(REFUSES, json_object="enforced"), None, "json_object"),
     ],
 )
@@ -203,12 +200,9 @@ def test_a_server_error_at_a_format_is_a_refusal(transport: Any) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "{}",
-        '{"violet": 8}',
         '{"violet": "7"}',
         '{"violet": 7, "more": 1}',
         f"```\n{FITS}\n```",
-        "[7]",
     ],
 )
 def test_a_reply_that_does_not_keep_to_the_schema_shows_that_it_is_not_enforced(reply: str) -> None:
@@ -226,12 +220,6 @@ def test_a_schema_shows_in_a_reply_that_is_cut_off(form: Format, outcome: str) -
         return Completion(text=text, finish_reason=reason)
 
     assert f"{form} {outcome}" in ask(ScriptedClient(script)).check("replies").detail
-
-
-def test_the_schema_requested_is_one_that_strict_providers_take() -> None:
-    schema = Violet.model_json_schema()
-    assert schema["additionalProperties"] is False
-    assert schema["required"] == list(schema["properties"]) == ["violet"]
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -275,12 +263,6 @@ def test_a_server_that_is_not_there(transport: Any) -> None:
     assert report.check("model").detail.startswith("no answer: ")
 
 
-def test_a_long_failure_is_shortened(transport: Any) -> None:
-    with AbleServer(lambda seen: Status(404, "no such model " * 50)) as server:
-        report = ask(transport(), server.address)
-    assert len(report.check("model").detail) <= LONGEST_FAILURE + len("no answer: ")
-
-
 # --- probabilities and pictures ------------------------------------------------------------------
 
 
@@ -302,10 +284,8 @@ def test_probabilities_reported_ignored_and_refused(able: Able, outcome: str, te
 @pytest.mark.parametrize(
     ("reply", "outcome", "text"),
     [
-        ("Red.", "passed", "sees them"),
         ("It is a RED square", "passed", "sees them"),
         ("Coloured", "failed", "takes them but did not name the colour of one"),
-        ("Blue", "failed", "takes them but did not name the colour of one"),
         (" ", "unclear", f"unclear: no reply within {MAX_TOKENS} tokens"),
         (None, "failed", "refused: HTTP 400: no multimodal model scripted"),
     ],
@@ -371,9 +351,7 @@ LLAMA = {"id": "/models/q.gguf", "meta": {"n_ctx_train": 131072}}
             ("a", "b"),
         ),
         Listed({"models": listed(*({"id": c} for c in "abcdefg"))}, None, False, tuple("abcde")),
-        Listed({}, None, None),
         Listed({"models": listed()}, None, None),
-        Listed({"models": b"<html>"}, None, None),
         Listed({"models": ["m"]}, None, None),
         Listed({"models": listed({"id": "m", "max_model_len": "long"}), "props": b"x"}, None, True),
     ],
@@ -420,12 +398,6 @@ def test_without_a_network_only_the_client_is_asked() -> None:
     assert detail(report, "key") == ("skipped", "not looked for")
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1/v1", "no address", "ftp://x", ""])
-def test_an_address_that_leads_nowhere_has_no_list(address: str) -> None:
-    report = ask(ScriptedClient(lambda asked: HELLO), address)
-    assert report.check("model").detail.endswith(" s")
-
-
 # --- keys ----------------------------------------------------------------------------------------
 
 
@@ -435,11 +407,9 @@ def test_an_address_that_leads_nowhere_has_no_list(address: str) -> None:
         ({}, {KEY: "right-horse"}, False, ("passed", f"{KEY} is set")),
         ({}, {KEY: ""}, False, ("failed", f"none sent: {KEY} is not set")),
         ({}, {KEY: ""}, True, ("passed", "none needed, none sent")),
-        ({"model": "mistral/x"}, {}, False, ("failed", "none sent: MISTRAL_API_KEY is not set")),
         ({"model": "mistral/x"}, {"MISTRAL_API_KEY": "x"}, False, ("passed", UNKNOWN)),
         ({"model": "ollama/m"}, {}, False, ("failed", "none sent: OLLAMA_API_BASE is not set")),
         ({"model": "ollama/m", "address": "http://127.0.0.1:1"}, {}, False, ("passed", UNKNOWN)),
-        ({"model": "unheard-of/m"}, {}, False, ("passed", UNKNOWN)),
     ],
 )
 def test_a_key_is_looked_for_and_never_shown(

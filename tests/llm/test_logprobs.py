@@ -170,40 +170,6 @@ def test_the_share_of_each_category_is_found(weights: list[float], taken: int) -
         assert number_shares(tokens, "category", (1, 2, 3, 4, 5)) == pytest.approx(known, rel=1e-9)
 
 
-@given(st.floats(0.9, 0.9999))
-def test_a_little_that_is_not_known_is_dropped(p: float) -> None:
-    tokens = [*sure('{"grade": '), weighed("1", {"1": p, "0": 1 - p}), *sure(".0}")]
-    expected = {**dict.fromkeys(GRADES, 0.0), 1.0: 1.0} if 1 - p < 0.005 else None
-    assert number_shares(tokens, "grade", GRADES) == expected
-
-
-@pytest.mark.parametrize(
-    ("token", "variants"),
-    [
-        ("true", {"true": 0.6, "false": 0.2}),
-        (" true", {" true": 0.6, "false": 0.2}),
-        ("True", {"True": 0.3, "true": 0.3, " FALSE": 0.2}),
-        ("t", {"t": 0.6, "f": 0.2}),
-        ("tr", {"tr": 0.6, "fals": 0.1, "f": 0.1}),
-        ("true,", {"true,": 0.2, "true": 0.4, "false}": 0.2}),
-        ("true}\n", {"true}\n": 0.6, "false\n}": 0.2}),
-        ("false", {"true": 0.6, "false": 0.2, '"': 0.1, "truest": 0.1}),
-        ("true", {"true": 0.6, "false": 0.2, " ": 0.1, "null": 0.1}),
-    ],
-)
-@pytest.mark.parametrize("lead", ["", ": ", ":", '":', ' " : '])
-def test_spellings_of_the_two_answers_are_added_up(
-    lead: str, token: str, variants: Variants
-) -> None:
-    rest = {"": '": ', ": ": '"', ":": '"', '":': "", ' " : ': ""}[lead]
-    before = sure('{"E4": false, "is', f"_correct{rest}")
-    if lead == ' " : ':
-        before, lead = sure('{"E4": false, "', "is"), '_correct" : '
-    merged = {lead + text.lstrip(): p for text, p in variants.items()} if lead else variants
-    tokens = [*before, weighed(lead + token.lstrip() if lead else token, merged)]
-    assert yes_share(tokens, "is_correct") == pytest.approx(0.75)
-
-
 @pytest.mark.parametrize("other", [BANNED, -math.inf, -800.0])
 def test_a_banned_answer_has_no_share(other: float) -> None:
     banned = TokenChoice("true", -0.2, (("true", -0.2), ("false", other)))
@@ -236,12 +202,6 @@ def test_the_last_object_counts_and_a_field_it_lacks_is_absent() -> None:
     assert yes_share([*draft, *final, *after], "is_correct") == pytest.approx(0.4)
 
 
-def test_a_field_named_in_the_reasoning_is_not_the_field() -> None:
-    text = json.dumps({"reasoning": '{"is_correct": true}', "is_correct": False})[:-6]
-    tokens = [*sure(*text), choice("false", true=0.2), *sure("}")]
-    assert yes_share(tokens, "is_correct") == pytest.approx(0.2)
-
-
 def test_a_reply_that_is_no_json_is_read_as_far_as_it_goes() -> None:
     cut_off = [*sure('{"reasoning": "\\x", "E1": '), choice("true", false=0.25), *sure(', "E2"')]
     assert yes_share(cut_off, "E1") == pytest.approx(0.75)
@@ -257,15 +217,12 @@ def test_a_reply_that_is_no_json_is_read_as_far_as_it_goes() -> None:
     [
         (["0", ","], 0.0),
         (["0", "\n}"], 0.0),
-        (["0.0"], 0.0),
-        (["1"], 1.0),
         (["1.", "0"], 1.0),
         (["0.", "80"], 0.8),
         ([".", "8"], None),
         (["0.7"], None),
         (["0", ".", "}"], None),
         (["0."], None),
-        (["null"], None),
         (["2", "}"], None),
     ],
 )
@@ -322,9 +279,7 @@ def test_what_is_no_alternative_is_left_out_and_no_alternatives_are_none() -> No
     [
         None,
         "text",
-        7,
         {},
-        [None],
         [entry("a"), {"token": "b"}],
         [entry("a", "high")],
         [entry("a", True)],

@@ -18,7 +18,7 @@ import pytest
 
 from apbjudge import Completion, JudgeSpec, PlannerSpec, Request, ScriptedClient, grade, refine
 from apbjudge.construction.asking import ask
-from apbjudge.errors import AccessError, BudgetError, OptionError
+from apbjudge.errors import AccessError, OptionError
 from apbjudge.llm import reasks
 from apbjudge.llm.reasks import ask_until
 from apbjudge.records.trajectories import trajectory_row
@@ -29,6 +29,7 @@ from tests.support.judging import MODEL, RIGHT, plan_row, verdict, write_rows
 from tests.support.runs import run_of
 from tests.support.server import Answer, ChatServer
 
+pytestmark = pytest.mark.filterwarnings("ignore:no row has a verdict")
 _INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
 
 
@@ -179,18 +180,6 @@ def test_a_reask_is_cancelled_as_a_first_call_is() -> None:
 
     asyncio.run(cancel())
     assert ended == ["first", "again"]
-
-
-def test_a_failure_among_reasks_ends_them() -> None:
-    replies = iter([Completion(text="?", finish_reason="stop")] * 2)
-
-    async def call() -> Completion:
-        for reply in replies:
-            return reply
-        raise BudgetError("used up")
-
-    with pytest.raises(BudgetError, match="used up"):
-        asyncio.run(ask_until(call, lambda _: None, reasks=5))
 
 
 _PLAIN = """

@@ -19,15 +19,14 @@ import apbjudge
 from apbjudge import Completion, JudgeSpec, OptionError, Request, ScriptedClient
 from apbjudge.errors import AccessError, CallTimeoutError
 from apbjudge.llm import chat_format, direct
-from apbjudge.llm.base import FORMATS, Format, ToolCall
+from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.chat_format import format_arguments
 from apbjudge.llm.direct import PASSED, DirectClient, serves_exactly
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from apbjudge.llm.model_spec import KEYS, SERVERS
 from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
-from tests.judge.test_faults import ODD, SAID
-from tests.llm.faults import ALIKE
+from tests.llm.faults import ALIKE, ODD
 from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Bench, plan_row, verdict
 from tests.support.server import (
@@ -36,7 +35,6 @@ from tests.support.server import (
     Body,
     ChatServer,
     Hang,
-    Reset,
     Seen,
     completion,
     in_turn,
@@ -71,102 +69,9 @@ def transport(request: pytest.FixtureRequest) -> Any:
     return request.param()
 
 
-def test_a_completion_keeps_text_reason_and_usage(transport: Any) -> None:
-    with ChatServer(in_turn([Answer(TEXT)])) as server:
-        done = complete(transport, request(api_base=server.address))
-    assert (done.text, done.finish_reason, done.refusal) == (TEXT, "stop", None)
-    assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.calls) == (7, 5, 1)
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_the_schema_is_sent_only_when_the_endpoint_is_to_enforce_it(
-    transport: Any, form: Format
-) -> None:
-    with ChatServer(in_turn([Answer(TEXT)])) as server:
-        complete(transport, request(api_base=server.address, format=form))
-    (seen,) = server.requests
-    assert ("reasoning" in json.dumps(seen.body)) is (form in ("json_schema", "tool"))
-    assert ("tools" in seen.body) is ("tool_choice" in seen.body) is (form == "tool")
-    asked = seen.body.get("response_format", {}).get("type")
-    assert asked == (form if form in ("json_schema", "json_object") else None)
-
-
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "find_train",
-        "description": "Finds trains.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
-    },
-}
-CALLS = [
-    {
-        "id": "a",
-        "type": "function",
-        "function": {"name": "find_train", "arguments": '{"city": "A"}'},
-    },
-    {"id": "b", "type": "function", "function": {"name": "find_train", "arguments": "{broken"}},
-]
-
-
-@pytest.mark.parametrize("choice", [None, "required"])
-def test_tools_are_sent_and_their_calls_come_back(transport: Any, choice: Any) -> None:
-    messages = [
-        {"role": "user", "content": "Which trains go to A?"},
-        {"role": "assistant", "content": "", "tool_calls": CALLS[:1]},
-        {"role": "tool", "tool_call_id": "a", "content": "none"},
-    ]
-    reply = Answer(None, "tool_calls", message={"tool_calls": CALLS})
-    with ChatServer(in_turn([reply])) as server:
-        asked = request(
-            api_base=server.address,
-            messages=messages,
-            reply=None,
-            tools=(TOOL,),
-            tool_choice=choice,
-        )
-        done = complete(transport, asked)
-    (seen,) = server.requests
-    assert seen.body["tools"] == [TOOL]
-    assert seen.body.get("tool_choice") == choice
-    assert seen.body["messages"] == messages
-    assert "response_format" not in seen.body
-    assert done.tool_calls == (
-        ToolCall(name="find_train", arguments='{"city": "A"}', id="a"),
-        ToolCall(name="find_train", arguments="{broken", id="b"),
-    )
-    assert (done.text, done.finish_reason, done.served_model) == ("", "tool_calls", "scripted")
-
-
-def test_a_model_may_answer_in_words_and_call_a_tool(transport: Any) -> None:
-    reply = Answer("I'll look.", "tool_calls", message={"tool_calls": CALLS[:1]})
-    with ChatServer(in_turn([reply, Answer("None go there.")])) as server:
-        asked = request(api_base=server.address, reply=None, tools=(TOOL,))
-        both, words = complete(transport, asked), complete(transport, asked)
-    assert (both.text, [call.id for call in both.tool_calls]) == ("I'll look.", ["a"])
-    assert (words.text, words.tool_calls) == ("None go there.", ())
-
-
-def test_plain_text_is_requested_without_any_form(transport: Any) -> None:
-    with ChatServer(in_turn([Answer("Lisbon")])) as server:
-        assert complete(transport, request(api_base=server.address, reply=None)).text == "Lisbon"
-    assert not {"response_format", "tools", "tool_choice"} & server.requests[0].body.keys()
-
-
 def test_a_request_has_a_reply_model_or_tools() -> None:
     with pytest.raises(ValueError, match="reply or tools"):
-        request(tools=(TOOL,))
-
-
-def test_an_openai_compatible_server_needs_no_key(
-    transport: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with ChatServer(in_turn([Answer(TEXT)])) as server:
-        asked = Request(
-            model="openai/local", messages=request().messages, reply=PASS, api_base=server.address
-        )
-        assert complete(transport, asked).text == TEXT
+        request(tools=({"type": "function"},))
 
 
 def test_a_hung_call_ends_after_its_time(transport: Any) -> None:
@@ -199,25 +104,6 @@ def test_calls_of_one_session_share_connections() -> None:
     with ChatServer(in_turn([Answer(TEXT)])) as server:
         asyncio.run(main())
     assert len({seen.client for seen in server.requests}) == 1
-
-
-def test_a_scripted_client_answers_by_its_script_and_keeps_what_it_was_asked() -> None:
-    call = ToolCall(name="find_train", arguments="{}")
-    told = Completion(text="", finish_reason="tool_calls", tool_calls=(call,))
-    client = ScriptedClient(lambda asked: told if asked.max_tokens < 100 else TEXT)
-    short, long = request(max_tokens=50), request()
-    assert complete(client, short) is told
-    done = complete(client, long)
-    assert (done.text, done.finish_reason, done.cost_usd) == (TEXT, "stop", 0.0)
-    assert client.requests == [short, long]
-
-
-def test_a_script_may_raise() -> None:
-    def script(asked: Request) -> str:
-        raise CallTimeoutError("late")
-
-    with pytest.raises(CallTimeoutError, match="late"):
-        complete(ScriptedClient(script), request())
 
 
 # The direct transport sends what litellm sends, or says that it can't
@@ -280,7 +166,8 @@ def example_requests(name: str) -> list[Request]:
     """What the judge asks about the rows of an example, pictures included."""
     client = ScriptedClient(lambda request: "")
     spec = JudgeSpec(model="hosted_vllm/m", vision="yes", evidence=True)
-    apbjudge.grade(EXAMPLES / f"{name}.jsonl", judge=spec, client=client)
+    with pytest.warns(UserWarning, match="no row has a verdict"):
+        apbjudge.grade(EXAMPLES / f"{name}.jsonl", judge=spec, client=client)
     return client.requests
 
 
@@ -301,12 +188,6 @@ def test_requests_of_every_protocol_are_the_same(server: ChatServer, name: str) 
     requests = example_requests(name)
     assert requests
     assert_equal(server, [replace(r, format=form) for r in requests[:3] for form in FORMATS])
-
-
-def test_the_examples_hold_pictures_and_all_kinds_of_replies() -> None:
-    requests = [request for name in FILES for request in example_requests(name)]
-    assert len({request.reply for request in requests}) >= 3
-    assert any("image_url" in json.dumps(request.messages) for request in requests)
 
 
 @pytest.mark.parametrize("provider", KEYS)
@@ -362,25 +243,6 @@ def test_where_the_direct_transport_says_that_it_serves_exactly_it_does(
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        "openai/gpt-5",
-        "openai/gpt-4o",
-        "openai/o3-mini",
-        "openai/team/o1",
-        "openai/my-gpt-5-tuned",
-        "azure/m",
-        "anthropic/claude-sonnet-4-5",
-        "gemini/gemini-2.5-pro",
-        "nonsense",
-        "",
-    ],
-)
-def test_what_litellm_changes_or_prices_goes_through_litellm(model: str) -> None:
-    assert transport_of(JudgeSpec(model=model, api_base="http://127.0.0.1:1/v1")) == "litellm"
-
-
-@pytest.mark.parametrize(
     ("settings", "transport"),
     [
         ({}, "direct"),
@@ -390,6 +252,8 @@ def test_what_litellm_changes_or_prices_goes_through_litellm(model: str) -> None
         ({"params": {"top_p": 0.5}}, "direct"),
         ({"params": {"top_k": 5}}, "litellm"),
         ({"params": {"extra_body": {"top_k": 5}}}, "direct"),
+        *(({"model": f"openai/{name}"}, "litellm") for name in ("gpt-5", "gpt-4o", "team/o1")),
+        *(({"model": name}, "litellm") for name in ("azure/m", "gemini/m", "nonsense", "")),
     ],
 )
 def test_the_transport_is_chosen_by_what_is_sent(settings: dict[str, Any], transport: str) -> None:
@@ -503,15 +367,6 @@ def test_a_slip_in_a_field_that_nobody_needs_costs_neither_transport_a_reply(jud
     assert [ends["litellm"][name] for name in ("usage is a list", "content in parts")] == [None] * 2
 
 
-def test_a_broken_connection_is_one_request_and_not_two(judged: Any) -> None:
-    row, requests = judged(Reset(), "direct")
-    assert (row["reason"], row["usage"]["calls"], requests) == ("transport", 2, 2)
-    assert row["usage"]["lost"] == 2
-    row, requests = judged(Reset(), "litellm")
-    assert (row["reason"], row["usage"]["calls"]) == ("transport", 2)
-    assert 2 <= requests <= 4
-
-
 THINKS = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
 WROTE = {
     "content in parts": Answer([{"type": "text", "text": t} for t in (RIGHT[:30], RIGHT[30:])]),
@@ -554,13 +409,6 @@ def test_a_verdict_is_read_wherever_an_endpoint_puts_it(judged: Any, transport: 
         assert row["raw"] == "\n\n".join([raw] * requests), name
 
 
-@pytest.mark.parametrize("parts", [["text"], [5], [{"type": "image"}], [{"text": None}], [None]])
-def test_parts_without_text_are_no_verdict(judged: Any, parts: list[Any]) -> None:
-    message = {"role": "assistant", "content": parts}
-    row, _ = judged(Body(completion([{**SAID, "message": message}])), "direct")
-    assert row["kind"] == "unscored"
-
-
 @pytest.mark.parametrize("transport", ["direct", "litellm"])
 def test_an_answer_without_end_is_given_up(
     judged: Any, monkeypatch: pytest.MonkeyPatch, transport: str
@@ -577,7 +425,7 @@ def test_an_answer_without_end_is_given_up(
 @pytest.mark.parametrize("transport", ["direct", "litellm"])
 @pytest.mark.parametrize(
     "address",
-    ["http://127.0.0.1:1/v1", "http://a..b/v1", "http://127.0.0.1:99999/v1"],
+    ["http://a..b/v1", "http://127.0.0.1:99999/v1"],
 )
 def test_an_address_that_leads_nowhere_is_an_error_of_ours(
     tmp_path: Path, transport: str, address: str
