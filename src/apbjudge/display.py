@@ -35,7 +35,7 @@ class Shown:
         content = self._shown()
         if isinstance(content, str):
             return content
-        return _named("reports.text:render_text")(content, width=get_terminal_size().columns)
+        return _named("document.text:render_text")(content, width=get_terminal_size().columns)
 
     def __str__(self) -> str:
         lines = self.text.rstrip("\n").split("\n")
@@ -51,7 +51,7 @@ class Shown:
         content = self._shown()
         if isinstance(content, str):
             return f"<pre>{escape(content)}</pre>"
-        return _named("reports.html:render_html")(content)
+        return _named("document.html:render_html")(content)
 
 
 def _named(name: str) -> Any:

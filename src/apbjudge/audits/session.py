@@ -73,7 +73,7 @@ class Audit(Shown):
         n_unscored: Judgements without a verdict.
     """
 
-    shown_by = "reports.card.text:card_document"
+    shown_by = "audits.card_text.text:card_document"
     shown_part = "card"
 
     card: Card

@@ -108,7 +108,7 @@ class Reliability:
 class ReliabilityReport(Shown):
     """Several judges against one file of labels, and the rows that could not be used."""
 
-    shown_by = "reports.reliability:reliability_document"
+    shown_by = "calibration.reliability_text:reliability_document"
 
     labels: str
     judges: tuple[Reliability, ...]
@@ -275,7 +275,7 @@ class Comparison(Shown):
         n_other_response: Pairs of one tested model whose replies, or runs, are not the same.
     """
 
-    shown_by = "reports.comparison:comparison_document"
+    shown_by = "calibration.comparison_text:comparison_document"
 
     first: Side
     second: Side
@@ -459,7 +459,7 @@ class LabelPlan(Shown):
         rows: All rows, those to be labelled first and in their order.
     """
 
-    shown_by = "reports.label_plan:label_plan_document"
+    shown_by = "calibration.label_plan_text:label_plan_document"
 
     judge: str
     source: str

@@ -144,7 +144,7 @@ class Build(Shown):
         problems: A line for each entry of the source that can't be read.
     """
 
-    shown_by = "reports.cases:build_document"
+    shown_by = "construction.results_text:build_document"
 
     out: Path
     funnel: Funnel

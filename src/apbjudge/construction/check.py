@@ -82,7 +82,7 @@ class CaseReport(Shown):
         n_answered: Cases with one.
     """
 
-    shown_by = "reports.cases:check_document"
+    shown_by = "construction.results_text:check_document"
 
     files: tuple[str, ...]
     rows: int

@@ -48,7 +48,7 @@ class Simulation(Shown, ModelRun[EpisodeCounts]):
     """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
 
     file = TRAJECTORIES
-    shown_by = "reports.predictions:simulation_text"
+    shown_by = "environments.results_text:simulation_text"
     shown_part = "counts"
 
 

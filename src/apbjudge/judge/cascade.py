@@ -213,7 +213,7 @@ class CascadeCurve(Shown):
     with the verdicts of the judge ``reference``.
     """
 
-    shown_by = "reports.summary:ensemble_text"
+    shown_by = "judge.summary_text:ensemble_text"
 
     points: tuple[CurvePoint, ...]
     reference: str

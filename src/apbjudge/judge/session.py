@@ -78,7 +78,7 @@ class Run(Shown):
             threshold; None for one judge.
     """
 
-    shown_by = "reports.summary:summary_document"
+    shown_by = "judge.summary_text:summary_document"
     shown_part = "summary"
 
     folder: Path | None

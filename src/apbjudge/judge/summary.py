@@ -87,7 +87,7 @@ class Summary(Shown):
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
     """
 
-    shown_by = "reports.summary:summary_document"
+    shown_by = "judge.summary_text:summary_document"
 
     judge: str
     note: str | None

@@ -71,7 +71,7 @@ class PredictionRun(Shown, ModelRun[PredictionCounts]):
     """
 
     file = PREDICTIONS
-    shown_by = "reports.predictions:prediction_text"
+    shown_by = "environments.results_text:prediction_text"
     shown_part = "counts"
 
     failures: tuple[Row, ...] = field(default=(), repr=False)

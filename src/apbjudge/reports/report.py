@@ -17,6 +17,7 @@ from ..calibration.judged_run import joined, judged_run, once
 from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
 from ..display import Shown
+from ..document.model import Document, resampled
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.published import read_runs
@@ -32,7 +33,6 @@ from ..statistics.config import IntervalConfig
 from ..version import VERSION
 from .changes import changes_document
 from .config import CHANGES, SETTINGS, ReportConfig
-from .document import Document, resampled
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, logs_of, sources_of
 from .names import (

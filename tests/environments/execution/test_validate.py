@@ -18,12 +18,12 @@ from scipy.stats import pearsonr, pointbiserialr
 from sklearn.metrics import roc_auc_score
 
 import apbjudge
+from apbjudge.document.markdown import render_markdown
 from apbjudge.environments.execution.analysis import ModelOutcomes, PlanFigures
+from apbjudge.environments.execution.analysis_text import validation_document, validation_text
 from apbjudge.environments.execution.validate import ValidationReport
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.own_runs import sealed
-from apbjudge.reports.execution import validation_document, validation_text
-from apbjudge.reports.markdown import render_markdown
 from apbjudge.statistics import n_for_difference, n_for_mean
 from apbjudge.statistics.sample_size import half_width_of_rate
 from tests.cli.conftest import Command

@@ -124,7 +124,7 @@ class EntropyReport(Shown):
         problems: Rows that could not be read, with their place.
     """
 
-    shown_by = "reports.entropy:entropy_document"
+    shown_by = "environments.branching.analysis_text:entropy_document"
 
     source: str
     unit: str

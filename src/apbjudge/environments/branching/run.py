@@ -78,7 +78,7 @@ class Branching(Shown, ModelRun[BranchCounts]):
     """
 
     file = TRAJECTORIES
-    shown_by = "reports.predictions:branching_text"
+    shown_by = "environments.results_text:branching_text"
     shown_part = "counts"
 
 

@@ -66,7 +66,7 @@ class ExecutionRun(Shown):
         steps: What came of step-wise predictions; None in other modes.
     """
 
-    shown_by = "reports.predictions:execution_text"
+    shown_by = "environments.results_text:execution_text"
 
     folder: Path | None
     suite: tuple[str, str]

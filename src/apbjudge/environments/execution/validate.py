@@ -25,7 +25,7 @@ class ValidationReport(Shown):
         problems: Rows that could not be used, with their place.
     """
 
-    shown_by = "reports.execution:validation_document"
+    shown_by = "environments.execution.analysis_text:validation_document"
 
     sources: tuple[str, ...]
     level: float

@@ -71,7 +71,7 @@ class BlockPlan(Shown):
         config: The settings that it was made with.
     """
 
-    shown_by = "reports.planbench:block_plan_text"
+    shown_by = "environments.planbench.results_text:block_plan_text"
 
     setting: str
     tasks: Mapping[str, TaskPlan]

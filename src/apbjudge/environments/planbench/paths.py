@@ -241,7 +241,7 @@ class PathReport(Shown):
         tasks: In the order of the data.
     """
 
-    shown_by = "reports.planbench:paths_text"
+    shown_by = "environments.planbench.results_text:paths_text"
 
     scope: Scope
     longest: int | None

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..environments.branching.run import BranchCounts
-from ..environments.execution.execute import ExecutionRun
-from ..environments.execution.step_states import STEP_RESULTS, StepRun
-from ..environments.simulate import EpisodeCounts
+from ..document.model import Cell, Document, Notes, Table
+from ..document.numbers import DASH, count
+from ..document.text import WIDTH, render_text
+from ..judge.summary_text import last_error
 from ..prediction.session import PredictionCounts
 from ..runs.results import CallCounts, FailureCounts
-from .document import Cell, Document, Notes, Table
-from .numbers import DASH, count
-from .summary import last_error
-from .text import WIDTH, render_text
+from .branching.run import BranchCounts
+from .execution.execute import ExecutionRun
+from .execution.step_states import STEP_RESULTS, StepRun
+from .simulate import EpisodeCounts
 
 _SPENT = "tokens in,out,USD"
 
