@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.results_text import prediction_text
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.prediction.config import PlannerSpec, PredictConfig
 from apbjudge.prediction.predict import predict_in
+from apbjudge.prediction.results_text import prediction_text
 from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.records import Row
 from apbjudge.runs.loop import Events

@@ -32,7 +32,7 @@ def build(values: Values) -> int:
     from ..construction.build import build as build_cases
     from ..construction.results_text import build_document
     from ..document.text import WIDTH, render_text
-    from ..environments.results_text import failed_lines
+    from ..prediction.results_text import failed_lines
     from .progress import Reporter
 
     config = take(BuildConfig, values)

@@ -54,11 +54,11 @@ def predict(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
-    from ..environments.results_text import prediction_text
     from ..judge.dry_run import forecast_text
     from ..llm.resources import shared_resources
     from ..prediction.dry_run import forecast_predictions
     from ..prediction.predict import predict_in
+    from ..prediction.results_text import prediction_text
     from ..prediction.session import default_folder, session_of
     from ..runs.batching import batch_api
     from .progress import Reporter

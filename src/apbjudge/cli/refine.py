@@ -35,9 +35,9 @@ def refine(values: Values) -> int:
     Exit code 0: done; 1: done, but some drafts have no final answer (failures.jsonl; the same
     command tries them again); 2: unusable input or options.
     """
-    from ..environments.results_text import prediction_text
     from ..llm.resources import shared_resources
     from ..prediction.refine import refine_in, refine_session
+    from ..prediction.results_text import prediction_text
     from ..prediction.session import default_folder
     from .progress import Reporter
 

@@ -1,69 +1,17 @@
-"""What became of the cases that tested models were asked about, and of their episodes."""
+"""The tasks and episodes of tested models, counted, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from ..document.model import Cell, Document, Notes, Table
+from ..document.model import Cell
 from ..document.numbers import DASH, count
-from ..document.text import WIDTH, render_text
-from ..judge.summary_text import last_error
-from ..prediction.session import PredictionCounts
-from ..runs.results import CallCounts, FailureCounts
+from ..prediction.results_text import SPENT, counts_text, failed_lines, spent
 from .branching.run import BranchCounts
 from .execution.execute import ExecutionRun
 from .execution.step_states import STEP_RESULTS, StepRun
 from .simulate import EpisodeCounts
-
-_SPENT = "tokens in,out,USD"
-
-
-def _spent(each: CallCounts) -> list[str]:
-    """The cells of ``_SPENT``."""
-    cost = DASH if each.cost_usd is None else f"{each.cost_usd:.4f}"
-    return [count(each.prompt_tokens), count(each.completion_tokens), cost]
-
-
-def _text(heads: str, rows: Iterable[Sequence[Cell]], notes: Iterable[str], leads: int = 1) -> str:
-    """Counts by tested model, whose first columns stand before each block of the others."""
-    titles = heads.split(",")
-    table = Table.of(titles, rows, align=("l" * leads).ljust(len(titles), "r"))
-    parts = replace(table, leads=leads), Notes(tuple(notes))
-    return render_text(Document(parts), width=WIDTH)
-
-
-def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
-    """The counts of a run of ``predict``, a line for each tested model."""
-    rows: list[list[Cell]] = []
-    for name, each in counts.items():
-        share = f" ({each.truncated / each.predicted:.1%})" if each.truncated else ""
-        numbers = (each.refused, each.empty, sum(each.failed.values()))
-        cells = [count(each.predicted), count(each.unreadable), f"{count(each.truncated)}{share}"]
-        rows.append([name or "(unreadable rows)", *cells, *map(count, numbers), *_spent(each)])
-    heads = f"tested model,predicted,unreadable,truncated,refused,empty,failed,{_SPENT}"
-    notes = [*failed_lines(counts)]
-    if thoughts := sum(each.only_thinking for each in counts.values()):
-        notes.append(
-            f"{thoughts} replies are empty but for the model's thinking, which is kept in "
-            "reasoning_content: apbjudge doctor --model says what helps"
-        )
-    if reused := sum(each.reused for each in counts.values()):
-        notes.append(f"{reused} replies of earlier runs used again, at no cost")
-    if any(each.unchanged for each in counts.values()):
-        heads = f"{heads},unchanged"
-        for row, each in zip(rows, counts.values(), strict=True):
-            row.append(count(each.unchanged))
-    return _text(heads, rows, notes)
-
-
-def failed_lines(counts: Mapping[str, FailureCounts], of: str = "failed, ") -> Iterator[str]:
-    """A line for each reason why something failed, with the cause of the last failure."""
-    for name, each in counts.items():
-        for reason, n in each.failed.items():
-            cause = last_error(each.last_errors, reason)
-            yield f"{of}{name or '(no tested model)'}: {reason} {n}{cause}"
 
 
 def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
@@ -72,7 +20,7 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
     for name, each in counts.items():
         successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
         numbers = (each.turns, sum(each.failed.values()))
-        cells = [count(each.played), successes, *map(count, numbers), *_spent(each)]
+        cells = [count(each.played), successes, *map(count, numbers), *spent(each)]
         rows.append([name or "(unknown tasks)", *cells])
     notes = [
         f"ended, {name or '(unknown tasks)'}: {word} {n}"
@@ -80,7 +28,7 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
         for word, n in each.endings.items()
     ]
     notes += failed_lines(counts)
-    return _text(f"tested model,episodes,success,turns,failed,{_SPENT}", rows, notes)
+    return counts_text(f"tested model,episodes,success,turns,failed,{SPENT}", rows, notes)
 
 
 def steps_text(run: ExecutionRun, steps: StepRun) -> str:
@@ -99,7 +47,7 @@ def steps_text(run: ExecutionRun, steps: StepRun) -> str:
                 rows.append([name, reference, count(sum(of.values())), *map(count, numbers)])
     notes += failed_lines(steps.counts)
     heads = ["tested model", "reference", "predictions", *STEP_RESULTS]
-    return _text(",".join(heads).replace("_", " "), rows, notes, leads=2)
+    return counts_text(",".join(heads).replace("_", " "), rows, notes, leads=2)
 
 
 def execution_text(run: ExecutionRun) -> str:
@@ -132,7 +80,7 @@ def execution_text(run: ExecutionRun) -> str:
                     f"{right}/{len(of_both)}" if of_both else DASH,
                     f"{sum(idle)}/{len(idle)}" if idle else DASH,
                     *map(count, numbers),
-                    *_spent(each),
+                    *spent(each),
                 ]
             )
             notes += (
@@ -140,8 +88,8 @@ def execution_text(run: ExecutionRun) -> str:
                 for word, n in each.endings.items()
             )
         notes += failed_lines(simulation.counts, f"failed, {mode}, ")
-    heads = f"mode,tested model,episodes,success,by doing nothing,turns,failed,{_SPENT}"
-    return _text(heads, rows, notes, leads=2)
+    heads = f"mode,tested model,episodes,success,by doing nothing,turns,failed,{SPENT}"
+    return counts_text(heads, rows, notes, leads=2)
 
 
 def branching_text(counts: Mapping[str, BranchCounts]) -> str:
@@ -150,6 +98,6 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
     for name, each in counts.items():
         right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
         numbers = (each.branches, each.accepted_wrong, sum(each.failed.values()), each.calls)
-        rows.append([name or "(unknown cases)", *right, *map(count, numbers), *_spent(each)])
-    heads = f"first pass right,result right,branches,wrong accepted,failed,calls,{_SPENT}"
-    return _text(f"tested model,{heads}", rows, failed_lines(counts))
+        rows.append([name or "(unknown cases)", *right, *map(count, numbers), *spent(each)])
+    heads = f"first pass right,result right,branches,wrong accepted,failed,calls,{SPENT}"
+    return counts_text(f"tested model,{heads}", rows, failed_lines(counts))

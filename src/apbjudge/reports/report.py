@@ -16,7 +16,7 @@ from ..calibration.changes import Changes, find_changes
 from ..calibration.judged_run import joined, judged_run, once
 from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
-from ..display import Shown
+from ..document.display import Shown
 from ..document.model import Document, resampled
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
@@ -77,8 +77,6 @@ class Report(Shown):
         problems: Grows by a line for each row that can't be used.
         names: Display names by tested model.
     """
-
-    shown_by = "reports.report:report_document"
 
     config: ReportConfig
     judges: tuple[JudgeRuns, ...]
@@ -351,6 +349,9 @@ class Report(Shown):
             "settings": self.settings,
             "changes": None if self.changes is None else self.changes.to_json(),
         }
+
+    def _printed(self) -> Document:
+        return report_document(self)
 
 
 @takes(config=ReportConfig)
