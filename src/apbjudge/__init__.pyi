@@ -1,11 +1,17 @@
 """The public names, and where each lives; the package imports them when first used."""
 
+from .audits.card_text.page import card_html as card_html
+from .audits.card_text.text import card_markdown as card_markdown
+from .audits.card_text.text import card_text as card_text
 from .audits.config import AuditConfig as AuditConfig
 from .audits.session import Audit as Audit
+from .calibration.comparison_text import comparison_text as comparison_text
 from .calibration.config import CalibrationConfig as CalibrationConfig
 from .calibration.config import CompareConfig as CompareConfig
 from .calibration.config import LabelPlanConfig as LabelPlanConfig
 from .calibration.label_plan import read_plan as read_plan
+from .calibration.label_plan_text import label_plan_text as label_plan_text
+from .calibration.reliability_text import reliability_text as reliability_text
 from .calibration.results import Comparison as Comparison
 from .calibration.results import LabelPlan as LabelPlan
 from .calibration.results import ReliabilityReport as ReliabilityReport
@@ -17,6 +23,7 @@ from .construction.findings import CaseFinding as CaseFinding
 from .environments.branching.config import BranchRunConfig as BranchRunConfig
 from .environments.branching.run import Branching as Branching
 from .environments.config import SimulateConfig as SimulateConfig
+from .environments.execution.analysis_text import validation_text as validation_text
 from .environments.execution.config import ExecuteConfig as ExecuteConfig
 from .environments.execution.execute import ExecutionRun as ExecutionRun
 from .environments.execution.validate import ValidationReport as ValidationReport
@@ -89,15 +96,8 @@ from .records.trajectories import Trajectory as Trajectory
 from .records.trajectories import TrajectoryStep as TrajectoryStep
 from .records.trajectories import trajectory_of as trajectory_of
 from .records.trajectories import trajectory_row as trajectory_row
-from .reports.card.page import card_html as card_html
-from .reports.card.text import card_markdown as card_markdown
-from .reports.card.text import card_text as card_text
-from .reports.comparison import comparison_text as comparison_text
 from .reports.config import ReportConfig as ReportConfig
-from .reports.execution import validation_text as validation_text
 from .reports.frames import frame as frame
-from .reports.label_plan import label_plan_text as label_plan_text
-from .reports.reliability import reliability_text as reliability_text
 from .reports.report import Report as Report
 from .reports.summary import summary_text as summary_text
 from .rubrics import Rubric as Rubric

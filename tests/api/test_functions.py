@@ -14,7 +14,7 @@ import pytest
 import apbjudge
 from apbjudge.cli.main import COMMANDS, command_of
 from apbjudge.config import option_of
-from apbjudge.display import LONGEST
+from apbjudge.document.display import LONGEST
 from tests.support.signatures import FILE, stub
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -18,8 +18,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 import apbjudge
 from apbjudge import InputError, OptionError
 from apbjudge.calibration.compare import compare
+from apbjudge.calibration.comparison_text import comparison_text
 from apbjudge.calibration.results import Comparison
-from apbjudge.reports.comparison import comparison_text
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.paired import Difference
 from tests.reports.rows import bad_row, unscored, verdict

@@ -18,8 +18,8 @@ from statsmodels.stats.proportion import proportion_confint
 from apbjudge import InputError, OptionError
 from apbjudge.calibration.config import LabelPlanConfig
 from apbjudge.calibration.label_plan import plan_labels, read_plan
+from apbjudge.calibration.label_plan_text import label_plan_text
 from apbjudge.calibration.results import LabelPlan
-from apbjudge.reports.label_plan import label_plan_text
 from tests.reports.rows import unscored, verdict
 from tests.support.judging import write_rows
 

@@ -10,8 +10,8 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec
+from apbjudge.judge.summary_text import summary_text
 from apbjudge.llm import Request, ScriptedClient
-from apbjudge.reports.summary import summary_text
 from tests.support.judging import CODES, MODEL, RIGHT, plan_row, step_row, verdict, write_rows
 from tests.support.server import Answer, Status, by_content
 

@@ -18,8 +18,8 @@ from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import cascade as compare
 from apbjudge.judge.merge import shards_merge
 from apbjudge.judge.session import Run
+from apbjudge.judge.summary_text import ensemble_text
 from apbjudge.llm.base import Request
-from apbjudge.reports.summary import ensemble_text
 from tests.support.judging import CODES, plan_row, read_rows, verdict, write_rows
 
 A, B, C = ("scripted/a", "scripted/b", "scripted/c")

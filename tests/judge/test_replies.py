@@ -10,7 +10,7 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec
-from apbjudge.reports.summary import summary_text
+from apbjudge.judge.summary_text import summary_text
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, by_content
 

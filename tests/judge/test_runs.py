@@ -15,9 +15,9 @@ import apbjudge
 from apbjudge import OptionError, Unscored, Verdict
 from apbjudge.errors import InputError
 from apbjudge.judge.merge import shards_merge
+from apbjudge.judge.summary_text import summary_text
 from apbjudge.llm import ScriptedClient
 from apbjudge.records.trajectories import Outcome, Trajectory, trajectory_row
-from apbjudge.reports.summary import summary_text
 from apbjudge.trajectories import (
     Evaluation,
     EvaluatorSettings,

@@ -18,9 +18,9 @@ from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.prediction.config import PlannerSpec, PredictConfig
 from apbjudge.prediction.predict import predict_in
+from apbjudge.prediction.results_text import prediction_text
 from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.records import Row
-from apbjudge.reports.predictions import prediction_text
 from apbjudge.runs.loop import Events
 from tests.support.clock import VirtualClock
 from tests.support.commands import start

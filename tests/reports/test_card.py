@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from apbjudge.audits.card import Card, card_from_json
-from apbjudge.audits.comparison import CardComparison, compare_cards
-from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
-from apbjudge.reports.card.page import card_html, cards_html, measure_plots
-from apbjudge.reports.card.text import WIDTH, card_markdown, card_text, cards_markdown, cards_text
-from apbjudge.reports.card.words import (
+from apbjudge.audits.card_text.page import card_html, cards_html, measure_plots
+from apbjudge.audits.card_text.text import (
+    WIDTH,
+    card_markdown,
+    card_text,
+    cards_markdown,
+    cards_text,
+)
+from apbjudge.audits.card_text.words import (
     HOW_VERDICTS_ARE_MADE,
     conclusion,
     cost_text,
@@ -33,7 +37,9 @@ from apbjudge.reports.card.words import (
     size_text,
     value_text,
 )
-from apbjudge.reports.markdown import plain
+from apbjudge.audits.comparison import CardComparison, compare_cards
+from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
+from apbjudge.document.markdown import plain
 from apbjudge.statistics.estimates import Estimate
 
 from .cards import attacked, card

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apbjudge
+from apbjudge.judge.summary_text import summary_text
 from apbjudge.records import Item, Row
 from apbjudge.records.judgement_table import case_numbers
-from apbjudge.reports.summary import summary_text
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tool_extraneous.jsonl"
 ROWS: list[dict[str, Any]] = [orjson.loads(line) for line in EXAMPLE.read_bytes().splitlines()]

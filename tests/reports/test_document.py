@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from apbjudge.reports import numbers
-from apbjudge.reports.document import (
+from apbjudge.document.html import render_html
+from apbjudge.document.markdown import render_markdown
+from apbjudge.document.model import (
     Document,
     Figure,
     Heading,
@@ -14,10 +15,9 @@ from apbjudge.reports.document import (
     Paragraph,
     Table,
 )
-from apbjudge.reports.html import render_html
-from apbjudge.reports.markdown import render_markdown
-from apbjudge.reports.numbers import Unit
-from apbjudge.reports.text import render_text
+from apbjudge.document.numbers import Unit
+from apbjudge.document.text import render_text
+from apbjudge.reports import numbers
 from apbjudge.statistics.estimates import Estimate
 
 NASTY = "a\x1b[2J|<b>\n*"

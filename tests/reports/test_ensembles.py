@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from apbjudge.document.text import render_text
 from apbjudge.judge.cascade import CurvePoint, curve_csv
 from apbjudge.judge.panel import Disagreement, Pair
-from apbjudge.reports.summary import (
+from apbjudge.judge.summary_text import (
     POINTS_SHOWN,
     cascade_document,
     disagreement_document,
 )
-from apbjudge.reports.text import render_text
 
 COLUMNS = "threshold n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
 

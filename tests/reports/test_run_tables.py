@@ -9,8 +9,8 @@ import pytest
 
 import apbjudge
 from apbjudge import OptionError
+from apbjudge.calibration.comparison_text import comparison_text
 from apbjudge.errors import InputError
-from apbjudge.reports.comparison import comparison_text
 from apbjudge.reports.paper.formatting import tables_latex, tables_markdown
 from apbjudge.reports.report import report as open_report
 from apbjudge.statistics.estimates import Estimate

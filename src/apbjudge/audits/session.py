@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document
 from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
 from ..judge import JudgeSpec, Source
@@ -73,9 +74,6 @@ class Audit(Shown):
         n_unscored: Judgements without a verdict.
     """
 
-    shown_by = "reports.card.text:card_document"
-    shown_part = "card"
-
     card: Card
     responses: AuditResponses
     folder: Path | None
@@ -85,6 +83,11 @@ class Audit(Shown):
     def unscored_fraction(self) -> float:
         """Share of judgements without a verdict, 0 to 1."""
         return self.n_unscored / len(self.responses.all) if self.responses.all else 0.0
+
+    def _printed(self) -> Document:
+        from .card_text.text import card_document
+
+        return card_document(self.card)
 
 
 def sizes_of(config: AuditConfig) -> Sizes:

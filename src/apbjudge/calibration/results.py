@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document
 from ..errors import OptionError
 from ..judge.metrics import meaning_of
 from ..judge.run_figures import run_meaning
@@ -108,8 +109,6 @@ class Reliability:
 class ReliabilityReport(Shown):
     """Several judges against one file of labels, and the rows that could not be used."""
 
-    shown_by = "reports.reliability:reliability_document"
-
     labels: str
     judges: tuple[Reliability, ...]
     problems: tuple[str, ...]
@@ -160,6 +159,11 @@ class ReliabilityReport(Shown):
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self)
+
+    def _printed(self) -> Document:
+        from .reliability_text import reliability_document
+
+        return reliability_document(self)
 
 
 def _unfinished(judge: str, reason: str, at: At) -> GateResult:
@@ -275,8 +279,6 @@ class Comparison(Shown):
         n_other_response: Pairs of one tested model whose replies, or runs, are not the same.
     """
 
-    shown_by = "reports.comparison:comparison_document"
-
     first: Side
     second: Side
     paired_on: tuple[str, ...]
@@ -391,6 +393,11 @@ class Comparison(Shown):
         """As nested JSON values; missing is None, never NaN."""
         return asdict(self) | {"differing": list(self.differing)}
 
+    def _printed(self) -> Document:
+        from .comparison_text import comparison_document
+
+        return comparison_document(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
@@ -459,8 +466,6 @@ class LabelPlan(Shown):
         rows: All rows, those to be labelled first and in their order.
     """
 
-    shown_by = "reports.label_plan:label_plan_document"
-
     judge: str
     source: str
     n_rows: int
@@ -494,3 +499,8 @@ class LabelPlan(Shown):
             "strata": [asdict(stratum) for stratum in self.strata],
             "needs": [asdict(need) for need in self.needs],
         }
+
+    def _printed(self) -> Document:
+        from .label_plan_text import label_plan_document
+
+        return label_plan_document(self)

@@ -67,8 +67,8 @@ def audit(values: Values) -> int:
     unusable input or options; 3: a probe failed that --fail-on names.
     """
     from ..audits.card import read_card
+    from ..audits.card_text.text import card_text
     from ..llm.resources import check_access
-    from ..reports.card.text import card_text
 
     options, config = take(AuditOptions, values), take(AuditConfig, values)
     if not options.judges or (options.compare and len(options.judges) != 2):
@@ -120,11 +120,11 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
 
 def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path) -> Audit:
     """Audits one judge, prints its card and writes it."""
+    from ..audits.card_text.page import card_html
+    from ..audits.card_text.text import card_markdown, card_text
     from ..audits.session import audit as audit_judge
     from ..audits.session import prepare
     from ..jsonl import write_atomically
-    from ..reports.card.page import card_html
-    from ..reports.card.text import card_markdown, card_text
     from .progress import Reporter
 
     with Reporter(sys.stderr) as reporter:
@@ -216,10 +216,10 @@ def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSp
 def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
     import orjson
 
+    from ..audits.card_text.page import cards_html
+    from ..audits.card_text.text import cards_markdown, cards_text
     from ..audits.comparison import compare_cards
     from ..jsonl import write_atomically
-    from ..reports.card.page import cards_html
-    from ..reports.card.text import cards_markdown, cards_text
 
     out = options.out
     if out is not None and not options.overwrite:

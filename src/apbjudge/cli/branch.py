@@ -37,7 +37,7 @@ def branch(values: Values) -> int:
     tries them again); 2: unusable input or options.
     """
     from ..environments.branching.run import branch_in, branch_session
-    from ..reports.predictions import branching_text
+    from ..environments.results_text import branching_text
     from .progress import Reporter
 
     cases = take(PlansArgument, values).cases

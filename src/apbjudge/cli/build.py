@@ -30,9 +30,9 @@ def build(values: Values) -> int:
     """
     from ..construction.build import FILES
     from ..construction.build import build as build_cases
-    from ..reports.cases import build_document
-    from ..reports.predictions import failed_lines
-    from ..reports.text import WIDTH, render_text
+    from ..construction.results_text import build_document
+    from ..document.text import WIDTH, render_text
+    from ..prediction.results_text import failed_lines
     from .progress import Reporter
 
     config = take(BuildConfig, values)

@@ -32,7 +32,7 @@ def calibrate(values: Values) -> int:
     3: a gate failed (--fail-under).
     """
     from ..calibration.calibrate import calibrate as calibrate_runs
-    from ..reports.reliability import reliability_document
+    from ..calibration.reliability_text import reliability_document
 
     *judgements, labels = take(Files, values).files
     if not judgements and values.get("raters"):

@@ -72,10 +72,10 @@ def check(values: Values) -> int:
     options; 3: findings that --fail-on names.
     """
     from ..construction.check import check as check_cases
+    from ..construction.results_text import check_document, check_page
+    from ..document.markdown import render_markdown
+    from ..document.text import WIDTH, render_text
     from ..jsonl import write_atomically
-    from ..reports.cases import check_document, check_page
-    from ..reports.markdown import render_markdown
-    from ..reports.text import WIDTH, render_text
     from .progress import Reporter
 
     config, output = take(CheckConfig, values), take(CheckOutput, values)

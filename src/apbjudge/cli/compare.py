@@ -17,7 +17,7 @@ def compare(values: Values) -> int:
     3: a regression beyond the margin can't be excluded (--fail-on-regression).
     """
     from ..calibration.compare import compare as compare_runs
-    from ..reports.comparison import comparison_document
+    from ..calibration.comparison_text import comparison_document
 
     config, output = take(CompareConfig, values), take(Output, values)
     gate, result = take(RegressionGate, values), compare_runs(config)

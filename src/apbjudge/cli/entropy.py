@@ -13,7 +13,7 @@ def entropy(values: Values) -> int:
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
     from ..environments.branching.analysis import entropy as analyse
-    from ..reports.entropy import entropy_document
+    from ..environments.branching.analysis_text import entropy_document
 
     config, output = take(EntropyConfig, values), take(Output, values)
     return print_result(analyse(config), entropy_document, output)

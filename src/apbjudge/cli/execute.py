@@ -34,8 +34,8 @@ def execute(values: Values) -> int:
     """
     from ..environments.execution.execute import default_folder, execute_in
     from ..environments.execution.suites import open_suite
+    from ..environments.results_text import execution_text
     from ..llm.resources import shared_resources
-    from ..reports.predictions import execution_text
     from .progress import Reporter
 
     name = take(SuiteArgument, values).env

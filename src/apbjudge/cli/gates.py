@@ -14,8 +14,8 @@ from ..config import Config, Option
 from .options import print_document, shown
 
 if TYPE_CHECKING:
-    from ..reports.document import Document
-    from ..reports.gates import UnscoredRows
+    from ..document.model import Document
+    from ..records.gates import UnscoredRows
     from ..statistics.gates import GateResult
 
 FAILED_GATE = 3
@@ -119,7 +119,7 @@ def finish(
     Returns:
         The exit code: 3 if a gate failed, else ``code``.
     """
-    from ..reports.gates import gates_document, gates_markdown, junit_xml
+    from ..records.gates import gates_document, gates_markdown, junit_xml
 
     if gates and prints:
         typer.echo()

@@ -66,9 +66,9 @@ def grade(values: Values) -> int:
     """
     from ..judge.grade import grade as grade_rows
     from ..judge.grade import with_cases
+    from ..judge.summary_text import ensemble_text, summary_document
+    from ..records.gates import unscored_rows
     from ..records.run_folder import predictions_of
-    from ..reports.gates import unscored_rows
-    from ..reports.summary import ensemble_text, summary_document
     from .progress import Reporter
 
     rows = predictions_of(take(Predictions, values).predictions)

@@ -34,7 +34,7 @@ from .help import Command
 from .settings import Settings, Values, is_file
 
 if TYPE_CHECKING:
-    from ..reports.document import Document
+    from ..document.model import Document
 
 C = TypeVar("C", bound=Config)
 
@@ -263,7 +263,7 @@ def print_result(result: R, as_document: Callable[[R], Document], output: Output
 
 def print_document(document: Document) -> None:
     """Prints a document as wide and coloured as the terminal; elsewhere texts are one line each."""
-    from ..reports.text import WIDTH, render_text
+    from ..document.text import WIDTH, render_text
 
     width, is_terminal = WIDTH, sys.stdout.isatty()
     if is_terminal:

@@ -13,7 +13,7 @@ def plan_labels(values: Values) -> int:
     Exit code 0: done; 1: done, but some rows of the files were unusable; 2: unusable input.
     """
     from ..calibration.label_plan import plan_labels as plan
-    from ..reports.label_plan import label_plan_document
+    from ..calibration.label_plan_text import label_plan_document
 
     config, output = take(LabelPlanConfig, values), take(Output, values)
     return print_result(plan(config), label_plan_document, output)

@@ -15,7 +15,7 @@ def paths(values: Values) -> int:
     Exit code 0: done; 2: unusable input or options.
     """
     from ..environments.planbench.paths import planbench_paths
-    from ..reports.planbench import paths_text
+    from ..environments.planbench.results_text import paths_text
 
     report = planbench_paths(take(PathsConfig, values))
     if take(Output, values).format == "json":
@@ -32,7 +32,7 @@ def block_plan(values: Values) -> int:
     Exit code 0: done; 2: unusable input or options.
     """
     from ..environments.planbench.blocking import planbench_block_plan
-    from ..reports.planbench import block_plan_text
+    from ..environments.planbench.results_text import block_plan_text
 
     plan = planbench_block_plan(config := take(BlockPlanConfig, values))
     if take(Output, values).format == "json":

@@ -58,8 +58,8 @@ def predict(values: Values) -> int:
     from ..llm.resources import shared_resources
     from ..prediction.dry_run import forecast_predictions
     from ..prediction.predict import predict_in
+    from ..prediction.results_text import prediction_text
     from ..prediction.session import default_folder, session_of
-    from ..reports.predictions import prediction_text
     from ..runs.batching import batch_api
     from .progress import Reporter
 

@@ -37,8 +37,8 @@ def refine(values: Values) -> int:
     """
     from ..llm.resources import shared_resources
     from ..prediction.refine import refine_in, refine_session
+    from ..prediction.results_text import prediction_text
     from ..prediction.session import default_folder
-    from ..reports.predictions import prediction_text
     from .progress import Reporter
 
     drafts = take(DraftsArgument, values).drafts

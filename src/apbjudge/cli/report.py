@@ -127,9 +127,10 @@ def _check_replaceable(out: Path) -> None:
 
 
 def _text(result: Report, output: ReportOutput) -> str:
+    from ..document.latex import render_latex
+    from ..document.markdown import render_markdown
+    from ..document.text import WIDTH, render_text
     from ..reports.changes import changes_csv, changes_markdown, changes_text
-    from ..reports.latex import render_latex
-    from ..reports.markdown import render_markdown
     from ..reports.paper.formatting import (
         tables_csv,
         tables_json,
@@ -138,7 +139,6 @@ def _text(result: Report, output: ReportOutput) -> str:
         tables_text,
     )
     from ..reports.run_settings import settings_csv, settings_document
-    from ..reports.text import WIDTH, render_text
 
     tables, changes, settings = result.tables, result.changes, result.settings
     if output.format == "json":
@@ -166,7 +166,7 @@ def _figures(result: Report, output: ReportOutput) -> str:
     """The figures in LaTeX; their folder as it is seen from the file that names them."""
     import os
 
-    from ..reports.latex import figures_latex
+    from ..document.latex import figures_latex
 
     folder = Path(os.path.relpath(output.figures or "", output.out.parent if output.out else "."))
     return figures_latex(

@@ -34,7 +34,8 @@ def list_(_: Values) -> int:
 @command(Named)
 def show(values: Values) -> int:
     """Shows a rubric as a judge gets it."""
+    from ..protocols.prompts import rubric_text
     from ..rubrics import load_rubric
 
-    typer.echo(load_rubric(take(Named, values).rubric).text, nl=False)
+    typer.echo(rubric_text(load_rubric(take(Named, values).rubric)), nl=False)
     return 0

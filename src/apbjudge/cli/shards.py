@@ -55,7 +55,7 @@ def split(values: Values) -> int:
 def merge(values: Values) -> int:
     """Puts the runs of all shards, or of all codes of a rubric, together into one run."""
     from ..judge.merge import shards_merge
-    from ..reports.summary import summary_text
+    from ..judge.summary_text import summary_text
 
     options = take(MergeOptions, values)
     run = shards_merge(options.parts, options.out, rubric=options.rubric)

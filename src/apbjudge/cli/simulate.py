@@ -35,8 +35,8 @@ def simulate(values: Values) -> int:
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
     """
+    from ..environments.results_text import simulation_text
     from ..environments.simulate import simulate_in, simulation_session
-    from ..reports.predictions import simulation_text
     from .progress import Reporter
 
     path = take(WorldArgument, values).world_path

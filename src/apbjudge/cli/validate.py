@@ -28,10 +28,10 @@ def validate(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
+    from ..document.markdown import render_markdown
+    from ..environments.execution.analysis_text import validation_document, validation_text
     from ..environments.execution.validate import validate as validate_plans
     from ..jsonl import write_atomically
-    from ..reports.execution import validation_document, validation_text
-    from ..reports.markdown import render_markdown
 
     config, output = take(ValidateConfig, values), take(ValidateOutput, values)
     report = validate_plans(config)

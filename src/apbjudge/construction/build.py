@@ -13,7 +13,8 @@ from typing import IO, Any
 
 import orjson
 
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import replacing, write_atomically
 from ..llm import Client
@@ -144,8 +145,6 @@ class Build(Shown):
         problems: A line for each entry of the source that can't be read.
     """
 
-    shown_by = "reports.cases:build_document"
-
     out: Path
     funnel: Funnel
     manifest: Mapping[str, Any]
@@ -155,6 +154,11 @@ class Build(Shown):
     def __fspath__(self) -> str:
         """The file of cases."""
         return os.fspath(self.out / CASES)
+
+    def _printed(self) -> Document:
+        from .results_text import build_document
+
+        return build_document(self)
 
 
 @takes(config=BuildConfig, write=WriteConfig, omit=["data_split", *UNSEEN])

@@ -13,7 +13,8 @@ from typing import Any, cast
 import orjson
 
 from ..config import RowsConfig
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document
 from ..errors import InputError, InternalError, OptionError, RowError, visible
 from ..jsonl import read_lines, replacing
 from ..llm import Client
@@ -82,8 +83,6 @@ class CaseReport(Shown):
         n_answered: Cases with one.
     """
 
-    shown_by = "reports.cases:check_document"
-
     files: tuple[str, ...]
     rows: int
     cases: int
@@ -139,6 +138,11 @@ class CaseReport(Shown):
                 "checkable_tools": made.n_checkable,
             },
         }
+
+    def _printed(self) -> Document:
+        from .results_text import check_document
+
+        return check_document(self)
 
 
 @takes(config=CheckConfig, asking=AskConfig, omit=NOT_ASKED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import PluginError, guarded, shorten
 from ..llm import Client
 from ..llm.resources import shared_resources
@@ -48,8 +48,11 @@ class Simulation(Shown, ModelRun[EpisodeCounts]):
     """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
 
     file = TRAJECTORIES
-    shown_by = "reports.predictions:simulation_text"
-    shown_part = "counts"
+
+    def _printed(self) -> str:
+        from .results_text import simulation_text
+
+        return simulation_text(self.counts)
 
 
 @takes(config=SimulateConfig)

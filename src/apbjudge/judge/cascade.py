@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import OptionError
 from ..records import Unscored, Verdict
 from ..statistics.proportions import wilson
@@ -213,8 +213,6 @@ class CascadeCurve(Shown):
     with the verdicts of the judge ``reference``.
     """
 
-    shown_by = "reports.summary:ensemble_text"
-
     points: tuple[CurvePoint, ...]
     reference: str
     n_queued: int
@@ -222,6 +220,11 @@ class CascadeCurve(Shown):
     def to_csv(self) -> str:
         """The points as CSV; see ``curve_csv``."""
         return curve_csv(self.points)
+
+    def _printed(self) -> str:
+        from .summary_text import ensemble_text
+
+        return ensemble_text(self)
 
 
 def curve(

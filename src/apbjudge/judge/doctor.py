@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import visible
 from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
@@ -33,8 +33,6 @@ class Checkup(Shown, Record):
         plan: What grading the rows would take, None when there were no rows.
     """
 
-    shown_by: ClassVar[str] = "judge.doctor:doctor_text"
-
     judge: str
     transport: str = "none"
     endpoints: tuple[EndpointReport, ...] = ()
@@ -49,6 +47,9 @@ class Checkup(Shown, Record):
     def works(self) -> bool:
         """Whether a run would: every model answers and the longest prompt is not too long."""
         return all(endpoint.works for endpoint in self.endpoints) and self.fits is not False
+
+    def _printed(self) -> str:
+        return doctor_text(self)
 
 
 def check_up(

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from ..config import PROJECT
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import OptionError, visible
 from ..options import takes
 from ..records.own_rows import own_rows
@@ -36,13 +36,14 @@ class Project(Shown):
         next: The command for a shell that grades the rows.
     """
 
-    shown_by = "judge.project:project_text"
-
     rows: Path
     files: Mapping[Path, bool]
     reading: str
     settings: tuple[str, ...]
     next: str
+
+    def _printed(self) -> str:
+        return project_text(self)
 
 
 def project_text(project: Project) -> str:

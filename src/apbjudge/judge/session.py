@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ..config import STATIC
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document
 from ..errors import AccessError, GateError, OptionError
 from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
@@ -77,9 +78,6 @@ class Run(Shown):
         ensemble: How often the judges of a panel differ, or what a cascade costs at every
             threshold; None for one judge.
     """
-
-    shown_by = "reports.summary:summary_document"
-    shown_part = "summary"
 
     folder: Path | None
     summary: Summary
@@ -149,6 +147,11 @@ class Run(Shown):
         if self.folder is not None:
             write_summary(self.folder, summary)
         return replace(self, summary=summary)
+
+    def _printed(self) -> Document:
+        from .summary_text import summary_document
+
+        return summary_document(self.summary)
 
 
 def run_identity(spec: JudgeSpec, source: JudgedSource) -> dict[str, Any]:

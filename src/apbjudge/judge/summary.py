@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..config import STATIC
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
@@ -86,8 +87,6 @@ class Summary(Shown):
         missing: Cases without a prediction; None where nothing says which cases there are.
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
     """
-
-    shown_by = "reports.summary:summary_document"
 
     judge: str
     note: str | None
@@ -184,6 +183,11 @@ class Summary(Shown):
                 row: dict[Any, Any] = {**head, "figure": name, **asdict(estimate)}
                 writer.writerow({name: text_cell(value) for name, value in row.items()})
         return out.getvalue()
+
+    def _printed(self) -> Document:
+        from .summary_text import summary_document
+
+        return summary_document(self)
 
 
 _CSV_COLUMNS = (

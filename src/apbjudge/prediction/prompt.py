@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import visible
 from ..judge.config import JudgeSpec
 from ..judge.llm_judge import prompts_for
@@ -30,12 +30,13 @@ class SentPrompt(Shown):
         is_inline: Whether pictures stand within lines, as tested models get them.
     """
 
-    shown_by = "prediction.prompt:prompt_text"
-
     name: str
     system: str
     parts: tuple[str | ImagePart, ...]
     is_inline: bool = False
+
+    def _printed(self) -> str:
+        return prompt_text(self)
 
 
 @takes(config=PromptConfig, judge=JudgeSpec, omit=NOT_IN_PROMPTS)

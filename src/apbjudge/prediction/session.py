@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import AccessError, OptionError
 from ..llm.litellm_client import dropped_settings
 from ..llm.resources import Resources, can_see, make_engine, transport_of
@@ -71,10 +71,13 @@ class PredictionRun(Shown, ModelRun[PredictionCounts]):
     """
 
     file = PREDICTIONS
-    shown_by = "reports.predictions:prediction_text"
-    shown_part = "counts"
 
     failures: tuple[Row, ...] = field(default=(), repr=False)
+
+    def _printed(self) -> str:
+        from .results_text import prediction_text
+
+        return prediction_text(self.counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ import csv
 import io
 
 from ..calibration.changes import Change, Changes, ItemScore
+from ..document.markdown import render_markdown
+from ..document.model import Document, Heading, Notes, Table
+from ..document.text import render_text
 from ..records.tables import text_cell
-from .document import Document, Heading, Notes, Table
-from .markdown import render_markdown
-from .text import render_text
 
 _HEADS = ("change", "item", "tested model", "before", "now", "humans")
 

@@ -16,7 +16,8 @@ from ..calibration.changes import Changes, find_changes
 from ..calibration.judged_run import joined, judged_run, once
 from ..calibration.matching import Labels, load_labels
 from ..calibration.results import ReliabilityReport
-from ..display import Shown
+from ..document.display import Shown
+from ..document.model import Document, resampled
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.published import read_runs
@@ -32,7 +33,6 @@ from ..statistics.config import IntervalConfig
 from ..version import VERSION
 from .changes import changes_document
 from .config import CHANGES, SETTINGS, ReportConfig
-from .document import Document, resampled
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
@@ -77,8 +77,6 @@ class Report(Shown):
         problems: Grows by a line for each row that can't be used.
         names: Display names by tested model.
     """
-
-    shown_by = "reports.report:report_document"
 
     config: ReportConfig
     judges: tuple[JudgeRuns, ...]
@@ -351,6 +349,9 @@ class Report(Shown):
             "settings": self.settings,
             "changes": None if self.changes is None else self.changes.to_json(),
         }
+
+    def _printed(self) -> Document:
+        return report_document(self)
 
 
 @takes(config=ReportConfig)

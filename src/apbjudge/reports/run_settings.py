@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..config import STATIC
+from ..document.model import Document, Table
+from ..document.numbers import DASH
 from ..judge import JudgeSpec
 from ..records.run_folder import RunFolder, mapping
 from ..records.tables import printed_cell
-from .document import Document, Table
 from .frames import JudgeRuns
-from .numbers import DASH
 
 SETTINGS_COLUMNS = (
     *("Judge", "Run", "Model", "Temperature", "Samples", "Max tokens", "Rubric", "Protocol"),

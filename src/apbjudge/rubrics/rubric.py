@@ -10,12 +10,12 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import BaseModel, Field, ValidationError
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import OptionError, shorten
 from ..records import ErrorCode, Form, Record, UnsolvableType
 from ..records.loose_json import as_list, as_object
@@ -136,8 +136,6 @@ class Rubric(Shown, Record):
         only: The codes that were chosen of another rubric's; empty for all.
     """
 
-    shown_by: ClassVar[str] = "protocols.prompts:rubric_text"
-
     name: str
     version: int
     title: str
@@ -194,6 +192,14 @@ class Rubric(Shown, Record):
         """SHA-256 over the whole content, in hex."""
         text = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(text).hexdigest()
+
+    def _printed(self) -> str:
+        lines = [f"{self.ref}: {self.title}", f"sha256 {self.digest}"]
+        lines += (f"{each.code}  {each.name}: {each.definition}" for each in self.criteria)
+        lines += (f"{each.grade:g}  {each.label}: {each.text}" for each in self.bands)
+        lines += (f"{each.number}  {each.name}: {each.definition}" for each in self.categories)
+        lines += (f"{kind}  {rule.situation}" for kind, rule in self.types.items())
+        return "\n".join(lines) + "\n"
 
 
 _SHIPPED = resources.files(__name__.rpartition(".")[0]).joinpath("data")

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from ..display import Shown
+from ..document.display import Shown
 from ..errors import InputError, OptionError, RowError, needs, shorten, visible
 from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.files import log_path
@@ -48,8 +48,6 @@ class Conversion(Shown):
         problems: A line for each run that could not be read or written.
     """
 
-    shown_by = "trajectories.convert:conversion_text"
-
     format: str
     to: Target
     out: Path
@@ -61,6 +59,9 @@ class Conversion(Shown):
     conservation: Conservation
     outcomes: Outcomes
     problems: tuple[str, ...]
+
+    def _printed(self) -> str:
+        return conversion_text(self)
 
 
 def convert(

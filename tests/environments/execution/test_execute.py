@@ -361,7 +361,7 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
 def test_the_text_says_of_how_many_plans_that_could_be_run_how_many_succeeded(
     tmp_path: Path,
 ) -> None:
-    from apbjudge.reports.predictions import execution_text
+    from apbjudge.environments.results_text import execution_text
 
     plans = tmp_path / "plans.jsonl"
     chains = {"three": BOUND["add twice"], "five": BOUND["in words"], "none": []}

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import InputError
+from apbjudge.judge.metric_columns import Column
 from apbjudge.records import Item
 from apbjudge.reports.page import blocks
 from apbjudge.reports.page.entries import Entry, ReportSize
 from apbjudge.reports.page.html import concatenated, write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
-from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
+from apbjudge.reports.paper.table import Cell, Counts, Table, TableRow
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import verdict

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from apbjudge.errors import OptionError
+from apbjudge.judge.metric_columns import FIGURES
 from apbjudge.records import UNSOLVABLE_TYPES
 from apbjudge.reports.paper.building import (
     Results,
@@ -18,7 +19,7 @@ from apbjudge.reports.paper.building import (
     paper_tables,
     parts_of,
 )
-from apbjudge.reports.paper.table import DEFINITIONS, FIGURES, OF_BANKS, TABLE_KEYS, Counts
+from apbjudge.reports.paper.table import DEFINITIONS, OF_BANKS, TABLE_KEYS, Counts
 
 from ..rows import Row, unscored, verdict
 from .cases import best_of, graded, judged, row_of, table_of

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from apbjudge.reports.latex import tex
+from apbjudge.document.latex import tex
 from apbjudge.reports.paper.building import Results, paper_tables
 from apbjudge.reports.paper.formatting import (
     tables_csv,
@@ -309,7 +309,7 @@ def test_latex_has_signs_of_bounds_and_a_short_caption(plain: tuple[Table, ...])
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_figures_compile_with_their_pdfs(tmp_path: Path) -> None:
-    from apbjudge.reports.latex import figures_latex
+    from apbjudge.document.latex import figures_latex
     from apbjudge.reports.plots import write_figures
 
     from ..plots.benchmark import figures

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from apbjudge.reports.paper.table import DEFINITIONS, OF_REPLIES, Cell, Column, Table, TableRow
+from apbjudge.judge.metric_columns import Column
+from apbjudge.reports.paper.table import DEFINITIONS, OF_REPLIES, Cell, Table, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from ...display import Shown
+from ...document.display import Shown
+from ...document.model import Document
 from ...errors import InputError, OptionError, RowError
 from ...jsonl import read_lines
 from ...options import takes
@@ -124,8 +125,6 @@ class EntropyReport(Shown):
         problems: Rows that could not be read, with their place.
     """
 
-    shown_by = "reports.entropy:entropy_document"
-
     source: str
     unit: str
     estimate: str
@@ -136,6 +135,11 @@ class EntropyReport(Shown):
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
+
+    def _printed(self) -> Document:
+        from .analysis_text import entropy_document
+
+        return entropy_document(self)
 
 
 @takes(config=EntropyConfig)

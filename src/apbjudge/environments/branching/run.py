@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ...display import Shown
+from ...document.display import Shown
 from ...errors import AccessError, JudgeError, PendingError, RowError
 from ...jsonl import replacing
 from ...llm import Client
@@ -78,8 +78,11 @@ class Branching(Shown, ModelRun[BranchCounts]):
     """
 
     file = TRAJECTORIES
-    shown_by = "reports.predictions:branching_text"
-    shown_part = "counts"
+
+    def _printed(self) -> str:
+        from ..results_text import branching_text
+
+        return branching_text(self.counts)
 
 
 class _Metered(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from ...display import Shown
+from ...document.display import Shown
 from ...errors import InputError, OptionError
 from ...jsonl import write_atomically, write_rows
 from ...llm import Client
@@ -66,8 +66,6 @@ class ExecutionRun(Shown):
         steps: What came of step-wise predictions; None in other modes.
     """
 
-    shown_by = "reports.predictions:execution_text"
-
     folder: Path | None
     suite: tuple[str, str]
     drafts: Mapping[str, PredictionRun]
@@ -101,6 +99,11 @@ class ExecutionRun(Shown):
     def failed(self) -> int:
         """Plans and episodes that have no end."""
         return sum(sum(each.failed.values()) for each in self.counts)
+
+    def _printed(self) -> str:
+        from ..results_text import execution_text
+
+        return execution_text(self)
 
 
 @takes(config=ExecuteConfig)

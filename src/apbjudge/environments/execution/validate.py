@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...display import Shown
+from ...document.display import Shown
+from ...document.model import Document
 from ...options import takes
 from .analysis import AnalysisSettings, ModelOutcomes, analyse, parts_of
 from .executions import read_executions
@@ -25,8 +26,6 @@ class ValidationReport(Shown):
         problems: Rows that could not be used, with their place.
     """
 
-    shown_by = "reports.execution:validation_document"
-
     sources: tuple[str, ...]
     level: float
     groups: tuple[ModelOutcomes, ...]
@@ -37,6 +36,11 @@ class ValidationReport(Shown):
         """As JSON values."""
         judged = [{"judge": judge, **asdict(part)} for judge, part in self.judged]
         return asdict(self) | {"judged": judged}
+
+    def _printed(self) -> Document:
+        from .analysis_text import validation_document
+
+        return validation_document(self)
 
 
 @takes(config=ValidateConfig)

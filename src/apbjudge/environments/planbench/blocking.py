@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from ...display import Shown
+from ...document.display import Shown
 from ...errors import InputError, RowError
 from ...jsonl import write_atomically
 from ...options import takes
@@ -71,8 +71,6 @@ class BlockPlan(Shown):
         config: The settings that it was made with.
     """
 
-    shown_by = "reports.planbench:block_plan_text"
-
     setting: str
     tasks: Mapping[str, TaskPlan]
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -112,6 +110,11 @@ class BlockPlan(Shown):
             "fingerprint": self.fingerprint,
             "tasks": {task_id: asdict(task) for task_id, task in self.tasks.items()},
         }
+
+    def _printed(self) -> str:
+        from .results_text import block_plan_text
+
+        return block_plan_text(self)
 
 
 @takes(config=BlockPlanConfig)

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from ...display import Shown
+from ...document.display import Shown
 from ...errors import OptionError
 from ...options import takes
 from ...trajectories.planbench.data import PlanBenchData, Task, Tool, load_data
@@ -241,8 +241,6 @@ class PathReport(Shown):
         tasks: In the order of the data.
     """
 
-    shown_by = "reports.planbench:paths_text"
-
     scope: Scope
     longest: int | None
     tools: int
@@ -256,6 +254,11 @@ class PathReport(Shown):
             "tools": self.tools,
             "tasks": [task.to_json() for task in self.tasks],
         }
+
+    def _printed(self) -> str:
+        from .results_text import paths_text
+
+        return paths_text(self)
 
 
 @takes(config=PathsConfig)

@@ -13,13 +13,13 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ...calibration.changes import KINDS, Changes, ItemScore
+from ...document.model import Figure
+from ...document.numbers import level_text
+from ...document.templating import environment
 from ...jsonl import is_replaceable, replacing
 from ..changes import changes_summary, score_text
-from ..document import Figure
-from ..numbers import level_text
 from ..paper.formatting import best_note, columns_of, figure_of, scored
 from ..paper.table import Table, TableRow
-from ..templating import environment
 from .blocks import Details, block, to_json
 from .entries import JudgeFacts, ReportInput, ReportSize
 from .index import Index
@@ -148,7 +148,7 @@ def _environment() -> Environment:
     )
     by_name = {call.__name__.removeprefix("_"): call for call in calls}
     filters = {"minus": _minus, "raw": Markup, "data_url": _data_url}
-    return environment(calls=by_name, filters=filters)
+    return environment(Path(__file__).parent, calls=by_name, filters=filters)
 
 
 def _minus(text: str) -> str:

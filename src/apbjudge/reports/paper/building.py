@@ -9,7 +9,9 @@ from itertools import groupby
 import numpy as np
 
 from ...calibration.results import Reliability
+from ...document.model import reasons
 from ...errors import OptionError
+from ...judge.metric_columns import Column, code_of, is_code, is_own, own_column
 from ...judge.metrics import (
     CATEGORIES,
     WEIGHTED,
@@ -31,7 +33,6 @@ from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
 from ...statistics.estimates import Estimate, nothing
-from ..document import reasons
 from .refining import refined_rows, refinement_notes
 from .rows import (
     JudgeResults,
@@ -50,15 +51,10 @@ from .table import (
     OF_BANKS,
     OF_REPLIES,
     Cell,
-    Column,
     Counts,
     Definition,
     Table,
     TableRow,
-    code_of,
-    is_code,
-    is_own,
-    own_column,
 )
 
 

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from ...document import model as document
+from ...document.latex import HEAD, render_latex
+from ...document.markdown import render_markdown
+from ...document.model import Document, Figure, Heading, Notes, Part
+from ...document.numbers import DASH, level_text
+from ...document.text import WIDTH, render_text
 from ...errors import visible
+from ...judge.metric_columns import Column
 from ...judge.metrics import NAMES_BY_CODE
 from ...records.tables import text_cell
 from ...statistics.estimates import nothing
-from .. import document
-from ..document import Document, Figure, Heading, Notes, Part
-from ..latex import HEAD, render_latex
-from ..markdown import render_markdown
-from ..numbers import DASH, level_text
-from ..text import WIDTH, render_text
-from .table import Column, Table, TableRow
+from .table import Table, TableRow
 
 _CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...calibration.results import ReliabilityReport
+from ...judge.metric_columns import Column, ColumnId
 from ...judge.summary import EXTRANEOUS, VALUE_ORDER, is_base
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...records.refinements import Refinements
 from ...statistics.best import Contender, best_set
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
-from .table import Column, ColumnId, Counts, Section, Split
+from .table import Counts, Section, Split
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...errors import OptionError
+from ...judge.metric_columns import Column
 from ...judge.run_figures import columns_of, figures_of, run_figures, success_name
 from ...judge.summary import VALUE_ORDER
 from ...records.columns import Vector
@@ -14,7 +15,7 @@ from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
 from ...trajectories import RUN_PROTOCOLS, Figure, RunTable, run_protocol
 from .rows import JudgeResults, Results, UnmarkedRow, best_sets
-from .table import Cell, Column, Counts, Table, TableRow
+from .table import Cell, Counts, Table, TableRow
 
 RUNS = RunTable(key="runs", title="Whole runs")
 """The table of protocols that name none."""

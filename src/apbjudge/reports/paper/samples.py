@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import OptionError
+from ...judge.metric_columns import Column
 from ...judge.metrics import Figures, rate
 from ...judge.summary import is_base
 from ...protocols import PROTOCOLS
@@ -18,7 +19,7 @@ from ...statistics.passes import pass_estimates
 from ...statistics.sample import Sample
 from ...statistics.variance_components import FEW_CLUSTERS, RepeatSpread, repeat_spread
 from .rows import JudgeResults, Results, counts_of, has_label
-from .table import Cell, Column, Table, TableRow
+from .table import Cell, Table, TableRow
 
 SAMPLES = "samples"
 _NEEDS = "judgements of several samples of a case, which share its case_id"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
+from ...document.numbers import Unit
 from ...statistics.proportions import counted
-from ..numbers import Unit
 from ..paper.table import Table
 from .text import in_words
 

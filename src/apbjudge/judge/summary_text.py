@@ -6,13 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..judge.metrics import CR_BOUNDS, OF_CODES
-from ..judge.run_figures import AS_FAILURES
-from ..judge.summary import Group, Summary
-from ..records.judgement_table import RUN, Totals
-from ..statistics.estimates import Estimate
-from ..trajectories import run_protocol
-from .document import (
+from ..document.model import (
     Cell,
     Document,
     Figure,
@@ -24,13 +18,19 @@ from .document import (
     packed,
     reasons,
 )
-from .numbers import Unit, money, percent, share
-from .paper.table import FIGURES, code_of
-from .text import WIDTH, render_text
+from ..document.numbers import Unit, money, percent, share
+from ..document.text import WIDTH, render_text
+from ..records.judgement_table import RUN, Totals
+from ..statistics.estimates import Estimate
+from ..trajectories import run_protocol
+from .metric_columns import FIGURES, code_of
+from .metrics import CR_BOUNDS, OF_CODES
+from .run_figures import AS_FAILURES
+from .summary import Group, Summary
 
 if TYPE_CHECKING:
-    from ..judge.cascade import CascadeCurve, CurvePoint
-    from ..judge.panel import Disagreement
+    from .cascade import CascadeCurve, CurvePoint
+    from .panel import Disagreement
 
 POINTS_SHOWN = 11
 FEW_CASES = 15
@@ -236,7 +236,7 @@ def _cell(name: str, group: Group, present: set[str]) -> Cell:
 
 def ensemble_text(ensemble: Disagreement | CascadeCurve) -> str:
     """How often several judges disagree, or what their cascade costs, for a terminal."""
-    from ..judge.panel import Disagreement
+    from .panel import Disagreement
 
     if isinstance(ensemble, Disagreement):
         return render_text(disagreement_document(ensemble))
@@ -261,7 +261,7 @@ def disagreement_document(disagreement: Disagreement) -> Document:
 
 def cascade_document(points: Sequence[CurvePoint], *, reference: str) -> Document:
     """At most ``POINTS_SHOWN`` thresholds, from no item escalated to all, evenly by share."""
-    from ..judge.cascade import threshold_text
+    from .cascade import threshold_text
 
     shown = list(points)
     if len(shown) > POINTS_SHOWN:

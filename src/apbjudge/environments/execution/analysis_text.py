@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..environments.execution.analysis import (
+from ...document.model import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
+from ...document.numbers import DASH, Unit, count, level_text, number, size
+from ...document.text import WIDTH, render_text
+from ...statistics.estimates import FEW_CLUSTERS, Estimate
+from .analysis import (
     ModeDifference,
     ModelOutcomes,
     PlanFigures,
     TasksNeeded,
 )
-from ..environments.execution.judged_plans import JudgedPart, Unmatched
-from ..environments.execution.validate import ValidationReport
-from ..statistics.estimates import FEW_CLUSTERS, Estimate
-from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
-from .numbers import DASH, Unit, count, level_text, number, size
-from .text import WIDTH, render_text
+from .judged_plans import JudgedPart, Unmatched
+from .validate import ValidationReport
 
 _FEW = 5
 """Plans of a kind below which intervals hold the true value less often; docs/coverage.md."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..calibration.label_plan import strata_file
-from ..calibration.results import LabelPlan
-from .document import Cell, Document, Notes, Number, Table, reasons
-from .numbers import DASH, count, percent
-from .text import WIDTH, render_text
+from ..document.model import Cell, Document, Notes, Number, Table, reasons
+from ..document.numbers import DASH, count, percent
+from ..document.text import WIDTH, render_text
+from .label_plan import strata_file
+from .results import LabelPlan
 
 
 def label_plan_text(plan: LabelPlan) -> str:

@@ -14,7 +14,7 @@ from itertools import groupby
 from math import ceil
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Table, packed
+from .model import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Table, packed
 from .numbers import DASH
 
 HEAD = r"""% Tables made by apbjudge.

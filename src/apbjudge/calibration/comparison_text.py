@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..calibration.results import Comparison, Side
+from ..document.model import (
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Notes,
+    Number,
+    Part,
+    Table,
+    missing,
+    reasons,
+)
+from ..document.numbers import DASH, Unit, level_text, number, signed, size
+from ..document.text import WIDTH, render_text
 from ..statistics.paired import Difference, Family
-from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
-from .numbers import DASH, Unit, level_text, number, signed, size
-from .text import WIDTH, render_text
+from .results import Comparison, Side
 
 _NAMES_SHOWN = 3
 _FAMILIES: tuple[tuple[Family, str, str], ...] = (

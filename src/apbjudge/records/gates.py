@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
+from ..document.markdown import render_markdown
+from ..document.model import Cell, Document, Figure, Heading, Part, Table
+from ..document.numbers import DASH, Unit
 from ..errors import visible
-from ..records.judgements import Judgement, Unscored
 from ..statistics.gates import GateResult
-from .document import Cell, Document, Figure, Heading, Part, Table
-from .markdown import render_markdown
-from .numbers import DASH, Unit
+from .judgements import Judgement, Unscored
 
 ITEMS_SHOWN = 20
 

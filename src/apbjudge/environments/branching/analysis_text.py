@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..environments.branching.analysis import EntropyGroup, EntropyReport
-from ..statistics.estimates import Estimate
-from .document import Cell, Document, Figure, Heading, Notes, Part, Table, missing
-from .numbers import DASH, count
+from ...document.model import Cell, Document, Figure, Heading, Notes, Part, Table, missing
+from ...document.numbers import DASH, count
+from ...statistics.estimates import Estimate
+from .analysis import EntropyGroup, EntropyReport
 
 
 def entropy_document(report: EntropyReport) -> Document:

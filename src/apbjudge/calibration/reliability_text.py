@@ -6,17 +6,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..calibration.results import Reliability, ReliabilityReport
-from ..calibration.scaled import Preferences
+from ..document.model import (
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Notes,
+    Number,
+    Part,
+    Table,
+    missing,
+    reasons,
+)
+from ..document.numbers import DASH, Unit, count, level_text, number, size
+from ..document.text import WIDTH, render_text
 from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
 from ..statistics.estimates import Estimate
 from ..statistics.measures import PAPER, Calibration
 from ..statistics.raters import AltTest, BetweenRaters
-from .document import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing, reasons
-from .numbers import DASH, Unit, count, level_text, number, size
-from .text import WIDTH, render_text
+from .results import Reliability, ReliabilityReport
+from .scaled import Preferences
 
 Figures = Mapping[str, Estimate] | Mapping[str, Estimate | str]
 """Estimates and counts by name."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..errors import visible
-from .document import Document, Figure, Heading, Notes, Paragraph, Table
+from .model import Document, Figure, Heading, Notes, Paragraph, Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&~$#@]|:(?=[\w/+-]))")
 _ADDRESS = re.compile(r"(?i)\bwww\.")

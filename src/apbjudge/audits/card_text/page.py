@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...audits.card import Card
-from ...audits.comparison import CardComparison
-from ...audits.outcomes import Measure, Side, Unit
+from ...document import numbers
+from ...document.templating import environment
 from ...statistics.estimates import Estimate
-from .. import numbers
-from ..templating import environment
+from ..card import Card
+from ..comparison import CardComparison
+from ..outcomes import Measure, Side, Unit
 from . import words
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ def _environment() -> Environment:
     calls = {name: getattr(words, name) for name in _WORDS}
     calls |= {"measure_plots": measure_plots, "difference_plots": difference_plots}
     return environment(
-        calls=calls | {"symbol_of": words.SYMBOLS.__getitem__}, filters={"minus": _minus}
+        Path(__file__).parent / "templates",
+        calls=calls | {"symbol_of": words.SYMBOLS.__getitem__},
+        filters={"minus": _minus},
     )
 
 

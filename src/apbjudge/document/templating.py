@@ -11,23 +11,28 @@ from ..errors import visible
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+TEMPLATES = Path(__file__).parent / "templates"
+"""What pages share."""
+
 _Calls = Mapping[str, Callable[..., Any]]
 
 
-def environment(*, calls: _Calls, filters: _Calls) -> Environment:
-    """An environment over the templates of this package, with functions and filters by name."""
+def environment(
+    folder: Path, *, calls: _Calls | None = None, filters: _Calls | None = None
+) -> Environment:
+    """An environment over the templates of a folder and of this one, with names that they use."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(calls)
-    environment.filters.update(filters)
+    environment.globals.update(calls or {})
+    environment.filters.update(filters or {})
     return environment
 
 

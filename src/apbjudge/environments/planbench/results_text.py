@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ..environments.planbench.blocking import BlockPlan
-from ..environments.planbench.paths import PathReport, TaskPaths
-from .document import Cell, Document, Heading, Notes, Part, Table
-from .numbers import DASH, count
-from .text import render_text
+from ...document.model import Cell, Document, Heading, Notes, Part, Table
+from ...document.numbers import DASH, count
+from ...document.text import render_text
+from .blocking import BlockPlan
+from .paths import PathReport, TaskPaths
 
 _SCOPES = {
     "catalogue": "the paths of the catalogue, found as its authors found them",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...audits.card import Card
-from ...audits.comparison import CardComparison, CardSide, MeasurePair
-from ...audits.outcomes import Exhibit, Measure, Outcome, Probe, Unit
-from ...audits.outcomes import Figure as Shown
+from ...document.markdown import render_markdown
+from ...document.model import Cell, Document, Heading, Notes, Paragraph, Part, Table
+from ...document.text import WIDTH, render_text
 from ...statistics.estimates import Estimate
-from ..document import Cell, Document, Heading, Notes, Paragraph, Part, Table
-from ..markdown import render_markdown
-from ..text import WIDTH, render_text
+from ..card import Card
+from ..comparison import CardComparison, CardSide, MeasurePair
+from ..outcomes import Exhibit, Measure, Outcome, Probe, Unit
+from ..outcomes import Figure as Shown
 from . import words
 
 EXHIBITS_SHOWN = 5

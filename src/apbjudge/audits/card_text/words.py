@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...audits.card import Card
-from ...audits.comparison import CardComparison, MeasurePair
-from ...audits.outcomes import Cost, Measure, Outcome, Side, Unit
+from ...document import numbers
+from ...document.model import Figure
+from ...document.numbers import DASH
 from ...statistics.estimates import Estimate
-from .. import numbers
-from ..document import Figure
-from ..numbers import DASH
+from ..card import Card
+from ..comparison import CardComparison, MeasurePair
+from ..outcomes import Cost, Measure, Outcome, Side, Unit
 
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from ..construction.build import Build
-from ..construction.cases import BUILT_SPLITS
-from ..construction.check import LISTED, CaseReport
-from ..construction.composition import STEP_RANGES, Composition, DataSetCounts
-from ..construction.findings import CHECKS, CaseCertainty, CaseFinding
-from .document import Cell, Document, Heading, Notes, Paragraph, Part, Table
-from .html import render_html
-from .numbers import DASH, count
-from .templating import environment
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from ..document.html import document_page
+from ..document.model import Cell, Document, Heading, Notes, Paragraph, Part, Table
+from ..document.numbers import DASH, count
+from .build import Build
+from .cases import BUILT_SPLITS
+from .check import LISTED, CaseReport
+from .composition import STEP_RANGES, Composition, DataSetCounts
+from .findings import CHECKS, CaseCertainty, CaseFinding
 
 _CERTAINTIES: Mapping[CaseCertainty, str] = {
     "proven": "Proven",
@@ -140,20 +134,9 @@ def _lengths(sources: Mapping[str, DataSetCounts]) -> Table:
 # The page -----------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    return environment(calls={}, filters={})
-
-
 def check_page(report: CaseReport) -> str:
     """Everything as one HTML page that loads nothing; of each check the first 20 findings."""
     return document_page("Checks of cases", check_document(report, listed=LISTED))
-
-
-def document_page(title: str, document: Document) -> str:
-    """A document as one HTML page that loads nothing."""
-    template = _environment().get_template("document.html.j2")
-    return template.render(title=title, body=render_html(document))
 
 
 # Builds -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from math import inf
 from textwrap import wrap
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
+from .model import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
 
 WIDTH = 80
 """Characters of a line where nothing says how wide the terminal is."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from html import escape
 
 from ..errors import visible
-from .document import Cell, Document, Figure, Heading, Notes, Paragraph, Table
+from .model import Cell, Document, Figure, Heading, Notes, Paragraph, Table
+from .templating import TEMPLATES, environment
 
 
 def render_html(document: Document) -> str:
@@ -43,3 +44,9 @@ def _cell(cell: Cell, *, number: bool) -> str:
     if isinstance(cell, Figure) and cell.best:
         text = cell.marked("<strong>", "</strong>")
     return f'<td class="num">{text}</td>' if number else f"<td>{text}</td>"
+
+
+def document_page(title: str, document: Document) -> str:
+    """A document as one HTML page that loads nothing."""
+    template = environment(TEMPLATES).get_template("document.html.j2")
+    return template.render(title=title, body=render_html(document))
