@@ -360,8 +360,12 @@ LENT = said(call("lend_book", book_id="B-1"))
     [
         (2, [LENT, ANSWER, LENT]),
         (2, [LENT, {"role": "observation", "name": "lend_book", "content": "done"}, LENT]),
+        (1, [{"role": "assistant", "content": "I lend it."}, LENT]),
+        (1, [LENT, {"role": "assistant", "name": "librarian", "content": "x", "tool_calls": None}]),
+        (1, [ITEM | {"name": "lend_book", "arguments": '{"book_id": "B-1"}'}] * 2),
         (2, [{"predicted_steps": [LENT, LENT]}]),
         (2, [LENT | {"role": "librarian"}, LENT | {"role": "librarian"}]),
+        (1, [{"from": "gpt", "value": "I lend it."}]),
     ],
     ids=str,
 )
@@ -369,7 +373,7 @@ def test_steps_are_counted_in_any_dialect(k: int, steps: list[Row]) -> None:
     assert proven(library(prediction_horizon=k, ground_truth_steps=steps)) == []
 
 
-@pytest.mark.parametrize(("k", "n"), [])
+@pytest.mark.parametrize(("k", "n"), [(2, 1), (1, 2), (1, 3)])
 def test_another_number_of_steps(k: int, n: int) -> None:
     row = library(prediction_horizon=k, ground_truth_steps=[LENT, ANSWER] * n)
     (finding,) = findings_of(FORM_CHECKS, row)
