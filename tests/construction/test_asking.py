@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from apbjudge import InputError, JudgeSpec, OptionError
+from apbjudge import JudgeSpec, OptionError
 from apbjudge.construction.asking import VOTES, Asked, ask, check_of
-from apbjudge.construction.findings import CHECKS
 from apbjudge.rubrics import load_rubric
 from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows
@@ -166,13 +165,6 @@ def test_every_claim_that_a_case_makes_can_be_refuted(serve: Any) -> None:
     assert all("(1 of 1 vote)" in finding.message for finding in asked.findings)
 
 
-def test_every_code_has_a_check_and_every_asked_check_a_code() -> None:
-    codes = {*PLAN.codes, *STEPS.codes}
-    asked = {name for name, check in CHECKS.items() if check.certainty == "asked"}
-    assert asked == {check_of(code) for code in codes}
-    assert len(codes) == 11
-
-
 def test_votes_are_those_asked_for_or_of_the_settings(serve: Any) -> None:
     server = serve(lambda seen: OK)
     for judge, wanted, n, temperature in [
@@ -189,18 +181,6 @@ def test_votes_are_those_asked_for_or_of_the_settings(serve: Any) -> None:
     server.forget()
     ask([row("a")], f"hosted_vllm/scripted@{server.address}", cache=False)
     assert len(server.requests) == VOTES
-
-
-def test_a_second_call_continues_the_run_and_pays_for_nothing(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: votes("UnclearQuery") if "(b)" in seen.text else OK)
-    cases = write_rows(tmp_path / "cases.jsonl", [row("a"), row("b")])
-    out = tmp_path / "asked"
-    first = ask(cases, spec(server), out=out, cache=False)
-    server.forget()
-    again = ask(cases, spec(server), out=out, cache=False)
-    assert server.requests == []
-    assert shown(again) == shown(first) != []
-    assert (out / "judgements.jsonl").is_file()
 
 
 def test_a_mended_case_is_asked_about_alone(serve: Any, tmp_path: Path) -> None:
@@ -225,19 +205,6 @@ def test_refuted_claims_of_a_table_are_findings_too(serve: Any, tmp_path: Path) 
     assert (finding.file, finding.case, finding.line) == (str(path), "a", 2)
 
 
-def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cases\.jsonl: can't be read"):
-        ask(tmp_path / "cases.jsonl", "hosted_vllm/scripted@http://127.0.0.1:1/v1", cache=False)
-
-
-def test_a_budget_leaves_cases_unanswered_and_says_which(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: OK)
-    cases = write_rows(tmp_path / "cases.jsonl", map(row, "abc"))
-    asked = ask(cases, spec(server, max_concurrency=1), votes=1, max_calls=2)
-    assert asked.n_answered == 2
-    assert [one.reason for one in asked.unanswered] == ["budget"]
-
-
 def test_a_model_that_wrote_part_of_a_case_is_named(serve: Any) -> None:
     server = serve(lambda seen: OK)
     notes: list[str] = []
@@ -253,9 +220,6 @@ def test_what_can_not_be_asked_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="--ask: expected a model"):
         ask([row("a")], "static")
     own = tmp_path / "own.toml"
-    own.write_text(
-        'extends = "apb-holistic@1"\nname = "own"\nversion = 1\n',
-        encoding="utf-8",
-    )
+    own.write_text('extends = "apb-holistic@1"\nname = "own"\nversion = 1\n', encoding="utf-8")
     with pytest.raises(OptionError, match=r"--rubric: expected codes among UnclearQuery.*got E1"):
         ask([row("a")], "hosted_vllm/scripted", rubric=str(own))

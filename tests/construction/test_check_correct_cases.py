@@ -114,23 +114,10 @@ LOOKUP = openai("find_town", {"words": "Vik"}, "c2")
 
 PREFIXES: Mapping[str, list[Message]] = {
     "tool_calls": [says(CALL), result()],
-    "tool_calls with null text and a speaker's name": [
-        {"role": "assistant", "name": "planner", "tool_calls": None, "content": "I look."},
-        says(CALL),
-        result(name="get_forecast"),
-    ],
     "content blocks": [
         {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
         {"role": "assistant", "content": [{"type": "text", "text": "I look."}, BLOCK]},
         {"role": "user", "content": [RESULT_BLOCK]},
-    ],
-    "function_call": [
-        {
-            "role": "assistant",
-            "content": None,
-            "function_call": {"name": "get_forecast", "arguments": json.dumps(ARGUMENTS)},
-        },
-        result(role="function", name="get_forecast"),
     ],
     "function parts": [
         {"role": "model", "parts": [{"functionCall": {"name": "get_forecast", "args": ARGUMENTS}}]},
@@ -141,47 +128,20 @@ PREFIXES: Mapping[str, list[Message]] = {
             ],
         },
     ],
-    "items of a response": [
-        {"type": "function_call", "name": "get_forecast", "arguments": "{}", "call_id": "c1"},
-        {"type": "function_call_output", "call_id": "c1", "output": FAILED},
-    ],
-    "tags": [
-        {
-            "role": "assistant",
-            "content": '<tool_call>{"name": "get_forecast", "arguments": {}}</tool_call>',
-        },
-        result(role="user"),
-    ],
-    "Thought and Action": [
-        {"role": "assistant", "content": "Thought: look\nAction: get_forecast\nAction Input: {}"},
-        result(f"Observation: {FAILED}", role="user"),
-    ],
     "plain text": [{"role": "user", "content": "So far: get_forecast was called and timed out."}],
-    "thought, action and tool": [
-        {"thought": "look", "action": "call", "tool": "get_forecast", "arguments": ARGUMENTS},
-        result(role="observation"),
-    ],
-    "a result in the call's message": [
-        {"role": "assistant", "tool_calls": [{**CALL, "result": FAILED}]}
-    ],
     "parallel, broken first": [says(CALL, LOOKUP), result(), result("Vik", tool_call_id="c2")],
-    "parallel, broken last": [says(LOOKUP, CALL), result("Vik"), result()],
     "parallel, a message each": [says(CALL), says(LOOKUP), result(), result("Vik, South")],
-    "other calls before": [says(LOOKUP), result("Vik"), says(CALL), result()],
     "a look at something else afterwards": [says(CALL), result(), says(LOOKUP), result("Vik")],
-    "called twice": [says(CALL), result(), says(CALL), result()],
     "no result": [says(CALL)],
     "the agent's remark": [says(CALL), result(), {"role": "assistant", "content": "Let me see."}],
     "the user's remark": [says(CALL), result(), {"role": "user", "content": "Go on, please."}],
     "a list as the result": [says(CALL), result([{"type": "text", "text": FAILED}])],
     "a failure in another language": [says(CALL), result("Der Dienst antwortet nicht.")],
-    "nobody's words": [says(CALL), result("")],
     "wrapped in another tool": [
         says(openai("use_tool", {"tool": "get_forecast", "arguments": ARGUMENTS})),
         result(),
     ],
     "a namespace": [says(openai("functions.get_forecast", ARGUMENTS)), result()],
-    "another style of the name": [says(openai("getForecast", ARGUMENTS)), result()],
     "the old name of a renamed tool": [says(openai("weather_v1", ARGUMENTS)), result()],
     "a summary": [
         {"role": "system", "content": "Earlier: the weather service failed three times."},
@@ -192,11 +152,6 @@ PREFIXES: Mapping[str, list[Message]] = {
         {"role": "user", "content": "Der Wetterdienst ist leider ausgefallen."},
         says(LOOKUP),
         result("Vik, im Süden"),
-    ],
-    "the user tells of the failure": [
-        says(LOOKUP),
-        result("Vik"),
-        {"role": "user", "content": "I tried the forecast myself: it is down."},
     ],
     **{
         f"a result of {role}": [says(CALL), result(role=role)]
@@ -222,29 +177,16 @@ BROKEN: Mapping[str, list[Row]] = {
     "no JSON Schema": broken(
         tools=[{**FORECAST, "parameters": {"town": "a town"}}, {"name": "sky_outlook"}]
     ),
-    "names of tools alone": broken(tools=None, tool_names=["get_forecast", "sky_outlook"]),
-    "no tools": broken(tools=None),
     "tools in the system prompt": broken(
         tools=[], system_prompt="Tools: get_forecast(town), sky_outlook(place)."
-    ),
-    "definitions of functions": broken(
-        tools=[{"type": "function", "function": each} for each in TOOLS]
     ),
     "a list of types": pair(
         tool("get_forecast", {"town": {"type": ["string", "null"]}}, ["town"]),
         tool("sky_outlook", {"place": {"type": ["integer", "string"]}}, ["place"]),
     ),
-    "anyOf": pair(
-        tool("get_forecast", {"town": {"anyOf": [TEXT, NUMBER]}}, ["town"]),
-        tool("sky_outlook", {"place": TEXT}, ["place"]),
-    ),
     "oneOf around everything": pair(
         tool("get_forecast", {"town": TEXT}, ["town"]),
         tool("sky_outlook", {"flag": {"type": "boolean"}}, [], oneOf=[{"required": ["place"]}]),
-    ),
-    "allOf": pair(
-        tool("get_forecast", {"town": TEXT}, ["town"]),
-        tool("sky_outlook", {}, ["place"], allOf=[{"properties": {"place": TEXT}}]),
     ),
     "$ref": pair(
         tool("get_forecast", {"town": {"$ref": "#/$defs/t"}}, ["town"], **{"$defs": {"t": TEXT}}),
@@ -254,42 +196,20 @@ BROKEN: Mapping[str, list[Row]] = {
         tool("get_forecast", {"town": TEXT, "street": TEXT}, ["town", "street"]),
         tool("sky_outlook", {"address": ADDRESS}, ["address"]),
     ),
-    "no properties": pair({"name": "get_forecast"}, {"name": "sky_outlook", "parameters": {}}),
     "optional became required": pair(
         tool("get_forecast", {"town": TEXT, "days": NUMBER}, ["town"]),
         tool("sky_outlook", {"place": TEXT, "span": NUMBER, "unit": TEXT}, ["place", "unit"]),
     ),
-    "a number became a text": pair(
-        tool("get_forecast", {"town_id": NUMBER}, ["town_id"]),
-        tool("sky_outlook", {"place_id": TEXT}, ["place_id"]),
-    ),
-    "an enum without a type": pair(
-        tool("get_forecast", {"town": {"enum": ["Vik", "Hof"]}}, ["town"]),
-        tool("sky_outlook", {"place": TEXT}, ["place"]),
-    ),
     "the broken tool is gone from the list": broken(tools=TOOLS[1:]),
-    "the broken tool is renamed in the list": broken(
-        tools=[{**FORECAST, "name": "get_forecast_legacy"}, *TOOLS[1:]]
-    ),
     "the replacement by its name": broken(replacement_tool="sky_outlook"),
     "the replacement beside the list": broken(tools=[FORECAST, FIND]),
     "no replacement": broken(replacement_tool=None),
-    "no construction": broken(construction=None),
     "no map": broken(construction={"transform": "tool_broken"}),
-    "part of a map": broken(construction={"parameter_map": {"town": "place"}}),
-    "a map to itself": broken(
-        tools=[FORECAST, {**OUTLOOK, "parameters": SCHEMA}],
-        construction={"parameter_map": {"town": "town", "days": "days"}},
-        ground_truth_steps=[step("sky_outlook", ARGUMENTS)],
-    ),
     "a constant beside": broken(
         ground_truth_steps=[step("sky_outlook", {"place": "Vik", "span": 3, "unit": "metric"})]
     ),
     "other types of values": broken(
         ground_truth_steps=[step("sky_outlook", {"place": ["Vik"], "span": "3"})]
-    ),
-    "a value in other words": broken(
-        ground_truth_steps=[step("sky_outlook", {"place": "Vik, Iceland", "span": 3})]
     ),
     "an optional argument left out": broken(
         ground_truth_steps=[step("sky_outlook", {"place": "Vik"})]
@@ -297,20 +217,8 @@ BROKEN: Mapping[str, list[Row]] = {
     "the replacement after a look-up": broken(
         prediction_horizon=2, ground_truth_steps=[step("find_town", {"words": "Vik"}), RIGHT]
     ),
-    "results among the steps": broken(
-        prediction_horizon=2,
-        ground_truth_steps=[
-            step("find_town", {"words": "Vik"}),
-            {"role": "tool", "name": "get_forecast", "content": "Vik"},
-            RIGHT,
-        ],
-    ),
     "another try first": broken(
         prediction_horizon=2, ground_truth_steps=[step("get_forecast", ARGUMENTS), RIGHT]
-    ),
-    "another try alone": broken(ground_truth_steps=[step("get_forecast", ARGUMENTS)]),
-    "the user is asked": broken(
-        ground_truth_steps=[step("ask_user", {"question": "May I use another service?"})]
     ),
     "the user is asked in words": broken(
         ground_truth_steps=[
@@ -361,16 +269,10 @@ DISTRACTORS: Mapping[str, list[Row]] = {
         tools=[door("lock_door"), door("unlock_door")],
         tool_chain=[{"name": "lock_door", "parameter_description": {"door": "the front"}}],
     ),
-    "another style of the name": extraneous("Ask User"),
     "a namespace": extraneous("ask_user", tools=[*TOOLS[:3], {"name": "functions.ask_user"}]),
     "tools in the system prompt": extraneous(
         "ask_user", tools=[], system_prompt="Tools: find_town, get_forecast, ask_user"
     ),
-    "no tools": extraneous("ask_user", tools=None),
-    "names of tools alone": extraneous(
-        "ask_user", tools=None, tool_names=["ask_user", "find_town"]
-    ),
-    "a text as the reference": extraneous("ask_user", tool_chain=None),
     "a speaker of this name": broken(
         TALK,
         {"role": "assistant", "content": [{"type": "document", "name": "ask_user", "text": "x"}]},
@@ -381,15 +283,6 @@ DISTRACTORS: Mapping[str, list[Row]] = {
         extraneous_tool_names=["ask_user"],
         ground_truth_steps=[step("get_forecast", ARGUMENTS), result("ok", name="ask_user")],
         reference_remaining_steps=[TALK, result("ok", name="ask_user")],
-    ),
-    "called in vain before": broken(
-        says(openai("ask_user", {})),
-        result("Nobody is there."),
-        split="step_wise_tool_extraneous",
-        broken_tool_name=None,
-        replacement_tool=None,
-        extraneous_tool_names=["ask_user"],
-        ground_truth_steps=[step("get_forecast", ARGUMENTS)],
     ),
 }
 
@@ -438,75 +331,40 @@ LEAST = bound("days", "at least", 5, "It has to be at least 5 days.")
 MOST = bound("days", "at most", 3, "It may be 3 days at most.")
 TWIN = removed()
 UNSOLVABLE: Mapping[str, list[Row]] = {
-    "no construction": unsolvable("tool_removal", construction=None),
-    "what a right reply says names a tool": removed(plan="get_forecast is not there."),
-    "tools are left for a part": removed(tool_chain=CHAIN[:1]),
     "no names, and a way that stops": unsolvable("tool_removal", tool_chain=CHAIN[:1]),
     "no names, and the user is told": unsolvable(
         "tool_removal", tool_chain=[{"name": "ask_user", "parameter_description": {}}]
     ),
-    "the solution from before": removed(tool_chain=CHAIN),
     "a common word": removed("find", query="Find the weather in Vik."),
-    "the name is that of a family": removed(
-        "weather", tools=[{"tool_name": "weather", "name": "find_town", "description": "Finds."}]
-    ),
     "the names of all tools are listed": removed(tool_names=[each["name"] for each in TOOLS]),
-    "other files stay": unsolvable(
-        "visual_missing", files=["data/towns.csv", {"type": "text", "path": "notes.txt"}]
-    ),
     "another picture stays": unsolvable(
         "visual_missing", files=["images/plant.png"], query="Compare the first picture with it."
     ),
     "a short value": value("3"),
-    "a letter": value("a"),
-    "a word": value("no", query="There is no weather in Vik."),
-    "a value of an enum": value(
-        "metric",
-        tools=[*TOOLS, tool("set_unit", {"unit": {"enum": ["metric", "us"]}}, ["unit"])],
-    ),
     "an example in a description": value(
         "T-7715", tools=[*TOOLS, {"name": "pay", "description": "Pays, such as from T-7715."}]
     ),
     "a date of something else": value(
         "2026-08-14", query="I arrive on 2026-08-14. When is the festival in Vik?"
     ),
-    "a name in a path": value("Vik", files=["images/Vik.png"], query="What about the town?"),
-    "no value": unsolvable("information_missing"),
     "limits that exclude each other": limits(LEAST, MOST),
-    "no limits": unsolvable("contradictory_constraints"),
     "one limit, and a rule": limits(MOST, system_prompt="Forecasts are of 7 days or more."),
     "equal limits, meant as open ones": limits(
         bound("days", "at least", 3, "More than 3 days."),
         bound("days", "at most", 3, "Less than 3 days."),
     ),
-    "limits on two subjects": limits(
-        bound("rooms", "at least", 4, "At least 4 rooms."),
-        bound("price", "at most", 10, "At most 10 euros, and a room costs 40."),
-    ),
     "limits in two units": limits(
         bound("duration", "at least", 2, "At least 2 hours."),
         bound("duration", "at most", 90, "At most 90 minutes."),
     ),
-    "a subject in other words": limits(
-        bound("Days", "at least", 5, "At least 5 days."),
-        bound("number of days", "at most", 3, "At most 3 days."),
-    ),
     "limits in other words": limits(
         LEAST, MOST, query="Five days or more, and no more than three."
-    ),
-    "a limit in the system prompt": limits(
-        LEAST, MOST, query=LEAST["text"], system_prompt=MOST["text"]
     ),
     "other marks and spaces": limits(
         LEAST, MOST, query=f"«{LEAST['text']}»\n {MOST['text'][:-1]}!"
     ),
-    "the twin in another file": TWIN[1:],
     "the twin after it": TWIN[::-1],
     "the twin with its tools in another order": [TWIN[0] | {"tools": TOOLS[::-1]}, TWIN[1]],
-    "the twin with other spaces": [
-        TWIN[0] | {"query": "What  will the weather be\nin Vik for 3 days?"},
-        TWIN[1],
-    ],
     "the twin by the id of its case": [TWIN[0] | {"id": "p1-row", "case_id": "p1"}, TWIN[1]],
     "the twin as a case of steps": [
         broken(id="p1", split="step_wise_planning", broken_tool_name=None, replacement_tool=None)[
@@ -551,39 +409,18 @@ def composites(*replaces: list[int], traps: Iterable[str] = (), **changes: Any) 
 BANKS: Mapping[str, list[Row]] = {
     "plain": bank(),
     "a tie": bank(COSTS | {"town_weather": 4}),
-    "a tie of floats": bank(
-        COSTS | {"find_town": 0.1, "get_forecast": 0.7, "town_weather": 0.8},
-    ),
-    "nothing costs anything": bank(dict.fromkeys(COSTS, 0)),
     "a tool without a cost": bank(COSTS | {"ask_user": None}),
     "a called tool without a cost": bank(COSTS | {"find_town": None}),
-    "a cost in another split": bank(
-        COSTS | {"ask_user": None}, split="holistic_planning", construction=None
-    ),
-    "no construction": bank(construction=None),
-    "no costs": bank(dict.fromkeys(COSTS)),
-    "floats": bank({name: cost / 3 for name, cost in COSTS.items()}),
-    "large costs": bank({name: cost * 1e11 for name, cost in COSTS.items()}),
     "a dear composite as a trap": composites(
         [0, 1], traps=["town_weather"], costs=COSTS | {"town_weather": 9}
     ),
     "a tool for calls apart": composites([0, 2]),
-    "a tool for one call": composites([0]),
     "a tool for the whole task": composites([0, 1, 2]),
-    "several goals at once": composites(
-        [0, 1, 2, 3], tool_chain=[*CHAIN, *CHAIN, {"name": "ask_user"}]
-    ),
-    "nothing stated": composites([]),
-    "a call twice": composites([0, 1], tool_chain=[CHAIN[0], CHAIN[0], CHAIN[1]]),
     "the reference takes the composite": composites(
         [0, 1], tool_chain=[{"name": "town_weather"}, {"name": "ask_user"}]
     ),
-    "a text as the reference": bank(tool_chain=None),
     "the reference is not the cheapest": bank(
         tool_chain=[CHAIN[0], {"name": "sky_outlook"}, {"name": "ask_user"}]
-    ),
-    "traps alone": bank(
-        construction={"traps": ["sky_outlook"]}, tool_chain=[{"name": "sky_outlook"}]
     ),
     "another style of the names": bank(
         construction={
@@ -622,13 +459,10 @@ def test_no_fault_of_a_correct_case_is_proven(name: str) -> None:
         "broken: other types of values",
         "broken: the replacement after a look-up",
         "distractors: a speaker of this name",
-        "unsolvable: a word",
         "unsolvable: other marks and spaces",
         "unsolvable: the twin with its tools in another order",
-        "unsolvable: the twin with other spaces",
         "unsolvable: the twin as a case of steps",
         "bank: plain",
-        "bank: a cost in another split",
         "bank: the reference takes the composite",
     ],
 )

@@ -97,11 +97,6 @@ def test_a_case_that_occurs_twice() -> None:
     assert CHECKS["duplicate-case"].certainty == "proven"
 
 
-def test_a_case_that_occurs_in_two_files() -> None:
-    rows = [(EXAMPLES / "one.jsonl", BASE), (EXAMPLES / "two.jsonl", other())]
-    assert seen(rows) == (["duplicate-case"], 2)
-
-
 def test_equal_paths_in_other_folders_may_be_other_files() -> None:
     picture = {"files": [{"type": "image", "path": "plant.png"}]}
     first, second = {**BASE, **picture}, other(**picture)
@@ -114,12 +109,9 @@ def test_equal_paths_in_other_folders_may_be_other_files() -> None:
     "fields",
     [
         {"query": QUERY.replace("the tides", "> 5 tides")},
-        {"query": QUERY.replace(",", "")},
         {"system_prompt": "You help readers. Nobody may borrow more than 3 books."},
         {"tools": [tool("find_book", cost=2), tool("lend_book", cost=3)]},
-        {"tools": [tool("find_book"), {"name": "lend_book", "description": "Sells it."}]},
         {"files": ["images/plant.png"]},
-        {"split": "holistic_tool_extraneous"},
         {"initial_state": {"lent": ["tides"]}},
         {"messages": [{"role": "user", "content": "It is Monday."}]},
     ],
@@ -133,15 +125,6 @@ def test_the_words_of_a_query_alone_are_suspected() -> None:
     assert seen([BASE, other(query=QUERY.upper())]) == (["near-duplicate"], 2)
     assert seen([BASE, other(query=f"{QUERY} Thanks!")]) == (["near-duplicate"], 2)
     assert seen([BASE, other(query="When do you open, and is there a room to read in?")])[0] == []
-
-
-def test_rows_of_one_case_do_not_repeat_it() -> None:
-    assert seen([BASE, other(case_id="a")]) == ([], 2)
-    assert seen([reply("one"), reply("two", id="a-two", case_id="a")]) == ([], 2)
-
-
-def test_replies_under_ids_of_their_own_are_suspected_at_most() -> None:
-    assert seen([reply("one"), reply("two", id="a-two")]) == (["near-duplicate"], 2)
 
 
 @given(
@@ -181,11 +164,6 @@ def level(n: int, *names: str, **fields: Any) -> Row:
         extraneous_tool_names=list(names),
         **fields,
     )
-
-
-def test_levels_that_belong_together() -> None:
-    rows = [level(0), level(1, "dust_shelf"), level(2, "open_window", "dust_shelf")]
-    assert seen(rows) == seen(rows[::-1]) == ([], 3)
 
 
 def test_levels_that_are_not_nested() -> None:

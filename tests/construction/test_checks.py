@@ -11,7 +11,6 @@ import pytest
 
 from apbjudge.construction.cases import Reject, Row, Transform, case_row, row_id
 from apbjudge.construction.check import check
-from apbjudge.construction.findings import CHECKS
 from apbjudge.construction.references import chain_of, plan_of
 from apbjudge.construction.transforms.broken import tool_broken
 from apbjudge.construction.transforms.distractors import extraneous_plans
@@ -171,36 +170,12 @@ def results(*contents: str) -> list[dict[str, str]]:
     return [{"role": "tool", "content": content} for content in contents]
 
 
-def later_file(row: Row) -> Row:
-    steps = [*json.loads(row["reference_remaining_steps_json"]), *results("saved images/plant.png")]
-    return row | {
-        "files": [PICTURE.model_dump()],
-        "reference_remaining_steps_json": json.dumps(steps),
-    }
-
-
 def distractor_of(row: Row) -> str:
     return json.loads(row["extraneous_tool_names_json"])[0]
 
 
 def rename(row: Row, old: str, new: str) -> Row:
     return json.loads(json.dumps(row).replace(old, new))
-
-
-def in_order(rows: list[Row]) -> list[Row]:
-    """Six cases whose distractors stand last, and whose tools stand as they are called."""
-    made = []
-    for n in range(6):
-        row = rows[0] | {"id": f"r{n}", "case_id": f"r{n}", "query": f"{QUERY} Cabin {n}."}
-        distractors = set(json.loads(row["extraneous_tool_names_json"]))
-        order = [entry["name"] for entry in json.loads(row["tool_chain_json"])]
-
-        def place(tool: Any, order: Any = order, distractors: Any = distractors) -> Any:
-            name = tool["name"]
-            return name in distractors, order.index(name) if name in order else -1
-
-        made.append(tools(row, lambda listed, place=place: listed.sort(key=place)))
-    return made
 
 
 One = Callable[[Row], Row]
@@ -213,162 +188,7 @@ def last(change: One) -> Callable[[list[Row]], list[Row]]:
 ASKING = ("case_id", "query", "system_prompt", "files", "files_json")
 PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
     ("unreadable", "plan", last(lambda r: r | {"split": "sideways"})),
-    ("duplicate-id", "plan", lambda rows: [rows[0], rows[0] | {"query": "Something else."}]),
-    ("duplicate-tool", "plan", last(lambda r: tools(r, lambda t: t.append(t[0])))),
-    (
-        "bad-schema",
-        "plan",
-        last(
-            lambda r: tools(
-                r,
-                lambda t: named(t, "get_tides")["parameters"]["properties"]["harbour"].update(
-                    minLength="many"
-                ),
-            )
-        ),
-    ),
-    (
-        "undescribed-parameter",
-        "plan",
-        last(
-            lambda r: tools(
-                r, lambda t: named(t, "get_tides")["parameters"]["required"].append("day")
-            )
-        ),
-    ),
-    ("undefined-tool", "plan", last(lambda r: part(r, "tool_names_json", lambda n: [*n, "ghost"]))),
     ("no-task", "plan", lambda rows: [*rows, rows[0] | dict.fromkeys(ASKING) | {"id": "x"}]),
-    (
-        "missing-condition",
-        "broken",
-        last(
-            lambda r: {
-                k: v for k, v in r.items() if k not in ("broken_tool_name", "replacement_tool_json")
-            }
-        ),
-    ),
-    (
-        "stray-condition",
-        "plan",
-        last(lambda r: r | {"unsolvable_type": "tool_removal", "tool_chain_json": "[]"}),
-    ),
-    ("no-reference", "plan", last(lambda r: r | {"plan": "", "tool_chain_json": "[]"})),
-    ("wrong-horizon", "steps", last(lambda r: r | {"prediction_horizon": 2})),
-    ("missing-file", "plan", last(lambda r: r | {"files": ["images/nowhere.png"]})),
-    (
-        "missing-file",
-        "plan",
-        last(lambda r: r | {"files": ["../../../../../../../../etc/hostname"]}),
-    ),
-    (
-        "prefix-unanswered",
-        "steps",
-        last(lambda r: part(r, "trajectory_prefix_json", lambda m: m[:-1])),
-    ),
-    (
-        "prefix-gap",
-        "steps",
-        last(lambda r: part(r, "trajectory_prefix_json", lambda m: [m[0], m[0], m[1]])),
-    ),
-    (
-        "prefix-has-reference",
-        "steps",
-        last(
-            lambda r: part(
-                r,
-                "ground_truth_steps_json",
-                lambda s: call(s).update(call(json.loads(r["trajectory_prefix_json"]))),
-            )
-        ),
-    ),
-    (
-        "reference-unknown-tool",
-        "plan",
-        last(lambda r: part(r, "tool_chain_json", lambda c: c[0].update(name="ghost"))),
-    ),
-    (
-        "terminator-not-offered",
-        "plan",
-        last(lambda r: part(r, "tool_chain_json", lambda c: c.append({"name": "Finish"}))),
-    ),
-    (
-        "reference-missing-parameter",
-        "steps",
-        last(lambda r: part(r, "ground_truth_steps_json", lambda s: call(s).update(arguments={}))),
-    ),
-    (
-        "reference-unknown-parameter",
-        "steps",
-        last(
-            lambda r: part(
-                r, "ground_truth_steps_json", lambda s: call(s)["arguments"].update(deck=2)
-            )
-        ),
-    ),
-    (
-        "reference-wrong-type",
-        "steps",
-        last(
-            lambda r: part(
-                r, "ground_truth_steps_json", lambda s: call(s)["arguments"].update(sailing_id=[1])
-            )
-        ),
-    ),
-    (
-        "reference-not-allowed-value",
-        "steps",
-        last(
-            lambda r: tools(
-                r,
-                lambda t: named(t, "check_space")["parameters"]["properties"]["sailing_id"].update(
-                    enum=["S-1"]
-                ),
-            )
-        ),
-    ),
-    (
-        "reference-schema-violation",
-        "steps",
-        last(
-            lambda r: tools(
-                r,
-                lambda t: named(t, "check_space")["parameters"]["properties"]["sailing_id"].update(
-                    maxLength=2
-                ),
-            )
-        ),
-    ),
-    (
-        "reference-used-before-made",
-        "plan",
-        last(
-            lambda r: part(
-                r,
-                "tool_chain_json",
-                lambda c: c[0]["parameter_description"].update(origin="$pay_crossing.origin"),
-            )
-        ),
-    ),
-    ("file-past-cut", "steps", last(later_file)),
-    ("frame-past-cut", "steps", last(lambda r: r | {"files": ["images/step_9.png"]})),
-    (
-        "condition-told",
-        "extraneous",
-        last(lambda r: r | {"system_prompt": f"Never call {distractor_of(r)}."}),
-    ),
-    ("telling-name", "extraneous", last(lambda r: rename(r, distractor_of(r), "decoy_tool"))),
-    ("telling-id", "broken", last(lambda r: r | {"id": "broken-1"})),
-    ("reference-quoted", "plan", last(lambda r: r | {"system_prompt": r["plan"]})),
-    (
-        "reference-named",
-        "plan",
-        last(lambda r: r | {"query": f"{QUERY} Use find_sailings and then book_crossing."}),
-    ),
-    (
-        "task-in-tool",
-        "plan",
-        last(lambda r: tools(r, lambda t: named(t, "get_tides").update(description=QUERY))),
-    ),
     (
         "distractor-not-offered",
         "extraneous",
@@ -411,12 +231,6 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
             )
         ),
     ),
-    (
-        "levels-not-nested",
-        "extraneous",
-        lambda rows: [rename(rows[0], distractor_of(rows[0]), "fold_napkin"), rows[1]],
-    ),
-    ("levels-differ", "extraneous", last(lambda r: r | {"query": f"{QUERY} Soon."})),
     (
         "distractor-called",
         "extraneous",
@@ -652,35 +466,14 @@ PLANTED: list[tuple[str, str, Callable[[list[Row]], list[Any]]]] = [
         ),
     ),
     ("trap-on-cheapest-plan", "bank", last(lambda r: claim(r, traps=["find_sailings"]))),
-    ("duplicate-case", "plan", lambda rows: [rows[0], rows[0] | {"id": "x", "case_id": "x"}]),
-    (
-        "near-duplicate",
-        "plan",
-        lambda rows: [rows[0], rows[0] | {"id": "x", "case_id": "x", "query": f"{QUERY} Thanks!"}],
-    ),
-    ("distractors-placed", "extraneous", in_order),
-    ("tools-in-order", "extraneous", in_order),
-    ("personal-data", "plan", last(lambda r: r | {"system_prompt": "Write to ana@mailbox.pt."})),
-    ("personal-data", "plan", last(lambda r: r | {"system_prompt": "Call +45 33 12 45 90 now."})),
-    ("personal-data", "plan", last(lambda r: r | {"system_prompt": "Card 4539 1488 0343 6467."})),
-    ("secret", "plan", last(lambda r: r | {"system_prompt": "Key AKIAQ2J7ZN4WLX5T0RBE."})),
-    ("secret", "plan", last(lambda r: r | {"system_prompt": "password = hunter22hunter"})),
 ]
 TOGETHER = {
-    "frame-past-cut": {"missing-file"},
-    "condition-told": {"levels-differ"},
-    "telling-name": {"levels-not-nested"},
     "value-present": {"twin-differs"},
     "map-broken": {"reference-missing-parameter"},
-    "reference-missing-parameter": {"map-broken"},
-    "distractors-placed": {"tools-in-order", "near-duplicate"},
-    "tools-in-order": {"distractors-placed", "near-duplicate"},
     "reference-calls-broken": {"reference-not-replacement", "prefix-has-reference"},
-    "reference-unknown-tool": {"terminator-not-offered"},
     "replacement-parameters": {"reference-missing-parameter"},
     "replacement-not-offered": {"reference-unknown-tool"},
     "broken-not-called": {"map-broken", "replacement-parameters"},
-    "prefix-has-reference": {"reference-wrong-type"},
     "trap-on-cheapest-plan": set(),
     "bounds-agree": set(),
 }
@@ -696,8 +489,3 @@ def test_a_planted_fault_is_found_by_its_check(
     result = found(plant(CLEAN[base]()))
     assert name in result
     assert result - {name} <= TOGETHER.get(name, set())
-
-
-def test_every_check_of_code_has_a_planted_fault() -> None:
-    by_code = {name for name, of in CHECKS.items() if of.certainty != "asked"}
-    assert by_code == {name for name, *_ in PLANTED}

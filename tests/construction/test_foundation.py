@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.construction import pool as pools
 from apbjudge.construction.cases import case_id, case_row, row_id
-from apbjudge.construction.findings import CHECKS, check_names
-from apbjudge.construction.likeness import definition_of, is_same, likeness, name_words, properties
+from apbjudge.construction.likeness import definition_of, likeness, properties
 from apbjudge.construction.pool import ToolPool
 from apbjudge.construction.references import chain_of, plan_of
-from apbjudge.construction.seeds import draw, leaves
-from apbjudge.errors import OptionError
+from apbjudge.construction.seeds import draw
 from apbjudge.records import Row
 from apbjudge.records.tools import read_tool
 
@@ -28,15 +23,6 @@ def test_draws_follow_from_seed_and_names_alone() -> None:
     assert len({draw(1, "a", "b").random(), draw(1, "ab").random(), draw(2, "ab").random()}) == 3
 
 
-def test_leaves_are_texts_and_numbers_in_order() -> None:
-    assert leaves({"a": ["x", {"b": 2}], "c": None, "d": True, "e": 1.5}) == ["x", 2, 1.5]
-
-
-def test_names_fall_into_words_in_every_style() -> None:
-    for name in ("find_open_bills", "findOpenBills", "FindOpenBills", "find-open.bills"):
-        assert name_words(name) == ["find", "open", "bills"]
-
-
 def test_likeness_is_shared_words_of_name_and_description() -> None:
     one = read_tool(tool("find_sailing", "Finds sailings.", origin="string"), "t")
     other = read_tool(tool("list_sailings", "Lists sailings.", origin="string"), "t")
@@ -45,15 +31,6 @@ def test_likeness_is_shared_words_of_name_and_description() -> None:
     assert likeness(one, other) == likeness(other, one) == pytest.approx(1 / 3)
     assert likeness(one, far) == 0
     assert likeness(read_tool({"name": "a"}, "t"), far) == 0
-
-
-def test_same_tools_differ_in_their_names_alone() -> None:
-    one = read_tool(tool("find_sailing", "Finds a  sailing.", origin="string"), "t")
-    twin = read_tool(tool("seek_trip", "finds a sailing.", origin="string"), "t")
-    assert is_same(one, twin)
-    assert not is_same(one, read_tool(tool("seek_trip", "Finds a sailing.", start="string"), "t"))
-    bare = read_tool({"name": "a"}, "t")
-    assert not is_same(bare, read_tool({"name": "b"}, "t"))  # nothing is known of either
 
 
 def test_definitions_have_the_same_fields_whatever_the_source_called_them() -> None:
@@ -130,31 +107,7 @@ def test_a_row_is_read_as_the_case_that_was_meant() -> None:
     assert plan_of(seed).splitlines()[2] == "3. Books places on a sailing (book_crossing)."
 
 
-@given(st.integers(0, 2**32), st.integers(0, 2**32))
-def test_tools_are_listed_in_an_order_of_the_case_and_the_seed(one: int, other: int) -> None:
-    seed = seed_of()
-
-    def listed(number: int) -> Any:
-        return case_row(
-            seed,
-            context_of(seed, seed=number),
-            split="holistic_planning",
-            transform="t",
-            tools=seed.toolset.tools,
-        )["tool_names_json"]
-
-    assert listed(one) == listed(one)
-    assert sorted(listed(one)) == sorted(listed(other))
-
-
 def test_ids_say_nothing_of_what_a_case_is() -> None:
     ids = {row_id(seed_of(), name) for name in ("unsolvable", "tool_broken", "holistic")}
     assert len(ids) == 3
     assert all(set(each) <= set("c-0123456789abcdef") for each in ids)
-
-
-def test_an_unknown_check_is_named() -> None:
-    assert check_names(["secret"], "--only") == {"secret"}
-    with pytest.raises(OptionError, match=r"--only: expected some of unreadable, .*, got 'nope'"):
-        check_names(["nope"], "--only")
-    assert all(check.claim for check in CHECKS.values())

@@ -68,12 +68,6 @@ def test_calls_are_read_in_any_spelling(tmp_path: Path, field: str, call: Any) -
         assert (made.name, made.arguments) == ("find_loaves", {"kind": "rye"})
 
 
-def test_calls_written_as_text_are_read(tmp_path: Path) -> None:
-    path = lines(tmp_path / "x.jsonl", row("a", ["order_loaf('R-77', count=2)"]))
-    (made,) = only(seeds(path, source_format="functions")).calls
-    assert made.arguments == {"loaf_id": "R-77", "count": 2}
-
-
 def test_tools_and_queries_have_many_names(tmp_path: Path) -> None:
     base = {"id": "a", "calls": CALLS}
     rows: list[dict[str, Any]] = [
@@ -158,10 +152,6 @@ def test_queries_have_no_solution(tmp_path: Path) -> None:
     assert fates(path) == ["a", "- the query is missing", "- no tools are known"]
     seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", None))))
     assert (seed.calls, seed.run.steps) == ((), ())
-
-
-def test_answers_in_words_are_no_calls(tmp_path: Path) -> None:
-    assert detect(lines(tmp_path / "x.jsonl", row("a", None, answers=["rye"]))) == "queries"
 
 
 def test_unusable_sources_are_named(tmp_path: Path) -> None:

@@ -168,6 +168,7 @@ def test_results_and_arguments_may_be_deep(tmp_path: Path, name: str) -> None:
     assert isinstance(first.content, RowError if name == "functions" else Seed)
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     def peak(n: int) -> int:
         rows = (

@@ -216,18 +216,6 @@ def test_actions_are_replayed_in_a_world_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("package")
-def test_more_tasks_than_a_child_takes_are_all_replayed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader, "BATCH", 2)
-    instructions = [{"instructions": {**WANT, "reason_for_call": f"Loaf {i}"}} for i in range(5)]
-    path = tasks(
-        tmp_path, *(task(str(i), FIND, user_scenario=each) for i, each in enumerate(instructions))
-    )
-    assert fates(path) == ["0", "1", "2", "3", "4"]
-
-
-@pytest.mark.usefixtures("package")
 def test_a_task_that_ends_the_process_costs_no_other() -> None:
     stop = {"name": "stop", "arguments": {}}
     wanted = [_wanted(*actions) for actions in ((FIND,), (FIND, stop), (stop,), (FIND,))]

@@ -155,21 +155,6 @@ def test_parameters_of_a_composite_are_those_that_nobody_hands_on() -> None:
             assert people == {"type": "integer"}
 
 
-def test_a_composite_says_in_words_what_it_does() -> None:
-    found = [parts_of(made(seed_of(), number=number)) for number in range(20)]
-    described = {
-        tools[each.name].description
-        for construction, tools, _ in found
-        for each in construction.composites
-        if each.replaces == (2, 3)
-    }
-    (text,) = described
-    assert text == (
-        "In one call: books places on a sailing, then pays a crossing from an account. "
-        "Results that a later part needs are passed on."
-    )
-
-
 def test_names_follow_the_style_of_the_tools() -> None:
     camel = [
         {**each, "name": "".join(map(str.capitalize, each["name"].split("_")))} for each in FERRY
@@ -187,21 +172,6 @@ def test_a_trap_of_another_task_does_nothing_for_this_one() -> None:
         seen |= {*construction.traps} & {each["name"] for each in BAKERY}
         assert all(tools[name].cost is not None for name in construction.traps)
     assert seen == {"list_breads"}  # the nearest in subject, which lists something as well
-
-
-def test_overpriced_tools_have_other_words_and_each_its_own_original() -> None:
-    for number in range(20):
-        construction, tools, calls = parts_of(made(seed_of(), number=number))
-        doubled = [
-            name
-            for trap in construction.traps
-            for name in calls
-            if tools[trap].description.startswith("With a report")
-            and tools[name].parameters == tools[trap].parameters
-        ]
-        assert len(doubled) == len(set(doubled))
-        texts = [each.description for each in tools.values()]
-        assert len(texts) == len(set(texts))
 
 
 def test_tools_that_note_a_thought_are_neither_merged_nor_copied() -> None:

@@ -27,13 +27,12 @@ from apbjudge.construction.writing.prompts import messages_of, repair_of, write_
 from apbjudge.construction.writing.records import WRITING_RECORDS
 from apbjudge.construction.writing.rules import read_reply
 from apbjudge.construction.writing.source import TaskRow, TaskSource
-from apbjudge.construction.writing.tasks import WritingTask, task_of, with_query
+from apbjudge.construction.writing.tasks import WritingTask, task_of
 from apbjudge.construction.writing.worker import WritingWorker
-from apbjudge.construction.writing.write import forecast_texts, write_texts
+from apbjudge.construction.writing.write import forecast_texts
 from apbjudge.construction.writing.writings import Writings
 from apbjudge.errors import OptionError, OtherRunError, RowError
-from apbjudge.llm.base import Completion, Request, ScriptedClient
-from apbjudge.llm.resources import Resources
+from apbjudge.llm.base import ScriptedClient
 from apbjudge.prediction.config import PlannerSpec
 from apbjudge.prediction.worker import Planner
 from apbjudge.records import Row
@@ -139,30 +138,12 @@ def test_a_record_says_what_it_was_made_of(serve: Any, tmp_path: Path) -> None:
     assert manifest["counts"]["query"]["accepted"] == 1
 
 
-def test_nothing_is_asked_where_there_is_nothing_to_write(tmp_path: Path) -> None:
-    seeds = [seed_of(plan="I go."), replace(seed_of(name="b"), calls=())]
-    run = write(tmp_path, seeds, kinds=("plan",), address="http://127.0.0.1:1/v1")
-    assert run.not_asked == {
-        "plan: no calls in the solution": 1,
-        "plan: the source has a plan": 1,
-    }
-    assert run.counts == {}
-    assert [run.writings().applied(seed) for seed in seeds] == seeds
-
-
 def test_equal_seeds_are_asked_about_once(serve: Any, tmp_path: Path) -> None:
     server = serve(obliging)
     twins = [seed_of(name="a"), seed_of(name="b")]
     run = write(tmp_path, twins, address=server.address, kinds=("query",))
     assert len(server.requests) == 1
     assert [run.writings().applied(seed).run.query for seed in twins] == [REWRITTEN] * 2
-
-
-def test_a_seed_that_is_another_by_now_gets_nothing(serve: Any, tmp_path: Path) -> None:
-    write(tmp_path, [seed_of()], address=serve(obliging).address)
-    other = seed_of(query=QUERY.replace("Book", "Please book"))
-    assert Writings(tmp_path).applied(other) is other
-    assert Writings(tmp_path / "nothing").applied(other) is other
 
 
 def test_cases_name_the_model_where_it_wrote_a_part(tmp_path: Path) -> None:
@@ -243,11 +224,11 @@ def test_a_complaint_is_mended_in_one_repair(serve: Any, tmp_path: Path) -> None
     assert "lacks the value 'T-7715', which must stand in it word for word" in asked
 
 
-NONSENSE = ("", "I would rather not say.", "[]", '{"query": 3}', '{"tools": [{}]}', "\x00{}")
+NONSENSE = ("", '{"query": 3}', "\x00{}")
 
 
 @pytest.mark.parametrize("reply", NONSENSE)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["query", "distractors"])
 def test_nonsense_is_rejected_and_kept(serve: Any, tmp_path: Path, reply: str, kind: Kind) -> None:
     server = serve(lambda seen: Answer(reply))
     run = write(tmp_path, [seed_of()], address=server.address, kinds=(kind,), repairs=1)
@@ -262,23 +243,6 @@ def test_nonsense_is_rejected_and_kept(serve: Any, tmp_path: Path, reply: str, k
     assert len(server.requests) == 2
     write(tmp_path, [seed_of()], address=server.address, kinds=(kind,), repairs=1)
     assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize("repairs", [0, 1, 3])
-def test_repairs_end(serve: Any, tmp_path: Path, repairs: int) -> None:
-    server = serve(lambda seen: Answer(LOST))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=("query",), repairs=repairs)
-    assert len(server.requests) == repairs + 1
-    assert run.counts["query"].rejected == {"literal lost": 1}
-
-
-def test_the_rest_is_written_for_the_old_query_where_the_new_one_is_rejected(
-    serve: Any, tmp_path: Path
-) -> None:
-    server = serve(lambda seen: Answer(LOST if kind_of(seen.text) == "query" else good(seen.text)))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=("query", "plan"), repairs=0)
-    seed = run.writings().applied(seed_of())
-    assert (seed.run.query, seed.plan) == (QUERY, PLAN)
 
 
 def test_more_repairs_take_up_what_was_rejected_and_pay_for_no_reply_again(
@@ -332,15 +296,6 @@ def test_a_refusal_is_not_asked_about_again(serve: Any, tmp_path: Path) -> None:
     assert len(server.requests) == 1
 
 
-def test_half_a_reply_is_asked_for_again(serve: Any, tmp_path: Path) -> None:
-    half = Answer(json.dumps(GOOD["query"]), finish_reason="length")
-    server = serve([half, Answer(json.dumps(GOOD["query"]))])
-    write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    (row,) = written(tmp_path)
-    assert row["attempts"][0]["complaints"][0]["code"] == "cut off"
-    assert row["value"] == {"query": REWRITTEN}
-
-
 # Failures and kills -------------------------------------------------------------------------------
 
 
@@ -380,18 +335,6 @@ def test_a_failed_repair_keeps_the_attempt_and_what_it_cost(serve: Any, tmp_path
     assert [is_repair(seen) for seen in server.requests] == [True]
 
 
-def test_the_budget_ends_a_session_and_the_next_goes_on(serve: Any, tmp_path: Path) -> None:
-    server = serve(obliging)
-    run = write(tmp_path, ferries(4), address=server.address, max_calls=5)
-    assert len(server.requests) == 5
-    assert run.failed > 0
-    for _ in range(3):
-        run = write(tmp_path, ferries(4), address=server.address, max_calls=5)
-    assert run.failed == run.waiting == 0
-    assert len(server.requests) == 16
-    assert {kind: each.accepted for kind, each in run.counts.items()} == dict.fromkeys(KINDS, 4)
-
-
 def test_a_bad_key_ends_the_run(serve: Any, tmp_path: Path) -> None:
     server = serve(lambda seen: Status(401))
     with pytest.raises(OptionError, match=f"^--model {MODEL}: "):
@@ -404,6 +347,7 @@ def in_a_process(folder: Path, address: str, n: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT / "src")})
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: Path) -> None:
     """Killed while three queries are mended, whose first replies have been paid for."""
     n = 6
@@ -503,16 +447,6 @@ def test_a_record_that_no_run_wrote_is_told_by_its_field(tmp_path: Path, name: s
         WRITING_RECORDS.check({**row, name: SPOILED[name]})
 
 
-def test_other_kinds_and_other_seeds_later_continue_the_run(serve: Any, tmp_path: Path) -> None:
-    server = serve(obliging)
-    write(tmp_path, ferries(2), address=server.address, kinds=("plan",))
-    write(tmp_path, ferries(3)[2:], address=server.address, kinds=("private",))
-    server.forget()
-    run = write(tmp_path, ferries(3), address=server.address, kinds=("plan", "private"))
-    assert Counter(kind_of(seen.text) for seen in server.requests) == {"plan": 1, "private": 2}
-    assert {kind: each.accepted for kind, each in run.counts.items()} == {"plan": 3, "private": 3}
-
-
 def test_a_run_of_another_model_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
     write(tmp_path, [seed_of()], client=client)
@@ -530,15 +464,6 @@ def test_a_folder_with_files_of_someone_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"has tasks.jsonl but no manifest.json"):
         write(tmp_path, [seed_of()], client=ScriptedClient(lambda request: ""))
     assert (tmp_path / "tasks.jsonl").read_text(encoding="utf-8") == "mine\n"
-
-
-def test_without_a_model_there_is_nobody_to_write(tmp_path: Path) -> None:
-    for ask in (
-        lambda: write_texts(list, WriteConfig(), tmp_path, kinds=KINDS, resources=Resources()),
-        lambda: forecast_texts([], WriteConfig(), kinds=KINDS, cache=None),
-    ):
-        with pytest.raises(OptionError, match="--model: expected a model, got nothing"):
-            ask()
 
 
 # Prompts ------------------------------------------------------------------------------------------
@@ -629,19 +554,3 @@ def test_the_forecast_is_what_a_session_without_complaints_takes(
     assert len(server.requests) == 12
     again = forecast_texts(ferries(3), config, kinds=("query",), cache=tmp_path / "cache")
     assert (again.calls, again.reused) == (0, 3)
-
-
-def test_a_reply_without_text_is_rejected(tmp_path: Path) -> None:
-    def answer(request: Request) -> Completion:
-        return Completion(text="", finish_reason="stop", served_model="writer")
-
-    run = write(tmp_path, [seed_of()], client=ScriptedClient(answer), kinds=("query",))
-    assert run.counts["query"].rejected == {"no JSON": 1}
-
-
-def test_a_seed_with_a_rewritten_query_is_read_as_any_other() -> None:
-    seed = with_query(seed_of(), REWRITTEN)
-    row = case_row(
-        seed, context_of(seed), split="holistic_planning", transform="t", tools=seed.toolset.tools
-    )
-    assert Row(row, 1).to_case().query == REWRITTEN

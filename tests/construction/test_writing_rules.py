@@ -9,17 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.construction.literals import (
-    is_worded,
-    literals_of,
-    numbers_in,
-    results_of,
-    written_at,
-)
+from apbjudge.construction.literals import is_worded, literals_of, results_of, written_at
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
 from apbjudge.construction.writing.rules import names_tool, read_reply, style_of
-from apbjudge.construction.writing.tasks import WritingTask, task_of, with_query
+from apbjudge.construction.writing.tasks import WritingTask, task_of
 from apbjudge.errors import OptionError
 from apbjudge.records.trajectories import TrajectoryStep
 
@@ -45,20 +39,6 @@ def test_literals_are_what_the_arguments_take_from_the_query() -> None:
     assert literals_of(seed_of()) == ("Vik", "2026-08-14", "4", "T-7715")
     assert task("private").removable == ("Vik", "2026-08-14", "T-7715")
     assert results_of(seed_of()) == ("S-310", "B-9021")
-
-
-def test_a_literal_is_kept_in_the_spelling_of_the_query() -> None:
-    calls = (("find_sailings", {"origin": "VIK", "day": " 2026-08-14"}, None),)
-    query = "From  vik on 2026-08-14 with 1,500 crates."
-    assert literals_of(seed_of(*calls, query=query)) == ("vik", "2026-08-14")
-    calls = (("load", {"crates": 1500.0, "is_big": True, "x": "a"}, None),)
-    assert literals_of(seed_of(*calls, query=query)) == ("1,500",)
-
-
-def test_values_that_come_from_results_are_no_literals() -> None:
-    seed = seed_of(query=f"{QUERY} It may be S-310.")
-    assert "S-310" not in literals_of(seed)
-    assert results_of(seed) == ("B-9021",)
 
 
 REMOVABLE: dict[str, dict[str, Any]] = {
@@ -100,15 +80,11 @@ def test_what_shares_words_with_another_literal_is_not_removable() -> None:
     [
         ("4", "for 4 people", "4"),
         ("4", "on 2026-08-4", None),
-        ("14", "on 2026-08-14", None),
         ("4", "4.5 metres", None),
         ("4", "at 4.", "4"),
-        ("08", "at 10:08", None),
         ("ada", "ada@x.example", None),
         ("T-7715", "t-7715", None),
-        ("lock", "Lock it", "Lock"),
         ("two words", "Two\n  words here", "Two words"),
-        ("", "x", None),
     ],
 )
 def test_values_are_looked_for_as_wholes(value: str, text: str, found: str | None) -> None:
@@ -123,18 +99,6 @@ def test_a_value_between_spaces_is_always_there(value: str, before: str, after: 
             assert is_worded(value, f"{before} {value} {after}")
 
 
-def test_a_value_is_worded_in_any_spelling() -> None:
-    assert is_worded("T-7715", "account t 7715 it is")
-    assert is_worded("2026-08-14", "20260814")
-    assert not is_worded("T-7", "t 77")
-    assert not is_worded("--", "words")
-
-
-def test_numbers_are_words_with_a_digit() -> None:
-    text = "On 2026-08-14, (4 people): pay $20.50 to B-9021. Then 4."
-    assert numbers_in(text) == ["2026-08-14", "4", "$20.50", "B-9021"]
-
-
 # Answers ------------------------------------------------------------------------------------------
 
 
@@ -144,10 +108,6 @@ def test_a_good_answer_is_accepted_in_any_wrapping(kind: Kind, form: str) -> Non
     reading = read_reply(task(kind), form.replace("{}", json.dumps(GOOD[kind])))
     assert reading.complaints == ()
     assert reading.value == GOOD[kind]
-
-
-def test_a_list_of_tools_is_an_answer_too() -> None:
-    assert codes("distractors", INVENTED) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -196,22 +156,8 @@ QUERIES: dict[str, str] = {
 @pytest.mark.parametrize("code", QUERIES)
 def test_each_rule_of_queries(code: str) -> None:
     found = codes("query", {"query": QUERIES[code]})
-    expected = {
-        "empty": ["empty", "literal lost"],
-        "result told": ["result told", "value added"],
-    }
+    expected = {"empty": ["empty", "literal lost"], "result told": ["result told", "value added"]}
     assert found == expected.get(code, [code])
-
-
-@pytest.mark.parametrize("value", [None, 7, ["x"], {"a": 1}])
-def test_a_query_that_is_no_text_is_empty(value: Any) -> None:
-    assert "empty" in codes("query", {"query": value})
-
-
-def test_what_the_old_query_said_may_be_said_again() -> None:
-    query = f"{QUERY} Use book_crossing, or say that it is unsolvable."
-    text = f"{REWRITTEN} Use book_crossing, unless it is unsolvable."
-    assert codes("query", {"query": text}, seed_of(query=query)) == []
 
 
 PRIVATES: dict[str, tuple[str, Any]] = {
@@ -246,10 +192,7 @@ PLANS: dict[str, str] = {
 @pytest.mark.parametrize("code", PLANS)
 def test_each_rule_of_plans(code: str) -> None:
     found = codes("plan", {"plan": PLANS[code]})
-    expected = {
-        "empty": ["empty", "step missing"],
-        "result told": ["result told", "value added"],
-    }
+    expected = {"empty": ["empty", "step missing"], "result told": ["result told", "value added"]}
     assert found == expected.get(code, [code])
 
 
@@ -280,20 +223,13 @@ def test_each_rule_of_tools(code: str) -> None:
 
 INVALID: dict[str, Any] = {
     "no object": "rent_cabin",
-    "no name": {"description": "Lets a cabin."},
-    "two names": {"name": "a_b", "tool_name": "c_d", "description": "Lets a cabin."},
     "no description": {"name": "rent_cabin", "description": "Cabin"},
     "no schema": {"name": "rent_cabin", "description": "Lets a cabin.", "parameters": ["cabin"]},
-    "prose": {"name": "rent_cabin", "description": "Lets a cabin.", "parameters": "the cabin"},
     "no type": {
         **tool("rent_cabin", "Lets a cabin."),
         "parameters": {"type": "object", "properties": {"cabin": {"description": "which"}}},
     },
     "odd type": tool("rent_cabin", "Lets a cabin.", cabin="cabin"),
-    "undefined": {
-        **tool("rent_cabin", "Lets a cabin."),
-        "parameters": {"type": "object", "properties": {}, "required": ["cabin"]},
-    },
 }
 
 
@@ -309,16 +245,6 @@ def test_no_tools_or_one_twice_are_complaints() -> None:
     for none in ([], "none", {}):
         assert codes("distractors", {"tools": none}) == ["empty"]
     assert codes("distractors", {"tools": [*INVENTED, INVENTED[0]]}) == ["name taken"]
-
-
-def test_more_tools_than_asked_for_are_left_out() -> None:
-    many = [
-        tool(f"rent_{n * 'a'}_boat", f"Lets boat type {'a' * n}.", x="string") for n in range(1, 15)
-    ]
-    reading = read_reply(task("distractors"), json.dumps({"tools": many}))
-    assert reading.complaints == ()
-    assert reading.value is not None
-    assert len(reading.value["tools"]) == 10
 
 
 def test_a_cost_that_a_model_makes_up_is_left_out() -> None:
@@ -391,22 +317,6 @@ def test_a_query_of_several_messages_is_not_rewritten() -> None:
         "the query is not one message of the user's"
     )
     assert isinstance(task_of(said(seed_of(), "And a meal."), "plan"), WritingTask)
-
-
-def test_a_rewritten_query_is_the_first_message_too() -> None:
-    seed = with_query(seed_of(), REWRITTEN)
-    assert (seed.run.query, seed.run.steps[0].text) == (REWRITTEN, REWRITTEN)
-    assert seed.run.steps[1:] == seed_of().run.steps[1:]
-    assert seed.repairs == ("query rewritten by a model",)
-    silent = seed_of()
-    object.__setattr__(silent.run, "steps", silent.run.steps[1:])
-    assert with_query(silent, REWRITTEN).run.steps == silent.run.steps
-
-
-def test_no_result_is_in_what_a_prompt_shows() -> None:
-    for kind in KINDS:
-        shown = task(kind).model_dump(exclude={"results"})
-        assert "S-310" not in json.dumps(shown)
 
 
 def test_tasks_that_share_a_digest_may_share_an_answer() -> None:

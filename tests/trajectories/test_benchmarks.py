@@ -14,12 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import InputError, RowError
-from apbjudge.records.trajectories import LOSSES, LogPlace, Outcome, Trajectory
+from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation, LossError
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
 from apbjudge.trajectories.writing import to_messages
-
-from .test_conservation import FAULTS
 
 # A run, and writers of it -------------------------------------------------------------------------
 
@@ -120,12 +118,7 @@ def swe_agent(run: tuple[Turn, ...] = RUN) -> dict[str, Any]:
         entry = {"action": action, "observation": seen, "response": turn.text, "state": state}
         trajectory.append({**entry, "query": [*history], "thought": turn.text})
     info = {"exit_status": "submitted", "submission": "+ a line", "model_stats": {"api_calls": 3}}
-    return {
-        "environment": "parcels",
-        "history": history,
-        "trajectory": trajectory,
-        "info": info,
-    }
+    return {"environment": "parcels", "history": history, "trajectory": trajectory, "info": info}
 
 
 def toolbench(run: tuple[Turn, ...] = RUN) -> dict[str, Any]:
@@ -371,16 +364,6 @@ def test_any_run_is_read_as_it_is(name: str, run: tuple[Turn, ...]) -> None:
     assert told(read(name, format_.write(run))) == said(format_, run)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", [name for name in WRITTEN if WRITTEN[name].calls])
-def test_a_fault_of_a_reader_is_reported(name: str, fault: str) -> None:
-    if name == "toolbench" and fault in ("thoughts", "a parallel call"):
-        return  # it has none
-    raw = WRITTEN[name].write(RUN)
-    run = Conservation(accepts=1).checked(raw, FAULTS[fault](read(name, raw)))
-    assert set(LOSSES) & set(run.remarks)
-
-
 # What each says beside the messages ---------------------------------------------------------------
 
 
@@ -451,14 +434,6 @@ def test_a_fault_of_a_reader_is_reported(name: str, fault: str) -> None:
 def test_what_is_known_of_a_run_has_its_place(name: str, facts: Mapping[str, Any]) -> None:
     run = read(name, WRITTEN[name].write(RUN))
     assert {field: getattr(run, field) for field in facts} == facts
-
-
-def test_demonstrations_and_copies_are_counted_and_left_out() -> None:
-    run = read("swe-agent", swe_agent())
-    assert run.remarks == {"parallel calls": 1, "copied context": 1, "duplicate carriers": 2}
-    run = read("toolbench", toolbench())
-    assert run.remarks == {"abandoned branches": 1}
-    assert run.extra["abandoned branches"][0][0]["content"] == "I give up."
 
 
 # Traps --------------------------------------------------------------------------------------------
@@ -566,15 +541,6 @@ def test_results_of_bfcl_without_a_log(result: Any, calls: list[Any], answer: st
     run = FORMATS["bfcl"].read(raw, LogPlace("bfcl"), {})
     assert [(of.name, of.arguments) for step in run.steps for of in step.calls] == calls
     assert run.final_answer == answer
-
-
-def test_calls_that_a_model_of_bfcl_writes_as_text_are_those_that_were_decoded() -> None:
-    said = {"role": "assistant", "content": "[find(n=1)]"}
-    log = {"role": "handler_log", "content": "", "model_response_decoded": ["find(n=1)"]}
-    turn = {"begin_of_turn_query": [], "step_0": [said, log, {"role": "tool", "content": "x"}]}
-    (step,) = read("bfcl", {"id": "1", "result": [["[find(n=1)]"]], "inference_log": [turn]}).steps
-    assert (step.calls[0].name, step.calls[0].arguments) == ("find", "n=1")
-    assert step.observations[0].content == "x"
 
 
 def test_a_file_of_scores_says_what_is_read_of_it_and_what_not(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import InputError, OptionError, RowError
 from apbjudge.records.trajectories import Trajectory, trajectory_row
 from apbjudge.trajectories.reading import detect, read_log
 from apbjudge.trajectories.writing import to_atif, to_messages
@@ -60,15 +59,6 @@ def test_formats_are_detected_by_content_in_every_layout(
     assert run.place.format == name
 
 
-def test_a_bare_list_of_messages_is_one_run(tmp_path: Path) -> None:
-    path = tmp_path / "chat.json"
-    for indent in (None, 2):
-        path.write_text(json.dumps(to_messages(RUN)["messages"], indent=indent))
-        assert detect(path) == "messages"
-        (run,) = contents(path)
-        assert run.trajectory_id.startswith("chat")
-
-
 def test_inspect_and_planbench_are_detected(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     log.write_text(json.dumps(INSPECT, indent=1))
@@ -84,45 +74,6 @@ def test_inspect_and_planbench_are_detected(tmp_path: Path) -> None:
     assert detect(folder) == "planbench-xl"
     assert [run.case_id for run in contents(folder)] == ["q1"]
     assert detect(folder / "result.jsonl") == "planbench-xl"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "expected"),
-        (b"\n \n", "expected"),
-        (b"id,score\n1,2\n", "expected"),
-        (b'{"id": "x", "model_response": "{}"}\n', "expected runs of agents"),
-        (b"\x1f\x8b\x08\x00", "a gzip file"),
-        (b"[]", "expected"),
-        (b'{"a": ', "expected"),
-        (b"\xff\xfe{\x00", "UTF-16"),
-    ],
-)
-def test_what_is_no_log_is_refused_in_one_sentence(
-    content: bytes, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=message) as caught:
-        detect(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
-
-
-def test_missing_files_empty_folders_and_unknown_formats(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        detect(tmp_path / "none.json")
-    with pytest.raises(InputError, match="expected a folder of JSON files"):
-        detect(tmp_path)
-    log = write_runs(tmp_path / "log.jsonl", RUN)
-    with pytest.raises(OptionError, match=r"--from: expected one of .*, got 'html'"):
-        list(read_log(log, "html"))
-
-
-def test_a_named_format_overrides_and_says_where_it_does_not_fit(tmp_path: Path) -> None:
-    log = write_runs(tmp_path / "log.jsonl", RUN, run_of("b"))
-    assert [type(content) for content in contents(log, "atif")] == [RowError, RowError]
 
 
 def test_bad_runs_cost_no_others_and_ids_occur_once(tmp_path: Path) -> None:

@@ -241,65 +241,20 @@ def test_blocks_of_anthropic() -> None:
     assert run.remarks == {"parallel calls": 1, "cut content": 1}
 
 
-def test_old_function_calls_have_no_ids() -> None:
-    old = {"name": "find", "arguments": '{"a": 1}'}
-    run = read(
-        [
-            user(),
-            agent(None, function_call=old),
-            {"role": "function", "name": "find", "content": "7"},
-        ]
-    )
-    assert shape(run)[1] == ("agent", "", ["find"], ["7"])
-    assert run.steps[1].calls == (ToolCall("find", {"a": 1}),)
-    assert run.remarks == {}
-
-
-def test_calls_of_users_are_theirs() -> None:
-    flat = {"id": "u1", "name": "restart", "arguments": {}, "requestor": "user"}
-    run = read(
-        [
-            user(None, tool_calls=[flat]),
-            {"role": "tool", "id": "u1", "content": "ok", "error": False},
-        ]
-    )
-    assert shape(run) == [("user", "", ["restart"], ["ok"])]
-    assert run.steps[0].observations[0].is_error is False
-    assert run.remarks == {"user-side calls": 1}
-
-
-@pytest.mark.parametrize(
-    "name", ["messages", "input", "items", "traj", "conversation", "trajectory"]
-)
+@pytest.mark.parametrize("name", ["messages", "traj", "trajectory"])
 def test_lists_of_messages_have_several_names(name: str) -> None:
     assert MESSAGES.score({name: [user()]})
     assert read({name: [user()], "other": 1}).query == "Where is my order?"
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [
-        {},
-        {"messages": []},
-        {"messages": [1]},
-        {"messages": [{"role": []}]},
-        {"messages": "x"},
-        {"input": 7},
-    ],
+    "entry", [{}, {"messages": []}, {"messages": [{"role": []}]}, {"input": 7}]
 )
 def test_other_entries_are_not_recognised(entry: dict[str, Any]) -> None:
     assert not MESSAGES.score(entry)
 
 
 # Which call a result answers ---------------------------------------------------------------------
-
-
-def test_results_join_the_step_of_their_call_by_id() -> None:
-    run = read(
-        [agent(None, call("a"), call("b")), agent(None, call("c")), tool("b"), tool("c"), tool("a")]
-    )
-    assert [[of.call_id for of in step.observations] for step in run.steps] == [["b", "a"], ["c"]]
-    assert run.remarks == {"parallel calls": 1}
 
 
 def test_results_without_ids_join_by_name_then_in_order() -> None:
@@ -323,19 +278,6 @@ def test_results_without_ids_join_by_name_then_in_order() -> None:
         ("environment", "", [], ["none"]),
     ]
     assert run.remarks == {"parallel calls": 1, "results without calls": 2}
-
-
-def test_calls_with_ids_are_found_by_name_too() -> None:
-    run = read(
-        [agent(None, call("a", "f")), tool("a"), agent(None, call("b", "f")), tool(None, name="f")]
-    )
-    assert [len(step.observations) for step in run.steps] == [1, 1]
-    assert run.remarks == {}
-
-
-def test_a_message_id_is_no_call_id() -> None:
-    run = read([agent(None, call("a")), {"role": "tool", "id": "msg_1", "content": "7"}])
-    assert run.steps[0].observations == (ToolResult("7", "a"),)
 
 
 def test_a_result_without_an_id_gets_that_of_the_call_it_answers() -> None:
@@ -373,17 +315,6 @@ def test_ids_that_come_again_are_of_the_latest_step() -> None:
     assert run.remarks == {"parallel calls": 1, "calls without results": 1}
 
 
-def test_results_without_calls_are_steps_of_the_environment() -> None:
-    run = read([user(), tool("z", "lost"), agent("Hm.", call("a"))])
-    assert shape(run) == [
-        ("user", "Where is my order?", [], []),
-        ("environment", "", [], ["lost"]),
-        ("agent", "Hm.", ["find"], []),
-    ]
-    assert run.remarks == {"results without calls": 1, "calls without results": 1}
-    assert run.final_answer is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected", "complaint"),
     [
@@ -394,8 +325,6 @@ def test_results_without_calls_are_steps_of_the_environment() -> None:
         ('{"a": ', '{"a": ', "end of data"),
         ('{"a": NaN}', '{"a": NaN}', "column"),
         ('{"a": 1e999}', '{"a": 1e999}', "infinity"),
-        ("[1]", "[1]", "got list"),
-        ("7", "7", "got int"),
         ([1], [1], "got list"),
         ("[" * 99999, "[" * 99999, "depth"),
     ],
@@ -440,11 +369,9 @@ def test_attachments_are_counted_and_kept() -> None:
             },
             1,
         ),
-        ({"role": "assistant", "content": None, "toolCalls": [call()]}, 1),
         ({"role": "assistant", "content": "Hm.", "toolCalls": [call()]}, 1),
         ({"role": "user", "parts": [{"type": "data-weather", "data": {"sky": "grey"}}]}, 1),
         ({"role": "user", "text": "Hello"}, 1),
-        ({"role": "tool", "tool_call_id": "z", "payload": {"a": "b"}}, 1),
         ({"role": "assistant", "content": "Hm.", "id": "m", "note": "x", "raw": {"a": 1}}, 1),
         ({"role": "assistant", "content": "", "id": "m", "usage": {"n": 1}, "model": "x"}, 0),
         ({"role": "assistant", "content": [{"type": "image", "source": {}}]}, 0),
@@ -461,10 +388,8 @@ def test_what_is_not_read_of_a_message_is_counted(message: dict[str, Any], is_un
     [
         (None, ""),
         ({"rows": [1]}, {"rows": [1]}),
-        ([{"id": 1}], [{"id": 1}]),
         ([1, "a"], [1, "a"]),
         ([{"type": "text", "text": None}], [{"type": "text", "text": None}]),
-        ([], []),
         (7, 7),
     ],
 )
@@ -567,20 +492,14 @@ def test_ids_are_stated_or_made_of_the_place(
     assert (run.trajectory_id, run.case_id) == expected
 
 
-def test_a_run_that_is_a_file_has_its_name() -> None:
-    assert read([user()], LogPlace("messages", file="first.run.json")).trajectory_id == "first.run"
-
-
 @pytest.mark.parametrize(
     ("stated", "expected", "extra"),
     [
         ({}, None, {}),
         ({"reward": 0}, Outcome(0.0), {}),
-        ({"success": False}, Outcome(success=False), {}),
         ({"reward": 0.5, "success": True}, Outcome(0.5, success=True), {}),
         ({"outcome": True}, Outcome(success=True), {}),
         ({"outcome": 1}, Outcome(1.0), {}),
-        ({"outcome": {"reward": 1}}, Outcome(1.0), {}),
         (
             {"outcome": {"success": True, "by": "x"}},
             Outcome(success=True),
@@ -611,40 +530,23 @@ def test_tools_are_as_in_the_log(tools: Any, expected: Any) -> None:
     assert read({"messages": [user()], "tools": tools}).tools == expected
 
 
-def test_tool_definitions_are_not_copied() -> None:
-    definition = {"name": "a"}
-    run = read({"messages": [user()], "tools": [definition]})
-    assert run.tools is not None
-    assert run.tools[0] is definition
-
-
 @pytest.mark.parametrize(
     ("entry", "field"),
     [
-        ({"messages": None}, "messages"),
         ({"messages": []}, "messages"),
-        ({"messages": {"role": "user"}}, "messages"),
         ({"messages": [user(), None]}, "messages.1"),
-        ({"messages": [user(), [user()]]}, "messages.1"),
         ({"messages": [user({"text": "a"})]}, "messages.0.content"),
         ({"messages": [user([["a"]])]}, "messages.0.content.0"),
-        ({"messages": [user([{"type": "text", "text": ["a"]}])]}, "messages.0.content.0.text"),
         ({"messages": [agent(7.5)]}, "messages.0.content"),
         ({"messages": [agent(tool_calls={"a": 1})]}, "messages.0.tool_calls"),
-        ({"messages": [agent(tool_calls=[[call()]])]}, "messages.0.tool_calls"),
         ({"messages": [agent(None, call(["a"]))]}, "messages.0.tool_calls.id"),  # type: ignore[arg-type]
         ({"messages": [agent(None, call(name={}))]}, "messages.0.tool_calls.name"),  # type: ignore[arg-type]
         ({"messages": [agent(function_call="f")]}, "messages.0.function_call"),
-        ({"messages": [tool(tool_call_id=[])]}, "messages.0.tool_call_id"),
         ({"messages": [tool(is_error="x")]}, "messages.0.is_error"),
         ({"messages": [user()], "id": " "}, "id"),
-        ({"messages": [user()], "case_id": 1.5}, "case_id"),
         ({"messages": [user()], "trial": 1e300}, "trial"),
-        ({"messages": [user()], "trial": True}, "trial"),
         ({"messages": [user()], "reward": "1"}, "reward"),
         ({"messages": [user()], "success": 2}, "success"),
-        ({"messages": [user()], "tools": "a"}, "tools"),
-        ({"messages": [user()], "system": [1]}, "system"),
         ({"messages": [user()], "model": ["m"]}, "model"),
     ],
 )
@@ -683,7 +585,7 @@ MESSAGE = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80)
 @given(messages=st.lists(MESSAGE | ANYTHING, max_size=6))
 def test_any_json_is_a_run_or_a_row_error(messages: list[Any]) -> None:
     try:
@@ -703,7 +605,7 @@ def test_any_json_is_a_run_or_a_row_error(messages: list[Any]) -> None:
 
 @pytest.mark.parametrize("call_id", ["c", None])
 def test_runs_with_many_steps_are_read(call_id: str | None) -> None:
-    n = 100_000
+    n = 20_000
     run = read(
         [
             *(agent(None, call(call_id and f"{call_id}{i}", f"f{i % 9}")) for i in range(n)),
@@ -715,7 +617,7 @@ def test_runs_with_many_steps_are_read(call_id: str | None) -> None:
 
 
 def test_steps_with_many_parallel_calls_are_read() -> None:
-    n = 100_000
+    n = 20_000
     run = read([agent(None, *(call(None) for _ in range(n))), *(tool(None) for _ in range(n))])
     assert len(run.steps[0].observations) == n
     assert run.remarks == {"parallel calls": 1}

@@ -478,18 +478,6 @@ def test_a_text_that_the_exporter_cut_is_counted_and_what_was_whole_is_read(tmp_
     assert run.remarks == {"cut content": 1}
 
 
-def test_all_messages_that_an_agent_has_are_its_run(tmp_path: Path) -> None:
-    whole = text([otel(of, "result") for of in HISTORY[1:]])
-    system = text([{"type": "text", "content": SYSTEM}])
-    found = changed(
-        "newest", 0, pydantic_ai__all_messages=whole, gen_ai__system_instructions=system
-    )
-    for span in found[1::2]:
-        for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
-            del span["about"][name]
-    check(read(tmp_path / "trace.jsonl", logfire(found), "logfire"))
-
-
 def test_scores_candidates_and_usage_are_read(tmp_path: Path) -> None:
     others = text([otel(HISTORY[4]) | {"finish_reason": "stop"}] * 2)
     found = changed("newest", 3, gen_ai__output__messages=others, gen_ai__usage__input_tokens=7)

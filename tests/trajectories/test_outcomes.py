@@ -128,13 +128,9 @@ def test_a_termination_against_the_log_is_an_error(tmp_path: Path) -> None:
         ({"success": True}, "trajectory_id"),
         ({"id": " ", "success": True}, "id"),
         ({"id": "a"}, "reward"),
-        ({"id": "a", "reward": "much"}, "reward"),
         ({"id": "a", "reward": "nan"}, "reward"),
         ({"id": "a", "reward": "1e999"}, "reward"),
-        ({"id": "a", "reward": True}, "reward"),
-        ({"id": "a", "reward": []}, "reward"),
         ({"id": "a", "success": "C"}, "success"),
-        ({"id": "a", "success": 2}, "success"),
         ({"id": "a", "success": 0.5}, "success"),
         ({"case_id": "a", "trial": "x", "success": True}, "trial"),
         ({"id": "a", "termination": 7}, "termination"),
@@ -143,12 +139,6 @@ def test_a_termination_against_the_log_is_an_error(tmp_path: Path) -> None:
 def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError, match=rf"outcomes\.jsonl:2: field {complaint}:"):
         outcomes(tmp_path, {"id": "ok", "success": True}, row)
-
-
-def test_two_outcomes_of_a_run_are_refused(tmp_path: Path) -> None:
-    rows = [{"id": "a", "success": True}, {"id": "a", "success": True}]
-    with pytest.raises(InputError, match=r":2: .*another one of a'$"):
-        outcomes(tmp_path, *rows)
 
 
 def test_broken_lines_and_tables_are_refused(tmp_path: Path) -> None:

@@ -114,31 +114,6 @@ def test_our_own_rows_are_read_back(tmp_path: Path) -> None:
 # Detection ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("content", "got"),
-    [
-        ("", "an empty file"),
-        ("[]", "got no run"),
-        ("{}", "got fields"),
-        ('{"question": 1}', "fields 'question'"),
-        ('{"messages": []}', "fields 'messages'"),
-        ('{"simulations": []}', "fields 'simulations'"),
-        ('{"role": "user", "content": "x"}\n{"role": "user", "content": "y"}', "'role, content'"),
-        ("7", "got 7"),
-        ("a,b\n1,2\n", "a table such as CSV: convert it"),
-        ("[1, 2]", "got 2"),
-    ],
-)
-def test_other_files_are_refused_with_what_was_expected(
-    tmp_path: Path, content: str, got: str
-) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"x\.json: expected runs of agents") as raised:
-        detect(path)
-    assert got in str(raised.value)
-
-
 def test_missing_files_and_empty_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_log(tmp_path / "none")
@@ -366,6 +341,7 @@ def test_parts_are_put_together_across_lines_and_files(
     assert texts(first)[2:] == [(["a1", "a2"], "1.jsonl", 1), (["b1"], "1.jsonl", 1)]
 
 
+@pytest.mark.slow
 def test_memory_stays_at_one_run_and_the_places_of_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

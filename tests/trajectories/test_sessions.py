@@ -149,7 +149,7 @@ def compare(run: Trajectory, drawn: Run, remarks: dict[str, int]) -> None:
     assert run.remarks == {name: n for name, n in (counts | remarks).items() if n}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50)
 @given(run=runs(), chance=st.randoms(use_true_random=False), is_stream=st.booleans())
 def test_a_run_among_the_lines_of_claude_code(
     run: Run, chance: Random, tmp_path_factory: pytest.TempPathFactory, *, is_stream: bool
@@ -167,7 +167,7 @@ def test_a_run_among_the_lines_of_claude_code(
     assert read_run.usage == {"input_tokens": len(run), "output_tokens": 2 * len(run)}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 @given(run=runs(), chance=st.randoms(use_true_random=False))
 def test_a_run_among_the_lines_of_codex(
     run: Run, chance: Random, tmp_path_factory: pytest.TempPathFactory
@@ -198,7 +198,7 @@ def test_a_run_among_the_lines_of_codex(
 STATUS = {True: "error", False: "success", None: "cancelled"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 @given(run=runs(), chance=st.randoms(use_true_random=False), is_object=st.booleans())
 def test_a_run_among_the_lines_of_the_gemini_cli(
     run: Run, chance: Random, tmp_path_factory: pytest.TempPathFactory, *, is_object: bool

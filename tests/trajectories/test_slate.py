@@ -22,7 +22,7 @@ from apbjudge.records.trajectories import (
     trajectory_of,
 )
 from apbjudge.trajectories import Evaluation, EvaluatorSettings
-from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator, load_cases
+from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator
 from apbjudge.trajectories.slate.evaluator import OUTPUT_TAGS
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "runs"
@@ -311,19 +311,6 @@ def test_a_run_is_right_as_far_as_it_follows_the_plan(
 # The protocol and the examples --------------------------------------------------------------------
 
 
-def test_every_figure_is_made_of_measures_that_there_are() -> None:
-    step = replace(FIND, extra=FIND.extra | {"output": "matched"})
-    measures = evaluate(step, THINK, BOOK, WARN).measures
-    names = {figure.name for figure in SLATE.figures} | {SLATE.success}
-    for figure in SLATE.figures:
-        if figure.of.startswith(("used ", "failure=")):  # what the log states; classes
-            continue
-        assert figure.of in measures
-        assert figure.per is None or figure.per in measures
-        assert measures[figure.of] <= measures.get(str(figure.per), 1)
-    assert all(set(table.figures) <= names for table in SLATE.tables)
-
-
 @pytest.mark.parametrize(
     ("steps", "failure"),
     [
@@ -378,9 +365,3 @@ def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
         apbjudge.grade(some, protocol="slate")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
         SLATE.evaluator(EvaluatorSettings())
-
-
-def test_one_suspected_fault_among_the_example_cases() -> None:
-    evaluator = SlateEvaluator(*load_cases(EXAMPLES / "slate_cases.jsonl"))
-    rules = [(r.case_id, f.rule) for r in example_runs() for f in evaluator.evaluate(r).findings]
-    assert rules == [("beds", "same-tool-again")] * 2

@@ -122,11 +122,6 @@ def test_a_reference_that_leads_nowhere_makes_a_case_unusable(text: str, tmp_pat
         load_cases(file)
 
 
-def test_the_first_call_takes_literals_only() -> None:
-    row = with_step(1, arguments={"ship": "OUTPUT_FROM_STEP_2.1.ok"})
-    assert rules(row) == [("dangling-reference", "proven", "plan[1].arguments.ship")]
-
-
 @pytest.mark.parametrize(
     ("row", "finding"),
     [

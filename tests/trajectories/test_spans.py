@@ -240,18 +240,6 @@ def test_what_two_spans_say_counts_once() -> None:
     assert read.remarks == {"duplicate carriers": 2}
 
 
-def test_a_request_that_was_cut_off_adds_its_answer() -> None:
-    read = run(
-        agent(),
-        model(1, [SYSTEM, ASKED], CALL),
-        tool(2, "find", {"id": "P-1"}, "in Oslo"),
-        model(3, [SYSTEM, ASKED], DONE, is_cut=True, remarks={"cut content": 1}),
-    )
-    assert texts(read) == [ASKED["content"], "I look.", "It is in Oslo."]
-    assert read.steps[1].observations[0].content == "in Oslo"
-    assert read.remarks == {"cut content": 1}
-
-
 def test_all_messages_of_an_agent_are_better_than_those_of_its_model() -> None:
     read = run(
         agent(input=[*GONE, DONE], is_whole=True),
@@ -289,15 +277,6 @@ def test_a_result_that_differs_from_the_message_stays_and_is_kept() -> None:
     (result,) = read.steps[1].observations
     assert (result.content, result.is_error, result.error) == ("in Oslo", True, "Late.")
     assert read.steps[1].extra["results"] == [{"call_id": "c1", "result": {"raw": 1}}]
-
-
-def test_scores_are_named_and_those_that_differ_are_kept() -> None:
-    read = run(
-        agent(scores={"good": True}),
-        model(1, [SYSTEM, ASKED], DONE, scores={"good": False, "length": 3.0}),
-    )
-    assert read.scores == {"good": True, "length": 3.0}
-    assert read.extra["spans"] == [{"name": "", "scores": {"good": False}}]
 
 
 @pytest.mark.parametrize(

@@ -170,11 +170,6 @@ def test_tools_are_those_of_the_log_else_those_given_else_none() -> None:
     assert set(tools(run_of(*SHOP.steps, tools=()), tools=[TOOL]).names) == set()
 
 
-def test_a_model_that_the_log_does_not_name_is_not_stated() -> None:
-    row = next(step_rows(run_of(*SHOP.steps, tested_model="")))
-    assert Row(row, 1).to_item().tested_model == "not stated"
-
-
 @pytest.mark.parametrize(
     ("n", "expected"),
     [
@@ -286,9 +281,3 @@ def test_a_prediction_reads_as_what_the_agent_did(run: Trajectory, k: int) -> No
         assert read == [_bare(step.calls) for step in done]
         before = [call.name for message in item.trajectory for call in message_calls(message)]
         assert before == [call.name for step in turns[:i] for call in step.calls]
-
-
-@given(runs())
-def test_ids_are_unique_whatever_the_number_of_steps(run: Trajectory) -> None:
-    ids = [row["id"] for k in (1, 2, 3) for row in step_rows(run, k=k)]
-    assert len(ids) == len(set(ids))

@@ -292,7 +292,6 @@ LISTED = {
     "role": "tool",
     "content": {"type": "function", "function": {"name": "find", "parameters": {}}},
 }
-CLASS = ["langchain", "schema", "messages", "AIMessage"]
 RUN = {"trace_id": "r", "extra": {}}
 ROOT = {"id": "r", "run_type": "chain", "name": "agent", **RUN}
 LLM = {"id": "m", "run_type": "llm", "name": "chat", "parent_run_id": "r", **RUN}
@@ -330,19 +329,6 @@ TRAPS: Mapping[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
         [],
         {"system": SYSTEM},
     ),
-    "the order of the list": (
-        "langfuse",
-        gens(([ASKED], CALLING), ([ASKED, CALLING], DONE))[::-1],
-        [("find", None)],
-        {"calls without results": 1},
-    ),
-    "texts of JSON in texts of JSON": (
-        "langfuse",
-        gens((json.dumps(json.dumps([ASKED])), json.dumps(json.dumps(DONE)))),
-        [],
-        {},
-    ),
-    "calls alone": ("langfuse", [*gens(([ASKED], BARE)), ran(output="x")], [("find", "x")], {}),
     "an error without an output": (
         "langfuse",
         [*gens(([ASKED], CALLING)), ran(level="ERROR", statusMessage="no such parcel")],
@@ -397,26 +383,6 @@ TRAPS: Mapping[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
         ],
         [("find", "x")],
         {"cut content": 1},
-    ),
-    "a tool that returns a message": (
-        "langsmith",
-        [
-            {**LLM, "inputs": TWO, "outputs": {"message": CALLING}},
-            {
-                **TOOL,
-                "inputs": {"input": "{'n': 1}"},
-                "outputs": {
-                    "output": {
-                        "type": "tool",
-                        "content": "x",
-                        "tool_call_id": "c",
-                        "status": "error",
-                    }
-                },
-            },
-        ],
-        [("find", "x")],
-        {"failed": 1},
     ),
     "responses without words": (
         "openai-agents",

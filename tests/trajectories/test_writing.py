@@ -174,14 +174,6 @@ def test_the_fields_that_atif_has_are_used() -> None:
     assert "final_answer" not in row["extra"]["apbjudge"]
 
 
-def test_writing_does_not_change_the_run() -> None:
-    step = TrajectoryStep("agent", extra={"timestamp": "2026-01-02T03:04:05Z", "metrics": {}})
-    trajectory = example(steps=(step,), extra={"agent": {"version": "2"}})
-    before = json.dumps(to_atif(trajectory))
-    assert json.dumps(to_atif(trajectory)) == before
-    assert step.extra.keys() == {"timestamp", "metrics"}
-
-
 # Messages -----------------------------------------------------------------------------------------
 
 
@@ -300,10 +292,3 @@ def test_what_a_format_cannot_hold_is_counted() -> None:
         "outcome": 1,
         "case and trial": 1,
     }
-
-
-def test_nothing_is_left_out_of_a_plain_chat() -> None:
-    said = (TrajectoryStep("user", text="Hello"), TrajectoryStep("agent", text="Hello"))
-    run = example(steps=said, outcome=None)
-    assert left_out(run, "messages") == {}
-    assert left_out(run, "atif") == {}

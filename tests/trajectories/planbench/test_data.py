@@ -28,11 +28,6 @@ def test_read(tmp_path: Path) -> None:
     assert data.blockers["copy_of_loan_near"].output_datatype == "copy_note"
 
 
-def test_datatypes_may_be_missing(tmp_path: Path) -> None:
-    write_data(tmp_path, datatypes=None, database=None)
-    assert len(load_data(tmp_path).queries) == 3
-
-
 def test_the_digest_follows_the_files(tmp_path: Path) -> None:
     first = load_data(write_data(tmp_path / "a")).digest
     assert load_data(write_data(tmp_path / "b", database=None)).digest == first  # not used
@@ -88,13 +83,6 @@ def test_contradictions(tmp_path: Path, name: str, content: Any, message: str) -
         load_data(tmp_path)
     assert str(error.value).startswith(f"{tmp_path}/")
     assert message in str(error.value)
-
-
-def test_no_json(tmp_path: Path) -> None:
-    write_data(tmp_path)
-    (tmp_path / "tasks.json").write_text("[")
-    with pytest.raises(InputError, match=r"tasks\.json: expected JSON: "):
-        load_data(tmp_path)
 
 
 def test_a_query_may_start_from_what_is_no_datatype(tmp_path: Path) -> None:

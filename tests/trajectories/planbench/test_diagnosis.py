@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.trajectories.planbench.data import SolutionPath
 from apbjudge.trajectories.planbench.diagnosis import FORMAT_ERRORS, failure_of
 
-from .evaluating import DATA, evaluate, figures
+from .evaluating import evaluate, figures
 from .world import PATHS, LibraryRun
 
 PATH = PATHS["t1"][0]
@@ -307,14 +306,3 @@ def test_surrender_is_only_suspected(text: str, *, is_suspected: bool) -> None:
     assert found.classes["termination"] == "Value never observed"
     assert found.question is not None
     assert (found.question.text, found.question.of_class) == (text, "termination")
-
-
-def test_an_unanswered_run_asks_nothing() -> None:
-    assert evaluate(LibraryRun("q1").search("card")).question is None
-    assert evaluate(LibraryRun("q1").along(*PATH).answer("3B")).question is None
-
-
-def test_catalogued_paths_are_what_this_file_takes_them_for() -> None:
-    assert DATA.paths["t1"][0] == SolutionPath(
-        frozenset(PATH), frozenset({"card", "member", "loan", "copy", "shelf"})
-    )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import InputError, RowError
-from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_of, trajectory_row
+from apbjudge.records.trajectories import LogPlace, Trajectory
 from apbjudge.trajectories.planbench import PLANBENCH_RESULT, is_folder, read_folder
 from apbjudge.trajectories.planbench.folder import setting_of
 
@@ -91,11 +91,6 @@ def test_steps() -> None:
     assert [(tool.name, tool.tool_type) for tool in io.tools] == [
         (f"copy_of_loan_{kind}", "blocker_misleading") for kind in ("down", "odd", "near")
     ]
-
-
-def test_it_survives_our_own_format() -> None:
-    read = trajectory(_long_run())
-    assert trajectory_of(trajectory_row(read)) == read
 
 
 def test_unfinished_runs(tmp_path: Path) -> None:
@@ -235,9 +230,3 @@ def test_settings(blocker: dict[str, Any], setting: str) -> None:
     assert setting_of(config) == setting
     runtime = {"enable_incorrect_final_answer_feedback": True}
     assert setting_of({**config, "runtime": runtime}) == f"{setting}, feedback"
-
-
-def test_the_setting_is_that_of_the_folder(tmp_path: Path) -> None:
-    config = {"blocker": {"enable_block": False}}
-    folder = write_run(tmp_path / "run", [LibraryRun("q1").answer("3B")], config=config)
-    assert _read(folder)["q1"].setting == "default"

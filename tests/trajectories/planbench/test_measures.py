@@ -117,13 +117,6 @@ def test_edt_follows_all_tools_seen() -> None:
     assert evaluate(only).measures["EDT"] == 1  # a noisy tool widens it too
 
 
-def test_a_misleading_blocker_widens_edt() -> None:
-    plain = LibraryRun("q1").search("card", output="member")
-    blocked = LibraryRun("q1", blocked=["member_of_card"]).search("card", output="member")
-    assert evaluate(plain).measures["EDT"] == 1
-    assert evaluate(blocked).measures["EDT"] == 2  # member_note
-
-
 @given(st.sets(st.sampled_from("abcdef")), st.lists(st.tuples(
     st.frozensets(st.sampled_from("abcdef"), max_size=3), st.sampled_from("abcdef"))))  # fmt: skip
 def test_closure(held: set[str], tools: list[tuple[frozenset[str], str]]) -> None:
@@ -159,16 +152,6 @@ def test_a_stale_value_within_the_right_one_costs_the_released_verdict() -> None
     assert evaluate(run).measures["differs from released"] == 1
     assert evaluate(run, "released").measures["differs from released"] == 0
     assert evaluate(run, "released").classes["termination"] == "Right but contaminated"
-
-
-def test_untrusted_values_of_other_datatypes_cost_nothing() -> None:
-    run = (
-        LibraryRun("q3")
-        .along(*PATHS["t3"][0])
-        .call("loan_of_member_cached")
-        .answer("K-5, L-31-2019")
-    )
-    assert _verdicts(run) == (True, True, True)
 
 
 def test_no_answer_and_wrong_answer() -> None:
