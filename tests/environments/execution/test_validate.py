@@ -24,14 +24,7 @@ from apbjudge.environments.execution.analysis_text import validation_document, v
 from apbjudge.environments.execution.validate import ValidationReport
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.own_runs import sealed
-<<<<<<< HEAD
-from apbjudge.environments.execution.analysis_text import validation_document, validation_text
-from apbjudge.document.markdown import render_markdown
 from apbjudge.statistics import n_for_difference
-=======
-from apbjudge.statistics import n_for_difference, n_for_mean
-from apbjudge.statistics.sample_size import half_width_of_rate
->>>>>>> house
 from tests.cli.conftest import Command
 from tests.cli.conftest import apbjudge as command
 
