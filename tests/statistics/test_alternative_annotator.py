@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -113,13 +113,6 @@ def test_agrees_with_the_definition(seed: int, score: Score, epsilon: float) -> 
     assert result.advantage_probability.value == pytest.approx(advantage)
 
 
-def test_both_outcomes_occur_among_the_simulated() -> None:
-    outcomes = {
-        alternative_annotator_test(*simulated(seed), score="same").passes for seed in range(6)
-    }
-    assert outcomes == {True, False}
-
-
 def test_grades_in_decimals_tie_where_they_do_on_paper() -> None:
     # 0.3 - 0.2 and 0.2 - 0.1 differ in floating point
     result = alternative_annotator_test(
@@ -144,17 +137,6 @@ def test_a_clustered_p_value_is_the_t_test_of_cluster_means_where_clusters_are_a
         assert annotator.test == "cluster-t"
         assert annotator.p_value == pytest.approx(expected, rel=1e-9)
         assert annotator.rho_judge.n_clusters == 20
-
-
-def test_clusters_of_one_item_each_are_no_clusters() -> None:
-    judge, humans = simulated(2)
-    plain = alternative_annotator_test(judge, humans, score="same")
-    alone = alternative_annotator_test(
-        judge, humans, score="same", clusters=np.array([f"case {i}" for i in range(60)])
-    )
-    assert alone.test == plain.test == "score"
-    p_values = [a.p_value for a in plain.annotators]
-    assert [a.p_value for a in alone.annotators] == pytest.approx(p_values, rel=1e-9)
 
 
 def test_the_score_test_gives_the_published_statistic() -> None:
@@ -232,44 +214,12 @@ def test_the_signed_rank_test_with_ties_counts_all_signs(differences: Array) -> 
     assert _signed_rank(differences) == pytest.approx(np.mean(signs @ ranks <= result))
 
 
-@given(hnp.arrays(np.float64, st.integers(1, 29), elements=st.floats(-9, 9), unique=True))
-def test_the_signed_rank_test_without_ties_is_scipy_s_exact_one(differences: Array) -> None:
-    sizes = np.abs(differences)
-    assume(sizes.min() > 0 and len(np.unique(sizes)) == len(sizes))
-    expected = stats.wilcoxon(differences, alternative="less", method="exact").pvalue
-    assert _signed_rank(differences) == pytest.approx(expected, rel=1e-9)
-
-
 # Hollander & Wolfe 1973, Nonparametric Statistical Methods, p. 29: depression scores of nine
 # patients before and after; R's example of wilcox.test, V = 40 and p = 0.01953
 def test_hollander_and_wolfe_s_patients() -> None:
     before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
     after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
     assert _signed_rank(after - before) == pytest.approx(0.01953, abs=5e-6)
-
-
-def test_differences_of_nothing_prove_nothing() -> None:
-    assert _signed_rank(np.zeros(5)) == 1
-
-
-def test_few_items_are_named_and_get_the_test_that_was_asked_for() -> None:
-    judge, humans = simulated(3, n=25)
-    result = alternative_annotator_test(judge, humans, score="same", test="t")
-    authors = alternative_annotator_test(judge, humans, score="same", test="signed-rank")
-    assert (result.test, authors.test) == ("t", "signed-rank")
-    assert result.reason == "4 rater(s) with fewer than 30 items: p-values are rough"
-    by_t = by_definition(judge, humans, "same", 0.2)
-    assert [a.p_value for a in result.annotators] == pytest.approx([row["p"] for row in by_t])
-    assert [a.p_value for a in authors.annotators] != [a.p_value for a in result.annotators]
-
-
-@pytest.mark.parametrize(("n", "test"), [(29, "signed-rank"), (30, "t")])
-def test_30_items_are_not_few(n: int, test: str) -> None:
-    result = alternative_annotator_test(
-        np.zeros(n), np.zeros((n, 3)), score="same", test="signed-rank"
-    )
-    assert result.test == test
-    assert bool(result.reason) == (n < 30)
 
 
 def test_tests_differ_where_humans_answered_differently_many_items() -> None:
@@ -307,17 +257,6 @@ def test_a_larger_allowance_never_hurts_the_judge(seed: int, epsilon: float, mor
     assert mild.advantage_probability == strict.advantage_probability
 
 
-def test_units_and_codes_of_the_answers_do_not_matter() -> None:
-    judge, humans = simulated(5)
-    plain = alternative_annotator_test(judge, humans, score="distance")
-    scaled = alternative_annotator_test(judge / 5, humans / 5, score="distance")
-    assert scaled == plain
-    names = np.array([3.0, 0.0, 5.0, 1.0, 2.0, 4.0, np.nan])
-    coded = [names[np.where(np.isnan(x), 6, x).astype(int)] for x in (judge, humans)]
-    one = alternative_annotator_test(judge, humans, score="same")
-    assert alternative_annotator_test(*coded, score="same") == one
-
-
 def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
     humans = np.repeat(np.arange(40.0)[:, None] % 3, 3, axis=1)
     result = alternative_annotator_test(humans[:, 0], humans, score="same")
@@ -333,23 +272,6 @@ def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
     strict = alternative_annotator_test(humans[:, 0], humans, score="same", epsilon=0.0)
     assert strict.passes is False
     assert {a.p_value for a in strict.annotators} == {1.0}
-
-
-def test_a_judge_who_is_always_alone_loses() -> None:
-    result = alternative_annotator_test(np.full(40, 9.0), np.zeros((40, 3)), score="same")
-    assert result.passes is False
-    assert result.advantage_probability.value == 0
-    assert min(a.p_value or 0.0 for a in result.annotators) > 0.999
-
-
-def test_one_cluster_shows_next_to_nothing() -> None:
-    result = alternative_annotator_test(
-        np.zeros(40), np.zeros((40, 3)), score="same", clusters=np.zeros(40, dtype=int)
-    )
-    assert result.passes is False
-    assert {a.p_value for a in result.annotators} == {0.5}
-    assert result.advantage_probability.low is None
-    assert result.advantage_probability.note
 
 
 def test_two_raters_are_compared_with_each_other_only_and_that_is_said() -> None:
@@ -406,13 +328,6 @@ def test_where_nothing_can_be_compared_there_is_a_reason(
     assert is_empty(result)
     assert result.n_left_out == len(judge)
     assert result.reason.startswith(reason)
-
-
-def test_one_item_gives_figures_and_no_win() -> None:
-    for test in ("score", "t", "signed-rank"):
-        result = alternative_annotator_test(np.zeros(1), np.zeros((1, 3)), score="same", test=test)
-        assert result.passes is False
-        assert [a.p_value for a in result.annotators] == [0.5] * 3
 
 
 @pytest.mark.parametrize(

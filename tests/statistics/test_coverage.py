@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from apbjudge.statistics import Estimate, wilson
+from apbjudge.statistics import Estimate
 from apbjudge.statistics.agreement import (
     cohen_kappa,
     coincidences_of_table,
@@ -42,30 +41,6 @@ def held(result: Iterator[Estimate], truth: float) -> float:
         assert estimate.high is not None
         hits.append(estimate.low <= truth <= estimate.high)
     return float(np.mean(hits))
-
-
-def wald(k: float, n: int) -> Ends:
-    """The textbook interval, which fails for rare outcomes."""
-    p, z = k / n, NormalDist().inv_cdf(0.975)
-    half = z * (p * (1 - p) / n) ** 0.5
-    return p - half, p + half
-
-
-def exact(interval: Callable[[float, int], Ends], n: int, p: float) -> float:
-    """Coverage by adding up the outcomes whose interval holds p."""
-    chance = binom.pmf(np.arange(n + 1), n, p)
-    return sum(chance[k] for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
-
-
-@pytest.mark.parametrize("n", [30, 100, 720])
-@pytest.mark.parametrize("p", [0.05, 0.5, 0.95])
-def test_wilson_s_interval_covers_exactly_enough(n: int, p: float) -> None:
-    assert 0.93 <= exact(wilson, n, p) <= 0.97
-
-
-@pytest.mark.parametrize(("n", "p", "at_most"), [(30, 0.05, 0.80), (100, 0.95, 0.88)])
-def test_wald_s_interval_would_not(n: int, p: float, at_most: float) -> None:
-    assert exact(wald, n, p) < at_most
 
 
 def of_cases(rng: np.random.Generator, sizes: list[int], p: float) -> tuple[Array, Ids]:

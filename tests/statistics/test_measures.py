@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from apbjudge.statistics import Estimate, modified_wilson, wilson
+from apbjudge.statistics import Estimate, wilson
 from apbjudge.statistics.measures import (
     PAPER,
     POLICIES,
@@ -165,14 +165,6 @@ def test_values_are_those_of_scikit_learn(seed: int) -> None:
         assert of_code["human rate"].value == pytest.approx(theirs.mean())
 
 
-def test_err_type_is_the_share_of_flags_that_agree() -> None:
-    judge = ratings([0, 1, 0], flags=[0b000011, 0b000000, 0b111111])
-    human = ratings([0, 0, 1], flags=[0b000001, 0b000110, 0b111111])
-    result = calibrate(judge, human).measures
-    assert result["Err-Type (human-incorrect)"].value == pytest.approx((5 + 4) / 12)
-    assert result["Err-Type (all)"].value == pytest.approx((5 + 4 + 6) / 18)
-
-
 def test_flags_on_which_one_said_nothing_are_not_compared() -> None:
     judge = ratings([0, 0], flags=[0b01, 0b00], known=0b000011)
     human = ratings([0, 0], flags=[0b01, 0b01], known=0b000111)
@@ -243,31 +235,6 @@ def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() 
     )
     assert (result["phi"].value, result["phi"].note) == (None, "not defined for three answers")
     assert result["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
-
-
-def test_without_unscored_items_all_policies_agree() -> None:
-    judge, human = random_pair(60, 5)
-    plain, *others = (calibrate(judge, human, unscored=unscored) for unscored in POLICIES)
-    for other in others:
-        assert replace(other, policy="exclude") == plain
-
-
-@settings(max_examples=25)
-@given(st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=30))
-def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[int, int]]) -> None:
-    judge, human = (ratings(column) for column in zip(*rows, strict=True))
-    scored = [says == correct for says, correct in rows if says >= 0]
-    result = {p: calibrate(judge, human, unscored=p).measures["agreement"] for p in POLICIES}
-    low, high = ends(result["bounds"])
-    k, n = sum(scored), len(rows)
-    assert low == modified_wilson(k, n)[0]
-    assert high == modified_wilson(k + n - len(scored), n)[1]
-    assert result["wrong"].value == k / n
-    if scored:
-        assert low <= (result["exclude"].value or 0) <= high
-        assert result["exclude"].n_items == len(scored)
-    else:
-        assert result["exclude"].value is None
 
 
 @settings(max_examples=25)
@@ -430,15 +397,6 @@ def _stated(estimate: Estimate, where: str) -> None:
         assert estimate.note, where
     elif estimate.value is not None:
         assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9, where
-
-
-def test_all_agree_is_full_agreement_with_an_honest_interval() -> None:
-    result = calibrate(*DEGENERATE["all agree, both classes"]).measures
-    assert (result["agreement"].value, ends(result["agreement"])) == (1.0, wilson(20, 20))
-    assert (result["kappa"].value, result["kappa"].high) == (1.0, 1.0)
-    assert 0.6 < (result["kappa"].low or 0) < 0.95
-    assert result["grade MAE"].value == 0.0
-    assert ends(result["grade MAE"]) == pytest.approx((0.0, wilson(0, 20)[1]))
 
 
 def test_reasons_name_what_is_missing() -> None:
