@@ -161,18 +161,6 @@ def test_classes(files: tuple[Path, Path], unscored: str) -> None:
         assert got == pytest.approx([p[i], r[i], f[i]])
 
 
-def test_levels_with_names(tmp_path: Path) -> None:
-    names = ["bad", "ok", "good"]
-    judged = [{"id": i, "label": names[JUDGE["topic"][i]]} for i in range(N)]
-    human = [{"id": i, "label": names[HUMAN["topic"][i]].upper()} for i in range(N)]
-    files = write(tmp_path / "j.csv", judged), write(tmp_path / "l.csv", human)
-    judge = only(apbjudge.calibrate(*files, scale="bad<ok<good"))
-    y, z = HUMAN["topic"], JUDGE["topic"]
-    expected = cohen_kappa_score(y, z, weights="quadratic")
-    assert judge.whole.measures["score kappa (quadratic)"].value == pytest.approx(expected)
-    assert judge.whole.tables["score"].second == ("bad", "ok", "good")
-
-
 def test_scores_of_unscored_items_that_count_as_wrong(tmp_path: Path) -> None:
     judged = [{"id": 1, "score": 5}, {"id": 2, "score": None}, {"id": 3, "score": 3}]
     human = [{"id": i, "score": score} for i, score in ((1, 5), (2, 4), (3, 1))]
@@ -256,11 +244,6 @@ def test_a_value_off_the_scale_is_refused_with_its_line(tmp_path: Path) -> None:
     assert (judge.n_rows, judge.n_scored, judge.n_labelled) == (20, 19, 19)
 
 
-def test_a_column_on_another_scale_is_refused_whole(files: tuple[Path, Path]) -> None:
-    with pytest.raises(InputError, match=r"judged\.\w+:\d: field share: expected .*of 60 values"):
-        apbjudge.calibrate(*files, score="share", scale="1..5")
-
-
 @pytest.mark.parametrize(
     ("judged", "human", "options", "text"),
     [
@@ -306,12 +289,7 @@ def test_parts_and_clusters_by_any_column_of_judgements_or_labels(tmp_path: Path
     files = write(tmp_path / "j.jsonl", meta), write(tmp_path / "l.csv", human)
     judge = only(apbjudge.calibrate(*files, by="team,region", cluster="session"))
     sizes = [(group.field, group.value, group.result.n_items) for group in judge.groups]
-    assert sizes == [
-        ("team", "a", 30),
-        ("team", "b", 30),
-        ("region", "n", 40),
-        ("region", "s", 20),
-    ]
+    assert sizes == [("team", "a", 30), ("team", "b", 30), ("region", "n", 40), ("region", "s", 20)]
     assert judge.n_clusters == 15
     assert judge.whole.measures["agreement"].method == "wilson-effective"
 
@@ -407,12 +385,3 @@ def test_an_order_column_tells_which_answer_was_shown_first(tmp_path: Path) -> N
     assert result is not None
     assert values(result.position) == {"judge": 1.0, "human": 0.5}
     assert result.wins == ()
-
-
-def test_preferences_in_unknown_words_are_refused(tmp_path: Path) -> None:
-    rows = [{"id": i, "winner": word} for i, word in enumerate(["left", "right", "left"])]
-    path = write(tmp_path / "j.csv", rows)
-    with pytest.raises(OptionError, match="--scale: expected names of first, second and tie"):
-        apbjudge.calibrate(path, path, pairwise=True)
-    judge = only(apbjudge.calibrate(path, path, pairwise=True, scale="left,right,same"))
-    assert judge.whole.measures["agreement"].value == 1

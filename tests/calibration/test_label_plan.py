@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import log2, sqrt
@@ -117,39 +116,6 @@ def test_every_row_is_in_the_plan_and_weights_add_up(
     assert {s.name: s.size for s in result.strata} == dict(sizes)
 
 
-def test_weighted_labels_of_a_plan_are_right_on_average(write: Write) -> None:
-    """Also when labelling stops early: sizes of strata over labels so far."""
-    rng = random.Random(1)
-    run, truth = [], {}
-    for at, row in enumerate(run_of(60)):
-        share = rng.choice([0.5, 0.8, 1.0])
-        run.append(doubtful(row, share))
-        wrong = rng.random() < {0.5: 0.5, 0.8: 0.3, 1.0: 0.05}[share]
-        truth[row["item_id"], row["tested_model"]] = row["is_correct"] != wrong
-        assert at < 120
-    path = write("run", run)
-    finished, stopped = [], []
-    for seed in range(150):
-        rows = plan_labels(LabelPlanConfig(judgements=path, n=36, seed=seed)).rows
-        chosen = [row for row in rows if row.order]
-        finished.append(
-            sum((r.weight or 0) * truth[r.item_id, r.tested_model] for r in chosen) / 120
-        )
-        begun = chosen[:20]
-        counts = Counter(row.stratum for row in begun)
-        stopped.append(
-            sum(
-                row.stratum_size / counts[row.stratum] * truth[row.item_id, row.tested_model]
-                for row in begun
-            )
-            / 120
-        )
-    for result in (finished, stopped):
-        mean = sum(result) / len(result)
-        error = sqrt(sum((value - mean) ** 2 for value in result)) / len(result)
-        assert abs(mean - sum(truth.values()) / 120) < 3.5 * error
-
-
 def test_more_labels_go_where_the_judge_wavers(write: Write) -> None:
     run = [doubtful(row, [0.5, 0.9, 1.0][at % 3]) for at, row in enumerate(run_of(60))]
     result = planned(write("run", run), n=60, by=())
@@ -247,9 +213,7 @@ def test_when_all_is_labelled_nothing_is_planned(write: Write) -> None:
     run = run_of(6)
     for already_random in (False, True):
         result = planned(
-            write("run", run),
-            labels=write("labels", labels_of(run)),
-            already_random=already_random,
+            write("run", run), labels=write("labels", labels_of(run)), already_random=already_random
         )
         assert result.n_planned == 0
         assert "every row has a label: nothing is left to plan" in label_plan_text(result)
@@ -306,15 +270,6 @@ def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
     assert need.note == "more labels than there are rows (80)"
     grade = next(need for need in result.needs if need.measure == "grade MAE")
     assert grade.basis == "anticipated"
-
-
-def test_a_judge_that_never_says_yes_has_no_precision(write: Write) -> None:
-    run = [verdict(f"i{at}", "E1") for at in range(10)]
-    result = planned(write("run", run), n=5)
-    need = next(need for need in result.needs if need.measure == "precision")
-    assert (need.n_needed, need.half_width_then) == (None, None)
-    assert need.note == "the judge's verdicts are all the same"
-    assert needed(result)["agreement"] is not None
 
 
 @pytest.mark.parametrize(
