@@ -80,13 +80,6 @@ def test_options_that_can_not_be_meant(
         queue(predictions, **order)
 
 
-def test_labels_never_go_into_an_input(predictions: Path) -> None:
-    before = predictions.read_bytes()
-    with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
-        open_service(LabelConfig(predictions=predictions, out=predictions), problem=lambda t: None)
-    assert predictions.read_bytes() == before
-
-
 def test_a_log_is_labelled_run_by_run(tmp_path: Path) -> None:
     turn = [{"role": "user", "content": "A train?"}, {"role": "assistant", "content": "At nine."}]
     rows = [{"id": f"run-{n}", "model": "m", "messages": turn} for n in range(2)]

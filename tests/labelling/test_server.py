@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,18 +93,6 @@ def test_nothing_sent_tells_of_judge_findings_names_or_tested_models(sent: list[
         for word in (b"SECRET", b'"unknown"', b'"problems"', b'"groups":{"'):
             assert word not in everything
     assert all(item.json["prediction"]["findings"] == [] for item in items)
-
-
-def test_what_the_rubric_asks_about_is_told(sent: list[Answer]) -> None:
-    items = [answer.json for answer in sent[3:]]
-    unsolvable = [item for item in items if item["asks"]["shape"] == "pass"]
-    assert unsolvable
-    assert all(item["asks"]["rule"]["passes"] for item in unsolvable)
-    broken = [item for item in items if item["asks"]["shape"] == "category"]
-    assert broken
-    assert all(item["case"]["condition"]["broken_tool"] for item in broken)
-    distracted = [i for i in items if i["asks"]["rubric"].startswith("apb-extraneous")]
-    assert any(item["case"]["condition"].get("extraneous") for item in distracted)
 
 
 def test_the_judge_is_shown_after_the_own_verdict_and_that_is_noted_down(client: Client) -> None:
@@ -289,17 +276,6 @@ def test_nonsense_is_refused_and_changes_nothing(
     assert {label.item_id for label in read_labels(attacked.out)} == {"c"}
 
 
-def test_what_is_no_http_leaves_no_trace_in_the_terminal(tmp_path: Path) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    program = Program(predictions=rows, out=tmp_path / "labels.jsonl")
-    client = program.client()
-    with socket.create_connection(("127.0.0.1", client.port), timeout=PATIENCE_S) as connection:
-        connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")  # a browser tries TLS
-        assert connection.recv(9) == b"HTTP/1.0 "
-    code, _, err = program.stop(signal.SIGTERM)
-    assert (code, err) == (0, "")
-
-
 def test_only_files_of_the_page_are_served(plain: Client) -> None:
     for path in (
         "/web/../labelling/page.html",
@@ -373,13 +349,6 @@ def test_what_is_skipped_has_no_label_and_is_not_done(plain: Client) -> None:
     assert plain.call("skip", item=2, revision=0).status == 409
     undone = plain.call("undo", item=2, revision=label["revision"]).json
     assert (undone["skipped"], plain.call("progress").json["progress"]) == (False, "200")
-
-
-def test_a_step_is_one_of_the_predictions(plain: Client) -> None:
-    marked = plain.click(1, "step", to=1).json
-    assert (marked["faulty_steps"], marked["is_correct"]) == ([1], False)
-    assert plain.click(1, "step", to=2).json["error"].startswith("field to: expected the number")
-    assert plain.click(1, "correct", to=True).json["faulty_steps"] == []
 
 
 def test_a_rater_given_on_the_command_line_is_the_only_one(tmp_path: Path) -> None:
