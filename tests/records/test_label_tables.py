@@ -71,10 +71,6 @@ def test_spreadsheets_write_in_many_ways(
     ]
 
 
-def test_one_column_is_a_table_too(tmp_path: Path) -> None:
-    assert [label.item_id for label in table(tmp_path, "item_id\na\n\nb")] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("cell", "value"),
     [
@@ -219,13 +215,6 @@ def test_a_broken_row_is_named_and_costs_no_other(
     assert len(text) < 300
     with pytest.raises(InputError, match=r"labels\.csv:3: field "):
         table(tmp_path, content)
-
-
-@pytest.mark.parametrize("row", [row for row, _ in ROWS.values()], ids=ROWS)
-def test_a_broken_last_row_is_named_too(tmp_path: Path, row: bytes) -> None:
-    ids, bad = sorted_out(tmp_path, b"item_id,is_correct\na,true\n" + row)
-    assert ids == ["a"]
-    assert len(bad) == 1
 
 
 def test_a_line_of_the_greatest_length_is_not_too_long(tmp_path: Path) -> None:

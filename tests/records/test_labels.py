@@ -12,7 +12,6 @@ import orjson
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from apbjudge.errors import InputError
 from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
@@ -69,13 +68,6 @@ def test_a_note_that_is_no_text_is_none(note: object, tmp_path: Path) -> None:
     assert label.note == ""
 
 
-def test_what_was_not_said_is_none(tmp_path: Path) -> None:
-    (label,) = labels_in(tmp_path, {"item_id": "a"})
-    assert label == HumanLabel(item_id="a")
-    assert (label.is_correct, label.grade, label.errors, label.category) == (None,) * 4
-    assert (label.tested_model, label.rater) == (None, "human")
-
-
 def test_null_says_nothing(tmp_path: Path) -> None:
     silent = dict.fromkeys("tested_model rater is_correct grade errors category E3".split())
     assert labels_in(tmp_path, {"item_id": "a"} | silent) == [HumanLabel(item_id="a")]
@@ -122,12 +114,6 @@ def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
     assert apart.errors == {"E2": False, "E6": True}
     (both,) = labels_in(tmp_path, {"item_id": "a", "errors": {"E1": True}, "E1": 1, "E2": False})
     assert both.errors == {"E1": True, "E2": False}
-
-
-def test_blank_lines_and_a_byte_order_mark_are_no_labels(tmp_path: Path) -> None:
-    found = labels_in(tmp_path, '\ufeff{"item_id": "a"}', "", "  ", {"item_id": "b"})
-    assert [label.item_id for label in found] == ["a", "b"]
-    assert labels_in(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -244,23 +230,6 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
 @pytest.mark.parametrize(("said", "expected"), CONTRADICTIONS, ids=repr)
 def test_a_label_says_how_it_contradicts_itself(said: dict[str, Any], expected: str | None) -> None:
     assert HumanLabel(item_id="a", **said).contradiction == expected
-
-
-def test_no_label_of_the_examples_contradicts_itself() -> None:
-    folder = Path(__file__).parents[2] / "examples" / "labels"
-    labels = [label for path in folder.glob("*.jsonl") for label in read_labels(path)]
-    assert len(labels) > 200
-    assert [label for label in labels if label.contradiction] == []
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.jsonl: can't be read"):
-        list(read_labels(tmp_path / "none.jsonl"))
-
-
-def test_a_label_can_not_be_changed() -> None:
-    with pytest.raises(ValidationError):
-        HumanLabel(item_id="a", is_correct=True).is_correct = False  # type: ignore[misc]
 
 
 # Another scale -----------------------------------------------------------------------------------

@@ -388,10 +388,7 @@ def langchain_constructors(run: Run) -> list[Any]:
 
 
 def hermes(run: Run) -> list[Any]:
-    said: list[Any] = [
-        {"from": "system", "value": SYSTEM},
-        {"from": "human", "value": QUESTION},
-    ]
+    said: list[Any] = [{"from": "system", "value": SYSTEM}, {"from": "human", "value": QUESTION}]
     for turn in run:
         calls = [
             f"<tool_call>\n{json.dumps({'name': of.name, 'arguments': of.arguments})}\n</tool_call>"
@@ -780,21 +777,6 @@ def test_a_chat_is_found_in_a_field_of_a_trace(value: Any, messages: Any, n_othe
     chat = chat_in(value, "assistant")
     assert (chat.n_others if chat else 0) == n_others
     assert (chat.messages if chat else []) == messages
-
-
-def test_calls_alone_have_no_results_and_those_of_old_messages_are_calls() -> None:
-    (bare,) = read_messages([{"role": "assistant", "tool_calls": CALLS}]).messages
-    assert ([of.name for of in bare.calls], bare.results) == (["f"], ())
-    old = {
-        "role": "assistant",
-        "content": "",
-        "additional_kwargs": {
-            "tool_calls": [
-                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-            ]
-        },
-    }
-    assert [of.name for of in read_messages([old]).messages[0].calls] == ["f"]
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,6 @@ def test_what_is_not_stated_is_not_known_and_never_0(tmp_path: Path) -> None:
     assert str(Way()) == "not stated"
 
 
-def test_nothing_spent_is_0_where_it_is_stated(tmp_path: Path) -> None:
-    usage = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-    result, _ = read(tmp_path, {"usage": usage, "cost_usd": 0, "rounds": []})
-    assert states(result)[4:] == [0.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
@@ -101,11 +95,6 @@ def test_an_odd_is_oracle_hides_no_oracle(tmp_path: Path, odd: Any) -> None:
     result, problems = read(tmp_path, {"is_oracle": odd})
     assert states(result)[0] == 1
     assert ["field is_oracle: expected true or false" in problem for problem in problems] == [True]
-
-
-@pytest.mark.parametrize("usage", [{"prompt_tokens": -1, "completion_tokens": 2}, {}])
-def test_tokens_that_are_no_counts_are_not_known(tmp_path: Path, usage: Any) -> None:
-    assert np.isnan(states(read(tmp_path, {"usage": usage})[0])[4])
 
 
 def test_rows_with_cached_replies_are_known(tmp_path: Path) -> None:

@@ -72,11 +72,6 @@ def test_a_list_in_the_prose_after_a_plan_is_not_the_plan(after: str) -> None:
     assert [c.name for c in read.calls] == ["find_trains", "reserve_seat"]
 
 
-def test_a_bare_list_of_calls_is_a_chain() -> None:
-    read = read_response(json.dumps(PLAN["tool_chain"]), "plan", None)
-    assert (read.kind, len(list(read.calls)), read.problems) == ("plan", 2, ())
-
-
 @pytest.mark.parametrize("key", ["name", "tool_name", "tool", "api_name", "api"])
 @pytest.mark.parametrize(
     "values", "parameter_description arguments parameters args input kwargs param".split()
@@ -127,21 +122,6 @@ def test_arguments_that_are_no_object_are_read_without_a_problem(
 def test_broken_arguments_in_a_string_are_a_problem_at_their_place(text: str) -> None:
     read = read_response(json.dumps(step(("find_trains", text))), "steps", 1)
     assert [p.where for p in read.problems] == ["step[0].tool_calls[0].arguments"]
-
-
-def test_the_other_published_form_of_steps() -> None:
-    entries = [
-        {"thought": "a", "action": "call", "tool": "find_trains", "arguments": {"day": "x"}},
-        {"thought": "b", "action": "answer", "tool": None, "arguments": None},
-        {"thought": "c", "action": "call", "tool_name": "reserve_seat", "arguments": '{"n": 1}'},
-    ]
-    read = read_response(json.dumps({"predicted_steps": entries}), "steps", 3)
-    assert [s.thought for s in read.steps] == ["a", "b", "c"]
-    assert [(c.name, c.arguments) for c in read.calls] == [
-        ("find_trains", {"day": "x"}),
-        ("reserve_seat", {"n": 1}),
-    ]
-    assert read.problems == ()
 
 
 @pytest.mark.parametrize("calls", [[], None])
@@ -235,13 +215,6 @@ def test_calls_beside_a_plan_are_its_chain_and_alone_they_are_no_plan() -> None:
         assert [c.name for c in read.calls] == ["find_trains"]
         message = {"role": "assistant", "content": "I would stop.", key: []}
         assert read_response(json.dumps(message), "plan", None).kind == "text"
-
-
-def test_large_numbers_and_odd_keys_are_read() -> None:
-    chain = '[{"name": "a", "": {"\\u0000": 1}}]'
-    text = f'{{"plan": 123456789012345678901234567890, "tool_chain": {chain}}}'
-    for reply in (text, f"Here: {text}"):
-        assert read_response(reply, "plan", None).kind == "plan"
 
 
 HUGE: dict[str, Callable[[int], str]] = {

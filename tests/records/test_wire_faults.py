@@ -58,21 +58,6 @@ def test_a_horizon_out_of_range_is_refused_by_name(value: Any) -> None:
     assert caught.value.field == "prediction_horizon"
 
 
-RANGES = {
-    "split": "holistic",
-    "planning_regime": "sideways",
-    "unsolvable_type": "too_hard",
-}
-
-
-@pytest.mark.parametrize("name", RANGES)
-def test_an_unknown_word_is_refused_with_the_known_ones(name: str) -> None:
-    base = plan_row("x", split=None)
-    with pytest.raises(RowError, match=f"got '{RANGES[name]}'") as caught:
-        read(base | {name: RANGES[name]})
-    assert caught.value.field == name
-
-
 BAD_STRUCTURES = {
     "tools": [
         5,
