@@ -274,12 +274,6 @@ def test_a_file_of_something_else_is_refused_and_not_touched(
     assert path.read_bytes() == content
 
 
-def test_a_table_is_refused_since_lines_are_added(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="--out: expected a file of JSON lines"):
-        opened(tmp_path / "labels.CSV")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_second_one_is_refused_also_by_another_name(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     log = opened(path)
