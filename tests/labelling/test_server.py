@@ -313,6 +313,7 @@ def test_what_is_skipped_has_no_label_and_is_not_done(plain: Client) -> None:
 # Processes ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row(f"r{n}") for n in range(5)])
     out = tmp_path / "labels.jsonl"
