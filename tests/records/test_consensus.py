@@ -77,6 +77,16 @@ def test_labels_that_say_nothing_are_counted_and_left_out() -> None:
     assert (resolved.n_repeated, resolved.n_silent) == (0, 3)
 
 
+def test_tested_models_are_told_apart() -> None:
+    labels = [
+        says("kim", is_correct=True, tested_model="x"),
+        says("kim", is_correct=False, tested_model="y"),
+        says("kim", is_correct=True),
+    ]
+    assert majority(labels) == {("a", "x"): True, ("a", "y"): False, ("a", None): True}
+    assert resolve(labels).n_repeated == 0
+
+
 # Properties --------------------------------------------------------------------------------------
 
 _GRADES = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -90,7 +100,7 @@ _LABELS = st.lists(
         errors=st.none() | st.dictionaries(st.sampled_from(ERROR_CODES), st.booleans()),
         category=st.none() | st.integers(1, 5),
     ),
-    max_size=12,
+    max_size=8,
     unique_by=lambda label: (label.item_id, label.rater),
 )
 
