@@ -197,6 +197,16 @@ def test_labels_say_when_they_were_made_and_how_long_it_took(tmp_path: Path) -> 
     ]
 
 
+def test_a_clock_that_is_set_back_takes_no_time_away(tmp_path: Path) -> None:
+    clock = Clock()
+    log = LabelLog(tmp_path / "labels.jsonl", bad=pytest.fail, clock=clock)
+    log.show("ann", KEYS[0])
+    clock.after(-60)
+    log.add("ann", KEYS[0], WRONG)
+    log.close()
+    assert rows(log.path)[0]["seconds"] == 0
+
+
 def test_labels_made_elsewhere_are_taken_over_once(tmp_path: Path) -> None:
     log = opened(tmp_path / "labels.jsonl")
     elsewhere = [label(grade=0.2), label("bo", is_correct=True)]
@@ -272,6 +282,12 @@ def test_a_file_of_something_else_is_refused_and_not_touched(
     with pytest.raises(InputError):
         opened(path)
     assert path.read_bytes() == content
+
+
+def test_a_table_is_refused_since_lines_are_added(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--out: expected a file of JSON lines"):
+        opened(tmp_path / "labels.CSV")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_one_is_refused_also_by_another_name(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import apbjudge
 from apbjudge.errors import OptionError
+from apbjudge.judge.llm_judge import prompts_for
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
 from apbjudge.labelling.server import MAX_BODY
@@ -282,6 +283,22 @@ def test_pictures_come_from_the_data_folder_alone(tmp_path: Path) -> None:
     assert text["text"] == "a note"
 
 
+def test_raters_see_the_pictures_that_a_judge_sees_and_how_many_more_there_are(
+    tmp_path: Path,
+) -> None:
+    names = [f"{i}.png" for i in range(20)]
+    for name in names:
+        (tmp_path / name).write_bytes(PNG)
+    files = [{"type": "image", "path": name} for name in names]
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row("a", files=files)])
+    with served(LabelConfig(predictions=path, out=tmp_path / "out.jsonl")) as (client, _):
+        case = client.item(1)["case"]
+    ((_, prompt),) = prompts_for(path, item_id="a")
+    shown = [file["path"] for file in case["files"] if "url" in file]
+    assert shown == [image.path for image in prompt.files.images]
+    assert (len(shown), case["left_out"]) == (16, 4)
+
+
 # Changes -----------------------------------------------------------------------------------------
 
 
@@ -308,6 +325,13 @@ def test_what_is_skipped_has_no_label_and_is_not_done(plain: Client) -> None:
     assert plain.call("skip", item=2, revision=0).status == 409
     undone = plain.call("undo", item=2, revision=label["revision"]).json
     assert (undone["skipped"], plain.call("progress").json["progress"]) == (False, "200")
+
+
+def test_a_step_is_one_of_the_predictions(plain: Client) -> None:
+    marked = plain.click(1, "step", to=1).json
+    assert (marked["faulty_steps"], marked["is_correct"]) == ([1], False)
+    assert plain.click(1, "step", to=2).json["error"].startswith("field to: expected the number")
+    assert plain.click(1, "correct", to=True).json["faulty_steps"] == []
 
 
 # Processes ---------------------------------------------------------------------------------------
