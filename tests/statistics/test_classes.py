@@ -180,12 +180,6 @@ def test_degenerate_items_give_a_value_or_a_reason(
     json.dumps(asdict(result), allow_nan=False)
 
 
-def test_one_class_leaves_nothing_to_tell_apart_by_chance() -> None:
-    result = nominal(row(1, 1, 1), row(1, 1, 1), NAMES)
-    assert (value(result, "kappa"), value(result, "alpha"), value(result, "AC1")) == (None, None, 1)
-    assert result.measures["kappa"].note == "not defined for these counts"
-
-
 def test_two_classes_in_clusters_have_the_intervals_of_yes_and_no() -> None:
     rng = np.random.default_rng(3)
     human = rng.integers(0, 2, 90)

@@ -125,6 +125,7 @@ def test_grades_on_another_scale_give_the_same_on_that_scale() -> None:
         assert getattr(five, name) == pytest.approx(1 + 4 * getattr(one, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "share", "per_case"),
     [("random", 0.6, 1), ("random", 0.9, 1), ("random", 0.6, 3), ("weighted", 0.6, 1)],
@@ -160,53 +161,31 @@ def test_a_judge_that_knows_nothing_adds_no_labels_and_a_good_one_as_many_as_it_
     assert worth == pytest.approx(varies[0] / varies[1], rel=0.35)
 
 
-def test_strata_made_of_the_verdicts_leave_a_judge_nothing_to_add() -> None:
-    rng = np.random.default_rng(3)
-    truth, judged = items(rng, 900, 0.6, 0.9, 0.9)
-    labels = drawn(rng, truth, 90)
-    plan = rectify(judged, labels, design="stratified", sample=Sample(strata=judged))
-    assert (plan.power, plan.added) == (0.0, 0.0)
-    random = rectify(judged, labels, design="random")
-    width = plan.labelled_only.high - plan.labelled_only.low
-    assert width < 0.8 * (random.labelled_only.high - random.labelled_only.low)
+@pytest.mark.parametrize(
+    ("design", "sample"),
+    [
+        ("random", Sample()),
+        ("stratified", Sample(strata=np.arange(1000) % 2)),
+        ("weighted", Sample(weights=np.ones(1000))),
+    ],
+)
+def test_a_judge_that_was_always_right_is_not_taken_for_perfect(
+    design: str, sample: Sample
+) -> None:
+    truth, judged = items(np.random.default_rng(5), 1000, 0.4, 1.0, 1.0)
+    result = rectify(judged, only(truth, np.arange(5)), design=design, sample=sample)  # type: ignore[arg-type]
+    assert result.rectified.high - result.rectified.low >= 1.9 / 5
+    assert result.worth >= 0.999 * 5
 
 
-def test_when_all_is_labelled_the_human_mean_is_the_answer() -> None:
-    truth, judged = items(np.random.default_rng(8), 50, 0.5, 0.6, 0.6)
-    result = rectify(judged, truth, design="random")
-    assert result.rectified == result.labelled_only
-    assert result.rectified.value == truth.mean()
-    assert result.rectified.note == ""
-
-
-@pytest.mark.parametrize("n", [5, 30, 200])
-@pytest.mark.parametrize("design", ["random", "stratified", "weighted"])
-def test_a_judge_that_was_always_right_is_not_taken_for_perfect(n: int, design: str) -> None:
-    truth, judged = items(np.random.default_rng(n), 1000, 0.4, 1.0, 1.0)
-    labels = np.full(1000, NAN)
-    labels[:n] = truth[:n]
-    samples = {
-        "random": Sample(),
-        "stratified": Sample(strata=np.arange(1000) % 2),
-        "weighted": Sample(weights=np.ones(1000)),
-    }
-    result = rectify(judged, labels, design=design, sample=samples[design])  # type: ignore[arg-type]
-    assert result.rectified.high - result.rectified.low >= 1.9 / n
-    assert result.worth >= 0.999 * n
-
-
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.6])
+@pytest.mark.parametrize("value", [0.0, 0.6])
 def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None:
-    rng = np.random.default_rng(1)
-    judged = rng.integers(0, 6, 100) / 5
-    labels = np.full(100, NAN)
-    labels[:25] = value
+    judged = np.random.default_rng(1).integers(0, 6, 100) / 5
+    labels = only(np.full(100, value), np.arange(25))
     result = rectify(judged, labels, design="random")
     assert result.rectified.value == pytest.approx(value)
-    assert (result.rectified.low, result.rectified.high) == (
-        result.labelled_only.low,
-        result.labelled_only.high,
-    )
+    own = result.labelled_only
+    assert (result.rectified.low, result.rectified.high) == (own.low, own.high)
     assert result.rectified.note.startswith("all labels are the same")
     assert result.power == 0.0
     heavy = Sample(weights=np.where(np.arange(100) < 5, 10.0, 1.0))
@@ -214,29 +193,22 @@ def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None
     assert weighted.high - weighted.low > result.rectified.high - result.rectified.low
 
 
-def test_a_stratum_without_labels_is_refused_with_its_size() -> None:
-    labels = np.array([1.0, 0.0, 1.0, NAN, NAN, NAN])
-    result = rectify(
-        np.ones(6),
-        labels,
-        design="stratified",
-        sample=Sample(strata=np.array(["a", "a", "b", "b", "c", "c"])),
-    )
-    assert result.rectified.value is None
-    assert result.rectified.note == "no label in 1 of 3 strata, which hold 2 of 6 rows"
-
-
-def test_one_label_a_stratum_gives_a_value_without_an_interval() -> None:
-    labels = np.array([1.0, NAN, NAN, 0.0, NAN, NAN])
-    result = rectify(
-        np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]),
-        labels,
-        design="stratified",
-        sample=Sample(strata=np.arange(6) // 3),
-    )
-    assert result.rectified.value == pytest.approx(0.5)
+@pytest.mark.parametrize(
+    ("labels", "value", "note"),
+    [
+        ([NAN] * 6, None, "no labels"),
+        ([1, 0, 1, NAN, NAN, NAN], None, "no label in 1 of 3 strata, which hold 2 of 6 rows"),
+        ([1, NAN, 0, NAN, 0, NAN], 1 / 3, "too few labels to show a spread"),
+    ],
+)
+def test_strata_with_too_few_labels_have_no_interval(
+    labels: list[float], value: float | None, note: str
+) -> None:
+    sample = Sample(strata=np.arange(6) // 2)
+    result = rectify(np.ones(6), np.array(labels), design="stratified", sample=sample)
+    assert result.rectified.value == (value if value is None else pytest.approx(value))
     assert (result.rectified.low, result.worth) == (None, None)
-    assert result.rectified.note == "too few labels to show a spread"
+    assert result.rectified.note == note
 
 
 def test_a_correction_beyond_the_bounds_is_cut_and_said_so() -> None:
@@ -296,6 +268,7 @@ SOME = np.array([1.0, 0.0, NAN, NAN])
 @pytest.mark.parametrize(
     ("design", "sample", "message"),
     [
+        ("hand-picked", Sample(), "picked by hand say nothing about the items"),
         ("convenient", Sample(), "expected one of random, .*got 'convenient'"),
         ("stratified", Sample(), "need the strata"),
         ("weighted", Sample(), "need the weights"),
@@ -330,18 +303,22 @@ def cover(result: Rectified, rate: float, covered: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "rate"), [(30, 0.5), (100, 0.05), (100, 0.5), (720, 0.5), (720, 0.95)]
+    ("n", "rate", "right"),
+    [(30, 0.5, (0.98, 0.7)), (100, 0.05, (0.98, 0.7)), (30, 0.3, (0.97, 0.97))],
 )
-def test_random_labels_make_a_biased_judge_s_rate_right(n: int, rate: float) -> None:
+def test_random_labels_make_a_judge_s_rate_right(
+    n: int, rate: float, right: tuple[float, float]
+) -> None:
     rng, covered = np.random.default_rng(1000 * n), {}
     for _ in range(400):
-        truth, judged = items(rng, 5 * n, rate, 0.98, 0.7)
+        truth, judged = items(rng, 5 * n, rate, *right)
         cover(rectify(judged, drawn(rng, truth, n), design="random"), rate, covered)
-    assert 0.925 <= covered["rectified"] / 400 <= 0.98
+    assert 0.925 <= covered["rectified"] / 400 <= 0.99
     assert 0.92 <= covered["labelled_only"] / 400 <= 0.99
-    assert covered["raw"] / 400 < (0.8 if rate < 0.9 else 0.97)
+    assert right[0] == right[1] or covered["raw"] / 400 < 0.8
 
 
+@pytest.mark.slow
 def test_labels_in_clusters_are_covered() -> None:
     rng, covered = np.random.default_rng(18), {}
     clusters = np.arange(600) // 6
@@ -359,6 +336,7 @@ def test_labels_in_clusters_are_covered() -> None:
     assert covered["raw"] / 400 < 0.5
 
 
+@pytest.mark.slow
 def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> None:
     rng, covered, naive = np.random.default_rng(19), {}, 0
     for _ in range(400):
@@ -375,6 +353,7 @@ def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> Non
     assert naive / 400 < 0.3
 
 
+@pytest.mark.slow
 def test_weighted_draws_are_covered() -> None:
     rng, covered = np.random.default_rng(20), {}
     for _ in range(400):
@@ -409,18 +388,6 @@ def test_lang_and_reiczigel_s_interval_by_hand() -> None:
     assert (result.low, result.high) == pytest.approx((p + shift - half, p + shift + half))
 
 
-@given(st.integers(0, 50), st.integers(0, 30), st.integers(0, 30))
-def test_what_is_said_of_positives_mirrors_what_is_said_of_negatives(
-    k: int, tp: int, tn: int
-) -> None:
-    one = rogan_gladen(k, 50, tp=tp, n_pos=30, tn=tn, n_neg=30)
-    other = rogan_gladen(50 - k, 50, tp=tn, n_pos=30, tn=tp, n_neg=30)
-    assert (one.value is None) == (other.value is None)
-    if one.value is not None:
-        assert other.value == pytest.approx(1 - one.value, abs=1e-9)
-        assert (other.low, other.high) == pytest.approx((1 - one.high, 1 - one.low), abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("counts", "note"),
     [
@@ -439,11 +406,6 @@ def test_where_the_correction_can_t_be_had_the_reason_is_given(
     result = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg)
     assert (result.value, result.low, result.high) == (None, None, None)
     assert note in result.note
-
-
-def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="got 11 of 10"):
-        rogan_gladen(11, 10, tp=1, n_pos=2, tn=1, n_neg=2)
 
 
 def test_labels_of_another_population_are_not_counted_in_the_rate() -> None:
@@ -481,6 +443,7 @@ def test_grades_are_not_corrected_with_another_population_s_labels() -> None:
     assert "0 and 1 only" in result.rectified.note
 
 
+@pytest.mark.slow
 def test_another_prevalence_is_covered_while_ppi_would_miss() -> None:
     rng, covered, ppi = np.random.default_rng(21), {}, 0
     for _ in range(400):

