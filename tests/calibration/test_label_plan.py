@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import log2, sqrt
@@ -117,39 +116,6 @@ def test_every_row_is_in_the_plan_and_weights_add_up(
     assert {s.name: s.size for s in result.strata} == dict(sizes)
 
 
-def test_weighted_labels_of_a_plan_are_right_on_average(write: Write) -> None:
-    """Also when labelling stops early: sizes of strata over labels so far."""
-    rng = random.Random(1)
-    run, truth = [], {}
-    for at, row in enumerate(run_of(60)):
-        share = rng.choice([0.5, 0.8, 1.0])
-        run.append(doubtful(row, share))
-        wrong = rng.random() < {0.5: 0.5, 0.8: 0.3, 1.0: 0.05}[share]
-        truth[row["item_id"], row["tested_model"]] = row["is_correct"] != wrong
-        assert at < 120
-    path = write("run", run)
-    finished, stopped = [], []
-    for seed in range(150):
-        rows = plan_labels(LabelPlanConfig(judgements=path, n=36, seed=seed)).rows
-        chosen = [row for row in rows if row.order]
-        finished.append(
-            sum((r.weight or 0) * truth[r.item_id, r.tested_model] for r in chosen) / 120
-        )
-        begun = chosen[:20]
-        counts = Counter(row.stratum for row in begun)
-        stopped.append(
-            sum(
-                row.stratum_size / counts[row.stratum] * truth[row.item_id, row.tested_model]
-                for row in begun
-            )
-            / 120
-        )
-    for result in (finished, stopped):
-        mean = sum(result) / len(result)
-        error = sqrt(sum((value - mean) ** 2 for value in result)) / len(result)
-        assert abs(mean - sum(truth.values()) / 120) < 3.5 * error
-
-
 def test_more_labels_go_where_the_judge_wavers(write: Write) -> None:
     run = [doubtful(row, [0.5, 0.9, 1.0][at % 3]) for at, row in enumerate(run_of(60))]
     result = planned(write("run", run), n=60, by=())
@@ -247,9 +213,7 @@ def test_when_all_is_labelled_nothing_is_planned(write: Write) -> None:
     run = run_of(6)
     for already_random in (False, True):
         result = planned(
-            write("run", run),
-            labels=write("labels", labels_of(run)),
-            already_random=already_random,
+            write("run", run), labels=write("labels", labels_of(run)), already_random=already_random
         )
         assert result.n_planned == 0
         assert "every row has a label: nothing is left to plan" in label_plan_text(result)
@@ -271,8 +235,7 @@ def test_a_textbook_number_comes_out(write: Write) -> None:
     assert needed(result)["agreement"] == 381
 
 
-@pytest.mark.parametrize("d", [0.02, 0.15, 0.4])
-@pytest.mark.parametrize("half_width", [0.02, 0.05])
+@pytest.mark.parametrize(("d", "half_width"), [(0.02, 0.02), (0.15, 0.05), (0.4, 0.02)])
 def test_the_number_gives_the_width_by_another_library(
     write: Write, d: float, half_width: float
 ) -> None:
@@ -282,13 +245,10 @@ def test_the_number_gives_the_width_by_another_library(
     for name, share in (("agreement", 1.0), ("precision", 0.5), ("recall", 0.5)):
         n = numbers[name]
         assert n is not None
-        widths = []
         for labels in (n, n - 2 / share):
             about = labels * share
             low, high = proportion_confint(about * (1 - d), about, method="wilson")
-            widths.append((high - low) / 2)
-        assert widths[0] <= half_width * (1 + 1e-9)
-        assert widths[1] > half_width
+            assert ((high - low) / 2 <= half_width * (1 + 1e-9)) == (labels == n)
 
 
 def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
@@ -306,15 +266,6 @@ def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
     assert need.note == "more labels than there are rows (80)"
     grade = next(need for need in result.needs if need.measure == "grade MAE")
     assert grade.basis == "anticipated"
-
-
-def test_a_judge_that_never_says_yes_has_no_precision(write: Write) -> None:
-    run = [verdict(f"i{at}", "E1") for at in range(10)]
-    result = planned(write("run", run), n=5)
-    need = next(need for need in result.needs if need.measure == "precision")
-    assert (need.n_needed, need.half_width_then) == (None, None)
-    assert need.note == "the judge's verdicts are all the same"
-    assert needed(result)["agreement"] is not None
 
 
 @pytest.mark.parametrize(
@@ -340,9 +291,7 @@ def test_rows_that_can_t_be_told_apart_are_one(write: Write) -> None:
         ({"n": 0}, "--n: expected a whole number of at least 1, got 0"),
         ({"half_width": 0.0}, "--half-width: expected a number above 0 and below 0.5, got 0.0"),
         ({"half_width": 0.5}, "--half-width"),
-        ({"half_width": float("nan")}, "--half-width"),
         ({"anticipated": 0.6}, "--anticipated: expected a number above 0 and at most 0.5"),
-        ({"anticipated": 0.0}, "--anticipated"),
         ({"seed": -1}, "--seed: expected a whole number of at least 0, got -1"),
         ({"already_random": True}, "--already-random: expected --labels too, got none"),
     ],
@@ -385,41 +334,26 @@ def test_a_plan_under_way_stays(write: Write, tmp_path: Path) -> None:
     assert out.read_bytes() == before
 
 
-def test_a_plan_that_can_t_be_written_is_said_so(write: Write, tmp_path: Path) -> None:
-    path = write("run", run_of())
-    with pytest.raises(InputError, match="can't be written"):
-        plan_labels(LabelPlanConfig(judgements=path, n=20), out=tmp_path / "no" / "plan.jsonl")
-    with pytest.raises(InputError, match="can't be read"):
-        plan_labels(LabelPlanConfig(judgements=path, n=20), out=tmp_path)
+ROW = {"item_id": "a", "tested_model": None, "stratum": "s", "order": None}
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("row", "complaint"),
     [
-        ("[]", "field line: expected one JSON object"),
-        ('{"item_id": "a"}', "field tested_model: expected text or null, got nothing"),
-        (
-            '{"item_id": 1, "tested_model": null, "stratum": "s", "order": null}',
-            "field item_id: expected text, got 1 (int)",
-        ),
-        (
-            '{"item_id": "a", "tested_model": null, "stratum": null, "order": null}',
-            "field stratum: expected text, got nothing",
-        ),
-        (
-            '{"item_id": "a", "tested_model": null, "stratum": "s", "order": true}',
-            "field order: expected a whole number of at least 0, or null, got True (bool)",
-        ),
-        ('{"item_id": "a", "tested_model": null, "stratum": "s", "order": -1}', "field order"),
-        ('{"item_id": "a", "tested_model": null, "stratum": "s", "order": 1.5}', "field order"),
+        ([], "field line: expected one JSON object"),
+        ({"item_id": "a"}, "field tested_model: expected text or null, got nothing"),
+        (ROW | {"item_id": 1}, "field item_id: expected text, got 1 (int)"),
+        (ROW | {"stratum": None}, "field stratum: expected text, got nothing"),
+        (ROW | {"order": True}, "field order: expected a whole number of at least 0, or null, got"),
+        (ROW | {"order": -1}, "field order"),
     ],
 )
-def test_a_damaged_row_of_a_plan_is_named(tmp_path: Path, line: str, complaint: str) -> None:
-    good = '{"item_id": "b", "tested_model": "m", "stratum": "s", "order": 1}'
+def test_a_damaged_row_of_a_plan_is_named(tmp_path: Path, row: Any, complaint: str) -> None:
+    line, good = json.dumps(row), json.dumps(ROW | {"item_id": "b", "order": 1})
     path = tmp_path / "plan.jsonl"
     path.write_text(f"{line}\n{good}\n")
     problems: list[str] = []
-    assert read_plan(path, problems) == {("b", "m"): ("s", 1)}
+    assert read_plan(path, problems) == {("b", None): ("s", 1)}
     (problem,) = problems
     assert problem.startswith(f"{path}:1: {complaint}")
     path.write_text(f"{line}\n")

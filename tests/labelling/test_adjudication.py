@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
+import webbrowser
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -12,7 +17,8 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import label, open_service
 from apbjudge.records import read_labels
-from tests.labelling.serving import Program, served
+from tests.labelling.serving import PATIENCE_S, Client, served
+from tests.support.commands import in_process
 from tests.support.judging import plan_row, write_rows
 
 FLAGS = {"E4": True}
@@ -126,19 +132,37 @@ def test_two_raters_of_one_name_are_not_taken_for_one(config: LabelConfig, tmp_p
 
 def test_the_command_names_what_is_undecided_and_goes_on_where_nothing_is(
     config: LabelConfig,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    paths = list(map(str, config.adjudicate))
-    program = Program(
-        predictions=config.predictions, out=config.out, order="file", adjudicate=paths
+    clicked: list[int] = []
+
+    def label_one(url: str) -> None:
+        address, token = url.split("/#token=")
+        client = Client(int(address.rpartition(":")[2]), token, "adjudicated")
+        try:
+            with socket.create_connection(("127.0.0.1", client.port), PATIENCE_S) as connection:
+                connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")  # a browser tries TLS
+                assert connection.recv(9) == b"HTTP/1.0 "
+            clicked.append(client.click(2, "correct", to=True).status)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(
+        webbrowser, "open", lambda url: Thread(target=label_one, args=(url,)).start()
     )
-    client = program.client()
-    client.rater = "adjudicated"
-    assert client.click(2, "correct", to=True).status == 200
-    code, out, _ = program.stop()
-    assert (code, out.splitlines()[-2:-1]) == (0, ["adjudicated: 1 of 2 labelled"])
-    assert out.splitlines()[-1].startswith("1 undecided: ")
+    command = ["label", config.predictions, "--out", config.out, "--order", "file", "--open"]
+    command += [part for path in config.adjudicate for part in ("--adjudicate", path)]
+    cli = in_process(monkeypatch, capsys)
+    done = cli(*command)
+    assert (done.code, clicked) == (0, [200])
+    assert done.out.splitlines()[-2] == "adjudicated: 1 of 2 labelled"
+    assert done.out.splitlines()[-1].startswith("1 undecided: ")
+    assert not caplog.records  # what is no HTTP leaves no trace
     write_rows(config.predictions, [plan_row("same")])
-    code, out, _ = Program(
-        predictions=config.predictions, out=config.out, order="file", adjudicate=paths
-    ).ended()
-    assert (code, out.splitlines()[-1].split()[:3]) == (0, ["next:", "apbjudge", "calibrate"])
+    done = cli(*command)
+    assert (done.code, done.out.splitlines()[-1].split()[:3]) == (
+        0,
+        "next: apbjudge calibrate".split(),
+    )

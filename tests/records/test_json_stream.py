@@ -144,31 +144,21 @@ def test_lines_are_objects_or_lists(tmp_path: Path) -> None:
 BAD_ARRAYS = {
     "nothing in it": (b" [ ] ", []),
     "byte order mark": (b"\xef\xbb\xbf[1]", [1]),
-    "scalars": (b'[1, "a,]", null, true]', [1, "a,]", None, True]),
     "cut in an element": (b'[1, {"a": [2', [1, "file: the end of the array"]),
-    "cut in a text": (b'[1, "a', [1, "file: the end of the array"]),
     "cut after a comma": (b"[1,", [1, "file: the end of the array"]),
-    "cut after an element": (b"[1", ["file: the end of the array"]),
     "cut in an escape": (b'[1, "\\', [1, "file: the end of the array"]),
     "text after the end": (b"[1] x", [1, "file: nothing after the end of the JSON value"]),
-    "array after the end": (b"[1] [2]", [1, "file: nothing after the end of the JSON value"]),
-    "closed twice": (b"[1]]", [1, "file: nothing after the end of the JSON value"]),
     "the other bracket": (b"[1}", [1, "file: an array that ends with ]"]),
     "no array": (b"{}", ["file: a JSON array"]),
-    "text before": (b"x [1]", ["file: a JSON array"]),
     "blank": (b" \n", ["file: a JSON array"]),
     "NaN": (b"[1, NaN, 2]", [1, "element: a JSON value", 2]),
-    "infinity": (b"[1, [1e999], 2]", [1, "element: a JSON value", 2]),
     "huge whole number": (b"[1, [" + b"9" * 5000 + b"], 2]", [1, "element: a JSON value", 2]),
     "no element": (b"[1,,2]", [1, "element: a JSON value", 2]),
-    "comma at the end": (b"[1,]", [1, "element: a JSON value"]),
     "two values": (b"[1, 2 3, 4]", [1, "element: a JSON value", 4]),
     "brackets crossed": (b'[1, {"a": [2}], 3]', [1, "element: a JSON value", 3]),
     "invalid UTF-8": (b'[1, "\xff", 2]', [1, "element: a JSON value", 2]),
     "lone surrogate": (b'[1, "\\ud800", 2]', [1, "element: a JSON value", 2]),
     "deep": (b"[1, " + b"[" * 99999 + b"]" * 99999 + b", 2]", [1, "element: a JSON value", 2]),
-    "deep and cut": (b"[1, " + b"[" * 99999, [1, "file: the end of the array"]),
-    "NUL": (b"[1, \x00, 2]", [1, "element: a JSON value", 2]),
     "control characters": (b"[1, \x01\x02\x03\x04, 2]", [1, "element: a JSON value", 2]),
 }
 
@@ -183,13 +173,11 @@ def test_a_bad_element_costs_no_other(tmp_path: Path, data: bytes, expected: lis
 BAD_OBJECTS = {
     "cut in the array": (b'{"a": {}, "runs": [1, 2', [1, "file: the end of the array"]),
     "cut after the array": (b'{"a": {}, "runs": [1]', [1, "file: the end of the object"]),
-    "cut in a later member": (b'{"a": {}, "runs": [1], "b": [', [1, "file: the end of the object"]),
     "text after the end": (
         b'{"runs": [1]} x',
         [1, "file: nothing after the end of the JSON value"],
     ),
     "bad element": (b'{"runs": [1, nope, 2]}', [1, "element: a JSON value", 2]),
-    "no object": (b"[1]", ["file: a JSON object"]),
 }
 
 
@@ -250,19 +238,13 @@ def test_missing_files_are_one_error(tmp_path: Path) -> None:
 
 LAYOUTS = {
     "lines": (b'{"a": 1}\n{"a": 2}\n', "lines"),
-    "lines of lists": (b"[1]\n[2]\n", "lines"),
-    "the first line is broken": (b'{"a": \n{"a": 2}\n', "lines"),
     "the first lines are broken": (b'{"a": 1\n[1\n{"a": 2}\n', "lines"),
     "the first line is broken after a bracket": (b'{"a": [\n{"a": 2}\n{"a": 3}\n', "lines"),
     "commas stand first": (b'[\n{"a": 1}\n,{"a": 2}\n]', "array"),
-    "no JSON": (b"a\nb\n", "lines"),
     "one object": (b'{"a": 1}\n', "object"),
     "one array": (b"\n [1]\n\n", "array"),
-    "byte order mark": (b'\xef\xbb\xbf{"a": 1}', "object"),
     "indented array": (b'[\n {"a": 1},\n {"a": 2}\n]', "array"),
-    "a line for each element": (b'[\n{"a": 1},\n{"a": 2}\n]', "array"),
     "elements begin at once": (b'[{"a": 1},\n{"a": 2}\n]', "array"),
-    "indented object": (b'{\n "a": 1\n}', "object"),
     "a line for each member": (b'{"a": {},\n"runs": [\n1]}', "object"),
 }
 

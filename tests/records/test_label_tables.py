@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,41 +60,29 @@ def test_an_empty_cell_says_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "LABELS.CSV"])
-def test_spreadsheets_write_in_many_ways(
-    tmp_path: Path, delimiter: str, end: str, mark: str, name: str
-) -> None:
+def test_spreadsheets_write_in_many_ways(tmp_path: Path, delimiter: str, end: str) -> None:
     rows = [["Rater", " ITEM_ID ", "Is_Correct", "e1", "E2"], ["kim", " a ", "TRUE", "0", "no"]]
-    text = mark + end + end.join(map(delimiter.join, rows))
-    assert table(tmp_path, text, name) == [
-        HumanLabel(item_id="a", rater="kim", is_correct=True, errors={"E1": False, "E2": False})
-    ]
+    text = end + end.join(map(delimiter.join, rows))
+    errors = {"E1": False, "E2": False}
+    for mark, name in product(("", "\ufeff"), ("labels.csv", "labels.tsv", "LABELS.CSV")):
+        assert table(tmp_path, mark + text, name) == [
+            HumanLabel(item_id="a", rater="kim", is_correct=True, errors=errors)
+        ]
 
 
-def test_one_column_is_a_table_too(tmp_path: Path) -> None:
-    assert [label.item_id for label in table(tmp_path, "item_id\na\n\nb")] == ["a", "b"]
+def test_truth_is_written_in_many_ways(tmp_path: Path) -> None:
+    said = {True: ("true", "TRUE", "Yes", "1", "1.0", " true "), False: ("False", "NO", "0", "0.0")}
+    for value, cells in said.items():
+        for label in table(
+            tmp_path, "item_id,is_correct,E3\n" + "".join(f"a,{c},{c}\n" for c in cells)
+        ):
+            assert (label.is_correct, label.errors) == (value, {"E3": value})
 
 
-@pytest.mark.parametrize(
-    ("cell", "value"),
-    [
-        *((text, True) for text in ("true", "TRUE", "Yes", "1", "1.0", " true ")),
-        *((text, False) for text in ("false", "False", "NO", "0", "0.0")),
-    ],
-)
-def test_truth_is_written_in_many_ways(tmp_path: Path, cell: str, value: bool) -> None:
-    (label,) = table(tmp_path, f"item_id,is_correct,E3\na,{cell},{cell}\n")
-    assert (label.is_correct, label.errors) == (value, {"E3": value})
-
-
-@pytest.mark.parametrize(
-    ("cell", "grade"),
-    [("0.8", 0.8), ("1", 1.0), ("0,8", 0.8), (".4", 0.4), ("0", 0.0), ("2e-1", 0.2), ("1.", 1.0)],
-)
-def test_a_grade_may_have_a_decimal_comma(tmp_path: Path, cell: str, grade: float) -> None:
-    (label,) = table(tmp_path, f"item_id;grade\na;{cell}\n")
-    assert label.grade == grade
+def test_a_grade_may_have_a_decimal_comma(tmp_path: Path) -> None:
+    cells = {"0.8": 0.8, "1": 1.0, "0,8": 0.8, ".4": 0.4, "0": 0.0, "2e-1": 0.2, "1.": 1.0}
+    labels = table(tmp_path, "item_id;grade\n" + "".join(f"a;{cell}\n" for cell in cells))
+    assert [label.grade for label in labels] == list(cells.values())
 
 
 def test_codes_in_one_cell(tmp_path: Path) -> None:
@@ -200,7 +189,6 @@ ROWS: dict[str, tuple[bytes, str]] = {
         b"m\xfcller,true",
         "field line: expected UTF-8 text, got 'invalid UTF-8 at byte 1'",
     ),
-    "surrogate": (b"\xed\xa0\x80,true", "field line: expected UTF-8 text"),
     "CR inside": (b"b,true\rc,true", "field line: expected lines that end with LF or CRLF"),
     "too long": (b"b," + b"x" * (MAX_LINE_BYTES + 9), "field line: expected at most 4 MiB"),
 }
@@ -210,7 +198,9 @@ ROWS: dict[str, tuple[bytes, str]] = {
 def test_a_broken_row_is_named_and_costs_no_other(
     tmp_path: Path, row: bytes, complaint: str
 ) -> None:
-    content = b"item_id,is_correct\na,true\n" + row + b'\nc,"true"\nd,true'
+    content = b"item_id,is_correct\na,true\n" + row
+    assert sorted_out(tmp_path, content)[0] == ["a"]  # also where it is the last one
+    content += b'\nc,"true"\nd,true'
     ids, bad = sorted_out(tmp_path, content)
     assert ids == ["a", "c", "d"]
     (text,) = bad
@@ -219,13 +209,6 @@ def test_a_broken_row_is_named_and_costs_no_other(
     assert len(text) < 300
     with pytest.raises(InputError, match=r"labels\.csv:3: field "):
         table(tmp_path, content)
-
-
-@pytest.mark.parametrize("row", [row for row, _ in ROWS.values()], ids=ROWS)
-def test_a_broken_last_row_is_named_too(tmp_path: Path, row: bytes) -> None:
-    ids, bad = sorted_out(tmp_path, b"item_id,is_correct\na,true\n" + row)
-    assert ids == ["a"]
-    assert len(bad) == 1
 
 
 def test_a_line_of_the_greatest_length_is_not_too_long(tmp_path: Path) -> None:
@@ -252,12 +235,6 @@ def test_a_ragged_row_over_several_lines_does_not_take_them_along(tmp_path: Path
     ids, bad = sorted_out(tmp_path, text)
     assert ids == ["b", "d"]
     assert [line.split(":")[0] for line in bad] == ["2", "4"]
-
-
-def test_a_quote_does_not_run_over_a_line_that_is_no_text(tmp_path: Path) -> None:
-    ids, bad = sorted_out(tmp_path, b'item_id,note\na,"x\n\xff\nb,"y"\n')
-    assert ids == ["b"]
-    assert [text.split(":")[0] for text in bad] == ["2", "3"]
 
 
 _BROKEN = [row for name, (row, _) in ROWS.items() if name != "too long"]
@@ -294,12 +271,9 @@ def test_any_bytes_are_read_or_complained_of(
 
 FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", ": expected a header with item_id, got an empty file"),
-    "blank": (b"\n \n", ": expected a header with item_id, got an empty file"),
-    "no id": (b"id,rater\na,b\n", ": expected a column item_id in the header, got 'id, rater'"),
     "no header": (b"a;true;0.8\n", ": expected a column item_id in the header, got 'a, true, 0.8'"),
     "JSON": (b'{"item_id": "a", "b": 1}\n', ": expected a column item_id in the header, got "),
     "twice": (b"item_id,E1,e1\n", ":1: field line: expected every column once, got 2 of E1"),
-    "two ids": (b"item_id,ITEM_ID\n", ":1: field line: expected every column once, got 2 of item"),
     "UTF-16": ("item_id,rater\n".encode("utf-16"), ": expected a table in UTF-8, got UTF-16 text"),
     "UTF-16, no mark": (
         "item_id".encode("utf-16-le"),
@@ -310,7 +284,6 @@ FILES: dict[str, tuple[bytes, str]] = {
         ": expected a table in UTF-8, got a ZIP file or an Excel workbook",
     ),
     "NUL": (b"item_id,\0\n", ":1: field line: expected text without NUL"),
-    "Latin-1": (b"item_id,\xe9\n", ":1: field line: expected UTF-8 text"),
     "open quote": (b'item_id,"rater\na,b\n', ":1: field line: expected a closing quote"),
     "CR": (b"item_id,rater\ra,b\r", ":1: field line: expected lines that end with LF or CRLF"),
     "long": (b"x" * (MAX_LINE_BYTES + 1), ":1: field line: expected at most 4 MiB"),

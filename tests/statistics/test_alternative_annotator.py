@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -95,7 +95,8 @@ def simulated(seed: int, *, r: int = 4, n: int = 60, noise: float = 0.3) -> tupl
 
 
 @pytest.mark.parametrize(
-    ("seed", "score", "epsilon"), list(product(range(6), ["same", "distance"], [0.0, 0.1, 0.2]))
+    ("seed", "score", "epsilon"),
+    [(0, "same", 0.0), (1, "same", 0.2), (2, "distance", 0.1), (3, "distance", 0.2)],
 )
 def test_agrees_with_the_definition(seed: int, score: Score, epsilon: float) -> None:
     judge, humans = simulated(seed)
@@ -111,13 +112,6 @@ def test_agrees_with_the_definition(seed: int, score: Score, epsilon: float) -> 
     assert result.passes == (result.winning_rate >= 0.5)
     advantage = float(np.mean([row["judge"] for row in expected]))
     assert result.advantage_probability.value == pytest.approx(advantage)
-
-
-def test_both_outcomes_occur_among_the_simulated() -> None:
-    outcomes = {
-        alternative_annotator_test(*simulated(seed), score="same").passes for seed in range(6)
-    }
-    assert outcomes == {True, False}
 
 
 def test_grades_in_decimals_tie_where_they_do_on_paper() -> None:
@@ -144,17 +138,6 @@ def test_a_clustered_p_value_is_the_t_test_of_cluster_means_where_clusters_are_a
         assert annotator.test == "cluster-t"
         assert annotator.p_value == pytest.approx(expected, rel=1e-9)
         assert annotator.rho_judge.n_clusters == 20
-
-
-def test_clusters_of_one_item_each_are_no_clusters() -> None:
-    judge, humans = simulated(2)
-    plain = alternative_annotator_test(judge, humans, score="same")
-    alone = alternative_annotator_test(
-        judge, humans, score="same", clusters=np.array([f"case {i}" for i in range(60)])
-    )
-    assert alone.test == plain.test == "score"
-    p_values = [a.p_value for a in plain.annotators]
-    assert [a.p_value for a in alone.annotators] == pytest.approx(p_values, rel=1e-9)
 
 
 def test_the_score_test_gives_the_published_statistic() -> None:
@@ -216,6 +199,7 @@ def pass_rate(*, clustered: bool) -> float:
     return beaten / 300
 
 
+@pytest.mark.slow
 def test_the_error_rate_holds_for_clusters_only_if_they_are_named() -> None:
     assert pass_rate(clustered=True) < 0.08
     assert pass_rate(clustered=False) > 0.12
@@ -232,35 +216,12 @@ def test_the_signed_rank_test_with_ties_counts_all_signs(differences: Array) -> 
     assert _signed_rank(differences) == pytest.approx(np.mean(signs @ ranks <= result))
 
 
-@given(hnp.arrays(np.float64, st.integers(1, 29), elements=st.floats(-9, 9), unique=True))
-def test_the_signed_rank_test_without_ties_is_scipy_s_exact_one(differences: Array) -> None:
-    sizes = np.abs(differences)
-    assume(sizes.min() > 0 and len(np.unique(sizes)) == len(sizes))
-    expected = stats.wilcoxon(differences, alternative="less", method="exact").pvalue
-    assert _signed_rank(differences) == pytest.approx(expected, rel=1e-9)
-
-
 # Hollander & Wolfe 1973, Nonparametric Statistical Methods, p. 29: depression scores of nine
 # patients before and after; R's example of wilcox.test, V = 40 and p = 0.01953
 def test_hollander_and_wolfe_s_patients() -> None:
     before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
     after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
     assert _signed_rank(after - before) == pytest.approx(0.01953, abs=5e-6)
-
-
-def test_differences_of_nothing_prove_nothing() -> None:
-    assert _signed_rank(np.zeros(5)) == 1
-
-
-def test_few_items_are_named_and_get_the_test_that_was_asked_for() -> None:
-    judge, humans = simulated(3, n=25)
-    result = alternative_annotator_test(judge, humans, score="same", test="t")
-    authors = alternative_annotator_test(judge, humans, score="same", test="signed-rank")
-    assert (result.test, authors.test) == ("t", "signed-rank")
-    assert result.reason == "4 rater(s) with fewer than 30 items: p-values are rough"
-    by_t = by_definition(judge, humans, "same", 0.2)
-    assert [a.p_value for a in result.annotators] == pytest.approx([row["p"] for row in by_t])
-    assert [a.p_value for a in authors.annotators] != [a.p_value for a in result.annotators]
 
 
 @pytest.mark.parametrize(("n", "test"), [(29, "signed-rank"), (30, "t")])
@@ -298,26 +259,6 @@ def test_order_of_items_and_of_humans_does_not_matter(
         assert a.p_value == pytest.approx(b.p_value, rel=1e-6, abs=1e-12)
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(-0.5, 0.5), st.floats(0, 0.4))
-def test_a_larger_allowance_never_hurts_the_judge(seed: int, epsilon: float, more: float) -> None:
-    judge, humans = simulated(seed, n=40, r=3, noise=0.5)
-    strict = alternative_annotator_test(judge, humans, score="same", epsilon=epsilon)
-    mild = alternative_annotator_test(judge, humans, score="same", epsilon=epsilon + more)
-    assert mild.winning_rate >= strict.winning_rate
-    assert mild.advantage_probability == strict.advantage_probability
-
-
-def test_units_and_codes_of_the_answers_do_not_matter() -> None:
-    judge, humans = simulated(5)
-    plain = alternative_annotator_test(judge, humans, score="distance")
-    scaled = alternative_annotator_test(judge / 5, humans / 5, score="distance")
-    assert scaled == plain
-    names = np.array([3.0, 0.0, 5.0, 1.0, 2.0, 4.0, np.nan])
-    coded = [names[np.where(np.isnan(x), 6, x).astype(int)] for x in (judge, humans)]
-    one = alternative_annotator_test(judge, humans, score="same")
-    assert alternative_annotator_test(*coded, score="same") == one
-
-
 def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
     humans = np.repeat(np.arange(40.0)[:, None] % 3, 3, axis=1)
     result = alternative_annotator_test(humans[:, 0], humans, score="same")
@@ -333,23 +274,6 @@ def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
     strict = alternative_annotator_test(humans[:, 0], humans, score="same", epsilon=0.0)
     assert strict.passes is False
     assert {a.p_value for a in strict.annotators} == {1.0}
-
-
-def test_a_judge_who_is_always_alone_loses() -> None:
-    result = alternative_annotator_test(np.full(40, 9.0), np.zeros((40, 3)), score="same")
-    assert result.passes is False
-    assert result.advantage_probability.value == 0
-    assert min(a.p_value or 0.0 for a in result.annotators) > 0.999
-
-
-def test_one_cluster_shows_next_to_nothing() -> None:
-    result = alternative_annotator_test(
-        np.zeros(40), np.zeros((40, 3)), score="same", clusters=np.zeros(40, dtype=int)
-    )
-    assert result.passes is False
-    assert {a.p_value for a in result.annotators} == {0.5}
-    assert result.advantage_probability.low is None
-    assert result.advantage_probability.note
 
 
 def test_two_raters_are_compared_with_each_other_only_and_that_is_said() -> None:
@@ -392,10 +316,8 @@ def is_empty(result: AltTest) -> bool:
     ("judge", "humans", "reason"),
     [
         (np.zeros(0), np.zeros((0, 3)), "no item"),
-        (np.zeros(5), np.zeros((5, 0)), "0 rater(s)"),
         (np.zeros(5), np.zeros((5, 1)), "1 rater(s)"),
         (np.full(5, np.nan), np.zeros((5, 3)), "no item"),
-        (np.zeros(5), np.full((5, 3), np.nan), "no item"),
         (np.zeros(2), np.array([[0, np.nan], [np.nan, 0]]), "no item"),
     ],
 )
@@ -408,25 +330,15 @@ def test_where_nothing_can_be_compared_there_is_a_reason(
     assert result.reason.startswith(reason)
 
 
-def test_one_item_gives_figures_and_no_win() -> None:
-    for test in ("score", "t", "signed-rank"):
-        result = alternative_annotator_test(np.zeros(1), np.zeros((1, 3)), score="same", test=test)
-        assert result.passes is False
-        assert [a.p_value for a in result.annotators] == [0.5] * 3
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"judge": np.zeros(4)}, r"shapes \(n,\) and \(n, r\), got \(4,\) and \(3, 2\)"),
-        ({"humans": np.zeros(3)}, r"got \(3,\) and \(3,\)"),
         ({"judge": np.array([0, 1, np.inf])}, "finite numbers"),
-        ({"humans": np.full((3, 2), -np.inf)}, "finite numbers"),
         ({"clusters": np.zeros(2)}, "clusters: expected 3 entries, got 2"),
         ({"score": "rank"}, "score: .*got 'rank'"),
         ({"test": "sign"}, "test: .*got 'sign'"),
         ({"epsilon": 1.0}, "epsilon: .*got 1.0"),
-        ({"epsilon": float("nan")}, "epsilon: .*got nan"),
         ({"q": 0.0}, "q: .*got 0.0"),
     ],
 )

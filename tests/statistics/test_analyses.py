@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import fisher_exact
 
 from apbjudge.statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
-from apbjudge.statistics.differences import (
-    Contrast,
-    mcnemar,
-    newcombe,
-    paired_test,
-    part_difference,
-)
+from apbjudge.statistics.differences import Contrast, newcombe, paired_test, part_difference
 from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.ratings import LEVELS, Ratings
-from apbjudge.statistics.sample import IntervalSettings, Sample
+from apbjudge.statistics.sample import Sample
 from tests.statistics.builders import ends, ratings
 
 VALUES = np.asarray(LEVELS)
@@ -81,18 +75,6 @@ def test_table_8_comes_out_with_the_intervals_it_lacks(judge: str) -> None:
     assert ends(result.agreement) == pytest.approx(newcombe(*different, *standard), abs=1e-12)
 
 
-def test_table_8_shows_at_most_that_one_judge_punishes_other_ways_to_be_right() -> None:
-    result = {judge: table_8(judge).agreement for judge in TABLE_8}
-    apart = {judge: ends(contrast) for judge, contrast in result.items()}
-    # just so, one of three looked at, and not by Fisher's exact test
-    assert -0.16 < apart["Gemini 3 Pro"][0] < apart["Gemini 3 Pro"][1] < 0
-    assert fisher_exact([[50, 4], [209, 4]]).pvalue > 0.05
-    for judge in ("Claude Sonnet 4.5", "GPT-5"):
-        assert apart[judge][0] < 0 < apart[judge][1]
-    # nor is a gap ruled out for these: with 54 plans one of 10 points may go unseen
-    assert all((contrast.detectable or 0) > 0.1 for contrast in result.values())
-
-
 def diverse(seed: int, n: int) -> tuple[Ratings, Ratings, np.ndarray, np.ndarray]:
     """Judge, humans, whether chains match, and cases; with gaps everywhere."""
     rng = np.random.default_rng(seed)
@@ -129,17 +111,6 @@ def test_diversity_is_two_means_of_human_correct_plans(seed: int, n: int) -> Non
     json.dumps(asdict(result), allow_nan=False)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-def test_plans_that_humans_found_wrong_have_no_say(seed: int, n: int) -> None:
-    judge, human, matches, cases = diverse(seed, n)
-    right = human.correct == 1
-    whole = diversity(judge, human, matches, Sample(clusters=cases))
-    part = diversity(
-        judge.take(right), human.take(right), matches[right], Sample(clusters=cases[right])
-    )
-    assert whole == part
-
-
 # Table 9 -----------------------------------------------------------------------------------------
 
 
@@ -168,28 +139,6 @@ def test_table_9_comes_out(most: bool) -> None:
         assert row.grade.estimate.value is None
     assert result.grade is not None
     assert result.grade.estimate.value is None
-
-
-def test_table_9_shows_neither_self_preference_nor_its_absence() -> None:
-    few, many = (table_9(most=most) for most in (False, True))
-    # 2 of 60 on its own plans, 26 of 660 on those of others
-    for result in (few, many):
-        assert value(result.rate) == pytest.approx(2 / 60 - 26 / 660)
-        low, high = ends(result.rate)
-        assert low < 0 < high
-    widths = [ends(result.rate)[1] - ends(result.rate)[0] for result in (few, many)]
-    assert 0.08 < widths[0] < 0.15
-    assert 0.25 < widths[1] < 0.4
-    assert few.rate is not None
-    assert (few.rate.detectable or 0) > 0.06
-
-
-def test_no_bias_of_table_9_can_be_told_from_0_on_60_plans() -> None:
-    for most in (False, True):
-        result = table_9(most=most).models
-        assert all((row.rate.p_value or 0) > 0.05 for row in result)
-    # judged by McNemar's exact test not even the largest, 5 of 60 and none the other way
-    assert mcnemar(5, 0).p_exact > 0.05
 
 
 @settings(max_examples=25)
@@ -256,37 +205,22 @@ def test_a_judge_that_was_not_tested_has_no_favourite_of_its_own(own: str | None
     assert [row.tested_model for row in result.models] == ["a", "b"]
 
 
-def test_the_level_is_heeded() -> None:
-    half = IntervalSettings(level=0.5)
-    judge, human, matches, _ = diverse(3, 60)
-    one = diversity(judge, human, matches, settings=half)
-    other = diversity(judge, human, matches)
-    assert one.agreement.estimate.level == one.different.error.level == 0.5
-    assert ends(one.agreement)[0] > ends(other.agreement)[0]
-    tested = np.arange(60) % 2
-    own = self_evaluation(judge, human, tested, ("a", "b"), own="a", settings=half)
-    assert own.rate is not None
-    assert own.rate.estimate.level == own.models[0].rate.estimate.level == 0.5
-
-
 # Little or no data -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("judged", [[], [1], [0], [-1], [1, 1, 1, 1], [-1, -1, -1, -1]])
-@pytest.mark.parametrize("labelled", [1, 0, -1])
-@pytest.mark.parametrize("matching", [1, 0, -1])
-def test_degenerate_data_gives_values_or_reasons(
-    judged: list[int], labelled: int, matching: int
-) -> None:
+@pytest.mark.parametrize("judged", [[], [1], [0], [-1], [1, 1, 1, 1]])
+def test_degenerate_data_gives_values_or_reasons(judged: list[int]) -> None:
     n = len(judged)
     judge = ratings(judged, np.where(np.array(judged) == 1, 5, -1))
-    human = ratings([labelled] * n, np.full(n, 5 if labelled == 1 else -1))
-    result = diversity(judge, human, np.full(n, matching))
-    own = self_evaluation(judge, human, np.zeros(n, dtype=np.int64), ("a",), own="a")
-    assert own.rate is not None
-    for contrast in (result.agreement, result.error, own.rate, own.grade):
-        assert contrast is not None
-        assert (contrast.estimate.value, contrast.estimate.note) == (None, "one side has no items")
-    counted_in = n if labelled == 1 and matching == 0 and -1 not in judged else 0
-    assert result.different.agreement.n_items == counted_in
-    json.dumps([asdict(result), asdict(own)], allow_nan=False)
+    for labelled, matching in product((1, 0, -1), (1, 0, -1)):
+        human = ratings([labelled] * n, np.full(n, 5 if labelled == 1 else -1))
+        result = diversity(judge, human, np.full(n, matching))
+        own = self_evaluation(judge, human, np.zeros(n, dtype=np.int64), ("a",), own="a")
+        assert own.rate is not None
+        for contrast in (result.agreement, result.error, own.rate, own.grade):
+            assert contrast is not None
+            assert (contrast.estimate.value, contrast.estimate.note) == (
+                None,
+                "one side has no items",
+            )
+        json.dumps([asdict(result), asdict(own)], allow_nan=False)

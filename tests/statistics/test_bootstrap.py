@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -50,11 +49,11 @@ def test_a_ratio_over_clusters_agrees_with_scipy_on_the_clusters_sums() -> None:
         vectorized=True,
         method="percentile",
         confidence_level=0.9,
-        n_resamples=20_000,
+        n_resamples=5_000,
         rng=8,
     ).confidence_interval
     ours = ratio(above, below, by(cases), level=0.9)
-    tolerance = 0.05 * (theirs.high - theirs.low)
+    tolerance = 0.08 * (theirs.high - theirs.low)
     assert ours.value == pytest.approx(above.sum() / below.sum(), rel=1e-9)
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=tolerance)
     assert (ours.n_items, ours.n_clusters, ours.level) == (400, len(np.unique(cases)), 0.9)
@@ -84,32 +83,10 @@ def test_all_resamples_are_drawn_a_bounded_number_at_a_time() -> None:
     assert max(drawn) * 5000 <= 4_000_000
 
 
-def test_the_seed_decides_and_is_reported() -> None:
-    values = np.random.default_rng(10).random(30)
-    columns, cases = np.stack([values, np.ones(30)], axis=1), np.arange(30)
-
-    def draw(seed: int) -> Estimate:
-        return cluster_bootstrap(columns, by(cases), mean, n_items=30, seed=seed, n_resamples=500)
-
-    assert draw(1) == draw(1)
-    assert (draw(1).low, draw(1).high) != (draw(2).low, draw(2).high)
-    assert (draw(2).seed, draw(2).n_resamples) == (2, 500)
-
-
-@pytest.mark.parametrize("estimator", [rate, bounded_mean])
-@pytest.mark.parametrize("values", [[1, 0, 0, 1, 1, 0, 1], [1, 1, 1], [0, 0], [1], []])
-def test_without_cases_each_row_is_a_case_of_its_own(
-    estimator: Callable[..., Estimate], values: list[float]
-) -> None:
-    rows = np.array(values, dtype=float)
-    assert estimator(rows, None) == estimator(rows, np.arange(len(rows)))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_grades_added_up_in_another_order_give_the_same_interval(seed: int) -> None:
+def test_grades_added_up_in_another_order_give_the_same_interval() -> None:
     """0.2 + 0.4 + 0.6 and 0.6 + 0.4 + 0.2 differ in the last bit, which must not move a draw."""
     levels = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    grades = np.random.default_rng(seed).choice(levels, size=(25, 5))
+    grades = np.random.default_rng(0).choice(levels, size=(25, 5))
     ones, cases = np.ones(125), np.repeat(np.arange(25), 5)
     first, second = (ratio(g.ravel(), ones, by(cases)) for g in (grades, grades[:, ::-1]))
     assert (first.low, first.high) == pytest.approx((second.low, second.high), abs=1e-9)
@@ -130,24 +107,6 @@ def test_without_rows_there_is_neither_value_nor_interval(estimate: Estimate) ->
     assert (estimate.n_items, estimate.n_clusters, estimate.n_resamples) == (0, 0, 0)
 
 
-def test_a_ratio_with_nothing_below_has_no_value() -> None:
-    estimate = ratio(array(1, 2), array(0, 0), by(array(1, 2)))
-    assert (estimate.value, *ends(estimate), estimate.n_items) == (None, None, None, 2)
-
-
-def test_one_case_has_a_value_and_no_interval() -> None:
-    estimate = ratio(array(3, 4), array(1, 1), by(array(7, 7)))
-    assert (estimate.value, *ends(estimate)) == (3.5, None, None)
-    assert (estimate.method, estimate.n_items, estimate.n_clusters) == ("none", 2, 1)
-
-
-def test_equal_cases_have_a_value_and_no_interval() -> None:
-    estimate = ratio(array(4, 4, 4), array(1, 1, 1), by(array(1, 2, 3)))
-    assert (estimate.value, *ends(estimate)) == (4.0, None, None)
-    assert (estimate.method, estimate.n_clusters) == ("no-spread", 3)
-    assert (estimate.n_resamples, estimate.seed) == (0, None)
-
-
 @pytest.mark.parametrize(
     ("values", "cases"),
     [
@@ -165,21 +124,8 @@ def test_equal_means_of_unequal_sums_show_no_spread_either(values: Array, cases:
     assert estimate.method == "no-spread"
 
 
-def test_a_difference_that_is_zero_in_every_case_shows_no_spread() -> None:
-    columns = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0], [2.0, 2.0, 2.0]])
-    estimate = cluster_bootstrap(
-        columns,
-        by(array(1, 2, 3)),
-        lambda sums: (sums[..., 0] - sums[..., 1]) / sums[..., 2],
-        n_items=4,
-    )
-    assert (estimate.value, *ends(estimate), estimate.method) == (0.0, None, None, "no-spread")
-
-
-@pytest.mark.parametrize("grade", [0.0, 0.2, 0.6, 0.8, 1.0])
-@pytest.mark.parametrize(
-    "cases", [np.arange(6), np.repeat(np.arange(3), 2), np.array([0, 1, 1, 2, 2, 2])]
-)
+@pytest.mark.parametrize("grade", [0.0, 0.6])
+@pytest.mark.parametrize("cases", [np.arange(6), np.array([0, 1, 1, 2, 2, 2])])
 def test_equal_grades_are_off_by_the_cases_that_may_be_unseen(grade: float, cases: Array) -> None:
     estimate = bounded_mean(np.full(6, grade), cases)
     n_cases = len(np.unique(cases))
@@ -187,21 +133,8 @@ def test_equal_grades_are_off_by_the_cases_that_may_be_unseen(grade: float, case
     unseen = wilson(0, n_cases)[1]
     expected = grade * (1 - unseen), grade * (1 - unseen) + unseen
     assert ends(estimate) == pytest.approx(expected, abs=1e-9)
-    is_rate = grade in {0.0, 1.0} and n_cases == 6
-    assert (estimate.method, estimate.n_clusters) == (
-        "wilson" if is_rate else "wilson-clusters",
-        n_cases,
-    )
-
-
-@pytest.mark.parametrize("cases", [array(1, 1, 1, 1), array(1, 1, 2, 2)])
-def test_a_split_rate_without_spread_between_cases_claims_no_narrow_interval(cases: Array) -> None:
-    estimate = rate(array(1, 0, 1, 0), cases)
-    assert estimate.value == 0.5
-    if len(set(cases)) == 1:
-        assert ends(estimate) == (None, None)
-    else:
-        assert estimate.low <= wilson(1, 2)[0] < wilson(1, 2)[1] <= estimate.high
+    method = "wilson" if grade == 0.0 and n_cases == 6 else "wilson-clusters"
+    assert (estimate.method, estimate.n_clusters) == (method, n_cases)
 
 
 def test_no_figure_of_extreme_input_is_nan_or_infinite() -> None:

@@ -87,26 +87,11 @@ def test_unusable_replies_have_a_say_in_three_ways(
     assert result.table.first == (*NAMES, "unscored")
 
 
-def test_ways_are_one_without_unusable_replies() -> None:
-    result = [of_table(PANDALM_7B, way).measures for way in ("exclude", "wrong", "tie")]
-    assert result[0] == result[1] == result[2]
-    assert of_table(PANDALM_7B).scored.value == 1
-
-
 @pytest.mark.parametrize(
     ("table", "kappa"), list(zip(ANNOTATORS, ("0.8520", "0.8789", "0.8617"), strict=True))
 )
 def test_pandalm_s_annotators_agree_as_printed(table: Sequence[Sequence[int]], kappa: str) -> None:
     assert f"{value(of_table(table), 'kappa'):.4f}" == kappa
-
-
-def test_every_interval_holds_its_value_and_says_how_it_was_made() -> None:
-    for estimate in of_table(GPT_35, "wrong").measures.values():
-        assert estimate.value is not None
-        assert estimate.low is not None
-        assert estimate.high is not None
-        assert estimate.low < estimate.value < estimate.high
-    assert of_table(GPT_35).measures["agreement"].method == "wilson"
 
 
 def test_settings_are_heeded() -> None:
@@ -146,30 +131,6 @@ def test_scikit_learn_has_the_same_values(pairs: list[tuple[int, int]], unscored
         assert len({*judge, *human}) == 1
     else:
         assert kappa == pytest.approx(cohen_kappa_score(judge, human), abs=1e-9)
-
-
-@given(CLASSES)
-def test_counting_unusable_replies_as_wrong_never_raises_agreement(
-    pairs: list[tuple[int, int]],
-) -> None:
-    judge, human = split(pairs)
-    left_out = nominal(judge, human, FOUR)
-    wrong = nominal(judge, human, FOUR, unscored="wrong")
-    for name in ("agreement", "macro recall", "macro F1"):
-        assert (value(wrong, name) or 0) <= (value(left_out, name) or 0) + 1e-12
-    assert wrong.scored == left_out.scored
-
-
-@given(CLASSES, st.permutations(range(4)))
-def test_names_and_order_of_classes_do_not_matter(
-    pairs: list[tuple[int, int]], places: list[int]
-) -> None:
-    judge, human = split(pairs)
-    there = np.array([*places, -1])
-    result = nominal(judge, human, FOUR, unscored="wrong")
-    moved = nominal(there[judge], there[human], FOUR, unscored="wrong")
-    for name, estimate in result.measures.items():
-        assert moved.measures[name].value == pytest.approx(estimate.value, abs=1e-9), name
 
 
 def test_items_without_label_do_not_count() -> None:
@@ -217,23 +178,6 @@ def test_degenerate_items_give_a_value_or_a_reason(
         assert estimate.value is not None or estimate.note
         assert estimate.low is not None or estimate.note
     json.dumps(asdict(result), allow_nan=False)
-
-
-def test_one_class_leaves_nothing_to_tell_apart_by_chance() -> None:
-    result = nominal(row(1, 1, 1), row(1, 1, 1), NAMES)
-    assert (value(result, "kappa"), value(result, "alpha"), value(result, "AC1")) == (None, None, 1)
-    assert result.measures["kappa"].note == "not defined for these counts"
-
-
-def test_all_unusable_is_nothing_or_all_wrong() -> None:
-    judge, human = row(-1, -1, -1), row(0, 1, 2)
-    left_out = nominal(judge, human, NAMES)
-    assert left_out.scored.value == 0
-    assert value(left_out, "agreement") is None
-    assert left_out.measures["agreement"].note
-    wrong = nominal(judge, human, NAMES, unscored="wrong")
-    assert [value(wrong, name) for name in ("agreement", *MACRO)] == [0, 0, 0, 0]
-    json.dumps([asdict(left_out), asdict(wrong)], allow_nan=False)
 
 
 def test_two_classes_in_clusters_have_the_intervals_of_yes_and_no() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from apbjudge.statistics.differences import (
@@ -19,8 +19,8 @@ from apbjudge.statistics.differences import (
     newcombe,
     part_difference,
 )
-from apbjudge.statistics.estimates import Estimate, nothing
-from apbjudge.statistics.proportions import counted
+from apbjudge.statistics.estimates import nothing
+from apbjudge.statistics.proportions import bounded, counted
 from apbjudge.statistics.sample import Sample
 from tests.statistics.builders import ends
 
@@ -47,44 +47,14 @@ def test_wilson_rates_give_newcombe_s_interval_and_statsmodels_too(
     assert ends(result) == pytest.approx(reference, abs=1e-9)
 
 
-@given(TRIALS, TRIALS)
-def test_swapping_sides_turns_the_sign(one: tuple[int, int], other: tuple[int, int]) -> None:
-    there = independent_difference(counted(*one), counted(*other))
-    back = independent_difference(counted(*other), counted(*one))
-    low, high = ends(there)
-    assert ends(back) == pytest.approx((-high, -low), abs=1e-12)
-    assert back.detectable == pytest.approx(there.detectable)
-
-
-def test_the_detectable_difference_is_2_8_errors() -> None:
-    result = independent_difference(counted(50, 100), counted(50, 100))
-    low, high = ends(result)
-    error = (high - low) / 2 / norm.ppf(0.975)
-    assert result.detectable == pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * error)
-
-
 def test_a_side_without_value_or_interval_leaves_none() -> None:
-    lone = Estimate(
-        value=0.5,
-        low=None,
-        high=None,
-        level=0.95,
-        method="none",
-        n_items=3,
-        n_clusters=1,
-        note="one cluster shows no spread",
-    )
-    empty = nothing(note="nobody knows")
-    for pair in ((empty, counted(1, 2)), (counted(1, 2), empty)):
-        result = independent_difference(*pair)
-        assert (result.estimate.value, result.estimate.note) == (None, "nobody knows")
-        assert result.detectable is None
-    for pair in ((lone, counted(1, 4)), (counted(1, 4), lone)):
-        result = independent_difference(*pair)
-        assert abs(result.estimate.value or 0) == 0.25
-        assert (result.estimate.low, result.estimate.high, result.detectable) == (None, None, None)
-        assert result.estimate.note == "one cluster shows no spread"
-        json.dumps(asdict(result), allow_nan=False)
+    one_unit = bounded(np.array([1.0, 0.0]), Sample(clusters=np.zeros(2)))
+    for side, value in ((nothing(note="nobody knows"), None), (one_unit, 0.25)):
+        for pair in ((side, counted(1, 4)), (counted(1, 4), side)):
+            result = independent_difference(*pair)
+            assert result.estimate.value is value or abs(result.estimate.value or 0) == value
+            assert (result.estimate.low, result.detectable) == (None, None)
+            assert result.estimate.note == side.note
 
 
 # Parts of one sample -----------------------------------------------------------------------------
@@ -138,15 +108,6 @@ def test_items_of_neither_part_have_no_say() -> None:
     assert result.estimate.n_clusters == 25
 
 
-def test_only_relative_weights_matter_and_equal_ones_do_not() -> None:
-    values, first = rates(9, 20, 3, 30)
-    weights = np.linspace(1, 2, 50)
-    result = [ends(of_parts(values, first, Sample(weights=w))) for w in (weights, 1e-3 * weights)]
-    assert result[0] == pytest.approx(result[1], rel=1e-9)
-    even = of_parts(values, first, Sample(weights=np.full(50, 3.0)))
-    assert even == of_parts(values, first)
-
-
 def test_parts_that_move_alike_cancel_and_parts_that_move_apart_do_not() -> None:
     rng = np.random.default_rng(0)
     common = (rng.random(200) < 0.5).astype(float)
@@ -195,6 +156,7 @@ def test_intervals_cover_whatever_the_sizes(n1: int, n2: int, p1: float, p2: flo
     assert 0.935 <= coverage(n1, n2, p1, p2) <= 0.985
 
 
+@pytest.mark.slow
 def test_under_no_difference_few_intervals_of_shared_cases_leave_out_0() -> None:
     rng, misses, n_runs = np.random.default_rng(5), 0, 400
     cases = np.repeat(np.arange(30), 6)
@@ -241,9 +203,3 @@ def test_sides_without_spread_are_not_taken_for_certain(bounds: tuple[float, flo
     assert low < -0.02
     assert high > 0.02
     assert (result.detectable or 0) > 0.05
-
-
-def test_few_clusters_are_said_so() -> None:
-    values, first = rates(10, 20, 10, 20)
-    result = of_parts(values, first, Sample(clusters=np.arange(40) % 8))
-    assert result.estimate.note == "8 clusters: with fewer than 15 intervals are rough"

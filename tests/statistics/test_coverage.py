@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from apbjudge.statistics import Estimate, wilson
+from apbjudge.statistics import Estimate
 from apbjudge.statistics.agreement import (
     cohen_kappa,
     coincidences_of_table,
@@ -31,7 +30,6 @@ from apbjudge.statistics.scores import score_means
 from tests.statistics.builders import ends, ratings, square
 
 LEVELS = np.linspace(0, 1, 6)
-Ends = tuple[float, float]
 
 
 def held(result: Iterator[Estimate], truth: float) -> float:
@@ -42,30 +40,6 @@ def held(result: Iterator[Estimate], truth: float) -> float:
         assert estimate.high is not None
         hits.append(estimate.low <= truth <= estimate.high)
     return float(np.mean(hits))
-
-
-def wald(k: float, n: int) -> Ends:
-    """The textbook interval, which fails for rare outcomes."""
-    p, z = k / n, NormalDist().inv_cdf(0.975)
-    half = z * (p * (1 - p) / n) ** 0.5
-    return p - half, p + half
-
-
-def exact(interval: Callable[[float, int], Ends], n: int, p: float) -> float:
-    """Coverage by adding up the outcomes whose interval holds p."""
-    chance = binom.pmf(np.arange(n + 1), n, p)
-    return sum(chance[k] for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
-
-
-@pytest.mark.parametrize("n", [30, 100, 720])
-@pytest.mark.parametrize("p", [0.05, 0.5, 0.95])
-def test_wilson_s_interval_covers_exactly_enough(n: int, p: float) -> None:
-    assert 0.93 <= exact(wilson, n, p) <= 0.97
-
-
-@pytest.mark.parametrize(("n", "p", "at_most"), [(30, 0.05, 0.80), (100, 0.95, 0.88)])
-def test_wald_s_interval_would_not(n: int, p: float, at_most: float) -> None:
-    assert exact(wald, n, p) < at_most
 
 
 def of_cases(rng: np.random.Generator, sizes: list[int], p: float) -> tuple[Array, Ids]:
@@ -104,20 +78,6 @@ def test_precision_by_case_is_covered() -> None:
     assert 0.92 <= held((estimate(rng) for _ in range(500)), truth) <= 0.98
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_means_of_unequally_drawn_rows_are_covered(weighted: bool) -> None:
-    """Large values are drawn three times as often; without weights the mean is off."""
-    rng = np.random.default_rng(22)
-    share_of = np.array([1, 1, 1, 3, 3, 3]) / 12
-
-    def estimate() -> Estimate:
-        level = rng.choice(6, 150, p=share_of)
-        return bounded(LEVELS[level], Sample(weights=1 / share_of[level] if weighted else None))
-
-    result = held((estimate() for _ in range(500)), 0.5)
-    assert 0.92 <= result <= 0.98 if weighted else result < 0.2
-
-
 @pytest.mark.parametrize(("n", "p"), [(30, 0.5), (100, 0.1), (300, 0.02)])
 def test_means_of_grades_are_covered(n: int, p: float) -> None:
     """Steps between two grades, most of them 0: skewed towards the bound."""
@@ -154,6 +114,7 @@ def cells(p: float) -> Array:
     return np.array([(1 - p) * sp, p * (1 - se), (1 - p) * (1 - sp), p * se])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [cohen_kappa, phi, gwet_ac])
 @pytest.mark.parametrize("method", METHODS)
 def test_coefficients_are_covered(measure: Callable[[Array], Array], method: Method) -> None:
@@ -166,28 +127,7 @@ def test_coefficients_are_covered(measure: Callable[[Array], Array], method: Met
     assert 0.92 <= result <= 0.985 if method == "jackknife" else 0.90 <= result <= 0.985
 
 
-def test_rare_classes_are_covered_by_the_jackknife_and_less_by_percentiles() -> None:
-    """The reason for the default."""
-    rng = np.random.default_rng(25)
-    of, truth = square(gwet_ac), float(square(gwet_ac)(cells(0.9)))
-    codes = [rng.choice(4, 60, p=cells(0.9)) for _ in range(500)]
-    codes = [c for c in codes if np.isin(c, (1, 2)).any()]  # else nothing shows any spread
-    result = {
-        method: held(
-            (
-                CodedItems(c, 4, Sample()).measure(
-                    of, IntervalSettings(method=method, n_resamples=400)
-                )
-                for c in codes
-            ),
-            truth,
-        )
-        for method in ("jackknife", "percentile")
-    }
-    assert 0.92 <= result["jackknife"] <= 0.985
-    assert result["percentile"] < result["jackknife"] - 0.02
-
-
+@pytest.mark.slow
 def test_coefficients_by_case_are_covered_while_rows_taken_for_independent_are_not() -> None:
     rng = np.random.default_rng(26)
     truth, of = float(square(gwet_ac)(cells(0.5))), square(gwet_ac)
@@ -255,6 +195,7 @@ class Planned:
         return {"recall": SENSITIVITY, "specificity": SPECIFICITY, "F1": f1, "human CR": self.p}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planned",
     [Planned(0.9, 200, 750, half=False), Planned(0.5, 360, 750), Planned(0.7, 200, 1000, cases=60)],
@@ -274,6 +215,7 @@ def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:
         assert 0.92 <= np.mean(hits) <= 0.995, name
 
 
+@pytest.mark.slow
 def test_rows_left_out_of_a_rate_s_denominator_count_within_strata() -> None:
     """Plans that both found incorrect are not in F1's denominator; how many there are varies."""
     planned, rng = Planned(0.9, 200, 750, half=False), np.random.default_rng(27)
@@ -308,6 +250,7 @@ def graded(p: float, se: float, sp: float) -> Array:
     return table.ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sensitivity", [0.9, 0.7])
 def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not(
     sensitivity: float,
@@ -327,14 +270,3 @@ def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not
 
     assert 0.92 <= hits(IntervalSettings(n_resamples=500)) <= 0.995
     assert hits(IntervalSettings(method="jackknife")) < 0.85
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_bootstraps_of_few_cases_hold_a_rate_less_often_than_the_default(method: Method) -> None:
-    """As ``held`` states it: at 15 cases from about 50 (a rate of 0.05) to 97 of 100."""
-    rng = np.random.default_rng(24)
-    resampled = IntervalSettings(method=method, n_resamples=500).of()
-    for p, least, most in ((0.05, 0.45, 0.6), (0.5, 0.87, 0.97)):
-        drawn = [(rng.random(15) < p).astype(float) for _ in range(500)]
-        assert least < held((bounded(yes, resampled) for yes in drawn), p) < most
-        assert held((bounded(yes, Sample()) for yes in drawn), p) > 0.92

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from apbjudge.statistics import Estimate, modified_wilson, wilson
+from apbjudge.statistics import Estimate, wilson
 from apbjudge.statistics.measures import (
     PAPER,
     POLICIES,
@@ -67,6 +68,9 @@ def published(judge: str) -> tuple[Ratings, Ratings]:
     )
 
 
+FEW = IntervalSettings(n_resamples=200)
+
+
 def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, Ratings]:
     rng = np.random.default_rng(seed)
     correct = rng.integers(0, 2, n)
@@ -96,12 +100,9 @@ def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
     assert (*percent[:3], *decimals, percent[3]) == TABLE_7[judge][3]
 
 
-@pytest.mark.parametrize("judge", TABLE_7)
-def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominator(
-    judge: str,
-) -> None:
-    tp, fp, fn, tn = TABLE_7[judge][0]
-    result = calibrate(*published(judge)).measures
+def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominator() -> None:
+    (tp, fp, fn, tn), *_ = TABLE_7["GPT-5"]
+    result = calibrate(*published("GPT-5")).measures
     expected = {
         "agreement": (tp + tn, 720),
         "precision": (tp, tp + fp),
@@ -118,7 +119,6 @@ def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominato
     assert result["F1"].n_items == tp + fp + fn
     pabak = [2 * share - 1 for share in wilson(tp + tn, 720)]
     assert ends(result["PABAK"]) == pytest.approx(pabak, abs=1e-12)
-    assert result["grade MAE"].n_items == 720
     assert result["Err-Type (human-incorrect)"].n_items == 307
 
 
@@ -129,7 +129,7 @@ def test_paper_measures_are_those_of_calibrate() -> None:
         assert paper_measures(judge, human, unscored=unscored) == {n: whole[n] for n in PAPER}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_values_are_those_of_scikit_learn(seed: int) -> None:
     judge, human = random_pair(80, seed)
     result = calibrate(judge, human)
@@ -165,14 +165,6 @@ def test_values_are_those_of_scikit_learn(seed: int) -> None:
         assert of_code["human rate"].value == pytest.approx(theirs.mean())
 
 
-def test_err_type_is_the_share_of_flags_that_agree() -> None:
-    judge = ratings([0, 1, 0], flags=[0b000011, 0b000000, 0b111111])
-    human = ratings([0, 0, 1], flags=[0b000001, 0b000110, 0b111111])
-    result = calibrate(judge, human).measures
-    assert result["Err-Type (human-incorrect)"].value == pytest.approx((5 + 4) / 12)
-    assert result["Err-Type (all)"].value == pytest.approx((5 + 4 + 6) / 18)
-
-
 def test_flags_on_which_one_said_nothing_are_not_compared() -> None:
     judge = ratings([0, 0], flags=[0b01, 0b00], known=0b000011)
     human = ratings([0, 0], flags=[0b01, 0b01], known=0b000111)
@@ -185,52 +177,27 @@ JUDGE = ratings([1, 1, 0, 0, -1, -1], [5, 5, 0, 1, -1, -1], [0, 0, 1, 1, 0, 0])
 HUMAN = ratings([1, 0, 0, 1, 1, 0], [5, 0, 0, 5, 5, 3], [0, 1, 1, 0, 0, 3])
 
 
-@pytest.mark.parametrize(
-    ("unscored", "expected"),
-    [
-        (
-            "exclude",
-            {
-                "agreement": (2 / 4, 4),
-                "precision": (1 / 2, 2),
-                "recall": (1 / 2, 2),
-                "F1": (1 / 2, 3),
-                "specificity": (1 / 2, 2),
-                "PABAK": (0.0, 4),
-                "human CR": (1 / 2, 4),
-                "grade MAE": ((0 + 1 + 0 + 0.8) / 4, 4),
-                "grade bias": ((0 + 1 + 0 - 0.8) / 4, 4),
-                "Err-Type (human-incorrect)": ((5 + 6) / 12, 2),
-                "Err-Type (all)": ((6 + 5 + 6 + 5) / 24, 4),
-                "kappa": (0.0, 4),
-            },
-        ),
-        (
-            "wrong",
-            {
-                "agreement": (2 / 6, 6),
-                "precision": (1 / 2, 2),
-                "recall": (1 / 3, 3),
-                "F1": (2 / 5, 4),
-                "specificity": (1 / 3, 3),
-                "PABAK": (-1 / 3, 6),
-                "human CR": (1 / 2, 6),
-                "judge CR": (1 / 2, 4),
-                "grade MAE": ((0 + 1 + 0 + 0.8 + 1 + 0.6) / 6, 6),
-                "grade bias": ((0 + 1 + 0 - 0.8) / 4, 4),
-                "Err-Type (human-incorrect)": (11 / 18, 3),
-                "Err-Type (all)": (22 / 36, 6),
-            },
-        ),
-    ],
-)
-def test_policies_by_hand(unscored: Policy, expected: dict[str, tuple[float, int]]) -> None:
+@pytest.mark.parametrize("unscored", ["exclude", "wrong"])
+def test_policies_by_hand(unscored: Policy) -> None:
+    expected = {
+        "agreement": ((2 / 4, 4), (2 / 6, 6)),
+        "precision": ((1 / 2, 2), (1 / 2, 2)),
+        "recall": ((1 / 2, 2), (1 / 3, 3)),
+        "F1": ((1 / 2, 3), (2 / 5, 4)),
+        "specificity": ((1 / 2, 2), (1 / 3, 3)),
+        "PABAK": ((0.0, 4), (-1 / 3, 6)),
+        "human CR": ((1 / 2, 4), (1 / 2, 6)),
+        "judge CR": ((1 / 2, 4), (1 / 2, 4)),
+        "grade MAE": ((1.8 / 4, 4), (3.4 / 6, 6)),
+        "grade bias": ((0.2 / 4, 4), (0.2 / 4, 4)),
+        "Err-Type (human-incorrect)": ((11 / 12, 2), (11 / 18, 3)),
+        "Err-Type (all)": ((22 / 24, 4), (22 / 36, 6)),
+    }
     result = calibrate(JUDGE, HUMAN, unscored=unscored)
-    got = {name: (result.measures[name].value, result.measures[name].n_items) for name in expected}
-    assert {n: v for n, (v, _) in got.items()} == pytest.approx(
-        {n: v for n, (v, _) in expected.items()}
-    )
-    assert {n: m for n, (_, m) in got.items()} == {n: m for n, (_, m) in expected.items()}
+    for name, values in expected.items():
+        value, n = values[unscored == "wrong"]
+        assert result.measures[name].value == pytest.approx(value), name
+        assert result.measures[name].n_items == n, name
     assert (result.n_items, result.n_scored, result.policy) == (6, 4, unscored)
     assert result.tables["is_correct"].first == ("no", "yes", "unscored")
     assert result.tables["is_correct"].counts == ((1, 1), (1, 1), (1, 1))
@@ -245,31 +212,6 @@ def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() 
     assert result["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
 
 
-def test_without_unscored_items_all_policies_agree() -> None:
-    judge, human = random_pair(60, 5)
-    plain, *others = (calibrate(judge, human, unscored=unscored) for unscored in POLICIES)
-    for other in others:
-        assert replace(other, policy="exclude") == plain
-
-
-@settings(max_examples=25)
-@given(st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=30))
-def test_bounds_hold_what_the_other_policies_say_of_agreement(rows: list[tuple[int, int]]) -> None:
-    judge, human = (ratings(column) for column in zip(*rows, strict=True))
-    scored = [says == correct for says, correct in rows if says >= 0]
-    result = {p: calibrate(judge, human, unscored=p).measures["agreement"] for p in POLICIES}
-    low, high = ends(result["bounds"])
-    k, n = sum(scored), len(rows)
-    assert low == modified_wilson(k, n)[0]
-    assert high == modified_wilson(k + n - len(scored), n)[1]
-    assert result["wrong"].value == k / n
-    if scored:
-        assert low <= (result["exclude"].value or 0) <= high
-        assert result["exclude"].n_items == len(scored)
-    else:
-        assert result["exclude"].value is None
-
-
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(POLICIES))
 def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
@@ -279,9 +221,11 @@ def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
     judge, human = random_pair(n, seed, unscored=0.1)
     cases, weights = rng.integers(0, 8, n), rng.integers(1, 4, n).astype(float)
     order, names = rng.permutation(n), rng.permutation(8)
-    first = calibrate(judge, human, Sample(clusters=cases, weights=weights), unscored=unscored)
+    sample = Sample(clusters=cases, weights=weights)
+    first = calibrate(judge, human, sample, unscored=unscored, settings=FEW)
     other = Sample(clusters=names[cases][order], weights=weights[order] * 4)
-    second = calibrate(judge.take(order), human.take(order), other, unscored=unscored)
+    mixed = judge.take(order), human.take(order)
+    second = calibrate(*mixed, other, unscored=unscored, settings=FEW)
     for name, estimate in first.measures.items():
         again = second.measures[name]
         numbers = [(e.value, e.low, e.high) for e in (estimate, again)]
@@ -312,44 +256,16 @@ def test_weights_stand_for_items_that_were_not_drawn() -> None:
         assert ends(estimate)[1] - ends(estimate)[0] > 0, name
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_everything_can_be_resampled_instead(method: Method) -> None:
+def test_everything_can_be_resampled_instead() -> None:
     judge, human = random_pair(300, 8)
-    chosen = IntervalSettings(method=method, n_resamples=2000)
+    chosen = IntervalSettings(method="bca", n_resamples=2000)
     usual = IntervalSettings(method="jackknife")
     resampled, scored = (calibrate(judge, human, settings=s).measures for s in (chosen, usual))
     for name, estimate in resampled.items():
-        assert estimate.method == method, name
-        assert estimate.seed == chosen.seed, name
+        assert (estimate.method, estimate.seed) == ("bca", chosen.seed), name
         assert estimate.n_items == scored[name].n_items, name
         low, high = ends(scored[name])
         assert ends(estimate) == pytest.approx((low, high), abs=0.2 * (high - low)), name
-    assert calibrate(judge, human, settings=chosen).measures == resampled
-
-
-def test_the_jackknife_of_kappa_has_no_interval_where_one_item_is_all_of_a_class() -> None:
-    judge = ratings([1] * 20 + [0, 0, 1])
-    human = ratings([1] * 20 + [0, 1, 1])
-    usual = calibrate(judge, human).measures
-    for name in ("kappa", "phi"):
-        low, high = ends(usual[name])
-        assert high - low > 0.5, name
-    result = calibrate(judge, human, settings=IntervalSettings(method="jackknife")).measures
-    assert result["kappa"].value == pytest.approx(
-        sk.cohen_kappa_score(human.correct, judge.correct)
-    )
-    assert (result["kappa"].low, result["phi"].low) == (None, None)
-    assert result["kappa"].note == "leaving out one item leaves it undefined"
-
-
-def test_items_without_any_label_do_not_count() -> None:
-    judge, human = ratings([1, 0, 1, -1]), ratings([1, 0, -1, -1])
-    result = calibrate(judge, human)
-    assert (result.n_items, result.n_scored) == (2, 2)
-    assert result.measures["agreement"].n_items == 2
-    graded = ratings([-1, 1], [2, -1])
-    alone = calibrate(ratings([1, 1], [2, 4]), graded)
-    assert (alone.n_items, alone.measures["grade MAE"].value) == (2, 0.0)
 
 
 def _nobody(n: int) -> Ratings:
@@ -361,59 +277,41 @@ few = partial(ratings, known=7)  # three codes: set by both, by one and by none,
 DEGENERATE: dict[str, tuple[Ratings, Ratings]] = {
     "no items": (EMPTY, EMPTY),
     "one item": (few([1], [3], [0]), few([1], [3], [0])),
-    "one item, wrong": (few([0], [0], [7]), few([1], [5], [0])),
-    "two items": (few([1, 0], [5, 0], [0, 1]), few([1, 0], [5, 0], [0, 1])),
-    "all agree, both classes": (
-        ratings([1, 0] * 10, [5, 0] * 10, [0, 3] * 10),
-        ratings([1, 0] * 10, [5, 0] * 10, [0, 3] * 10),
-    ),
     "all agree, one class": (few([1] * 9, [5] * 9, [0] * 9), few([1] * 9, [5] * 9, [0] * 9)),
     "none agrees": (
         few([1, 0] * 5, [5, 0] * 5, [0, 7] * 5),
         few([0, 1] * 5, [0, 5] * 5, [7, 0] * 5),
     ),
-    "the judge says yes to all": (
-        few([1] * 8, [5] * 8, [0] * 8),
-        few([0, 1] * 4, [0, 5] * 4, [5, 0] * 4),
-    ),
     "humans say no to all": (ratings([0, 1] * 4), ratings([0] * 8)),
     "all unscored": (_nobody(5), few([1, 0, 1, 0, 0], [5, 1, 5, 0, 0], [0, 1, 0, 3, 4])),
-    "nothing labelled": (few([1, 0], [5, 0], [0, 1]), _nobody(2)),
     "missing everywhere": (_nobody(4), _nobody(4)),
     "labels without grade or flags": (few([1, 0, 1], [5, 0, 4], [0, 1, 0]), ratings([1, 0, 0])),
-    "flags alone": (
-        few([1, 0], [5, 0], [0, 1]),
-        replace(ratings([-1, -1]), known=np.array([1, 2], np.uint8)),
-    ),
     "all grades alike": (ratings([1, 0] * 6, [3] * 12), ratings([1, 0] * 6, [3] * 12)),
 }
 
 
 def samples(n: int) -> dict[str, Sample | None]:
-    one, rows = np.ones(n), np.arange(n)
+    rows = np.arange(n)
     return {
         "plain": None,
-        "one cluster": Sample(clusters=one),
-        "pairs": Sample(clusters=rows // 2),
-        "weights": Sample(weights=1.0 + rows),
+        "one cluster": Sample(clusters=np.ones(n)),
         "a stratum each": Sample(strata=rows),
         "all": Sample(clusters=rows // 2, weights=1.0 + rows, strata=rows // 4),
     }
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("unscored", POLICIES)
 @pytest.mark.parametrize("case", DEGENERATE)
 def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
-    case: str, unscored: Policy, method: Method
+    case: str, method: Method
 ) -> None:
     judge, human = DEGENERATE[case]
     chosen = IntervalSettings(method=method, n_resamples=30)
-    for name, sample in samples(len(judge)).items():
+    for unscored, (name, sample) in product(POLICIES, samples(len(judge)).items()):
         result = calibrate(judge, human, sample, unscored=unscored, settings=chosen)
         json.dumps(result, allow_nan=False, default=_plain)
         for measure, estimate in every(result).items():
-            _stated(estimate, f"{case}, {name}: {measure}")
+            _stated(estimate, f"{case}, {unscored}, {name}: {measure}")
 
 
 def _plain(value: Any) -> Any:
@@ -430,15 +328,6 @@ def _stated(estimate: Estimate, where: str) -> None:
         assert estimate.note, where
     elif estimate.value is not None:
         assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9, where
-
-
-def test_all_agree_is_full_agreement_with_an_honest_interval() -> None:
-    result = calibrate(*DEGENERATE["all agree, both classes"]).measures
-    assert (result["agreement"].value, ends(result["agreement"])) == (1.0, wilson(20, 20))
-    assert (result["kappa"].value, result["kappa"].high) == (1.0, 1.0)
-    assert 0.6 < (result["kappa"].low or 0) < 0.95
-    assert result["grade MAE"].value == 0.0
-    assert ends(result["grade MAE"]) == pytest.approx((0.0, wilson(0, 20)[1]))
 
 
 def test_reasons_name_what_is_missing() -> None:

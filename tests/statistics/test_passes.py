@@ -131,10 +131,7 @@ def test_intervals_hold_the_true_value_as_often_as_they_claim(
     """Forty tasks in four trials each. Of 400 samples 95 % is 0.915 to 0.985; more near 0 and 1."""
     rng, (a, b) = np.random.default_rng(30), ability
     c = rng.binomial(N_TRIALS, rng.beta(a, b, (400, N_TASKS)))
-    truths = {
-        pass_hat_k: beta(a + k, b) / beta(a, b),
-        pass_at_k: 1 - beta(a, b + k) / beta(a, b),
-    }
+    truths = {pass_hat_k: beta(a + k, b) / beta(a, b), pass_at_k: 1 - beta(a, b + k) / beta(a, b)}
     for of, truth in truths.items():
         values = of(N_TRIALS, c, k)
         intervals = np.array([ends(mean_over_tasks(row)) for row in values])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.proportion import proportion_confint
 
 from apbjudge.errors import OptionError
 from apbjudge.statistics.prediction_powered import (
@@ -41,16 +40,6 @@ def only(truth: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def drawn(rng: np.random.Generator, truth: np.ndarray, n: int) -> np.ndarray:
     return only(truth, rng.choice(len(truth), n, replace=False))
-
-
-def test_ppi_without_tuning_by_hand() -> None:
-    judged = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0])
-    labels = np.array([1.0, 0.0, 0.0, 0.0, NAN, NAN, NAN, NAN])
-    result = rectify(judged, labels, design="random", power_tuned=False)
-    assert result.raw.value == 5 / 8
-    assert result.labelled_only.value == 1 / 4
-    assert result.rectified.value == pytest.approx(3 / 4 + 1 / 4 - 2 / 4)
-    assert (result.power, result.n_judged, result.n_labelled) == (1.0, 8, 4)
 
 
 def test_ppi_with_tuning_by_hand() -> None:
@@ -107,19 +96,6 @@ def test_equal_weights_and_one_stratum_are_a_random_draw(seed: int, n: int) -> N
         assert equal.rectified.value == pytest.approx(plain.value, abs=1e-9)
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_what_is_said_of_failures_mirrors_what_is_said_of_successes(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    truth, judged = items(rng, 120, 0.2, 0.8, 0.9)
-    labels = drawn(rng, truth, 40)
-    one = rectify(judged, labels, design="random")
-    other = rectify(1 - judged, 1 - labels, design="random")
-    assert other.power == pytest.approx(one.power, abs=1e-9)
-    assert other.rectified.value == pytest.approx(1 - one.rectified.value, abs=1e-9)
-    assert other.rectified.low == pytest.approx(1 - one.rectified.high, abs=1e-9)
-    assert other.rectified.high == pytest.approx(1 - one.rectified.low, abs=1e-9)
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
 def test_neither_order_nor_copies_in_a_cluster_change_anything(seed: int, copies: int) -> None:
     rng = np.random.default_rng(seed)
@@ -149,6 +125,7 @@ def test_grades_on_another_scale_give_the_same_on_that_scale() -> None:
         assert getattr(five, name) == pytest.approx(1 + 4 * getattr(one, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "share", "per_case"),
     [("random", 0.6, 1), ("random", 0.9, 1), ("random", 0.6, 3), ("weighted", 0.6, 1)],
@@ -184,61 +161,31 @@ def test_a_judge_that_knows_nothing_adds_no_labels_and_a_good_one_as_many_as_it_
     assert worth == pytest.approx(varies[0] / varies[1], rel=0.35)
 
 
-def test_strata_made_of_the_verdicts_leave_a_judge_nothing_to_add() -> None:
-    rng = np.random.default_rng(3)
-    truth, judged = items(rng, 900, 0.6, 0.9, 0.9)
-    labels = drawn(rng, truth, 90)
-    plan = rectify(judged, labels, design="stratified", sample=Sample(strata=judged))
-    assert (plan.power, plan.added) == (0.0, 0.0)
-    random = rectify(judged, labels, design="random")
-    width = plan.labelled_only.high - plan.labelled_only.low
-    assert width < 0.8 * (random.labelled_only.high - random.labelled_only.low)
+@pytest.mark.parametrize(
+    ("design", "sample"),
+    [
+        ("random", Sample()),
+        ("stratified", Sample(strata=np.arange(1000) % 2)),
+        ("weighted", Sample(weights=np.ones(1000))),
+    ],
+)
+def test_a_judge_that_was_always_right_is_not_taken_for_perfect(
+    design: str, sample: Sample
+) -> None:
+    truth, judged = items(np.random.default_rng(5), 1000, 0.4, 1.0, 1.0)
+    result = rectify(judged, only(truth, np.arange(5)), design=design, sample=sample)  # type: ignore[arg-type]
+    assert result.rectified.high - result.rectified.low >= 1.9 / 5
+    assert result.worth >= 0.999 * 5
 
 
-def test_a_judge_that_is_always_wrong_is_not_used() -> None:
-    rng = np.random.default_rng(6)
-    truth, _ = items(rng, 400, 0.3, 1.0, 1.0)
-    result = rectify(1 - truth, drawn(rng, truth, 100), design="random")
-    assert result.power == 0.0
-    assert result.rectified.value == pytest.approx(result.labelled_only.value)
-
-
-def test_when_all_is_labelled_the_human_mean_is_the_answer() -> None:
-    truth, judged = items(np.random.default_rng(8), 50, 0.5, 0.6, 0.6)
-    result = rectify(judged, truth, design="random")
-    assert result.rectified == result.labelled_only
-    assert result.rectified.value == truth.mean()
-    assert result.rectified.note == ""
-
-
-@pytest.mark.parametrize("n", [5, 30, 200])
-@pytest.mark.parametrize("design", ["random", "stratified", "weighted"])
-def test_a_judge_that_was_always_right_is_not_taken_for_perfect(n: int, design: str) -> None:
-    truth, judged = items(np.random.default_rng(n), 1000, 0.4, 1.0, 1.0)
-    labels = np.full(1000, NAN)
-    labels[:n] = truth[:n]
-    samples = {
-        "random": Sample(),
-        "stratified": Sample(strata=np.arange(1000) % 2),
-        "weighted": Sample(weights=np.ones(1000)),
-    }
-    result = rectify(judged, labels, design=design, sample=samples[design])  # type: ignore[arg-type]
-    assert result.rectified.high - result.rectified.low >= 1.9 / n
-    assert result.worth >= 0.999 * n
-
-
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.6])
+@pytest.mark.parametrize("value", [0.0, 0.6])
 def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None:
-    rng = np.random.default_rng(1)
-    judged = rng.integers(0, 6, 100) / 5
-    labels = np.full(100, NAN)
-    labels[:25] = value
+    judged = np.random.default_rng(1).integers(0, 6, 100) / 5
+    labels = only(np.full(100, value), np.arange(25))
     result = rectify(judged, labels, design="random")
     assert result.rectified.value == pytest.approx(value)
-    assert (result.rectified.low, result.rectified.high) == (
-        result.labelled_only.low,
-        result.labelled_only.high,
-    )
+    own = result.labelled_only
+    assert (result.rectified.low, result.rectified.high) == (own.low, own.high)
     assert result.rectified.note.startswith("all labels are the same")
     assert result.power == 0.0
     heavy = Sample(weights=np.where(np.arange(100) < 5, 10.0, 1.0))
@@ -246,54 +193,22 @@ def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None
     assert weighted.high - weighted.low > result.rectified.high - result.rectified.low
 
 
-def test_a_judge_that_always_says_the_same_adds_nothing() -> None:
-    labels = np.full(60, NAN)
-    labels[:20] = [1.0] * 8 + [0.0] * 12
-    result = rectify(np.ones(60), labels, design="random")
-    assert result.power == 0.0
-    assert result.rectified.value == pytest.approx(0.4)
-
-
-@pytest.mark.parametrize("design", ["random", "weighted", "stratified"])
-def test_no_labels_no_corrected_rate(design: str) -> None:
-    sample = {
-        "random": Sample(),
-        "weighted": Sample(weights=np.ones(9)),
-        "stratified": Sample(strata=np.arange(9) // 5),
-    }[design]
-    result = rectify(np.ones(9), np.full(9, NAN), design=design, sample=sample)  # type: ignore[arg-type]
-    assert (result.rectified.value, result.rectified.note) == (None, "no labels")
-    assert result.raw.value == 1.0
-
-
-def test_nothing_judged() -> None:
-    result = rectify(np.empty(0), np.empty(0), design="random")
-    assert (result.raw.value, result.rectified.value, result.n_judged) == (None, None, 0)
-
-
-def test_a_stratum_without_labels_is_refused_with_its_size() -> None:
-    labels = np.array([1.0, 0.0, 1.0, NAN, NAN, NAN])
-    result = rectify(
-        np.ones(6),
-        labels,
-        design="stratified",
-        sample=Sample(strata=np.array(["a", "a", "b", "b", "c", "c"])),
-    )
-    assert result.rectified.value is None
-    assert result.rectified.note == "no label in 1 of 3 strata, which hold 2 of 6 rows"
-
-
-def test_one_label_a_stratum_gives_a_value_without_an_interval() -> None:
-    labels = np.array([1.0, NAN, NAN, 0.0, NAN, NAN])
-    result = rectify(
-        np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]),
-        labels,
-        design="stratified",
-        sample=Sample(strata=np.arange(6) // 3),
-    )
-    assert result.rectified.value == pytest.approx(0.5)
+@pytest.mark.parametrize(
+    ("labels", "value", "note"),
+    [
+        ([NAN] * 6, None, "no labels"),
+        ([1, 0, 1, NAN, NAN, NAN], None, "no label in 1 of 3 strata, which hold 2 of 6 rows"),
+        ([1, NAN, 0, NAN, 0, NAN], 1 / 3, "too few labels to show a spread"),
+    ],
+)
+def test_strata_with_too_few_labels_have_no_interval(
+    labels: list[float], value: float | None, note: str
+) -> None:
+    sample = Sample(strata=np.arange(6) // 2)
+    result = rectify(np.ones(6), np.array(labels), design="stratified", sample=sample)
+    assert result.rectified.value == (value if value is None else pytest.approx(value))
     assert (result.rectified.low, result.worth) == (None, None)
-    assert result.rectified.note == "too few labels to show a spread"
+    assert result.rectified.note == note
 
 
 def test_a_correction_beyond_the_bounds_is_cut_and_said_so() -> None:
@@ -304,14 +219,6 @@ def test_a_correction_beyond_the_bounds_is_cut_and_said_so() -> None:
     assert (result.value, result.low) == (0.0, 0.0)
     assert "cut off" in result.note
     assert 0 < result.high < 1
-
-
-def test_few_clusters_of_labels_are_said_so() -> None:
-    rng = np.random.default_rng(2)
-    truth, judged = items(rng, 300, 0.5, 0.9, 0.9)
-    labels = only(truth, np.arange(40))
-    result = rectify(judged, labels, design="random", sample=Sample(clusters=np.arange(300) // 10))
-    assert result.rectified.note.startswith("4 clusters")
 
 
 @st.composite
@@ -358,19 +265,10 @@ ONES = np.ones(4)
 SOME = np.array([1.0, 0.0, NAN, NAN])
 
 
-def test_hand_picked_labels_are_refused_and_the_reason_given() -> None:
-    with pytest.raises(OptionError, match="picked by hand say nothing about the items"):
-        rectify(ONES, SOME, design="hand-picked")
-
-
-def test_the_design_has_to_be_said() -> None:
-    with pytest.raises(TypeError, match="design"):
-        rectify(ONES, SOME)  # type: ignore[call-arg]
-
-
 @pytest.mark.parametrize(
     ("design", "sample", "message"),
     [
+        ("hand-picked", Sample(), "picked by hand say nothing about the items"),
         ("convenient", Sample(), "expected one of random, .*got 'convenient'"),
         ("stratified", Sample(), "need the strata"),
         ("weighted", Sample(), "need the weights"),
@@ -405,26 +303,22 @@ def cover(result: Rectified, rate: float, covered: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "rate"), [(30, 0.5), (100, 0.05), (100, 0.5), (720, 0.5), (720, 0.95)]
+    ("n", "rate", "right"),
+    [(30, 0.5, (0.98, 0.7)), (100, 0.05, (0.98, 0.7)), (30, 0.3, (0.97, 0.97))],
 )
-def test_random_labels_make_a_biased_judge_s_rate_right(n: int, rate: float) -> None:
+def test_random_labels_make_a_judge_s_rate_right(
+    n: int, rate: float, right: tuple[float, float]
+) -> None:
     rng, covered = np.random.default_rng(1000 * n), {}
     for _ in range(400):
-        truth, judged = items(rng, 5 * n, rate, 0.98, 0.7)
+        truth, judged = items(rng, 5 * n, rate, *right)
         cover(rectify(judged, drawn(rng, truth, n), design="random"), rate, covered)
-    assert 0.925 <= covered["rectified"] / 400 <= 0.98
+    assert 0.925 <= covered["rectified"] / 400 <= 0.99
     assert 0.92 <= covered["labelled_only"] / 400 <= 0.99
-    assert covered["raw"] / 400 < (0.8 if rate < 0.9 else 0.97)
+    assert right[0] == right[1] or covered["raw"] / 400 < 0.8
 
 
-def test_an_almost_perfect_judge_is_covered_too() -> None:
-    rng, covered = np.random.default_rng(17), {}
-    for _ in range(400):
-        truth, judged = items(rng, 900, 0.3, 0.97, 0.97)
-        cover(rectify(judged, drawn(rng, truth, 30), design="random"), 0.3, covered)
-    assert covered["rectified"] / 400 >= 0.93
-
-
+@pytest.mark.slow
 def test_labels_in_clusters_are_covered() -> None:
     rng, covered = np.random.default_rng(18), {}
     clusters = np.arange(600) // 6
@@ -442,6 +336,7 @@ def test_labels_in_clusters_are_covered() -> None:
     assert covered["raw"] / 400 < 0.5
 
 
+@pytest.mark.slow
 def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> None:
     rng, covered, naive = np.random.default_rng(19), {}, 0
     for _ in range(400):
@@ -458,6 +353,7 @@ def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> Non
     assert naive / 400 < 0.3
 
 
+@pytest.mark.slow
 def test_weighted_draws_are_covered() -> None:
     rng, covered = np.random.default_rng(20), {}
     for _ in range(400):
@@ -492,35 +388,6 @@ def test_lang_and_reiczigel_s_interval_by_hand() -> None:
     assert (result.low, result.high) == pytest.approx((p + shift - half, p + shift + half))
 
 
-@given(st.integers(0, 300), st.floats(0.7, 1.0), st.floats(0.7, 1.0))
-def test_with_a_well_known_judge_it_is_agresti_and_coull_moved(
-    k: int, sensitivity: float, specificity: float
-) -> None:
-    many = 1e13
-    result = rogan_gladen(
-        k, 300, tp=sensitivity * many, n_pos=many, tn=specificity * many, n_neg=many
-    )
-    low, high = proportion_confint(k, 300, method="agresti_coull")
-    # statsmodels cuts at 0 and 1 before the change, which only matters outside of 0 and 1
-    youden = sensitivity + specificity - 1
-    expected = [(end + specificity - 1) / youden for end in (low, high)]
-    if low > 0 and high < 1 and expected[0] >= 0 and expected[1] <= 1:
-        assert (result.low, result.high) == pytest.approx(expected, abs=1e-6)
-    assert result.low <= result.value <= result.high
-
-
-@given(st.integers(0, 50), st.integers(0, 30), st.integers(0, 30))
-def test_what_is_said_of_positives_mirrors_what_is_said_of_negatives(
-    k: int, tp: int, tn: int
-) -> None:
-    one = rogan_gladen(k, 50, tp=tp, n_pos=30, tn=tn, n_neg=30)
-    other = rogan_gladen(50 - k, 50, tp=tn, n_pos=30, tn=tp, n_neg=30)
-    assert (one.value is None) == (other.value is None)
-    if one.value is not None:
-        assert other.value == pytest.approx(1 - one.value, abs=1e-9)
-        assert (other.low, other.high) == pytest.approx((1 - one.high, 1 - one.low), abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("counts", "note"),
     [
@@ -539,11 +406,6 @@ def test_where_the_correction_can_t_be_had_the_reason_is_given(
     result = rogan_gladen(k, n, tp=tp, n_pos=n_pos, tn=tn, n_neg=n_neg)
     assert (result.value, result.low, result.high) == (None, None, None)
     assert note in result.note
-
-
-def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="got 11 of 10"):
-        rogan_gladen(11, 10, tp=1, n_pos=2, tn=1, n_neg=2)
 
 
 def test_labels_of_another_population_are_not_counted_in_the_rate() -> None:
@@ -581,6 +443,7 @@ def test_grades_are_not_corrected_with_another_population_s_labels() -> None:
     assert "0 and 1 only" in result.rectified.note
 
 
+@pytest.mark.slow
 def test_another_prevalence_is_covered_while_ppi_would_miss() -> None:
     rng, covered, ppi = np.random.default_rng(21), {}, 0
     for _ in range(400):
