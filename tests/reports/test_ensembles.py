@@ -60,10 +60,6 @@ def test_who_differs_from_whom() -> None:
     )
 
 
-def test_no_two_judges_is_one_line() -> None:
-    assert disagreement_text(Disagreement(0, 0, 0, ())).count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["\x1b[2Jx", "a\nb", "\u202eabc"])
 def test_a_judge_s_name_commands_no_terminal(name: str) -> None:
     result = Disagreement(1, 1, 0, (Pair(name, name, 1, 1), Pair(name, "b", 0, 0)))
@@ -93,21 +89,11 @@ def test_a_row_of_the_curve() -> None:
     )
 
 
-def test_thresholds_without_a_number_have_names() -> None:
-    rows = read([point(threshold=None), point(threshold=inf), point(threshold=0.0)])
-    assert [row["threshold"] for row in rows] == ["none", "no verdict", "0.0000"]
-
-
 def test_what_is_not_known_is_empty_and_never_zero() -> None:
     (row,) = read([point(cost_usd=None, n_agree=0, n_compared=0)])
     assert [row[name] for name in ("cost_usd", "agreement", "low", "high")] == [""] * 4
     text = curve_text([point(cost_usd=None, n_agree=0, n_compared=0)], reference="r")
     assert text.rstrip().endswith("unknown  – /0")
-
-
-def test_no_points_are_a_head_alone() -> None:
-    assert curve_csv([]) == ",".join(COLUMNS) + "\n"
-    assert curve_text([], reference="r").count("\n") == 1
 
 
 def test_the_text_of_a_curve() -> None:
@@ -137,12 +123,3 @@ def test_of_many_points_some_are_shown_first_and_last_among_them(n: int) -> None
     assert lines[-1] == curve_text(points[-1:], reference="r").splitlines()[1]
     assert len(lines) == min(n, POINTS_SHOWN)
     assert len(read(points)) == n  # the file has all of them
-
-
-def test_points_that_lie_together_are_shown_once() -> None:
-    crowded = [
-        point(share=0.0, threshold=None),
-        *(point(share=0.5) for _ in range(40)),
-        point(share=1.0),
-    ]
-    assert len(curve_text(crowded, reference="r").splitlines()) == 4
