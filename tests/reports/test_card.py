@@ -18,15 +18,11 @@ from markdown_it import MarkdownIt
 
 from apbjudge.audits.card import Card
 from apbjudge.audits.comparison import CardComparison, compare_cards
-from apbjudge.audits.outcomes import Cost, Measure, Side, Unit, measured
+from apbjudge.audits.outcomes import Cost, Side, Unit, measured
 from apbjudge.reports.card.page import card_html, cards_html, measure_plots
 from apbjudge.reports.card.text import WIDTH, card_markdown, card_text, cards_markdown, cards_text
 from apbjudge.reports.card.words import (
     conclusion,
-    limit_text,
-    remarks,
-    settings_text,
-    size_text,
 )
 from apbjudge.reports.markdown import plain
 from apbjudge.statistics.estimates import Estimate
@@ -56,10 +52,8 @@ def two_attacked(attack: str) -> CardComparison:
 GOLDENS: dict[str, Callable[[], str]] = {
     "card_one.txt": lambda: card_text(card()),
     "card_one.md": lambda: card_markdown(card()),
-
     "card_two.txt": lambda: cards_text(two()),
     "card_two.md": lambda: cards_markdown(two()),
-
 }
 
 
@@ -260,24 +254,6 @@ def test_a_card_without_anything_has_its_forms() -> None:
     assert cards_text(result)
 
 
-def test_sizes_have_no_direction_and_are_never_zero() -> None:
-    assert size_text(0.123, "share") == "12.3 pts"
-    assert size_text(0.0001, "points") == "under 0.1 pts"
-    assert size_text(0.2, "plain") == "0.200"
-    assert size_text(None, "share") == "–"
-
-
-def test_limits_within_have_no_sign_and_others_do() -> None:
-    assert limit_text("within", 0.1, "points") == "within 10.0 pts"
-    assert limit_text("at most", 0.1, "points") == "at most +10.0 pts"
-    assert limit_text("at least", 0.7, "share") == "at least 70.0 %"
-
-
-def test_what_the_endpoint_is_treated_like_is_no_setting_of_the_verdicts() -> None:
-    result = settings_text({"model": "m", "blind": True, "retries": 3, "seed": 0, "params": {}})
-    assert result == "blind on, seed 0"
-
-
 SIDES: list[tuple[Side, Unit]] = [
     ("at least", "share"),
     ("at most", "share"),
@@ -314,17 +290,6 @@ def test_a_plot_shows_what_the_verdict_says(
     assert outside == (measure.outcome == "fails")
 
 
-def pick(probe: str, i: int) -> Measure:
-    return next(p for p in card().probes if p.name == probe).measures[i]
-
-
-def test_a_figure_without_interval_has_a_plot_without_bar() -> None:
-    (plot,) = measure_plots([pick("leaks", 0)])
-    assert (plot.low, plot.point, plot.high) == (None, 0.0, None)
-    (plot,) = measure_plots([pick("subgroups", 1)])
-    assert plot.point is None
-
-
 def test_what_a_difference_amounts_to() -> None:
     pairs = {(pair.probe, pair.name): pair for pair in two().measures}
     e4 = pairs["faults", "caught E4"]
@@ -337,12 +302,3 @@ def test_what_a_difference_amounts_to() -> None:
         "no difference seen; detectable: "
     )
     assert conclusion(pairs["leaks", "distractors named"], alpha=0.05).startswith("not tested")
-
-
-def test_what_makes_figures_rough_is_said_once_with_their_names() -> None:
-    rough = [replace(pick("faults", i), name=f"m{i}") for i in range(3)]
-    result = [replace(m, estimate=replace(m.estimate, note="too few")) for m in rough[:2]]
-    assert remarks([*result, rough[2]]) == ["m0; m1: too few"]
-    assert remarks(rough) == []
-    for text in (card_markdown(card()), Page(card_html(card())).text):
-        assert text.count("modality image: no rows") == 1

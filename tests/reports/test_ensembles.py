@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from math import inf
 from typing import Any
 
 import pytest
@@ -94,20 +93,6 @@ def test_what_is_not_known_is_empty_and_never_zero() -> None:
     assert [row[name] for name in ("cost_usd", "agreement", "low", "high")] == [""] * 4
     text = curve_text([point(cost_usd=None, n_agree=0, n_compared=0)], reference="r")
     assert text.rstrip().endswith("unknown  – /0")
-
-
-def test_the_text_of_a_curve() -> None:
-    points = [
-        point(threshold=None, n_escalated=0, share=0.0, cost_usd=0.5, n_agree=5),
-        point(threshold=inf, n_escalated=1, share=0.1, cost_usd=0.75, n_agree=6),
-        point(threshold=0.25, n_escalated=10, share=1.0, cost_usd=3.0, n_agree=10),
-    ]
-    lines = curve_text(points, reference="large").splitlines()
-    assert lines[0] == "threshold   escalated  cost        agreement with large, where it answered"
-    assert lines[1].startswith("none        0 %        0.5000 USD  50.0 [")
-    assert lines[2].startswith("no verdict  10 %       0.7500 USD  60.0 [")
-    assert lines[3].startswith("0.2500      100 %      3.0000 USD  100.0 [")
-    assert all(line.endswith("/10") for line in lines[1:])
 
 
 def along(n: int) -> list[CurvePoint]:

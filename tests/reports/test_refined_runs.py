@@ -97,18 +97,6 @@ def test_what_refinement_took_is_read_from_the_graded_predictions(graded: Graded
     )
 
 
-def test_the_file_is_found_from_another_folder(
-    graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = graded("base", answers([0, 1]))
-    write_rows(tmp_path / "after.jsonl", answers([1, 1], **WAY))
-    monkeypatch.chdir(tmp_path)
-    apbjudge.grade("after.jsonl", judge=gpt, out=tmp_path / "runs" / "after")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert figures(report(base, refined=[("R", tmp_path / "runs" / "after")]))["Tokens/fix"] == 200
-
-
 @pytest.mark.parametrize("gone", ["removed", "compressed"])
 def test_without_the_file_figures_are_dashes_and_whether_it_is_an_oracle_is_asked(
     graded: Graded, tmp_path: Path, gone: str
@@ -161,18 +149,6 @@ def test_an_oracle_is_named_whatever_its_method_and_file_are_called(graded: Grad
     assert any("oracle: the critic of 3 responses saw" in note for note in alone.tables[0].notes)
     assert "oracle: the critic of 3 responses" in alone.to_json()["judges"][0]["note"]
     assert report(base).to_json()["judges"][0]["note"] is None
-
-
-def test_the_critic_is_known_by_its_display_name_too(graded: Graded, tmp_path: Path) -> None:
-    base = graded("base", [*answers([0, 0]), *answers([1, 0], "strong")])
-    names = tmp_path / "names.json"
-    names.write_text(json.dumps({"strong": "Strong 5", "m": "Small"}))
-    after = graded("after", answers([1, 0], **WAY))
-    for settings in ({}, {"names": names}):
-        result = report(base, refined=[("R", after)], **settings)
-        (row,) = table(result, "refinement").rows
-        assert row.cells["Holistic", "Critic"].estimate.value == 0.5
-        assert row.heads[0] == ("Small" if settings else "m")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -82,18 +81,6 @@ def test_every_judged_row_is_shown_once_with_its_item_and_label(graded: Path) ->
     assert result.problems == []
 
 
-def test_without_the_predictions_judgements_are_shown_alone(write: Write, tmp_path: Path) -> None:
-    gone = str(tmp_path / "gone.jsonl")
-    result = report(write("a", [verdict("x"), bad_row(2), unscored("z")], input=gone))
-    entries = items_of(result)
-    assert [(e.item_id, e.item) for e in entries] == [
-        ("x", None),
-        ("a, line 2", None),
-        ("z", None),
-    ]
-    assert ["gone.jsonl: not found" in problem for problem in result.problems] == [True]
-
-
 def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.jsonl"
     moved.write_bytes((EXAMPLES / "holistic.jsonl").read_bytes())
@@ -156,23 +143,6 @@ def test_a_label_without_tested_model_counts_where_one_alone_answered(
 
 
 # Tables, changes, refined runs -------------------------------------------------------------------
-
-
-def test_the_figures_are_those_of_the_run_itself(graded: Path) -> None:
-    """One source of truth: what grade says of a run, the report says too."""
-    summary = json.loads((graded / "holistic" / "summary.json").read_text(encoding="utf-8"))
-    (overall,) = report(graded / "holistic", tables=["overall"]).tables
-    for group in summary["groups"]:
-        (row,) = (row for row in overall.rows if row.heads == (group["tested_model"],))
-        for name, figure in group["figures"].items():
-            key = "CR" if name == "no provable fault" else name
-            assert asdict(row.cells["Holistic", key].estimate) == figure
-
-
-def test_a_refined_run_by_another_judge_is_refused(write: Write) -> None:
-    base, after = write("base", [verdict("x")]), write("after", [verdict("x")], at="other")
-    with pytest.raises(OptionError, match=r"--refined: expected a run by j, .* got .*after"):
-        _ = report(base, refined=[("Self_R+", after)]).tables
 
 
 def test_changes_are_between_the_first_two_judges(write: Write, tmp_path: Path) -> None:
@@ -270,21 +240,6 @@ def test_the_page_lists_what_changed_between_two_versions_and_leads_to_both(
     ]
     assert "v2: incorrect 0.2 E5" in page
     assert 'id="changed"' in page
-
-
-def facts_of(page: str) -> list[tuple[str, str]]:
-    return re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", page)
-
-
-def test_the_page_names_settings_that_are_not_the_usual_ones_and_no_address(
-    write: Write, tmp_path: Path
-) -> None:
-    spec = apbjudge.JudgeSpec(model="j", samples=5, api_base=["http://inside"])
-    settings = spec.model_dump(mode="json")
-    page = overview(report(write("a", [verdict("x")], settings=settings)), tmp_path)
-    own = [(name, text) for name, text in facts_of(page) if name in settings]
-    assert own == [("temperature", "1.0"), ("samples", "5")]  # several samples raise it
-    assert "inside" not in page
 
 
 def test_a_page_of_too_many_items_is_refused(

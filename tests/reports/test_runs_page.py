@@ -25,7 +25,7 @@ from apbjudge.records.trajectories import (
 )
 from apbjudge.reports.page import runs
 from apbjudge.reports.page.html import write_report
-from apbjudge.reports.page.runs import run_view, task_view
+from apbjudge.reports.page.runs import run_view
 
 from .page.reports import Page, report
 from .page.runs import (
@@ -144,19 +144,6 @@ def test_the_end_of_a_very_long_text_is_left_out_and_counted(
 
 
 # What runs of a task share -----------------------------------------------------------------------
-
-
-def test_definitions_of_tools_in_other_forms_are_read_and_those_in_none_shown() -> None:
-    function = {"name": "f", "description": "d", "parameters": {"type": "object"}}
-    view = task_view(trajectory(tools=({"type": "function", "function": function}, {"x": 1})))
-    assert view["query"] == "Where is order O-7?"
-    assert [(tool["name"], tool.get("parameters")) for tool in view["tools"]] == [
-        ("f", {"type": "object"}),
-        ("", {"x": 1}),
-    ]
-    assert view["tools"][0]["description"] == "d"
-    assert task_view(trajectory(tools=()))["tools"] == []
-    assert "tools" not in task_view(trajectory())
 
 
 def test_runs_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) -> None:
@@ -282,15 +269,3 @@ def test_whatever_a_call_is_given_and_gets_reaches_the_page(given_: Any, got: An
         assert seen["text"] == (got or "")
     else:
         assert orjson.loads(seen["text"]) == got
-
-
-def test_values_nested_too_deeply_are_text() -> None:
-    deep: Any = "bottom"
-    for _ in range(300):
-        deep = {"in": [deep]}
-    step = TrajectoryStep(
-        "agent", "call", calls=(ToolCall("look", deep),), observations=(ToolResult(deep),)
-    )
-    view = run_view(trajectory(step), None)["steps"][1]
-    assert orjson.dumps(view)
-    assert view["observations"][0]["text"] == "(nested too deeply to be shown)"

@@ -59,12 +59,6 @@ def test_e2_is_named_by_its_subtype_and_forms_stand_apart() -> None:
     assert "E2-H" not in steps.figures
 
 
-def test_protocols_stand_in_the_order_of_the_benchmark() -> None:
-    order = "holistic step-wise tool-extraneous tool-broken unsolvable efficiency another".split()
-    rows = [verdict(name, protocol=name, groups={"level": 2}) for name in sorted(order)]
-    assert [g.protocol for g in summary_of(rows).groups] == order
-
-
 def test_a_group_without_any_verdict_is_listed_without_a_rate() -> None:
     whole = group(summary_of([unscored("a"), unscored("b", "budget")]))
     assert (whole.n, whole.scored) == (2, 0)
@@ -72,22 +66,6 @@ def test_a_group_without_any_verdict_is_listed_without_a_rate() -> None:
     bounds = whole.figures["CR bounds"]
     assert (bounds.low, bounds.high) == (0.0, 1.0)
     assert (whole.figures["CR"].low, whole.figures["CR"].high) == (None, None)
-
-
-def test_verdicts_without_flags_or_grade_are_left_out_of_those_figures_only() -> None:
-    rows = [verdict("a", "E1"), verdict("b", grade=None, errors=None)]
-    assert figures_of(rows, "CR", "Grade", "E1") == {
-        "CR": (0.5, 2),
-        "Grade": about(0.2, 1),
-        "E1": (1.0, 1),
-    }
-
-
-def test_grades_of_one_value_over_cases_of_unequal_size_claim_no_certainty_either() -> None:
-    rows = [verdict(f"{case}{i}", case_id=case) for case in "abc" for i in range(ord(case) - 96)]
-    grade = group(summary_of(rows)).figures["Grade"]
-    assert (grade.value, grade.n_items, grade.n_clusters) == (1.0, 6, 3)
-    assert (grade.low, grade.high) == wilson(3, 3)
 
 
 @pytest.mark.parametrize("rows", [[], [bad_row(1)], [bad_row(1), bad_row(2)]])
@@ -247,29 +225,6 @@ def costs(summary: Summary, model: str) -> dict[str, tuple[float | None, int]]:
     return points(group(summary, model=model).figures, *COSTS)
 
 
-def test_three_tested_models_by_hand() -> None:
-    """b misses case 4 and fails case 2; a fails case 4: all three have cases 1 and 3 right."""
-    rows = [
-        *(plan("a", case, cost) for case, cost in [("1", 10), ("2", 20), ("3", 30)]),
-        plan("a", "4", 40, "E1"),
-        *(plan("b", case, cost) for case, cost in [("1", 12), ("3", 32)]),
-        plan("b", "2", 23, "E3"),
-        *(plan("c", case, cost) for case, cost in [("1", 14), ("2", 24), ("3", 35), ("4", 44)]),
-    ]
-    summary = summary_of(rows)
-    assert costs(summary, "a") == {"C_all": (25, 4), "C_pass": (20, 3), "C_com": (20, 2)}
-    assert costs(summary, "b") == {
-        "C_all": about(67 / 3, 3),
-        "C_pass": (22, 2),
-        "C_com": (22, 2),
-    }
-    assert costs(summary, "c") == {
-        "C_all": about(117 / 4, 4),
-        "C_pass": about(117 / 4, 4),
-        "C_com": (24.5, 2),
-    }
-
-
 def test_a_case_that_one_tested_model_has_unscored_is_not_common() -> None:
     rows = [plan("a", "1", 10), plan("a", "2", 20), plan("b", "1", 11)]
     rows.append(unscored("2", protocol="efficiency", tested_model="b", plan_cost=21))
@@ -294,16 +249,6 @@ def test_a_case_with_several_rows_is_right_when_all_of_them_are() -> None:
         "C_com": (6, 2),
     }
     assert costs(summary, "b")["C_com"] == (32, 1)
-
-
-def test_equal_costs_have_no_interval_and_different_ones_have() -> None:
-    rows = [plan("m", str(i), 5) for i in range(4)] + [plan("m", "x", 9, "E5")]
-    figures = group(summary_of(rows)).figures
-    assert (figures["C_pass"].low, figures["C_pass"].high) == (None, None)
-    assert figures["C_pass"].method == "no-spread"
-    assert figures["C_all"].low is not None
-    assert figures["C_all"].high is not None
-    assert figures["C_all"].low < 5.8 < figures["C_all"].high
 
 
 def test_breakdowns_keep_the_cases_that_are_common_over_the_whole_run() -> None:
@@ -352,19 +297,6 @@ def test_nine_tenths_of_ten_rows_point_to_a_conversion(n: int, n_off: int, warne
     assert summary.to_json()["warnings"] == list(summary.warnings)
     sentence = f"{n_off} of {n} holistic replies of m could not be read"
     assert (sentence in summary_text(summary)) is warned
-
-
-def test_protocols_and_tested_models_are_counted_apart() -> None:
-    rows = [
-        *rows_of(8, 8),
-        *rows_of(8, 8, protocol="efficiency"),
-        *rows_of(10, 10, tested_model="odd\x1b[2J"),
-        *rows_of(20, 0, tested_model="fine"),
-    ]
-    summary = summary_of(rows)
-    (warning,) = summary.warnings
-    assert warning.startswith("10 of 10 holistic replies of odd")
-    assert "\x1b" not in summary_text(summary)
 
 
 # Parts of the rows --------------------------------------------------------------------------------

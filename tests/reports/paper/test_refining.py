@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,14 +13,14 @@ from hypothesis import strategies as st
 from apbjudge.errors import OptionError
 from apbjudge.records.refinements import Refinements, Way
 from apbjudge.reports.paper.building import paper_tables
-from apbjudge.reports.paper.formatting import tables_csv, tables_text
+from apbjudge.reports.paper.formatting import tables_text
 from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.rows import JudgeResults, Results
 from apbjudge.reports.paper.table import DEFINITIONS, Counts, Table
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import Row, unscored, verdict
-from .cases import best_of, graded, judged, printed, row_of, table_of
+from .cases import graded, judged, printed, row_of, table_of
 
 CHANGES = "refinement-changes"
 
@@ -87,18 +85,6 @@ def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs
         "refinement", graded("x", 4, 2), refined=(judged(graded("h", 4, 2), method="R"),)
     )
     assert printed(apart, "m", "R") == ["–", "–", "–"]
-
-
-def test_methods_compete_for_one_tested_model() -> None:
-    def both(**correct: int) -> list[Row]:
-        return [
-            {**row, "tested_model": m} for m, k in correct.items() for row in graded("h", 100, k)
-        ]
-
-    runs = (judged(both(a=90, b=35), method="good"), judged(both(a=40, b=80), method="poor"))
-    table = table_of("refinement", both(a=30, b=30), refined=runs)
-    assert best_of(table, "Δ", "Holistic") == ["a, good", "b, poor"]
-    assert best_of(table, "Base", "Holistic") == []
 
 
 def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() -> None:
@@ -181,18 +167,6 @@ def test_transitions_add_up_whatever_has_a_verdict(marks: list[tuple[int, int]])
         assert bool(shares[key].note) == (not whole)
 
 
-def test_a_grade_may_change_where_the_verdict_does_not() -> None:
-    base = [verdict(f"i{i}", "E4", grade=0.2) for i in range(4)]
-    after = [verdict(f"i{i}", "E4", grade=0.8 if i else 0.2) for i in range(4)]
-    of = figures(table_of(CHANGES, base, refined=(refined(after),)), "m", "R")
-    assert of["Grade Δ"].value == pytest.approx(0.45)
-    assert of["Fixed"].value == 0
-    plain = [verdict(f"i{i}", protocol="unsolvable", is_correct=True) for i in range(4)]
-    table = table_of(CHANGES, plain, refined=(refined(plain),))
-    without = figures(table, "m", "R", section="Unsolvable")["Grade Δ"]
-    assert (without.value, without.note) == (None, "no item with a grade before and after")
-
-
 def test_tokens_and_price_are_over_all_pairs_and_those_fixed() -> None:
     base, after = of_marks([0] * 8 + [1, 1]), of_marks([1] * 6 + [0, 0, 1, -1])
     run = refined(after, tokens=[100.0] * 9 + [1e6], cost_usd=[0.02] * 8 + [0.0, 9.0])
@@ -230,14 +204,6 @@ def test_an_unchanged_response_with_another_verdict_shows_the_judge() -> None:
     assert (none["Flips"].value, none["Flips"].note) == (None, "no response is unchanged")
 
 
-def test_form_is_of_all_responses_with_a_pair_or_without() -> None:
-    base, after = of_marks([1, 1]), of_marks([1, 0, -1, 0])
-    run = refined(after, is_readable=[1, 0, 0, 1], is_cut=[0, 0, 0, 1])
-    of = figures(table_of(CHANGES, base, refined=(run,)), "m", "R")
-    assert (of["Unreadable"].value, of["Unreadable"].n_items) == (0.5, 4)
-    assert (of["Truncated"].value, of["Truncated"].n_items) == (0.25, 4)
-
-
 def test_every_figure_with_a_direction_is_the_mean_of_what_competes() -> None:
     rng = np.random.default_rng(5)
     base, after = (of_marks(rng.integers(0, 2, 60).tolist()) for _ in range(2))
@@ -252,30 +218,6 @@ def test_every_figure_with_a_direction_is_the_mean_of_what_competes() -> None:
                 assert len(contender.values) == row.estimates[column].n_items
                 seen.add(column[1])
     assert seen == {"Refined", "Δ", "Grade Δ", "Fix rate", "Over-correction"}
-
-
-def test_stages_are_told_apart_and_only_rows_of_one_step_count() -> None:
-    def steps(marks: list[int]) -> list[Row]:
-        return [
-            {**row, "groups": {**row["groups"], "stage": stage, "horizon": horizon}}
-            for row, (stage, horizon) in zip(
-                of_marks(marks, protocol="step-wise", groups={"horizon": 1}),
-                (("late", 1), ("early", 1), ("early", 1), ("early", 2)),
-                strict=True,
-            )
-        ]
-
-    run = refined(steps([1, 1, 0, 1]))
-    table = table_of("refinement-stages", steps([0, 0, 1, 0]), refined=(run,))
-    assert [row.heads for row in table.rows] == [("m", "R", "early"), ("m", "R", "late")]
-    of = values(table, "m", "R", "early", section="Step-wise")
-    assert (of["Fixed"], of["Spoiled"], of["Δ"]) == (1, 1, 0)
-    assert table.notes[0] == "Rows with one predicted step only"
-    lines = list(csv.DictReader(io.StringIO(tables_csv([table]))))
-    assert {(line["part_is"], line["part"]) for line in lines} == {
-        ("Method, Stage", "R, early"),
-        ("Method, Stage", "R, late"),
-    }
 
 
 # Critics, oracles, judges ------------------------------------------------------------------------
@@ -314,15 +256,6 @@ def test_a_run_of_oracles_alone_leaves_table_4_without_rows() -> None:
     fair = refined(of_marks([1, 1]))
     with pytest.raises(OptionError, match=r"--table refinement-oracle: .* saw the reference"):
         table_of("refinement-oracle", of_marks([0, 1]), refined=(fair,))
-
-
-def test_not_to_know_whether_it_is_an_oracle_is_said() -> None:
-    run = refined(of_marks([1, 1, 0]), is_oracle=[0, -1, -1])
-    table = table_of("refinement", of_marks([0, 1, 1]), refined=(run,))
-    assert "whether the critic saw the reference is not known of 2 of 3 responses: not stated" in (
-        notes(table)
-    )
-    assert values(table, "m", "R")["Refined"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(

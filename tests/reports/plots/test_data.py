@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,6 @@ import pandas as pd
 import pytest
 
 from apbjudge.reports.paper.table import Table
-from apbjudge.reports.plots import paper_figures
 from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.marks import natural, percent
 from apbjudge.statistics.proportions import counted
@@ -122,36 +119,6 @@ def test_points_and_whiskers_are_the_data_and_nothing_else(key: str, axis: int) 
     assert (points, whiskers) == wanted(key, SOURCES[key][1])
 
 
-def test_a_line_is_open_where_a_figure_is_missing() -> None:
-    of = tables(("a", "b"), keys=("horizon",), seed=3)[0]
-    rows = tuple(replace(row, cells={}) if row.heads == ("a", "2") else row for row in of.rows)
-    figure = next(f for f in paper_figures([replace(of, rows=rows)]) if f.key == "horizon")
-    with style("horizon"):
-        first = figure.draw().axes[0].lines[0].get_ydata()
-    assert [math.isnan(value) for value in first] == [False, True, False]
-
-
 def test_the_heat_map_says_each_rate() -> None:
     result = [text.get_text() for panel in drawing("error-profile").axes for text in panel.texts]
     assert sorted(result) == sorted(percent(row[4]) for row in data("error-profile"))
-
-
-def test_several_judges_have_figures_of_their_own() -> None:
-    of = tables(("a", "b"), judges=("Judge A", "judge-a", "日本"), keys=("horizon", "judges"))
-    keys = [figure.key for figure in paper_figures(of)]
-    assert keys == ["judges", "horizon-judge-a", "horizon-judge-a-2", "horizon-judge"]
-
-
-@pytest.mark.parametrize("key", SOURCES)
-def test_the_note_says_how_many_rows_a_figure_is_of(key: str) -> None:
-    of = figures(7)[key]
-    least, most = of.data["n"].min(), of.data["n"].max()
-    said = f"n = {least} to {most}" if least < most else f"n = {least}"
-    assert said in of.note.split("; ")
-    assert "n = " not in of.title
-
-
-def test_places_stand_in_their_natural_order() -> None:
-    assert natural(["10", "2", "4", "2"]) == ("2", "4", "10")
-    assert natural(["late", "early", "middle"]) == ("early", "middle", "late")
-    assert set(natural(["2", "9" * 5000])) == {"2", "9" * 5000}

@@ -17,7 +17,6 @@ from apbjudge.reports.plots.text import (
     boxes_note,
     drawable,
     font_families,
-    from_left,
     labels,
     text_width,
 )
@@ -77,23 +76,6 @@ def figure(*names: str, of: str = "horizon", key: str = "horizon") -> Figure:
     return next(one for one in result if one.key == key)
 
 
-@pytest.mark.parametrize(
-    ("text", "families"),
-    [
-        ("Qwen-72B é — Привет", ()),
-        ("通", ("Aa Sans",)),  # of equals one without serifs, and the first by name
-        ("通义", ("Zz Sans",)),  # one font is better than two
-        ("通义千问", ("Zz Sans", "Aa Sans")),
-        ("한", ()),
-        ("한通", ("Aa Sans",)),
-    ],
-)
-def test_as_few_fonts_as_will_do(
-    installed: list[Any], text: str, families: tuple[str, ...]
-) -> None:
-    assert font_families([text[:1], text[1:]]) == (OURS, *families)
-
-
 def test_fonts_that_can_not_be_used_are_passed_over(installed: list[Any], tmp_path: Path) -> None:
     from matplotlib import font_manager
 
@@ -150,9 +132,3 @@ def test_who_has_the_picture_alone_is_told_of_boxes_under_it(
 def opened(drawn: Figure) -> Image.Image:
     with Image.open(BytesIO(drawn.png(150))) as image:
         return image.convert("L")
-
-
-def test_numbers_stand_left_of_names_from_the_right() -> None:
-    assert from_left("1  plain") == "1  plain"
-    assert from_left("1  نموذج") == "\u200e1  نموذج"
-    assert figure("نموذج", "שלום", of="efficiency", key="cost").svg()
