@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,6 @@ import yaml
 import apbjudge
 from apbjudge.cli.main import COMMANDS as NAMES
 from tests.support.commands import CommandResult, in_process
-
-# pydantic, of litellm's own records: raised at the first call that needs them
 
 ROOT = Path(__file__).parent.parent
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,27 +87,46 @@ def address_of(program: str) -> Iterator[str]:
         process.stdout.close()
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_a_documented_command_ends_with_0(
-    line: str,
+Run = Callable[[str], CommandResult]
+_RESULTS: dict[str, CommandResult] = {}
+
+
+@pytest.fixture
+def run(
     checkout: Path,
     servers: dict[int, str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
-    for port, address in servers.items():
-        line = line.replace(f"http://127.0.0.1:{port}/v1", address)
-    program, *arguments = shlex.split(line)
+) -> Run:
+    """Runs a documented command, once for all tests that ask for it.
+
+    It runs in this process: importing everything anew takes most of the time.
+    """
     monkeypatch.chdir(checkout)
-    monkeypatch.setenv("OPENAI_API_BASE", servers[8000])
-    monkeypatch.setenv("OPENAI_BASE_URL", servers[8000])
+    for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, servers[8000])
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    # in this process: importing everything anew takes most of the time
-    if program == "apbjudge":
-        done = in_process(monkeypatch, capsys)(*arguments)
-    else:
-        assert program == "python"
-        done = script(arguments, monkeypatch, capsys)
+
+    def result(line: str) -> CommandResult:
+        if line not in _RESULTS:
+            here = line
+            for port, address in servers.items():
+                here = here.replace(f"http://127.0.0.1:{port}/v1", address)
+            program, *arguments = shlex.split(here)
+            assert program in ("apbjudge", "python")
+            _RESULTS[line] = (
+                in_process(monkeypatch, capsys)(*arguments)
+                if program == "apbjudge"
+                else script(arguments, monkeypatch, capsys)
+            )
+        return _RESULTS[line]
+
+    return result
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_documented_command_ends_with_0(line: str, run: Run) -> None:
+    done = run(line)
     assert done.code == 0, done.err
     assert done.out.strip() or "written: " in done.err
     assert "Traceback" not in done.err
@@ -181,18 +198,10 @@ def unwrapped(shown: list[str], lines: list[str]) -> list[str]:
     return result
 
 
-def test_the_tutorial_quotes_what_its_commands_print(
-    judge_address: str,
-    checkout: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(checkout)
-    run = in_process(monkeypatch, capsys)
+def test_the_tutorial_quotes_what_its_commands_print(run: Run) -> None:
     tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     lines = [line for line in tutorial.splitlines() if " runs/t-judged" in line]
-    asked = [line.replace("http://127.0.0.1:8000/v1", judge_address) for line in lines]
-    printed = "\n".join(run(*shlex.split(line)[1:]).out for line in asked if "t-report" not in line)
+    printed = "\n".join(run(line).out for line in lines if "t-report" not in line)
     for quoted in ("84.6 [49.7, 96.8]", "51.9", "56.2 [7.7, 95.2]", "+44.4 [-17.3, +90.0]", "545"):
         assert quoted in printed
         for number in re.findall(r"\d+\.\d", quoted):

@@ -15,6 +15,7 @@ import pytest
 
 import apbjudge
 from apbjudge.judge import Source, Task
+from apbjudge.records import UNSOLVABLE_TYPES
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROTOCOL_OF = {
@@ -27,7 +28,6 @@ PROTOCOL_OF = {
 }
 NAMES = list(PROTOCOL_OF)
 GRADED = ["holistic", "step_wise", "tool_extraneous", "efficiency"]
-PLANNERS = {"alder-large", "birch-medium", "cress-small"}
 CODES = ["E1", "E2", "E3", "E4", "E5", "E6"]
 Key = tuple[str, str]
 
@@ -59,14 +59,7 @@ FILES = sorted(path for path in EXAMPLES.glob("*.jsonl") if path.stem != "cases"
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_an_example_file_holds_no_bad_row(path: Path) -> None:
     assert path.stem in NAMES
-    result = list(Source(path))
-    assert [e for e in result if not isinstance(e, Task)] == []
-    assert len(result) == len(path.read_text(encoding="utf-8").splitlines())
-
-
-def test_there_is_an_example_file_for_each_protocol() -> None:
-    assert sorted(path.stem for path in FILES) == sorted(NAMES)
-    assert {p for names in PROTOCOL_OF.values() for p in names} == set(apbjudge.PROTOCOLS)
+    assert [e for e in Source(path) if not isinstance(e, Task)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,15 +68,6 @@ def test_a_file_is_graded_by_its_own_protocol(name: str) -> None:
     protocol = name.replace("_", "-")
     run = apbjudge.grade(EXAMPLES / f"{name}.jsonl", protocol=protocol)
     assert {j.protocol for j in run.judgements} == {protocol}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_at_least_eight_cases_each_answered_by_three_planners(name: str) -> None:
-    models: dict[str, list[str]] = defaultdict(list)
-    for task in entries(name):
-        models[task.item.item_id].append(task.item.tested_model)
-    assert len({task.item.case_id for task in entries(name)}) >= 8
-    assert {tuple(sorted(result)) for result in models.values()} == {tuple(sorted(PLANNERS))}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,13 +110,6 @@ def test_a_labels_grade_may_stand_beside_its_flags(name: str) -> None:
         assert label["grade"] in task.rubric.scale.allowed(flags), key_of(label)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_labelled_correct_has_no_proven_fault(name: str) -> None:
-    for label in labels(name):
-        proven = [f for f in tasks(name)[key_of(label)].findings if f.certainty == "proven"]
-        assert not (label["is_correct"] and proven), (key_of(label), proven)
-
-
 @pytest.mark.parametrize("name", GRADED)
 def test_a_label_flags_every_code_that_is_proven(name: str) -> None:
     for label in labels(name):
@@ -152,41 +129,18 @@ def test_a_labels_category_is_the_one_that_exact_names_decide() -> None:
     assert decided >= 10
 
 
-@pytest.mark.parametrize("name", ["holistic", "step_wise", "tool_extraneous"])
-def test_every_error_code_occurs(name: str) -> None:
-    result = {code for label in labels(name) for code in CODES if label["errors"][code]}
-    assert result == set(CODES)
-
-
-def test_every_category_of_a_broken_tool_occurs() -> None:
+def test_together_the_examples_have_all_that_the_benchmark_has() -> None:
+    for name in NAMES:
+        right = Counter(label["tested_model"] for label in labels(name) if label["is_correct"])
+        assert right["alder-large"] > right["birch-medium"] > right["cress-small"]
+    for name in ("holistic", "step_wise", "tool_extraneous"):
+        assert {c for label in labels(name) for c in CODES if label["errors"][c]} == {*CODES}
     assert {label["category"] for label in labels("tool_broken")} == {1, 2, 3, 4, 5}
-
-
-def test_every_unsolvable_type_is_passed_by_some_and_failed_by_others() -> None:
-    outcomes: dict[str, set[bool]] = defaultdict(set)
-    for label in labels("unsolvable"):
-        kind = tasks("unsolvable")[key_of(label)].item.condition.unsolvable_type
-        outcomes[str(kind)].add(label["is_correct"])
-    assert outcomes == {
-        "contradictory_constraints": {True, False},
-        "information_missing": {True, False},
-        "tool_removal": {True, False},
-        "visual_missing": {True, False},
-    }
-
-
-def test_every_horizon_stage_and_level_occurs() -> None:
+    kinds = (task.item.condition.unsolvable_type for task in entries("unsolvable"))
+    assert {*kinds} == {*UNSOLVABLE_TYPES}
     assert {e.item.condition.horizon for e in entries("step_wise")} == {1, 2, 3}
-    assert {e.item.groups["stage"] for e in entries("step_wise")} == {"early", "middle", "late"}
     levels = {e.item.groups["level"] for e in entries("tool_extraneous")}
     assert levels == {0, 2, 4, 6, 8, 10}
-    assert {e.item.form for e in entries("tool_extraneous")} == {"plan", "steps"}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_planners_differ_in_skill(name: str) -> None:
-    right = Counter(label["tested_model"] for label in labels(name) if label["is_correct"])
-    assert right["alder-large"] > right["birch-medium"] > right["cress-small"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -204,13 +158,6 @@ def test_the_pictures_of_the_examples_are_there() -> None:
     pictures = {path for path in paths if path.endswith(".png")}
     assert pictures
     assert [path for path in pictures if not (EXAMPLES / path).is_file()] == []
-
-
-def test_the_joined_example_holds_no_bad_row() -> None:
-    joined = EXAMPLES / "joined"
-    result = list(Source(joined / "predictions.jsonl", cases=joined / "cases.jsonl"))
-    assert [e for e in result if not isinstance(e, Task)] == []
-    assert {e.item.tested_model for e in result if isinstance(e, Task)} == PLANNERS
 
 
 def test_the_example_report_shows_every_example_row() -> None:

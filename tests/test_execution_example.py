@@ -93,18 +93,3 @@ def test_no_pairing_is_more_or_less_sure_than_the_two(example: ModuleType, tmp_p
         assert any_one.low is not None
         assert any_one.high is not None
         assert least - 1e-9 <= any_one.high - any_one.low <= most + 1e-9
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ToolSandbox: r = -0.04 [-1, 1], p = 0.97",
-        "tau2: r = 0.54 [-1, 1], p = 0.64",
-        "Of tau2's 9 differences 8 are significant after Holm's correction if few tasks differ,",
-        "plan-first - direct: differs from 0 for 0 of 3 models whatever the pairing, for 0 barely,",
-        "refine - direct: differs from 0 for 0 of 3 models whatever the pairing, for 2 barely,",
-        "refine - plan-first: differs from 0 for 0 of 3 models whatever the pairing, for 0 barely,",
-    ],
-)
-def test_what_stands(printed: tuple[str, Path], line: str) -> None:
-    assert line in " ".join(printed[0].split())

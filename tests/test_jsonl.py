@@ -143,11 +143,6 @@ def test_a_bad_first_line_makes_no_other_format(tmp_path: Path, line: bytes, res
     assert len(lines) == 1 + rest.count(b"\n") - bool(rest)
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf", b" \r\n\t\n"])
-def test_a_file_without_rows_yields_nothing(tmp_path: Path, data: bytes) -> None:
-    assert _read(_file(tmp_path / "x.jsonl", data)) == []
-
-
 @pytest.mark.parametrize("name", ["missing.jsonl", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="can't be read") as caught:

@@ -174,26 +174,6 @@ def test_an_audit_of_plans_names_its_codes_or_says_that_nothing_is_planted(
     assert (flagged, rest) == (n, ["0", "0"])
 
 
-def test_faults_that_a_rubric_has_no_code_for_are_not_planted(tmp_path: Path) -> None:
-    rubric = tmp_path / "own.toml"
-    rubric.write_text(Path(RUBRIC).read_text("utf-8").replace('"GAP"', '"E3"'), "utf-8")
-    flags = {"FACT": False, "PROMISE": False, "E3": False, "TONE": False}
-    reply = {"reasoning": "r", "topic": "money", "needs_person": False, **flags}
-    reply |= {"grade": 1.0, "is_correct": True}
-    card = apbjudge.audit(
-        SPEC,
-        AuditConfig(
-            rows=EXAMPLES / "holistic.jsonl",
-            protocol="holistic",
-            rubric=str(rubric),
-            quick=True,
-        ),
-        client=ScriptedClient(lambda _: json.dumps(reply)),
-    ).card
-    (faults,) = (probe for probe in card.probes if probe.name == "faults")
-    assert [m.name for m in faults.measures] == ["caught E3", "passed"]
-
-
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
@@ -203,6 +183,7 @@ def test_faults_that_a_rubric_has_no_code_for_are_not_planted(tmp_path: Path) ->
         ({"mood": "bad"}, "expected fields of support-answers@1 (topic, needs_person), got mood"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:no row has a verdict")
 def test_a_function_may_fill_its_fields(fields: dict[str, Any], complaint: str | None) -> None:
     answer = {"is_correct": True, "grade": 1.0, "errors": {}, "reply_fields": fields}
     run = apbjudge.grade(ROWS, protocol="holistic", rubric=RUBRIC, judge=lambda _: answer)
@@ -241,17 +222,12 @@ def test_the_labelling_page_asks_for_its_codes_and_grades(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({'name = "topic"': 'name = "grade"'}, "reply_fields.0.name: expected a name of its own"),
         ({'"choice"': '"text"'}, "reply_fields.0.choices: expected choices with type choice"),
         ({"weight = 3": "weight = -1"}, "criteria.0.weight"),
         ({'name = "topic"': 'name = "json"'}, "reply_fields.0.name: expected a name of its own"),
         ({'code = "TONE"': 'code = "tone"'}, "criteria.3.code"),
         ({'code = "TONE"': 'code = "Gap"'}, "each once in any letter case, .* got FACT"),
-        (
-            {'code = "TONE"': 'code = "CR"'},
-            "none of them CR, Grade or None, got .*, CR",
-        ),
-        ({'without = ["FACT"': 'without = ["FACTS"'}, "expected a code of the criteria"),
+        ({'code = "TONE"': 'code = "CR"'}, "none of them CR, Grade or None, got .*, CR"),
     ],
 )
 def test_unusable_files_are_refused(

@@ -24,9 +24,6 @@ HEARD = """() => {
     new MutationObserver(note).observe(region, { childList: true, characterData: true });
   }
 }"""
-LOCKED = """
-Object.defineProperty(globalThis, "localStorage", { get: () => { throw new Error("refused"); } });
-"""
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +94,6 @@ def test_single_keys_of_the_report_can_be_switched_off(
     shown(page, "case-1")
 
 
-def test_a_browser_that_remembers_nothing_switches_for_this_page(page: Any, url: str) -> None:
-    page.add_init_script(LOCKED)
-    opened(page, url, item="case-1", model="oak")
-    switch(page, "Keys and marks")
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("j")
-    page.keyboard.press("ArrowDown")
-    expect(page.locator("#position")).to_have_text("2 of 6")
-
-
 def test_single_keys_of_labelling_can_be_switched_off(
     page: Any, order: LabelConfig, axe: Callable[[Any], None]
 ) -> None:
@@ -158,52 +145,7 @@ def test_a_step_is_said_unless_the_list_says_it(page: Any, url: str) -> None:
     heard(page, fourth, fifth, last, last)
 
 
-def test_labelling_says_what_was_done(page: Any, order: LabelConfig) -> None:
-    with served(order) as (client, _):
-        page.goto(client.url)
-        expect(page.get_by_role("heading", name="Item 1 of 2")).to_be_visible()
-        expect(page.locator("#status")).to_have_text("")
-        page.evaluate(HEARD)
-        for key in ("x", "1", "1", "u", "n"):
-            page.keyboard.press(key)
-        wanting = "Still to say: at least one code and a grade"
-        heard(
-            page,
-            f"✕ Incorrect. {wanting}",
-            "E1 goal misunderstood. Still to say: a grade",
-            f"E1 goal misunderstood taken back. {wanting}",
-            "Undone. Still to say: a grade",
-            "Item 2 of 2. Still to say: correct or not",
-        )
-
-
 # Filters -----------------------------------------------------------------------------------------
-
-
-def options(page: Any, name: str) -> list[str]:
-    return page.get_by_role("combobox", name=name, exact=True).locator("option").all_text_contents()
-
-
-def test_every_option_says_what_it_would_leave(page: Any, url: str) -> None:
-    opened(page, url, view="items")
-    assert options(page, "Judge's verdict") == []  # the panel is closed: nobody can see it
-    page.get_by_role("button", name="Filters").click()
-    verdicts = ["all", "✓ correct (3)", "✕ incorrect (3)", "? unscored (0)", "not judged (0)"]
-    assert options(page, "Judge's verdict") == verdicts
-    page.get_by_label("Tested model").select_option("elm")
-    expect(page.locator("#count")).to_have_text("3 of 6 items")
-    one = page.get_by_role("combobox", name="Judge's verdict").locator("option")
-    expect(one.nth(1)).to_have_text("✓ correct (1)")
-    assert options(page, "Tested model") == ["all (6)", "elm (3)", "oak (3)"]
-
-    page.get_by_role("combobox", name="Judge's verdict").select_option("unscored")
-    expect(page.locator("#empty")).to_be_visible()
-    expect(page.get_by_label("Tested model").locator("option").first).to_have_text("all (0)")
-    page.get_by_label("Judge looked at").select_option("b")
-    expect(one.nth(3)).to_have_text("? unscored (1)")
-    assert options(page, "Unscored because") == ["all", "timeout (1)"]
-    page.locator("#q").fill("nowhere")
-    expect(one.nth(3)).to_have_text("? unscored (0)")
 
 
 def test_counts_are_what_choosing_would_list(page: Any, url: str) -> None:

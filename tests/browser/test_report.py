@@ -155,27 +155,6 @@ def test_controls_and_address_say_the_same(page: Any, small: str) -> None:
     expect(page.locator("#count")).to_have_text("2 of 7 items")
 
 
-def test_what_is_typed_is_searched_and_escape_leads_to_the_list(page: Any, small: str) -> None:
-    opened(page, small, view="items")
-    page.keyboard.press("/")
-    page.keyboard.type("amiss")
-    expect(page.locator("#count")).to_have_text("1 of 7 items")
-    page.keyboard.type("zzz")
-    expect(page.locator("#empty")).to_contain_text("No item has all of these words")
-    page.keyboard.press("Escape")
-    expect(page.locator("#q")).not_to_be_focused()
-    page.wait_for_function("() => location.hash.includes('q=amisszzz')")
-
-
-def test_the_changes_between_two_judges_come_worst_first(page: Any, small: str) -> None:
-    opened(page, small, view="items")
-    page.get_by_role("button", name="Changes").click()
-    expect(page.locator("#count")).to_have_text("2 of 7 items")
-    assert listed(page) == [OAK_1, ELM_1]
-    page.get_by_role("button", name="Changes").click()
-    expect(page.locator("#count")).to_have_text("7 items")
-
-
 def test_the_overview_leads_to_the_items_it_counts(page: Any, small: str) -> None:
     opened(page, small)
     leads = page.locator(".strip a")
@@ -209,16 +188,6 @@ def test_an_id_alone_is_a_link_and_one_that_is_not_there_is_said(page: Any, smal
     expect(page.locator("#view")).to_have_text("There is no item none of oak in this report.")
 
 
-def test_two_runs_with_one_item_are_told_apart(page: Any, tmp_path: Path) -> None:
-    write_report(report([entry("a", "m", ""), entry("a", "m", "E1")]), tmp_path / "r.html")
-    opened(page, (tmp_path / "r.html").as_uri(), view="items")
-    page.locator("#list [role=option]").nth(1).click()
-    expect(page.locator("#position")).to_have_text("2 of 2")
-    page.reload()
-    expect(page.locator("#position")).to_have_text("2 of 2")
-    expect(page.locator("#view")).to_contain_text("incorrect")
-
-
 def test_back_and_forward_follow_the_items(page: Any, small: str) -> None:
     opened(page, small, view="items")
     for position, item in enumerate(["case-1", "case-1", "case-2"]):
@@ -233,17 +202,6 @@ def test_back_and_forward_follow_the_items(page: Any, small: str) -> None:
     assert "item" not in address(page)
     page.go_forward()
     expect(page.locator("#position")).to_have_text("1 of 7")
-
-
-def test_a_step_on_the_list_is_remembered_even_when_more_follows_at_once(
-    page: Any, small: str
-) -> None:
-    opened(page, small, item="case-1", model="oak")
-    shown(page, "case-1")
-    page.evaluate("() => ['next', 'row-5'].forEach((id) => document.getElementById(id).click())")
-    expect(page.locator("#position")).to_have_text("6 of 7")
-    page.go_back()
-    expect(page.locator("#position")).to_have_text("2 of 7")
 
 
 def test_keys_go_through_the_list(page: Any, small: str) -> None:
@@ -272,24 +230,6 @@ def test_keys_go_through_the_list(page: Any, small: str) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
-
-
-def test_the_link_of_an_item_can_be_copied(new_page: Callable[..., Any], small: str) -> None:
-    page = new_page(permissions=["clipboard-read", "clipboard-write"])
-    opened(page, small, item="case-2", model="elm")
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.locator("#told")).to_have_text("Link copied")
-    assert (
-        page.evaluate("navigator.clipboard.readText()")
-        == f"{small}#item=case-2&model=elm&view=items"
-    )
-
-
-def test_an_item_without_its_prediction_shows_what_there_is(page: Any, small: str) -> None:
-    opened(page, small, item="case-10", model="elm")
-    shown(page, "case-10")
-    expect(page.locator("#view")).to_contain_text("predictions file is not at hand")
-    expect(page.locator("#view")).to_contain_text("E2")
 
 
 # Many items --------------------------------------------------------------------------------------

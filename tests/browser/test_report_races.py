@@ -19,7 +19,7 @@ import pytest
 from apbjudge.reports.page.html import write_report
 
 from ..reports.page.reports import report, some_entries
-from .test_report import address, expect, opened, shown
+from .test_report import address, expect, shown
 
 HELD = """
 let release;
@@ -108,20 +108,6 @@ def test_what_is_typed_before_the_data_are_read_is_searched(page: Any, url: str)
     assert address(page) == {"view": "items", "verdict": "correct", "q": "amiss"}
 
 
-def test_a_letter_and_a_click_at_once_both_count(page: Any, url: str) -> None:
-    opened(page, url, view="items", verdict="correct")
-    page.evaluate(
-        f"""() => {{
-          ({TYPED})("amiss");
-          document.querySelector("#chips button").click();
-        }}"""
-    )
-    expect(page.locator("#q")).to_have_value("amiss")
-    expect(page.locator("#count")).to_have_text("1 of 6 items")
-    page.wait_for_function("() => location.hash.includes('q=amiss')")
-    assert address(page) == {"view": "items", "q": "amiss"}
-
-
 def test_texts_are_read_once_however_fast_somebody_types(page: Any, url: str) -> None:
     page.add_init_script(HELD)
     page.goto(f"{url}#view=items")
@@ -137,45 +123,3 @@ def test_texts_are_read_once_however_fast_somebody_types(page: Any, url: str) ->
     page.evaluate(TYPED, "amiss")
     page.evaluate("letThrough()")
     expect(page.locator("#count")).to_have_text("1 of 6 items")
-
-
-def test_quick_clicks_leave_the_history_as_it_is_meant(page: Any, url: str) -> None:
-    opened(page, url, view="items")
-    page.locator("#list [role=option]").nth(2).dblclick()
-    shown(page, "case-2")
-    page.go_back()
-    expect(page.locator("#position")).to_have_text("1 of 6")
-    page.go_forward()
-    expect(page.locator("#position")).to_have_text("3 of 6")
-    page.evaluate(
-        """() => ['next', 'next', 'to-overview'].forEach(
-          (id) => document.getElementById(id).click())"""
-    )
-    expect(page.locator("#overview")).to_be_visible()
-    page.go_back()
-    expect(page.locator("#position")).to_have_text("5 of 6")
-
-
-def test_a_link_is_offered_for_its_item_and_the_last_step_keeps_the_focus(
-    page: Any, url: str
-) -> None:
-    opened(page, url, item="case-2", model="elm")
-    page.evaluate(
-        """() => {
-          const refused = new Promise((_, no) => { globalThis.refuse = no; });
-          Object.defineProperty(navigator, "clipboard", { value: { writeText: () => refused } });
-          document.getElementById("copy").click();
-          document.getElementById("next").click();
-          refuse(new Error("no"));
-        }"""
-    )
-    expect(page.locator("#position")).to_have_text("5 of 6")
-    page.evaluate("() => new Promise((done) => setTimeout(done))")
-    expect(page.locator("#by-hand")).to_be_hidden()
-    button = page.get_by_role("button", name="Next")
-    button.focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")
-    expect(page.locator("#position")).to_have_text("6 of 6")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-    expect(button).to_be_focused()

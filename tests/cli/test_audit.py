@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,10 +12,9 @@ from typing import Any
 import pytest
 
 from apbjudge.audits.card import read_card
-from apbjudge.judge.grade import grade
 from tests.support.auditing import SHORT, prepared, whimsical
 from tests.support.commands import start
-from tests.support.judging import plan_row, read_rows, verdict, write_rows
+from tests.support.judging import plan_row, read_rows, write_rows
 from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Hang, Seen
 
 from .conftest import Command
@@ -50,10 +48,6 @@ def card(folder: str | Path) -> dict[str, Any]:
     return json.loads((Path(folder) / "card.json").read_text(encoding="utf-8"))
 
 
-def test_the_small_audit_is_as_large_as_these_tests_take_it_for() -> None:
-    assert 30 <= N <= 60
-
-
 def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a")
     assert (done.code, done.err) == (0, "")
@@ -68,16 +62,6 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_the_same_command_finds_its_folder_again(apbjudge: Command) -> None:
-    first = apbjudge("audit", "static", *SMALL)
-    (folder,) = Path("audits").iterdir()
-    assert folder.name.startswith("short_plans-static-")
-    assert apbjudge("audit", "static", *SMALL) == first
-    assert list(Path("audits").iterdir()) == [folder]
-    assert apbjudge("audit", "static", *SMALL, "--self", "m").code == 0
-    assert len(list(Path("audits").iterdir())) == 2
-
-
 def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Command) -> None:
     server = serve()
     done = apbjudge("audit", *judge(server), *SMALL, "--dry-run", "--out", "a")
@@ -89,60 +73,6 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Comman
     assert set(arms) == {"main", "again-1", "again-2", "warm-1", "warm-2", "blind"}
     assert server.requests == []
     assert not Path("a").exists()
-
-
-def forecast_lines(out: str) -> dict[str, str]:
-    """The lines of an estimate by their first word."""
-    lines = [line for line in out.splitlines() if line and not line.startswith(" ")]
-    return {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
-
-
-def test_a_dry_run_names_calls_tokens_and_price(serve: Any, apbjudge: Command) -> None:
-    server = serve()
-    priced = ("--price-input", "2", "--price-output", "8")
-    result = forecast_lines(apbjudge("audit", *judge(server), *SMALL, *priced, "--dry-run").out)
-    most = f"at most {3 * N:,} if replies have to be asked for again"
-    assert result["calls"] == f"{N:,}, and 0 replies from the cache; {most}"
-    sent = int(result["tokens"].split()[1].replace(",", ""))
-    assert result["tokens"] == f"about {sent:,} sent and {400 * N:,} received"
-    assert sent > 500 * N
-    assert result["cost"] == f"about {(2 * sent + 8 * 400 * N) / 1e6:.4f} USD"
-    assert apbjudge("audit", "static", *SMALL, "--dry-run").out.count("asks no model") == 1
-
-
-def test_a_dry_run_leaves_out_what_is_finished(serve: Any, apbjudge: Command) -> None:
-    server = serve()
-    line = ("audit", *judge(server), *SMALL, "--out", "a")
-    apbjudge(*line, "--max-calls", "10")
-    assert forecast_lines(apbjudge(*line, "--dry-run").out)["calls"].startswith(f"{N - 10:,}, ")
-
-
-def test_the_command_that_gets_more_cases_is_named(apbjudge: Command) -> None:
-    done = apbjudge("audit", "static", "--rows", SHORT, "--bases", "2")
-    (needed,) = re.findall(r"\nnext: apbjudge audit static --rows \S+ --bases (\d+) ", done.out)
-    assert f"would need {needed} cases" in " ".join(done.out.split())
-    more = apbjudge("audit", "static", "--rows", SHORT, "--bases", needed)
-    assert re.search(r"\nnext: \d+ more cases in \S+short_plans.jsonl decide", more.out)
-
-
-def test_a_quick_audit_convicts_a_judge_that_passes_everything(
-    serve: Any, apbjudge: Command
-) -> None:
-    """With evidence, so that every fault that code proves is enforced on its verdicts."""
-
-    def pass_everything(seen: Seen) -> Answer:
-        reply = verdict(category=2)
-        wanted = seen.body["response_format"]["json_schema"]["schema"]["properties"]
-        return Answer(json.dumps({key: reply[key] for key in wanted}))
-
-    line = ("audit", *judge(serve(pass_everything)), "--quick", "--no-cache", "--out", "a")
-    done = apbjudge(*line, "--fail-on", "any")
-    assert done.code == 3
-    assert "fails faults" in done.err
-    (faults,) = [probe for probe in card("a")["probes"] if probe["name"] == "faults"]
-    figures = {f["name"]: f["estimate"]["value"] for f in faults["figures"]}
-    assert faults["measures"][0]["estimate"]["value"] == 0.0
-    assert figures["caught by judge and code together, all codes"] > 0.0
 
 
 # exit codes ---------------------------------------------------------------------------------------
@@ -183,15 +113,6 @@ def test_a_budget_ends_with_code_1_and_goes_on(serve: Any, apbjudge: Command) ->
     assert card("a")["cost"]["unscored"] == 0
 
 
-def test_nonsense_is_unscored_with_code_1(serve: Any, apbjudge: Command) -> None:
-    done = apbjudge("audit", *judge(serve(lambda seen: Answer("nonsense"))), *SMALL, "--out", "a")
-    assert done.code == 1
-    assert "100.00% of the judgements are unscored" in done.err
-    outcomes = {p["name"]: p["outcome"] for p in card("a")["probes"]}
-    outcomes.pop(LEAKY)
-    assert set(outcomes.values()) == {"could not tell"}
-
-
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "no such file": (("static", "--rows", "nothing.jsonl"), "nothing.jsonl: can't be read"),
     "labels of nobody": (("static", *SMALL, "--labels", "no"), "no: can't be read"),
@@ -215,21 +136,6 @@ def test_what_makes_no_sense_ends_with_code_2_and_one_line(case: str, apbjudge: 
     assert text in done.err
     assert done.err.count("\n") == 1
     assert not Path("audits").exists()
-
-
-def test_a_name_longer_than_a_path_is_still_a_model(apbjudge: Command) -> None:
-    done = apbjudge("audit", "m" * 5000, *SMALL, "--dry-run")
-    assert (done.code, done.err) == (0, "")
-    done = apbjudge("audit", "m" * 5000, *SMALL)
-    assert done.code == 2
-    assert "can't be made: File name too long" in done.err
-
-
-def test_a_folder_that_cannot_be_made_is_told(apbjudge: Command) -> None:
-    Path("file").touch()
-    done = apbjudge("audit", "static", *SMALL, "--out", "file")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == "apbjudge: file: can't be made: File exists\n"
 
 
 def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
@@ -259,29 +165,6 @@ def test_files_that_no_audit_wrote_are_never_replaced(
     assert done.code == 2
     assert f"--out: a has {name}, which no audit of apbjudge wrote" in done.err
     assert path.read_text(encoding="utf-8") == "mine"
-
-
-def test_a_comparison_replaces_a_comparison_and_nothing_else(apbjudge: Command) -> None:
-    for folder in ("a", "b"):
-        assert apbjudge("audit", "static", *SMALL, "--out", folder).code == 0
-    compare = ("audit", "a", "b", "--compare", "--out", "c")
-    assert apbjudge(*compare).code == 0
-    assert apbjudge(*compare).code == 0
-    Path("c/comparison.json").write_text('{"mine": 1}', encoding="utf-8")
-    done = apbjudge(*compare)
-    assert done.code == 2
-    assert "c has comparison.json, which apbjudge audit --compare did not write" in done.err
-    assert Path("c/comparison.json").read_text(encoding="utf-8") == '{"mine": 1}'
-    assert apbjudge(*compare, "--overwrite").code == 0
-
-
-def test_bad_rows_are_told_and_the_others_used(apbjudge: Command) -> None:
-    rows = write_rows(Path("rows.jsonl"), [plan_row("a"), plan_row("a"), plan_row("b")])
-    done = apbjudge("audit", "static", "--rows", rows, "--out", "a")
-    assert done.code == 0
-    (line,) = done.err.splitlines()
-    assert line.startswith("rows.jsonl:2: field id")
-    assert card("a")["notes"] == ["1 of 3 rows could not be used"]
 
 
 # going on -----------------------------------------------------------------------------------------
@@ -339,13 +222,6 @@ def test_several_judges_get_a_card_and_a_folder_each(serve: Any, apbjudge: Comma
     assert not Path("a/comparison.json").exists()
 
 
-def test_the_worst_of_several_judges_decides(serve: Any, apbjudge: Command) -> None:
-    server = serve(lambda seen: Answer("nonsense"))
-    done = apbjudge("audit", "static", f"{MODEL}@{server.address}", *SMALL, "--max-calls", "1")
-    assert done.code == 1
-    assert done.err.count("of the judgements are unscored") == 1
-
-
 def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: Command) -> None:
     server = serve()
     model = f"{MODEL}@{server.address}"
@@ -365,32 +241,7 @@ def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: 
     assert server.requests == []
 
 
-def test_different_plans_are_not_compared(apbjudge: Command) -> None:
-    for seed in "12":
-        apbjudge("audit", "static", *SMALL, "--seed-of-draw", seed, "--out", seed)
-    done = apbjudge("audit", "1", "2", "--compare", "--out", "c")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.count("\n") == 1
-    assert not Path("c").exists()
-
-
-def test_a_finished_folder_is_shown_again_and_can_be_held_to_its_probes(apbjudge: Command) -> None:
-    first = apbjudge("audit", "static", *SMALL, "--out", "a")
-    again = apbjudge("audit", "a", "--fail-on", LEAKY)
-    assert again.code == 3
-    assert first.out.startswith(again.out)
-    assert "static fails leaks" in again.err
-
-
 # labels, hostile text -----------------------------------------------------------------------------
-
-
-def test_a_folder_of_another_run_is_the_baseline(apbjudge: Command) -> None:
-    rows = write_rows(Path("rows.jsonl"), [plan_row("a"), plan_row("b", model_response="no")])
-    grade(rows, out=Path("run"))
-    done = apbjudge("audit", "static", "--rows", rows, "--labels", "run", "--out", "a")
-    assert done.code == 0
-    assert "judge static as baseline" in Path("a/variants.jsonl").read_text(encoding="utf-8")
 
 
 EVIL = "\x1b[2J<script>alert(1)</script>\u202e\x07"

@@ -83,17 +83,6 @@ def test_two_tested_models_of_one_run(apbjudge: Command) -> None:
     is_golden(done.out, "compare_models")
 
 
-def test_a_comparison_as_json(apbjudge: Command) -> None:
-    done = apbjudge("compare", "a", "b", "--format", "json", "--cluster", "none")
-    assert (done.code, done.err) == (0, "")
-    result = json.loads(done.out)
-    assert result["differing"] == ["judge"]
-    assert (result["n_pairs"], result["n_compared"]) == (48, 45)
-    assert result["flips"]["test"]["b"] == result["flips"]["first_only"]
-    assert [d["name"] for d in result["differences"]][:2] == ["CR", "Grade"]
-    assert all(d["difference"]["low"] is not None for d in result["differences"])
-
-
 def test_damaged_rows_are_named_and_make_it_exit_code_1(apbjudge: Command, tmp_path: Path) -> None:
     with (tmp_path / "a" / "judgements.jsonl").open("a") as file:
         file.write('{"item_id": "x\x1b", "kind": 3}\nno json\n')
@@ -126,46 +115,6 @@ def test_a_first_plan(apbjudge: Command) -> None:
     done = apbjudge("plan-labels", "a", "--n", "20", "--out", "plan.jsonl")
     assert (done.code, done.err) == (0, "")
     is_golden(done.out, "plan_first")
-
-
-def test_a_plan_after_some_labels(apbjudge: Command) -> None:
-    more = ("--labels", "labels.jsonl", "--by", "none", "--half-width", "0.1")
-    done = apbjudge("plan-labels", "b", "--n", "12", *more)
-    assert (done.code, done.err) == (0, "")
-    is_golden(done.out, "plan_more")
-
-
-def test_a_plan_as_json_and_as_a_file(apbjudge: Command, tmp_path: Path) -> None:
-    done = apbjudge("plan-labels", "a", "--n", "20", "--out", "plan.jsonl", "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    result = json.loads(done.out)
-    assert (result["out"], result["n_planned"], result["expected_from"]) == (
-        "plan.jsonl",
-        20,
-        "default",
-    )
-    rows = [json.loads(line) for line in (tmp_path / "plan.jsonl").read_text().splitlines()]
-    assert [row["order"] for row in rows] == [*range(1, 21)]
-    rest = (tmp_path / "plan.strata.jsonl").read_text().splitlines()
-    assert [json.loads(line)["order"] for line in rest] == [None] * 28
-    assert list(rows[0]) == [
-        "item_id",
-        "tested_model",
-        "case_id",
-        "stratum",
-        "stratum_size",
-        "order",
-        "weight",
-    ]
-    assert sum(row["weight"] for row in rows[:20]) == pytest.approx(48)
-
-
-def test_the_seed_makes_the_draw(apbjudge: Command, tmp_path: Path) -> None:
-    for name, seed in (("x", 1), ("y", 1), ("z", 2)):
-        assert apbjudge("plan-labels", "a", "--n", 20, "--seed", seed, "--out", name).code == 0
-    x, y, z = ((tmp_path / name).read_bytes() for name in "xyz")
-    assert x == y
-    assert x != z
 
 
 def test_labels_by_a_plan_correct_a_run(apbjudge: Command, tmp_path: Path) -> None:
@@ -203,10 +152,3 @@ def test_unusable_requests_of_a_plan_get_one_line(apbjudge: Command) -> None:
     is_one_line(apbjudge("plan-labels", "a", "--format", "xml"), "--format: expected one of text")
     is_one_line(apbjudge("plan-labels", "a", "--anticipated", "2"), "--anticipated: expected")
     is_one_line(apbjudge("plan-labels", "a", "--out", "labels.jsonl"), "--out: expected a new file")
-
-
-@pytest.mark.parametrize("command", ["compare", "plan-labels"])
-def test_the_help_names_the_exit_codes(apbjudge: Command, command: str) -> None:
-    done = apbjudge(command, "--help")
-    assert done.code == 0
-    assert "Exit code 0: done; 1: done, but some rows" in " ".join(done.out.split())

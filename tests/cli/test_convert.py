@@ -80,42 +80,6 @@ def test_steps_of_a_log_are_graded(apbjudge: Command) -> None:
     assert {row["case_id"] for row in found.values()} == {"t0", "t1"}
 
 
-def test_options_reach_the_conversion(apbjudge: Command) -> None:
-    line = "convert log.jsonl o.jsonl --to cases --from trajectories --steps 2 --at quartiles"
-    assert apbjudge(*line.split()).code == 0
-    assert [row["id"] for row in rows("o.jsonl")] == ["t0-step0-k2", "t1-step0-k2"]
-    Path("s.toml").write_text('to = "cases"\nfrom = "trajectories"\nsteps = 2', encoding="utf-8")
-    done = apbjudge("convert", "log.jsonl", "o.jsonl", "--config", "s.toml", "--overwrite")
-    assert done.code == 0
-    assert len(rows("o.jsonl")) == 2
-
-
-@pytest.mark.parametrize(
-    ("to", "text"),
-    [
-        ("messages", "2 reasoning: not written: chat messages have no field for it"),
-        ("atif", "2 outcome: kept under extra.apbjudge: ATIF has no field for it"),
-        ("jsonl", "written: o.jsonl (2 rows from 2 runs)"),
-    ],
-)
-def test_what_a_format_lacks_is_said(apbjudge: Command, to: str, text: str) -> None:
-    done = apbjudge("convert", "log.jsonl", "o.jsonl", "--to", to)
-    assert (done.code, done.out) == (0, "")
-    assert text in done.err.splitlines()
-    assert "next: " not in done.err
-
-
-def test_runs_that_cannot_be_read_are_named_and_the_code_is_1(apbjudge: Command) -> None:
-    with Path("log.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"steps": "\\u001b[31m"}\n')
-    done = apbjudge("convert", "log.jsonl", "runs", "--to", "atif")
-    assert (done.code, done.out) == (1, "")
-    last, complaint = done.err.splitlines()[-2:]
-    assert last == "written: runs (2 files from 2 runs, 1 unreadable)"
-    assert complaint.startswith("log.jsonl:3: field ")
-    assert "\x1b" not in done.err
-
-
 @pytest.mark.parametrize(
     ("line", "text"),
     [
@@ -123,11 +87,6 @@ def test_runs_that_cannot_be_read_are_named_and_the_code_is_1(apbjudge: Command)
             "log.jsonl o.jsonl",
             "--to: expected one of messages, atif, jsonl, cases, answers, got nothing",
         ),
-        (
-            "log.jsonl o.jsonl --to html",
-            "--to: expected one of messages, atif, jsonl, cases, answers, got",
-        ),
-        ("log.jsonl o.jsonl --to cases --steps 4", "--steps: expected a whole number from 1 to 3"),
         ("log.jsonl o.jsonl --to atif --steps 2", "--steps: expected --to cases with it"),
         ("log.jsonl tools.json --to jsonl", "OUT: 'tools.json' exists; choose another name"),
         ("log.jsonl log.jsonl --to jsonl", "OUT: expected another file than the log"),
@@ -190,13 +149,6 @@ def test_a_log_that_is_not_read_whole_is_said_warned_of_and_refused(apbjudge: Co
     assert f"chat.jsonl: {warning}" in done.err
     manifest = json.loads(Path("steps/manifest.json").read_text(encoding="utf-8"))
     assert manifest["unread_content"]["unread"] == 346
-
-
-def test_what_is_no_content_is_explained(apbjudge: Command) -> None:
-    done = apbjudge("convert", "--explain")
-    assert done.code == 0
-    assert "not content: times and durations" in done.out
-    assert "attachments: pictures, audio and files are named and counted" in done.out
 
 
 def test_several_files_a_pattern_and_standard_input(

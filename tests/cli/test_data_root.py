@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from apbjudge.labelling.config import LabelConfig
-from apbjudge.labelling.label import open_service
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, write_rows
 from tests.support.server import Answer, ChatServer
 
@@ -89,28 +87,6 @@ def test_every_command_that_reads_pictures_takes_the_data_root(
     assert "r.jsonl: 2 requests" in exported.out
     audited = apbjudge("audit", MODEL, *judge[2:], "--rows", layout, "--out", "audit", *root)
     assert (audited.code, "files[0].path" in audited.err) == (0, False)
-
-
-def test_the_page_shows_pictures_from_the_data_root_of_the_run_or_of_the_option(
-    layout: Path, apbjudge: Command
-) -> None:
-    page = ("report", "run", "--format", "html", "--pictures", "--out", "page.html")
-    assert apbjudge("grade", layout, "--out", "run").code == 0
-    without = apbjudge(*page)
-    assert "a: field files[0].path: expected a readable picture in outputs" in without.err
-    assert apbjudge(*page, "--data-root", "data").code == 0
-    assert apbjudge("grade", layout, "--out", "run", "--data-root", "data").code == 0
-    assert apbjudge(*page).code == 0
-
-
-def test_raters_see_pictures_from_the_data_root(layout: Path) -> None:
-    order = LabelConfig(
-        predictions=layout, out=Path("labels.jsonl"), order="file", data_root=Path("data")
-    )
-    service = open_service(order, problem=lambda _: None)
-    (file,) = service.item({"rater": "kim", "item": 1})["case"]["files"]
-    service.log.close()
-    assert file["url"].startswith("data:image/png;base64,")
 
 
 @pytest.mark.parametrize("name", ["missing", "outputs/rows.jsonl"])

@@ -10,9 +10,9 @@ import pytest
 
 from apbjudge.cli.doctor import doctor as command
 from apbjudge.cli.settings import Settings
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import InputError
 from apbjudge.llm import endpoint_checks
-from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, listed, nowhere
+from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, nowhere
 from tests.support.judging import plan_row, write_rows
 from tests.support.server import Behaviour, Reset, Status
 
@@ -58,23 +58,6 @@ def test_a_server_that_is_loading_is_waited_for(
     assert all(line.startswith(f"{server.address}: no answer yet, 0 of 300 s") for line in lines)
 
 
-def test_a_server_that_never_comes_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
-    address = nowhere()
-    assert doctor(api_base=[address], wait=0.1) == 1
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"{address}: no answer yet, 0 of 0.1 s waited (ClientConnectorError")
-
-
-def test_every_judge_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
-    with AbleServer(Able()) as server:
-        judges = [f"{MODEL}@{nowhere()}", f"hosted_vllm/n@{server.address}"]
-        assert doctor(judge=judges) == 2
-    out = capsys.readouterr().out
-    assert "  model     no answer: " in out
-    assert f"hosted_vllm/n at {server.address} (direct transport)\n" in out
-
-
 def test_predictions_add_what_a_run_would_take(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,53 +66,6 @@ def test_predictions_add_what_a_run_would_take(
         assert doctor(predictions=rows, api_base=[server.address]) == 0
     out = capsys.readouterr().out
     assert "\nrows      2: 1 to do, 0 finished, 1 bad\ncalls     1, and 0 replies from" in out
-
-
-def test_a_prompt_that_does_not_fit_would_not_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one")])
-    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 100})) as server:
-        assert doctor(predictions=rows, api_base=[server.address]) == 2
-    assert "DOES NOT FIT" in capsys.readouterr().out
-
-
-def test_settings_count(capsys: pytest.CaptureFixture[str]) -> None:
-    with AbleServer(Able()) as server:
-        config = ["temperature=0.5", "seed=default"]
-        assert doctor(api_base=[server.address], config=config) == 0
-    assert capsys.readouterr().out
-    assert all(seen.body["temperature"] == 0.5 for seen in server.requests)
-    assert all("seed" not in seen.body for seen in server.requests)
-
-
-@pytest.mark.parametrize(("no_cache", "files"), [("true", []), ("false", ["endpoints.json"])])
-def test_what_is_learnt_is_remembered_unless_there_is_no_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cache: str, files: list[str]
-) -> None:
-    monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path))
-    with AbleServer(Able()) as server:
-        assert doctor(api_base=[server.address], config=[f"no_cache={no_cache}"]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == files
-
-
-def test_the_static_judge_needs_no_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor(judge=None) == 0
-    assert capsys.readouterr().out == "static: asks no model\na run would work\n"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"config": ["nonsense=1"]},
-        {"config": ["transport=direct"], "judge": ["mistral/small"]},
-        {"protocol": "nonsense"},
-        {"judge": ["a/b", "c/d"], "api_base": ["http://127.0.0.1:1"]},
-    ],
-)
-def test_unusable_options_are_refused_before_anything_is_asked(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError):
-        doctor(**options)
 
 
 def test_unusable_input_is_refused(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from apbjudge.judge.summary import summarize
-from apbjudge.statistics.sample import IntervalSettings
 from tests.reports.rows import unscored, verdict
 from tests.support.judging import write_rows
 
@@ -91,21 +89,6 @@ def test_every_figure_of_a_command_is_resampled(apbjudge: Command, name: str) ->
     assert "bootstrap" not in usual
 
 
-@pytest.mark.parametrize("name", ["holistic", "tool_extraneous", "efficiency", "tool_broken"])
-def test_every_figure_of_grade_is_resampled_by_case(apbjudge: Command, name: str) -> None:
-    options = (*ASKED, "--bootstrap-seed", 42, "--out", "run")
-    result = apbjudge("grade", example(name), *options)
-    assert result.code == 0
-    assert "percentile bootstrap over cases, 300 resamples, seed 42" in result.out
-    summary = Path("run/summary.json").read_text(encoding="utf-8")
-    for at, of in estimates(json.loads(summary)):
-        if of["low"] is not None and of["n_clusters"] > 1:
-            assert (of["method"], of["seed"]) == ("percentile", 42), (at, of)
-    again = apbjudge("grade", example(name), "--out", "run")  # the same run: figures are made anew
-    assert "bootstrap" not in again.out
-    assert apbjudge("grade", example(name), *options).out == result.out
-
-
 def test_a_bootstrap_of_0_or_100_percent_has_no_width_and_wilson_s_limits_beside(
     apbjudge: Command,
 ) -> None:
@@ -114,16 +97,3 @@ def test_a_bootstrap_of_0_or_100_percent_has_no_width_and_wilson_s_limits_beside
     assert "0.0 [0.0, 0.0; Wilson 0.0, 29.9]" in result.out
     report = apbjudge("report", "run", *ASKED, "--table", "overall")
     assert "[100.0, 100.0; Wilson 70.1, 100.0]" in report.out
-
-
-def test_the_unit_is_the_case() -> None:
-    """Every row four times changes nothing but the denominator."""
-    once = [row for row in rows(3) if "alder" in row["tested_model"]]
-    copies = [row | {"item_id": f"{row['item_id']}-{i}"} for row in once for i in range(4)]
-    settings = IntervalSettings(method="bca", n_resamples=500)
-    one, four = (
-        summarize(of, judge="j", intervals=settings).groups[0].figures for of in (once, copies)
-    )
-    for name, figure in one.items():
-        assert (figure.low, figure.high) == pytest.approx((four[name].low, four[name].high)), name
-        assert four[name].n_items == 4 * figure.n_items

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import answered, bad, by_text, says
 from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Behave, ChatServer, Seen, Status
@@ -56,23 +55,6 @@ def is_one_line(done: Outcome, text: str) -> None:
 # doctor -------------------------------------------------------------------------------------------
 
 
-def test_the_doctor_of_a_server_that_is_well(apbjudge: Command) -> None:
-    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 32768})) as server:
-        done = apbjudge("doctor", *target(server))
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{MODEL} at {server.address} (direct transport)\n")
-    assert "\nrows      6: 6 to do, 0 finished, 0 bad\n" in done.out
-    assert "32,768 tokens" in done.out
-    assert done.out.endswith("\na run would work\n")
-
-
-def test_the_doctor_refuses_what_grade_would(apbjudge: Command, serve: Any) -> None:
-    server = serve(lambda seen: OK)
-    judge = ("--judge", f"{MODEL}@{server.address}")
-    is_one_line(apbjudge("doctor", "none.jsonl", *judge), "none.jsonl: can't be read")
-    assert server.requests == []
-
-
 # batch export and import --------------------------------------------------------------------------
 
 
@@ -105,18 +87,6 @@ def test_requests_go_out_and_answers_come_back(
     assert {row["is_correct"] for row in read_rows(Path("run"))} == {True}
 
 
-def test_what_can_not_be_exported_is_one_line(apbjudge: Command, serve: Any) -> None:
-    server = serve(lambda seen: OK)
-    out = ("--out", "requests.jsonl")
-    export = ("batch", "export")
-    is_one_line(apbjudge(*export, "rows.jsonl", *out), "expected a model, got static")
-    is_one_line(apbjudge(*export, *target(server, *out, "--no-cache")), "the reply cache on")
-    judge = ("--judge", f"{MODEL}@{server.address}")
-    is_one_line(apbjudge(*export, "none.jsonl", *judge, *out), "none.jsonl: can't be")
-    is_one_line(apbjudge("batch", "import", "none.jsonl"), "none.jsonl: can't be read")
-    assert not Path("requests.jsonl").exists()
-
-
 # cache --------------------------------------------------------------------------------------------
 
 
@@ -137,15 +107,6 @@ def test_the_cache_is_shown_used_and_cleared(apbjudge: Command, serve: Any, tmp_
     assert apbjudge("cache", "clear").out == "0 replies removed\n"
     assert apbjudge("grade", *target(server, "--out", "four")).code == 0
     assert asked(server) == NAMES
-
-
-def test_a_cache_that_can_not_be_used_is_one_note(apbjudge: Command, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("in the way")
-    done = apbjudge("cache", "stats")
-    assert done.code == 0
-    assert done.out.endswith(": 0 replies, 0.0 MiB\n")
-    assert done.err.count("\n") == 1
-    assert "is not used: " in done.err
 
 
 # dry run ------------------------------------------------------------------------------------------
@@ -189,23 +150,6 @@ def test_a_refused_batch_leaves_nothing_and_a_dry_run_refuses_it_too(
     assert apbjudge("grade", "rows.jsonl", "--out", "run").code == 0
 
 
-def test_a_dry_run_of_several_judges_estimates_each(apbjudge: Command, serve: Any) -> None:
-    server = serve(lambda seen: OK)
-    judges = [f"hosted_vllm/{name}@{server.address}" for name in "abc"]
-    words = [part for judge in judges for part in ("--judge", judge)]
-    done = apbjudge("grade", "rows.jsonl", *words, "--dry-run")
-    assert (done.code, done.out.count("calls     6, and 0 replies")) == (0, 3)
-    first, strong = judges[:2]
-    done = apbjudge(
-        *("grade", "rows.jsonl", "--judge", first, "--samples", "3"),
-        *("--escalate", strong, "--dry-run"),
-    )
-    assert "calls     18, and" in done.out
-    assert "and hosted_vllm/b, if every item were escalated:\n" in done.out
-    assert done.out.count("calls     6, and") == 1
-    assert server.requests == []
-
-
 # budget -------------------------------------------------------------------------------------------
 
 
@@ -230,28 +174,6 @@ def test_a_budget_ends_the_session_and_the_same_command_goes_on(
     assert (done.code, done.err) == (0, "")
     assert sorted([*first, *second, *asked(server)]) == NAMES
     assert len(read_rows(Path("run"))) == len(NAMES)
-
-
-@pytest.mark.parametrize(
-    ("words", "calls"),
-    [
-        (("--max-tokens", "4000"), 2),  # 1,505 a call
-        (("--max-cost", "6.5", "--price-input", "1000", "--price-output", "1000"), 4),
-        (("--max-tokens", "30"), 0),  # a prompt alone has more
-        (("--max-seconds", "0"), 0),
-        (("--max-calls", "0"), 0),
-    ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
-)
-def test_tokens_money_and_time_end_it_too(
-    apbjudge: Command, serve: Any, words: Sequence[str], calls: int
-) -> None:
-    usage = {"prompt_tokens": 1500, "completion_tokens": 5}
-    server = serve(lambda seen: Answer(RIGHT, usage=usage))
-    done = apbjudge("grade", *target(server, "--out", "run", *words))
-    assert done.code == 1
-    assert f"the budget ended with {6 - calls} rows left" in done.err
-    assert len(server.requests) == calls
 
 
 # several judges -----------------------------------------------------------------------------------

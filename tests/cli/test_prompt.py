@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from .conftest import EXAMPLES, Command, example
+from .conftest import Command, example
 
 ITEM = "holistic-retail-01"
 PLANNERS = ["alder-large", "birch-medium", "cress-small"]
@@ -23,19 +22,6 @@ def test_the_prompt_of_every_tested_model_is_printed(apbjudge: Command) -> None:
     assert shown.out.count('<data name="reference">') == 3
 
 
-@pytest.mark.parametrize("planner", PLANNERS)
-def test_one_tested_model_can_be_chosen(planner: str, apbjudge: Command) -> None:
-    shown = apbjudge("prompt", example("holistic"), "--id", ITEM, "--tested-model", planner)
-    assert shown.out.startswith(f"===== {ITEM} / {planner}: system =====\n")
-    assert shown.out.count(": system =====") == 1
-    (row,) = [
-        row
-        for row in map(json.loads, example("holistic").read_text(encoding="utf-8").splitlines())
-        if (row["id"], row["tested_model"]) == (ITEM, planner)
-    ]
-    assert row["model_response"] in shown.out
-
-
 def test_pictures_are_named_with_their_size_unless_turned_off(apbjudge: Command) -> None:
     args = ("prompt", example("holistic"), "--id", ITEM, "--tested-model", "alder-large")
     shown, without = apbjudge(*args), apbjudge(*args, "--no-images")
@@ -45,25 +31,10 @@ def test_pictures_are_named_with_their_size_unless_turned_off(apbjudge: Command)
     assert "1 picture of the case is not shown to you:" in without.out
 
 
-def test_a_missing_picture_is_said_and_no_images_helps(apbjudge: Command) -> None:
-    lines = example("holistic").read_text(encoding="utf-8").splitlines()
-    Path("rows.jsonl").write_text(next(line for line in lines if ITEM in line), encoding="utf-8")
-    done = apbjudge("prompt", "rows.jsonl", "--id", ITEM)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("apbjudge: rows.jsonl:1: field files[0].path: expected a readable")
-    assert apbjudge("prompt", "rows.jsonl", "--id", ITEM, "--no-images").code == 0
-
-
 def test_blind_leaves_the_reference_out(apbjudge: Command) -> None:
     shown = apbjudge("prompt", example("holistic"), "--id", ITEM, "--blind")
     assert shown.code == 0
     assert '<data name="reference">' not in shown.out
-
-
-def test_no_evidence_leaves_the_proven_facts_out(apbjudge: Command) -> None:
-    args = ("prompt", example("holistic"), "--id", "holistic-research-01")
-    assert "not in the list of available tools\n</data>" in apbjudge(*args).out
-    assert "verified_facts" not in apbjudge(*args, "--no-evidence").out
 
 
 def test_the_users_rubric_is_shown(apbjudge: Command) -> None:
@@ -72,14 +43,6 @@ def test_the_users_rubric_is_shown(apbjudge: Command) -> None:
     )
     args = ("prompt", example("holistic"), "--id", ITEM, "--rubric", "own.toml")
     assert "- Count the cats.\n" in apbjudge(*args).out
-
-
-def test_cases_are_joined(apbjudge: Command) -> None:
-    joined = EXAMPLES / "joined"
-    args = ("prompt", joined / "predictions.jsonl", "--id", "joined-library-01")
-    shown = apbjudge(*args, "--cases", joined / "cases.jsonl")
-    assert shown.code == 0
-    assert shown.out.count('<data name="query">') == 3
 
 
 @pytest.mark.parametrize(
@@ -107,14 +70,3 @@ def test_a_bad_row_of_that_id_is_named_by_line(apbjudge: Command) -> None:
     done = apbjudge("prompt", "rows.jsonl", "--id", "x")
     assert done.code == 2
     assert done.err.startswith("apbjudge: rows.jsonl:1: field model_response: expected")
-
-
-def test_a_row_of_the_wrong_form_is_named(apbjudge: Command) -> None:
-    done = apbjudge("prompt", example("holistic"), "--id", ITEM, "--protocol", "step-wise")
-    assert done.code == 2
-    assert "field split: expected a step-wise row" in done.err
-
-
-def test_nothing_is_written(apbjudge: Command, tmp_path: Path) -> None:
-    apbjudge("prompt", example("holistic"), "--id", ITEM)
-    assert list(tmp_path.iterdir()) == []

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 
 import pytest
 
 import apbjudge as package
-from apbjudge.cli.main import command_of
-from apbjudge.reports.paper.table import DEFINITIONS
 from tests.support.judging import plan_row
 
-from .conftest import EXAMPLES, Command, example, process
-
-LABELS = EXAMPLES / "labels" / "holistic.jsonl"
+from .conftest import Command, example, process
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +19,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "static"
     package.grade(example("holistic"), out=folder)
     return folder
-
-
-def test_the_terminal_shows_every_table_with_its_number(run: Path, apbjudge: Command) -> None:
-    shown = apbjudge("report", run, "--labels", LABELS)
-    assert (shown.code, shown.err) == (0, "")
-    for number in (1, 7, 8, 9, 12, 13):
-        assert f"Table {number}" in shown.out
-    assert "alder-large" in shown.out
-    assert "9/9" in shown.out
 
 
 def test_markdown_latex_and_csv_hold_the_same_figures(run: Path, apbjudge: Command) -> None:
@@ -56,16 +42,6 @@ def test_markdown_latex_and_csv_hold_the_same_figures(run: Path, apbjudge: Comma
     assert f"[{low}" not in narrow.out
 
 
-def test_json_says_who_judged_and_how_many_rows(run: Path, apbjudge: Command) -> None:
-    shown = apbjudge("report", run, "--format", "json", "--figures", "drawn", "--table", "overall")
-    assert shown.err.startswith("written: drawn, ")
-    values = json.loads(shown.out)  # nothing else stands there
-    assert values["judges"][0]["judge"] == "static"
-    assert (values["judges"][0]["rows"], values["judges"][0]["scored"]) == (27, 27)
-    assert values["tables"][0]["key"] == "overall"
-    assert values["changes"] is None
-
-
 def test_a_page_and_figures_are_written(run: Path, apbjudge: Command, tmp_path: Path) -> None:
     options = ["--table", "efficiency,overall", "--figures", "drawn", "--format", "html"]
     refused = apbjudge("report", run, *options)
@@ -83,12 +59,6 @@ def test_a_page_and_figures_are_written(run: Path, apbjudge: Command, tmp_path: 
         ".png",
         ".csv",
     }
-
-
-def test_a_table_goes_to_a_file(run: Path, apbjudge: Command, tmp_path: Path) -> None:
-    shown = apbjudge("report", run, "--format", "md", "--table", "steps", "--out", "steps.md")
-    assert (shown.out, shown.err) == ("", "written: steps.md\n")
-    assert "|" in (tmp_path / "steps.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -127,29 +97,6 @@ def test_a_full_standard_output_is_one_line(run: Path, tmp_path: Path) -> None:
         shown = process("report", run, "--table", "steps", cwd=tmp_path, stdout=full)
     assert shown.code == 2
     assert shown.err == "apbjudge: standard output: can't be written: No space left on device\n"
-
-
-def test_a_folder_that_is_no_run_is_named(apbjudge: Command, tmp_path: Path) -> None:
-    shown = apbjudge("report", tmp_path)
-    assert shown.code == 2
-    assert "judgements.jsonl: can't be read" in shown.err
-
-
-def test_damaged_rows_are_named_and_the_rest_is_shown(
-    run: Path, apbjudge: Command, tmp_path: Path
-) -> None:
-    torn = tmp_path / "torn.jsonl"
-    torn.write_bytes((run / "judgements.jsonl").read_bytes() + b'{"item_id": "half"\n')
-    shown = apbjudge("report", torn, "--table", "overall")
-    assert shown.code == 1
-    assert "torn.jsonl:28: field line" in shown.err
-    assert "alder-large" in shown.out
-
-
-def test_the_help_names_every_table() -> None:
-    (table,) = (p for p in command_of("report").made("report").params if p.name == "tables")
-    names = table.help.removeprefix("Only these:").replace(";", ",").split(",")
-    assert {each.key for each in DEFINITIONS} <= {name.strip(" .") for name in names}
 
 
 def test_no_text_from_data_is_a_formula_in_any_csv_file(tmp_path: Path, apbjudge: Command) -> None:

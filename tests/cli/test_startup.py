@@ -68,29 +68,16 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     return {stage: set(names) for stage, names in result.items()}
 
 
-def test_importing_the_package_loads_next_to_nothing(loaded: dict[str, set[str]]) -> None:
-    assert loaded["package"] & (HEAVY | NETWORK | MEDIUM | {"pydantic", "typer"}) == set()
-    assert "apbjudge" in loaded["package"]
-
-
-def test_help_loads_neither_numpy_nor_pydantic(loaded: dict[str, set[str]]) -> None:
-    assert loaded["help"] & (HEAVY | NETWORK | MEDIUM | {"pydantic", "rich"}) == set()
-    assert "typer" in loaded["help"]
-    assert all("click" not in modules for modules in loaded.values())
-
-
-def test_help_of_commands_loads_pydantic_at_most(loaded: dict[str, set[str]]) -> None:
-    assert loaded["help of commands"] & (HEAVY | NETWORK | MEDIUM) == set()
-
-
-def test_prompts_and_rubrics_load_nothing_heavy(loaded: dict[str, set[str]]) -> None:
-    assert loaded["prompts and rubrics"] & (HEAVY | NETWORK) == set()
-
-
-def test_static_grading_loads_nothing_heavy(loaded: dict[str, set[str]]) -> None:
-    heavy = HEAVY - {"scipy"} | {"scipy.stats"}  # intervals take scipy.special alone
-    assert loaded["static grading"] & (heavy | NETWORK) == set()
+def test_each_stage_loads_no_more_than_it_needs(loaded: dict[str, set[str]]) -> None:
+    heavy = HEAVY | NETWORK
+    assert loaded["package"] & (heavy | MEDIUM | {"pydantic", "typer"}) == set()
+    assert loaded["help"] & (heavy | MEDIUM | {"pydantic", "rich"}) == set()
+    assert loaded["help of commands"] & (heavy | MEDIUM) == set()
+    assert loaded["prompts and rubrics"] & heavy == set()
+    # intervals take scipy.special alone
+    assert loaded["static grading"] & (heavy - {"scipy"} | {"scipy.stats"}) == set()
     assert {"apbjudge", "numpy", "pydantic"} <= loaded["static grading"]
+    assert all("click" not in modules for modules in loaded.values())
 
 
 _WITHOUT = """
@@ -108,15 +95,19 @@ _THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
     ("module", "arguments", "package"),
     [
         ("pandas", ["report", "run", "--format", "html", "--out", "page.html"], "pandas"),
-        ("matplotlib", ["report", "run", "--figures", "figures"], "matplotlib"),
-        ("litellm", _MODEL, "litellm"),
-        ("litellm", ["doctor", "--judge", "openai/x"], "litellm"),
-        ("litellm", ["predict", _ROWS, "--model", "openai/x", "--no-cache"], "litellm"),
-        ("jsonschema", ["check", _ROWS], "jsonschema"),
-        (
-            "crowdkit",
-            ["grade", _ROWS, *_THREE, "--panel", "dawid-skene"],
-            '"apbjudge[panel]"',
+        *(
+            pytest.param(module, arguments, package, marks=pytest.mark.slow)
+            for module, arguments, package in (
+                ("matplotlib", ["report", "run", "--figures", "figures"], "matplotlib"),
+                ("litellm", _MODEL, "litellm"),
+                ("litellm", ["predict", _ROWS, "--model", "openai/x", "--no-cache"], "litellm"),
+                ("jsonschema", ["check", _ROWS], "jsonschema"),
+                (
+                    "crowdkit",
+                    ["grade", _ROWS, *_THREE, "--panel", "dawid-skene"],
+                    '"apbjudge[panel]"',
+                ),
+            )
         ),
     ],
 )

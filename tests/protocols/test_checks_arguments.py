@@ -219,28 +219,6 @@ def test_a_placeholder_may_stand_inside_a_structure(schema: Any, value: Any) -> 
     assert proven(step_row(steps, k=2, tools=[*TOOLS, tool("t", {"v": schema})])) == []
 
 
-def test_a_plain_wrong_value_stays_wrong_in_a_later_step() -> None:
-    steps = [step(FIND_OK), step(("reserve_seat", {"offer_id": "a", "seats": "two"}))]
-    assert proven(step_row(steps, k=2)) == [
-        ("E5", "wrong-type", "step[1].tool_calls[0].arguments.seats")
-    ]
-
-
-def test_names_are_checked_in_later_steps_too() -> None:
-    steps = [step(FIND_OK), step(("reserve_seat", {"offer": "PREVIOUS_RESULT"}))]
-    assert proven(step_row(steps, k=2)) == [
-        ("E5", "missing-parameter", "step[1].tool_calls[0]"),
-        ("E5", "unknown-parameter", "step[1].tool_calls[0].offer"),
-    ]
-
-
-def test_arguments_given_as_a_json_string_are_checked_like_an_object() -> None:
-    wrong = step(("reserve_seat", '{"offer_id": "RJ-77", "seats": "two"}'))
-    right = step(("reserve_seat", '{"offer_id": "RJ-77", "seats": 2}'))
-    assert proven(step_row(wrong)) == [("E5", "wrong-type", f"{CALL}.arguments.seats")]
-    assert proven(step_row(right)) == []
-
-
 @pytest.mark.parametrize("value", ["", "TBD", "n/a", "…", "unknown", "  "])
 def test_a_stopgap_is_suspected_and_never_proven(value: str) -> None:
     row = step_row(step(("reserve_seat", {"offer_id": value})))

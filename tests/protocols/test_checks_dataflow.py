@@ -11,14 +11,12 @@ from tests.support.rows import (
     FIND_OK,
     MAIL_OK,
     SEAT_OK,
-    STRING,
     plan,
     plan_row,
     proven,
     step,
     step_row,
     suspected,
-    tool,
 )
 
 
@@ -63,10 +61,6 @@ def test_a_reference_to_an_earlier_call_is_fine(value: str) -> None:
         step_row(step(FIND_OK, _seat(value))),
     )
     assert [(proven(row), suspected(row)) for row in rows] == [([], [])] * 3
-
-
-def test_a_second_call_of_a_tool_may_use_the_first() -> None:
-    assert proven(plan_row(plan(SEAT_OK, _seat("$reserve_seat.id")))) == []
 
 
 DEEP = ("reserve_seat", {"offer_id": "a", "passenger": {"name": ["x", "$find_trains.n"]}})
@@ -114,38 +108,10 @@ def test_words_and_foreign_names_prove_nothing(value: str) -> None:
     assert proven(step_row(step(_seat(value)))) == []
 
 
-def test_a_bare_name_in_angle_brackets_may_be_markup() -> None:
-    tools = [tool("select", {"element": STRING}), tool("click", {"element": STRING})]
-    row = plan_row(plan(("click", {"element": "<select>"})), tools=tools)
-    assert proven(row) == []
-
-
 def test_a_reference_that_the_query_itself_holds_is_a_quotation() -> None:
     row = plan_row(plan(_seat("$find_trains.id"), FIND_OK), query="Reserve '$find_trains.id'.")
     assert proven(row) == []
     row = step_row(step(_seat("PREVIOUS_RESULT")), query="Its id is PREVIOUS_RESULT, really.")
-    assert proven(row) == []
-
-
-def test_without_a_tool_list_no_reference_is_proven_wrong() -> None:
-    assert proven(plan_row(plan(_seat("$find_trains.id"), FIND_OK), tools=None)) == []
-
-
-EXECUTED = {
-    "openai": {"role": "assistant", "tool_calls": [{"function": {"name": "find_trains"}}]},
-    "alternative": {"thought": "t", "tool": "find_trains", "observation": "two offers"},
-    "tool message": {"role": "tool", "name": "find_trains", "content": "two offers"},
-    "function call": {"role": "assistant", "function_call": {"name": "find_trains"}},
-    "content parts": {
-        "role": "assistant",
-        "content": [{"type": "tool_use", "name": "find_trains", "input": {}}],
-    },
-}
-
-
-@pytest.mark.parametrize("message", EXECUTED.values(), ids=EXECUTED)
-def test_what_the_trajectory_has_called_may_be_used(message: dict[str, Any]) -> None:
-    row = step_row(step(_seat("$find_trains.id")), trajectory_prefix=[message])
     assert proven(row) == []
 
 
@@ -189,13 +155,6 @@ def test_a_previous_result_after_an_executed_trajectory_is_only_vague(
     assert proven(row) == []
     where = "step[0].tool_calls[0].arguments.offer_id"
     assert suspected(row) == [("E5", "vague-value", where)]
-
-
-def test_a_trajectory_that_only_asks_has_no_result_to_offer() -> None:
-    row = step_row(
-        step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[{"role": "user", "content": "go"}]
-    )
-    assert [code for code, _, _ in proven(row)] == ["E4"]
 
 
 STEP_REFERENCES = [
@@ -245,11 +204,6 @@ def test_steps_may_be_counted_by_their_calls() -> None:
 
     assert [code for code, _, _ in proven(referring(4))] == ["E4"]
     assert proven(referring(3)) == []  # the third call
-
-
-@pytest.mark.parametrize("value", ["$step_1.id", "$step_0.id", "{{step1}}"])
-def test_an_earlier_numbered_step_is_fine(value: str) -> None:
-    assert proven(step_row([step(FIND_OK), step(_seat(value))], k=2)) == []
 
 
 LONG_VALUES: dict[str, Callable[[int], str]] = {
@@ -350,9 +304,3 @@ def test_a_forward_reference_that_the_query_or_the_reference_has_is_not_proven(v
     reference = plan(call, SEAT_OK, MAIL_OK)["tool_chain"]
     for text in (LINES, "Find, reserve, tell."):
         assert proven(_forward(value, plan=text, tool_chain=reference)) == []
-
-
-@pytest.mark.parametrize("value", ["result of step 1", "${step_1.id}", "the output of step 2"])
-def test_an_earlier_result_is_fine_where_lines_are_numbered(value: str) -> None:
-    call = ("send_mail", {"to": value, "body": "x"})
-    assert proven(plan_row(plan(FIND_OK, SEAT_OK, call, text=LINES))) == []

@@ -11,8 +11,6 @@ from apbjudge.errors import RowError
 from apbjudge.protocols import over_refusal
 from tests.support.rows import (
     FIND_OK,
-    MAIL_OK,
-    SEAT_OK,
     findings,
     plan,
     plan_row,
@@ -35,19 +33,6 @@ def test_a_reply_without_usable_json_is_a_fault_of_form_and_of_nothing_else(repl
     for row in (plan_row(reply), step_row(reply)):
         assert proven(row | DEMANDED) == FORMAT
         assert suspected(row | DEMANDED) == []
-
-
-@pytest.mark.parametrize("reply", ["I would look for a train.", "42", "[]"])
-@pytest.mark.parametrize("demanded", [{}, {"format_demanded": False}, {"format_demanded": None}])
-def test_a_form_that_nobody_demanded_is_only_suspected(reply: str, demanded: Any) -> None:
-    for row in (plan_row(reply), step_row(reply)):
-        assert proven(row | demanded) == []
-        assert suspected(row | demanded) == FORMAT
-
-
-def test_a_plan_in_a_step_wise_case_is_a_fault_of_form() -> None:
-    assert proven(step_row(plan(FIND_OK), **DEMANDED)) == FORMAT
-    assert proven(step_row(plan(FIND_OK))) == []
 
 
 PLAN_FAULTS = {
@@ -118,26 +103,12 @@ def test_exactly_k_steps_are_due(k: int, n: int) -> None:
     assert (FORMAT[0] in suspected(step_row(reply, k=k))) is (n != k)
 
 
-def test_one_step_may_stand_alone_and_several_may_not() -> None:
-    assert proven(step_row(step(FIND_OK), k=1, **DEMANDED)) == []
-    assert proven(step_row([step(FIND_OK)], k=1, **DEMANDED)) == []
-    assert proven(step_row(step(FIND_OK), k=2, **DEMANDED)) == FORMAT
-    assert proven(step_row(step(FIND_OK), k=2)) == []
-
-
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_other_published_form_of_steps_counts_the_same(k: int) -> None:
     one = {"thought": "t", "action": "call", "tool": "find_trains", "arguments": FIND_OK[1]}
     for n, expected in ((k, []), (k + 1, FORMAT), (0, FORMAT)):
         assert proven(step_row({"predicted_steps": [one] * n}, k=k, **DEMANDED)) == expected
         assert proven(step_row({"predicted_steps": [one] * n}, k=k)) == []
-
-
-def test_the_code_of_a_broken_form_is_the_rubrics() -> None:
-    assert [f.code for f in findings(plan_row("no JSON"))] == ["E3"]
-    assert [f.code for f in findings(step_row("no JSON"), rubric="apb-step-wise-strict@1")] == [
-        "E3"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -153,13 +124,6 @@ def test_the_code_of_a_broken_form_is_the_rubrics() -> None:
 )
 def test_an_empty_plan_is_proven(reply: Any) -> None:
     assert proven(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
-
-
-def test_an_empty_plan_beside_something_else_is_only_suspected() -> None:
-    """The plan may stand there under a name that nobody knows."""
-    reply = {"plan": "", "tool_chain": [], "workflow": [{"do": "look for a train"}]}
-    assert proven(plan_row(reply)) == []
-    assert suspected(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
 
 
 def test_a_rejected_task_that_can_be_solved_is_proven() -> None:
@@ -237,34 +201,12 @@ def test_a_fault_is_proven_where_every_reading_of_the_reply_has_it(
     assert over_refusal(read(plan_row(text))) in (True, False)
 
 
-def test_a_result_that_another_value_makes_is_not_proven_to_be_missing() -> None:
-    later = plan(("reserve_seat", {"offer_id": "$find_trains.id"}))
-    assert [rule for _, rule, _ in proven(plan_row(later))] == ["used-before-made"]
-    row = plan_row(f"{json.dumps(plan(FIND_OK))} then {json.dumps(later)}")
-    assert (proven(row), [rule for _, rule, _ in suspected(row)]) == ([], ["used-before-made"])
-
-
-def test_one_call_among_several_steps_is_enough() -> None:
-    steps = [step(FIND_OK), step(thought="Wait.")]
-    row = step_row(steps, k=2, **REFERENCE)
-    assert proven(row, rubric="apb-step-wise-strict@1") == []
-
-
 def test_a_repeated_call_is_only_suspected_and_only_when_identical() -> None:
     again = ("find_trains", {"day": "2026-05-14", "origin": "Trieste"})
     other = ("find_trains", {"origin": "Trieste", "day": "2026-05-15"})
     row = plan_row(plan(FIND_OK, other, again))
     assert proven(row) == []
     assert suspected(row) == [("E4", "repeated-call", "tool_chain[2]")]
-
-
-@pytest.mark.parametrize(
-    ("used", "is_low"), [([MAIL_OK], True), ([MAIL_OK, FIND_OK], False), ([SEAT_OK, MAIL_OK], True)]
-)
-def test_low_overlap_with_the_reference_is_only_suspected(used: list[Any], is_low: bool) -> None:
-    row = plan_row(plan(*used), tool_chain=[{"name": "find_trains"}])
-    assert proven(row) == []
-    assert suspected(row) == ([("E2", "low-overlap", "response")] if is_low else [])
 
 
 def _unsolvable(kind: str, reply: Any) -> dict[str, Any]:

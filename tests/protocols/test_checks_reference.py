@@ -14,7 +14,6 @@ from apbjudge.protocols.prompts import PromptMaker
 from apbjudge.rubrics import load_rubric
 from tests.support.rows import (
     FIND_OK,
-    INTEGER,
     MAIL_OK,
     findings,
     plan,
@@ -24,10 +23,8 @@ from tests.support.rows import (
     step,
     step_row,
     suspected,
-    tool,
 )
 
-CALL = "step[0].tool_calls[0]"
 WRONG_CALLS: dict[str, tuple[str, Any]] = {
     "missing": ("find_trains", {"origin": "Udine"}),
     "unknown": ("find_trains", {**FIND_OK[1], "hue": "red"}),
@@ -77,33 +74,6 @@ def test_a_fault_is_shared_by_tool_place_and_kind(
     reply = step(("reserve_seat", {"offer_id": "b", **ours}))
     row = step_row(reply, ground_truth_steps=[reference])
     assert (proven(row) == []) is is_spared
-
-
-def test_the_same_fault_of_another_tool_is_not_shared() -> None:
-    tools = [tool(name, {"n": INTEGER}) for name in ("a", "b")]
-    reference = [step(("a", {"n": "1"}))]
-    row = step_row(step(("b", {"n": "1"})), tools=tools, ground_truth_steps=reference)
-    assert [rule for _, rule, _ in proven(row)] == ["wrong-type"]
-
-
-def test_entries_of_a_list_share_a_place() -> None:
-    tools = [tool("t", {"v": {"type": "array", "items": INTEGER}})]
-    reference = [step(("t", {"v": ["x"]}))]
-    row = step_row(step(("t", {"v": [1, 2, "y"]})), tools=tools, ground_truth_steps=reference)
-    assert proven(row) == []
-
-
-def test_a_fault_is_shared_wherever_in_the_steps_the_reference_has_it() -> None:
-    wrong = step(("reserve_seat", {"offer_id": 7}))
-    row = step_row([wrong, step(MAIL_OK)], k=2, ground_truth_steps=[step(FIND_OK), wrong])
-    assert proven(row) == []
-
-
-def test_the_reference_s_order_of_tools_is_no_proof_whatever_the_argument() -> None:
-    reference = plan(("reserve_seat", {"offer_id": "$find_trains.id"}), FIND_OK)["tool_chain"]
-    call = ("reserve_seat", {"offer_id": "x", "passenger": {"name": "$find_trains.name"}})
-    assert proven(plan_row(plan(call, FIND_OK), tool_chain=reference)) == []
-    assert [code for code, *_ in proven(plan_row(plan(call, FIND_OK)))] == ["E4"]
 
 
 @pytest.mark.parametrize("form", ["plan", "steps"])

@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import apbjudge
-from apbjudge import ScriptedClient
 from apbjudge.protocols import excess_cost, optimal_cost, plan_cost
-from apbjudge.protocols.checks.cost import cheapest_ways
 from apbjudge.records import Item, Row
 
 
@@ -91,11 +88,6 @@ def test_a_plan_costs_more_or_less_than_the_cheapest_way() -> None:
     assert excess_cost(item(*bank, ["ghost"])) is None
 
 
-def test_ways_of_equal_cost_are_all_known() -> None:
-    ways = cheapest_ways(item([2, 2], [([0, 1], 4)]))
-    assert ways == (4.0, frozenset({"t0", "t1", "c0"}))
-
-
 def test_without_a_bank_that_was_built_nothing_is_known() -> None:
     plain = row([1, 2], [([0, 1], 2)])
     for change in (
@@ -104,25 +96,3 @@ def test_without_a_bank_that_was_built_nothing_is_known() -> None:
         {"tools": [{"name": "t0", "cost": 1}, {"name": "t1"}]},
     ):
         assert optimal_cost(Row(plain | change, 1).to_item()) is None
-
-
-def test_the_summary_states_the_excess_of_correct_plans() -> None:
-    plans = {"a": ["t0", "t1", "t2"], "b": ["t0", "c0"], "c": ["t0"]}
-    rows = [row([3, 3, 3], [([1, 2], 4)], names) | {"id": name} for name, names in plans.items()]
-
-    def reply(request: Any) -> str:
-        flags = ", ".join(f'"E{n}": false' for n in range(1, 7))
-        return f'{{"reasoning": "x", {flags}, "grade": 1.0, "is_correct": true}}'
-
-    run = apbjudge.grade(
-        rows, protocol="efficiency", judge="openai/x", client=ScriptedClient(reply)
-    )
-    excesses = {j.item_id: j.excess_cost for j in run.judgements}
-    assert excesses == {"a": 2.0, "b": 0.0, "c": -4.0}
-    text = apbjudge.summary_text(run.summary)
-    assert "C_excess" in text
-    assert "cheapest" in text
-    table = apbjudge.report(run).tables[0]
-    cells = {key: cell.estimate for (_, key), cell in table.rows[0].cells.items()}
-    assert (cells["C_excess"].n_items, cells["cheapest"].n_items) == (3, 3)
-    assert cells["cheapest"].value == pytest.approx(2 / 3)

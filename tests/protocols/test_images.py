@@ -56,24 +56,19 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("name", "media_type"),
-    [
-        ("a.png", "image/png"),
-        ("a.PNG", "image/png"),
-        ("a.jpg", "image/jpeg"),
-        ("a.jpeg", "image/jpeg"),
-        ("a.gif", "image/gif"),
-        ("a.webp", "image/webp"),
-        ("many.dots.Jpg", "image/jpeg"),
-        ("with space ü.png", "image/png"),
-    ],
-)
-def test_a_picture_becomes_a_data_url_of_its_type(
-    name: str, media_type: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_bytes(PICTURE)
-    assert load(tmp_path, name) == [url(PICTURE, media_type)]
+TYPES = {
+    "image/png": ("a.png", "a.PNG", "with space ü.png"),
+    "image/jpeg": ("a.jpg", "a.jpeg", "many.dots.Jpg"),
+    "image/gif": ("a.gif",),
+    "image/webp": ("a.webp",),
+}
+
+
+def test_a_picture_becomes_a_data_url_of_its_type(tmp_path: Path) -> None:
+    for media_type, names in TYPES.items():
+        for name in names:
+            (tmp_path / name).write_bytes(PICTURE)
+            assert load(tmp_path, name) == [url(PICTURE, media_type)]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.mp4", "a.png.zip", "png", "a.svg", "", "folder/"])
@@ -89,32 +84,16 @@ def test_a_path_inside_the_folder_is_followed(name: str, data: Path) -> None:
     assert load(data, name) == [url(PICTURE)]
 
 
-def test_an_absolute_path_inside_the_folder_is_followed(data: Path) -> None:
-    assert load(data, str(data / "one.png")) == [url(PICTURE)]
-
-
 @pytest.mark.parametrize(
     "name",
-    [
-        "../secret.png",
-        "frames/../../secret.png",
-        "../data-twin/one.png",
-        "../data/../secret.png",
-        "/etc/hostname.png",
-        "one.png\x00.png",
-        "\x00.png",
-    ],
+    ["../secret.png", "frames/../../secret.png", "../data-twin/one.png", "/etc/hostname.png",
+     "one.png\x00.png", "\x00.png"],
     ids=ascii,
-)
+)  # fmt: skip
 def test_a_path_that_leads_out_is_refused_with_its_field(name: str, data: Path) -> None:
     with pytest.raises(RowError, match="a path inside the data folder") as caught:
         load(data, "one.png", name)
     assert caught.value.field == "files[1].path"
-
-
-def test_an_absolute_path_outside_is_refused(data: Path) -> None:
-    with pytest.raises(RowError, match="a path inside the data folder"):
-        load(data, str(data.parent / "secret.png"))
 
 
 @pytest.mark.parametrize("link", ["file", "folder"])
@@ -127,21 +106,10 @@ def test_a_link_that_leads_out_is_refused(link: str, data: Path) -> None:
         load(data, "link.png" if link == "file" else "up/secret.png")
 
 
-def test_a_link_inside_the_folder_is_followed(data: Path) -> None:
-    (data / "link.png").symlink_to(data / "one.png")
-    assert load(data, "link.png") == [url(PICTURE)]
-
-
 def test_a_link_to_a_file_without_extension_keeps_the_type_of_its_own_name(data: Path) -> None:
     (data / "9f86d0").write_bytes(PICTURE)
     (data / "link.png").symlink_to(data / "9f86d0")
     assert load(data, "link.png") == [url(PICTURE)]
-
-
-def test_a_data_folder_reached_through_a_link_is_one_folder(data: Path) -> None:
-    alias = data.parent / "alias"
-    alias.symlink_to(data)
-    assert load(alias, "one.png") == [url(PICTURE)]
 
 
 def test_links_in_a_circle_are_refused(data: Path) -> None:
@@ -215,18 +183,6 @@ def test_a_sample_is_even_and_holds_first_and_last(length: int, n: int) -> None:
         assert max(gaps) - min(gaps) <= 1
     else:
         assert taken == [0]
-
-
-def test_only_the_sampled_frames_are_read(data: Path) -> None:
-    names = [f"{i}.png" for i in range(9)]
-    for i in (0, 4, 8):
-        (data / names[i]).write_bytes(str(i).encode())
-    assert load(data, *names, max_images=3) == [url(b"0"), url(b"4"), url(b"8")]
-
-
-def test_sampling_counts_pictures_and_not_other_files(data: Path) -> None:
-    paths = ("notes.txt", "one.png", "more.csv", "frames/two.png")
-    assert load(data, *paths, max_images=2) == [url(PICTURE), url(b"two")]
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "loop.png", "link.png", "missing.png"])

@@ -17,7 +17,7 @@ from apbjudge import JudgeSpec, OptionError, Request, Run, ScriptedClient, Unsco
 from apbjudge.errors import PluginError
 from apbjudge.protocols import Protocol, get_protocol
 from apbjudge.records import Finding, Item
-from apbjudge.rubrics import Rubric, load_rubric, read_rubric
+from apbjudge.rubrics import Rubric, read_rubric
 
 PACKAGE = Path(__file__).parents[2] / "examples" / "own_protocol"
 ROWS = PACKAGE / "plans.jsonl"
@@ -62,20 +62,6 @@ def test_code_alone_judges_by_the_codes_of_the_rubric() -> None:
     assert [v.grade for v in verdicts(run)] == [None] * 4
 
 
-def test_the_summary_has_a_rate_for_each_code_of_the_rubric_and_none_for_others() -> None:
-    summary = apbjudge.grade(ROWS, protocol="approvals").summary
-    rates = {
-        group.tested_model: {
-            n: e.value for n, e in group.figures.items() if "code" in n or n[0] == "E"
-        }
-        for group in summary.groups
-    }
-    assert rates == {
-        "careful": {"code A1": 0.0, "code A2": 0.0, "code Other": 0.5},
-        "hasty": {"code A1": 1.0, "code A2": 0.0, "code Other": 0.0},
-    }
-
-
 def test_a_model_is_asked_for_the_codes_of_the_rubric_and_facts_are_enforced() -> None:
     reply = {"A1": False, "A2": True, "Other": False, "grade": 0.5, "is_correct": False}
     run, requests = judged(reply)
@@ -89,28 +75,12 @@ def test_a_model_is_asked_for_the_codes_of_the_rubric_and_facts_are_enforced() -
     assert any("approval is asked" in str(request.messages) for request in requests)
 
 
-def test_a_reply_that_contradicts_itself_is_resolved_by_the_scale_of_the_rubric() -> None:
-    reply = {"A1": False, "A2": True, "Other": False, "grade": 0.0, "is_correct": True}
-    run, _ = judged(reply)
-    first = verdicts(run)[0]
-    assert (first.is_correct, first.grade) == (False, 0.5)
-    assert {override.field for override in first.overrides} == {"is_correct", "grade"}
-
-
+@pytest.mark.filterwarnings("ignore:no row has a verdict")
 def test_a_row_that_the_protocol_does_not_admit_is_bad_input() -> None:
     row = json.loads(ROWS.read_text().splitlines()[0])
     row["tools"] = [{"name": "find_invoices", "description": "Lists open invoices."}]
     run = apbjudge.grade([row], protocol="approvals")
     assert run.summary.totals.unscored == {"bad_input": 1}
-
-
-def test_facts_without_a_code_in_the_rubric_are_shown_and_decide_nothing() -> None:
-    rubric = load_rubric(str(RUBRIC)).model_copy(update={"rule_codes": {}})
-    row = apbjudge.Row(json.loads(ROWS.read_text().splitlines()[3]), 4)
-    findings = get_protocol("approvals").find(row.to_item(), rubric)
-    assert [(f.rule, f.code, f.certainty) for f in findings] == [
-        ("unknown-tool", None, "suspected")
-    ]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apbjudge import OptionError, RowError, grade
-from apbjudge.protocols import PROTOCOLS, get_protocol, protocol_of
+from apbjudge.protocols import get_protocol, protocol_of
 from apbjudge.rubrics import load_rubric
 from tests.support.rows import (
     FIND_OK,
@@ -46,20 +46,6 @@ def test_auto_takes_the_protocol_of_the_split(split: str, as_published: bool) ->
     row = _of_split(split) | fields
     (judged,) = grade([published(row) if as_published else row]).judgements
     assert (judged.kind, judged.protocol) == ("verdict", name)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"unsolvable_type": "tool_removal"},
-        {"broken_tool_name": "send_mail"},
-        {"extraneous_tool_names": ["paint"]},
-        {"tools": [TOOLS[0] | {"cost": 1}]},
-    ],
-)
-def test_the_split_outranks_the_fields(fields: dict[str, Any]) -> None:
-    assert protocol_of(read(plan_row(plan(FIND_OK), **fields))).name == "holistic"
-    assert protocol_of(read(step_row(step(FIND_OK), **fields))).name == "step-wise"
 
 
 PRICED = [spec | {"cost": 1} for spec in TOOLS]
@@ -135,28 +121,6 @@ def test_a_protocol_names_the_field_it_misses(name: str) -> None:
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_a_form_that_a_protocol_does_not_grade_is_a_bad_row(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    rows = {"plan": plan_row(plan(FIND_OK)), "steps": step_row(step(FIND_OK))}
-    for form, row in rows.items():
-        if form in protocol.rubrics:
-            assert protocol.rubric_for(read(row)).form == form
-            continue
-        with pytest.raises(RowError, match=f"for protocol {name}") as caught:
-            protocol.rubric_for(read(row))
-        assert caught.value.field == "split"
-
-
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_every_default_rubric_fits_its_protocol(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    for form, ref in protocol.rubrics.items():
-        rubric = load_rubric(ref)
-        protocol.check_rubric(rubric)
-        assert (rubric.form, rubric.shape) == (form, protocol.shape)
-
-
 @pytest.mark.parametrize(
     ("protocol", "rubric"),
     [
@@ -169,31 +133,6 @@ def test_every_default_rubric_fits_its_protocol(name: str) -> None:
 def test_a_rubric_that_does_not_fit_is_refused_by_name(protocol: str, rubric: str) -> None:
     with pytest.raises(OptionError, match=rubric):
         get_protocol(protocol).check_rubric(load_rubric(rubric))
-
-
-def test_an_unknown_protocol_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(OptionError, match=r"holistic.*efficiency, case, auto, got 'wholistic'"):
-        get_protocol("wholistic")
-
-
-@pytest.mark.parametrize(
-    ("row", "codes"),
-    [
-        (plan_row("no", split="holistic_unsolvable", unsolvable_type="tool_removal"), set()),
-        (plan_row(plan(("x", {}))), {"E6"}),
-        (step_row(step(("x", {}))), {"E6"}),
-        (
-            step_row(
-                step(("x", {})), split="step_wise_tool_broken", broken_tool_name="find_trains"
-            ),
-            {None},
-        ),
-    ],
-)
-def test_findings_have_codes_only_where_the_protocol_has_flags(
-    row: dict[str, Any], codes: set[str | None]
-) -> None:
-    assert {finding.code for finding in findings(row)} == codes
 
 
 @pytest.mark.parametrize("tools", [PRICED, [*PRICED, {"name": "bundle", "cost": 0}]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from apbjudge.errors import shorten
 from apbjudge.protocols.checks.arguments import STEPS_PER_REPLY
-from apbjudge.protocols.checks.schema import MAX_STEPS, Steps, UncheckedError, violations
+from apbjudge.protocols.checks.schema import MAX_STEPS, Steps, violations
 from tests.support.rows import INTEGER, STRING, findings, proven, step, step_row, suspected, tool
 from tests.support.worlds import schemas
 
@@ -40,14 +39,6 @@ def test_references_that_double_at_each_level_take_linear_work(keyword: str, val
         assert [breach.path for breach in results] == ([".v"] if value == "wrong" else [])
         taken.append(steps.taken)
     assert taken[2] - taken[1] == taken[1] - taken[0] < 300
-
-
-def test_a_doubling_schema_still_proves_what_it_says() -> None:
-    tools = [{"name": "t", "parameters": _doubling(30, "allOf")}]
-    assert proven(step_row(step(("t", {"v": "wrong"})), tools=tools)) == [
-        ("E5", "wrong-type", f"{CALL}.arguments.v")
-    ]
-    assert proven(step_row(step(("t", {"v": 1})), tools=tools)) == []
 
 
 TOO_MUCH: dict[str, tuple[Any, Any]] = {
@@ -97,27 +88,6 @@ def test_the_calls_of_a_reply_share_a_number_of_steps() -> None:
     unchecked = [f for f in findings(row) if f.rule == "unchecked-arguments"]
     assert 0 < len(unchecked) < 90
     assert f"more than {STEPS_PER_REPLY} steps for one reply" in unchecked[-1].message
-
-
-def test_where_no_steps_are_left_nothing_is_looked_at() -> None:
-    class Untouched(dict[str, Any]):
-        def items(self) -> Any:
-            raise AssertionError("the schema is looked at")
-
-    steps = Steps(1, "a test")
-    with pytest.raises(UncheckedError):
-        steps.take(2)
-    with pytest.raises(UncheckedError):
-        violations(Untouched(type="object"), {"v": 1}, steps=steps)
-
-
-def test_an_error_message_never_writes_out_all_of_a_large_value() -> None:
-    class Loud(list[int]):
-        def __repr__(self) -> str:
-            raise AssertionError("all of it is written")
-
-    nested = [{"a": Loud([1, 2]), "b": ["x" * 10**6] * 10**5}]
-    assert len(shorten(nested)) < 100
 
 
 @given(
@@ -170,13 +140,6 @@ def test_what_is_valid_is_what_a_full_validator_calls_valid(schema: Any, value: 
     assert (violations(whole, {"v": value}) == ()) is library.is_valid({"v": value})
 
 
-def test_a_number_of_steps_is_what_may_be_taken_and_no_more() -> None:
-    steps = Steps(3, "a test")
-    steps.take(3)
-    with pytest.raises(UncheckedError, match="more than 3 steps for a test"):
-        steps.take(1)
-
-
 WRAPPED = [
     (STRING, ["PREVIOUS_RESULT"]),
     (STRING, {"value": "PREVIOUS_RESULT"}),
@@ -219,14 +182,3 @@ def test_a_reference_in_any_notation_may_become_what_the_schema_wants(
     row = step_row(steps, k=2, tools=[tool("t", {"v": schema}), tool("u")])
     assert proven(row) == []
     assert [rule for _, rule, _ in suspected(row) if rule == "unchecked-arguments"] == []
-
-
-def test_a_wrong_value_beside_a_placeholder_stays_wrong() -> None:
-    schema = {"type": "object", "properties": {"id": INTEGER, "day": INTEGER}}
-    value = {"id": "PREVIOUS_RESULT", "day": [1]}
-    row = step_row(
-        json.dumps([step(("u", {})), step(("t", {"v": value}))]),
-        k=2,
-        tools=[tool("t", {"v": schema}), tool("u")],
-    )
-    assert proven(row) == [("E5", "wrong-type", "step[1].tool_calls[0].arguments.v.day")]

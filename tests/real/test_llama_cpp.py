@@ -131,20 +131,6 @@ def test_label_probabilities_are_what_sampling_shows(served: Served) -> None:
     asking(served, ask)
 
 
-def test_a_second_digit_follows_each_likely_first_one(served: Served) -> None:
-    spec, environment = agent(served)
-
-    async def ask(client: At) -> None:
-        situation = environment.situation()
-        assert situation is not None
-        policy = ModelPolicy(client, spec, m=0, kind="digits", continuation={})
-        distribution = (await policy.distribution(situation)).distribution
-        assert distribution.captured > 0
-        assert len(distribution.candidates) == len(situation.tools) + 1
-
-    asking(served, ask)
-
-
 def test_both_estimators_run(served: Served) -> None:
     spec, environment = agent(served)
 

@@ -44,25 +44,6 @@ def test_rows_without_case_id_are_paired_with_their_base_by_content(tmp_path: Pa
     assert figures["no provable fault, base"].value is not None
 
 
-def test_calibration_knows_the_case_too(tmp_path: Path) -> None:
-    labels = EXAMPLE.parent / "labels" / "tool_extraneous.jsonl"
-    result = [
-        apbjudge.calibrate(graded(tmp_path / name, rows).folder, labels).judges[0]  # type: ignore[arg-type]
-        for name, rows in (("a", ROWS), ("b", UNNAMED))
-    ]
-    assert result[1].n_clusters == result[0].n_clusters < 24
-    assert result[1].whole == result[0].whole
-
-
-def test_the_frame_tells_cases_apart(tmp_path: Path) -> None:
-    named, unnamed = (
-        apbjudge.frame(graded(tmp_path / name, rows).folder)  # type: ignore[arg-type]
-        for name, rows in (("a", ROWS), ("b", UNNAMED))
-    )
-    sizes = [sorted(table.groupby("case_id").size()) for table in (named, unnamed)]
-    assert sizes[0] == sizes[1]
-
-
 def test_without_a_pair_the_reason_stands_where_the_figure_does(tmp_path: Path) -> None:
     changed = [
         row | ({"query": row["query"] + " Thanks."} if "extraneous" in row["split"] else {})
@@ -79,14 +60,6 @@ def test_without_a_pair_the_reason_stands_where_the_figure_does(tmp_path: Path) 
     (reason,) = (line for line in text.splitlines() if line.startswith(NO_PAIR))
     assert "(tool-extraneous (holistic) birch-medium, tool-extraneous (holistic) cress" in reason
     assert "alder-large" not in reason
-
-
-def test_the_table_says_why_there_is_no_pair(tmp_path: Path) -> None:
-    alone = [row for row in UNNAMED if "extraneous" in row["split"]]
-    run = graded(tmp_path / "a", alone)
-    assert run.folder is not None
-    (table,) = apbjudge.report(run.folder, tables=("extraneous",)).tables
-    assert any("has no rows without distractors" in note for note in table.notes)
 
 
 def test_content_is_what_was_asked() -> None:

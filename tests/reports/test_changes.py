@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import random
 import re
 from dataclasses import replace
@@ -23,7 +20,7 @@ from apbjudge.calibration.changes import (
     worst_first,
 )
 from apbjudge.records.judgement_reader import table_of
-from apbjudge.reports.changes import changes_csv, changes_markdown, changes_text
+from apbjudge.reports.changes import changes_markdown, changes_text
 from tests.reports.rows import unscored, verdict
 
 
@@ -65,16 +62,6 @@ RIGHT, WRONG, SILENT = score(), score("E2 E5"), score(scored=False)
 )
 def test_what_changed_most_names_the_change(before: ItemScore, after: ItemScore, kind: str) -> None:
     assert change(before, after).kind == kind
-
-
-@pytest.mark.parametrize("same", [RIGHT, WRONG, SILENT])
-def test_equal_judgements_are_no_change(same: ItemScore) -> None:
-    assert change_of("i", "holistic", same, same, human=True) is None
-
-
-def test_unscored_for_another_reason_is_no_change() -> None:
-    other = score_of(unscored("i", "refusal"))
-    assert change_of("i", "holistic", SILENT, other, human=None) is None
 
 
 def test_worst_first_whatever_the_order_they_come_in() -> None:
@@ -161,25 +148,3 @@ def test_no_name_becomes_a_link_a_mention_or_a_mark_in_markdown(name: str) -> No
     result = replace(shown(), after=name, items=(change(RIGHT, WRONG, item=name),))
     assert name in changes_text(result)
     assert not re.search(rf"(?<!\\){re.escape(name)}", changes_markdown(result))
-
-
-def test_the_csv_gives_the_items_back() -> None:
-    rows = list(csv.DictReader(io.StringIO(changes_csv(shown()))))
-    assert [row["item_id"] for row in rows] == [HOSTILE, "second"]
-    assert rows[0]["before_is_correct"] == "True"
-    assert rows[0]["after_errors"] == "E2 E5"
-    assert rows[0]["is_now_wrong"] == "True"
-    assert rows[1]["before_reason"] == "timeout"
-    assert rows[1]["human_correct"] == ""
-
-
-def test_the_json_has_counts_of_every_kind() -> None:
-    values = json.loads(json.dumps(shown().to_json(), allow_nan=False))
-    assert values["counts"] == {**dict.fromkeys(KINDS, 0), "lost": 1, "a verdict now": 1}
-    assert values["items"][0]["is_now_wrong"] is True
-
-
-def test_nothing_changed_is_said() -> None:
-    nothing = Changes(before="a", after="b", n_pairs=3, n_compared=3, n_only=(0, 0), items=())
-    assert "nothing changed" in changes_text(nothing)
-    assert "|" not in changes_markdown(nothing)

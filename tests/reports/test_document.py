@@ -64,12 +64,6 @@ def test_text() -> None:
     ]
 
 
-def test_text_breaks_a_wide_table_and_repeats_its_leading_columns() -> None:
-    table = Table.of(("m", "aaaa", "bbbb"), (("x", "1", "2"),))
-    lines = render_text(Document((table,)), width=8).splitlines()
-    assert lines == ["m  aaaa", "x  1", "m  bbbb", "x  2"]
-
-
 def test_markdown() -> None:
     lines = render_markdown(DOCUMENT).splitlines()
     assert lines[0] == "# Title"
@@ -116,11 +110,6 @@ def test_no_format_runs_what_texts_hold(render: object) -> None:
 )
 def test_numbers(value: float | None, unit: Unit, expected: str) -> None:
     assert numbers.number(value, unit) == expected
-
-
-def test_an_interval_without_value_stands_alone() -> None:
-    figure = Figure(estimate=estimate(None, 0.1, 0.2), unit="percent")
-    assert str(figure) == "[10.0, 20.0] /8"
 
 
 def test_words_around_numbers() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from math import inf
 from typing import Any
 
 import pytest
@@ -60,10 +59,6 @@ def test_who_differs_from_whom() -> None:
     )
 
 
-def test_no_two_judges_is_one_line() -> None:
-    assert disagreement_text(Disagreement(0, 0, 0, ())).count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["\x1b[2Jx", "a\nb", "\u202eabc"])
 def test_a_judge_s_name_commands_no_terminal(name: str) -> None:
     result = Disagreement(1, 1, 0, (Pair(name, name, 1, 1), Pair(name, "b", 0, 0)))
@@ -93,35 +88,11 @@ def test_a_row_of_the_curve() -> None:
     )
 
 
-def test_thresholds_without_a_number_have_names() -> None:
-    rows = read([point(threshold=None), point(threshold=inf), point(threshold=0.0)])
-    assert [row["threshold"] for row in rows] == ["none", "no verdict", "0.0000"]
-
-
 def test_what_is_not_known_is_empty_and_never_zero() -> None:
     (row,) = read([point(cost_usd=None, n_agree=0, n_compared=0)])
     assert [row[name] for name in ("cost_usd", "agreement", "low", "high")] == [""] * 4
     text = curve_text([point(cost_usd=None, n_agree=0, n_compared=0)], reference="r")
     assert text.rstrip().endswith("unknown  – /0")
-
-
-def test_no_points_are_a_head_alone() -> None:
-    assert curve_csv([]) == ",".join(COLUMNS) + "\n"
-    assert curve_text([], reference="r").count("\n") == 1
-
-
-def test_the_text_of_a_curve() -> None:
-    points = [
-        point(threshold=None, n_escalated=0, share=0.0, cost_usd=0.5, n_agree=5),
-        point(threshold=inf, n_escalated=1, share=0.1, cost_usd=0.75, n_agree=6),
-        point(threshold=0.25, n_escalated=10, share=1.0, cost_usd=3.0, n_agree=10),
-    ]
-    lines = curve_text(points, reference="large").splitlines()
-    assert lines[0] == "threshold   escalated  cost        agreement with large, where it answered"
-    assert lines[1].startswith("none        0 %        0.5000 USD  50.0 [")
-    assert lines[2].startswith("no verdict  10 %       0.7500 USD  60.0 [")
-    assert lines[3].startswith("0.2500      100 %      3.0000 USD  100.0 [")
-    assert all(line.endswith("/10") for line in lines[1:])
 
 
 def along(n: int) -> list[CurvePoint]:
@@ -137,12 +108,3 @@ def test_of_many_points_some_are_shown_first_and_last_among_them(n: int) -> None
     assert lines[-1] == curve_text(points[-1:], reference="r").splitlines()[1]
     assert len(lines) == min(n, POINTS_SHOWN)
     assert len(read(points)) == n  # the file has all of them
-
-
-def test_points_that_lie_together_are_shown_once() -> None:
-    crowded = [
-        point(share=0.0, threshold=None),
-        *(point(share=0.5) for _ in range(40)),
-        point(share=1.0),
-    ]
-    assert len(curve_text(crowded, reference="r").splitlines()) == 4

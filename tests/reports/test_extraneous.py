@@ -67,27 +67,6 @@ def test_figures_by_hand_whichever_protocol_graded_the_base(base_protocol: str) 
     }
 
 
-def test_one_level_alone_is_not_repeated_as_a_level() -> None:
-    rows = [verdict("a"), given("a", 6, "E5", used=True)]
-    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
-    assert not [name for name in figures if "@" in name]
-    assert points(figures, "TC", "CR_E", "CR_B", "delta") == {
-        "TC": (1.0, 1),
-        "CR_E": (0.0, 1),
-        "CR_B": (1.0, 1),
-        "delta": (-1.0, 1),
-    }
-
-
-def test_without_any_base_cr_e_stands_alone() -> None:
-    figures = group(summary_of([given("a", 2), given("b", 2, "E5", used=True)])).figures
-    assert points(figures, "CR_E", "CR_B", "delta") == {
-        "CR_E": (0.5, 2),
-        "CR_B": (None, 0),
-        "delta": (None, 0),
-    }
-
-
 @pytest.mark.parametrize(
     "stranger",
     [
@@ -119,18 +98,6 @@ def test_step_wise_rows_are_paired_with_step_wise_bases() -> None:
         assert points(figures, "delta") == {"delta": (delta, 1)}
 
 
-def test_rows_without_distractors_form_no_group_of_their_own_beside_those_with() -> None:
-    summary = summary_of(rows_by_hand(EXTRANEOUS))
-    assert [(g.protocol, g.n) for g in summary.groups] == [(EXTRANEOUS, 7)]
-    assert (summary.totals.rows, summary.totals.unscored) == (11, {"timeout": 2})
-
-
-def test_a_run_of_base_rows_only_still_shows_how_they_were_judged() -> None:
-    rows = [verdict("a", protocol=EXTRANEOUS), verdict("b", "E1", protocol=EXTRANEOUS)]
-    figures = group(summary_of(rows)).figures
-    assert points(figures, "CR") == {"CR": (0.5, 2)}
-
-
 METHODS = {"delta": "t-bonett-price"}
 
 
@@ -146,17 +113,6 @@ def test_pairs_of_one_case_are_taken_together() -> None:
         assert (figures[name].n_items, figures[name].n_clusters) == (40, 8)
         assert figures[name].method == METHODS.get(name, "wilson-effective")
     assert points(figures, "delta") == {"delta": about(4 / 8, 40)}
-
-
-def test_no_difference_in_any_case_is_no_certainty_that_there_is_none() -> None:
-    flags = {"a": "", "b": "E1", "c": ""}
-    rows = [verdict(case, codes) for case, codes in flags.items()]
-    rows += [given(case, level, codes) for case, codes in flags.items() for level in (2, 4)]
-    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
-    for name in ("delta", "delta@2", "delta@4"):
-        assert figures[name].value == 0.0
-        assert figures[name].low < -0.5
-        assert figures[name].high > 0.5
 
 
 def test_two_bases_of_one_case_give_one_answer_whichever_finished_first() -> None:

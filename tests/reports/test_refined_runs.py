@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.records.run_folder import read_run
 from apbjudge.reports.paper.table import Table
 from apbjudge.reports.report import Report, report
 from tests.support.commands import in_process
@@ -99,18 +97,6 @@ def test_what_refinement_took_is_read_from_the_graded_predictions(graded: Graded
     )
 
 
-def test_the_file_is_found_from_another_folder(
-    graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = graded("base", answers([0, 1]))
-    write_rows(tmp_path / "after.jsonl", answers([1, 1], **WAY))
-    monkeypatch.chdir(tmp_path)
-    apbjudge.grade("after.jsonl", judge=gpt, out=tmp_path / "runs" / "after")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert figures(report(base, refined=[("R", tmp_path / "runs" / "after")]))["Tokens/fix"] == 200
-
-
 @pytest.mark.parametrize("gone", ["removed", "compressed"])
 def test_without_the_file_figures_are_dashes_and_whether_it_is_an_oracle_is_asked(
     graded: Graded, tmp_path: Path, gone: str
@@ -136,14 +122,6 @@ def test_without_the_file_figures_are_dashes_and_whether_it_is_an_oracle_is_aske
     why = "is not there" if gone == "removed" else "gzip"
     assert any("Tokens/fix" in note and why in note for note in table(result).notes)
     assert result.problems == []
-
-
-def test_rows_in_memory_leave_nothing_to_read(graded: Graded, tmp_path: Path) -> None:
-    base = graded("base", answers([0, 1]))
-    apbjudge.grade(answers([1, 1], **WAY), judge=gpt, out=tmp_path / "memory")
-    result = report(base, refined=[("R", tmp_path / "memory")])
-    assert figures(result)["Tokens/fix"] is None
-    assert any("were in memory" in note for note in table(result).notes)
 
 
 def test_a_file_that_has_changed_and_odd_values_are_problems(
@@ -173,36 +151,6 @@ def test_an_oracle_is_named_whatever_its_method_and_file_are_called(graded: Grad
     assert report(base).to_json()["judges"][0]["note"] is None
 
 
-def test_oracles_are_no_drafts_either(graded: Graded) -> None:
-    rows = answers([0, 0, 1])
-    rows[2] |= {"is_oracle": True}
-    result = report(
-        graded("base", rows), refined=[("R", graded("after", answers([1, 1, 1], **WAY)))]
-    )
-    assert figures(result, "refinement")["Base"] == 0
-
-
-def test_the_critic_is_known_by_its_display_name_too(graded: Graded, tmp_path: Path) -> None:
-    base = graded("base", [*answers([0, 0]), *answers([1, 0], "strong")])
-    names = tmp_path / "names.json"
-    names.write_text(json.dumps({"strong": "Strong 5", "m": "Small"}))
-    after = graded("after", answers([1, 0], **WAY))
-    for settings in ({}, {"names": names}):
-        result = report(base, refined=[("R", after)], **settings)
-        (row,) = table(result, "refinement").rows
-        assert row.cells["Holistic", "Critic"].estimate.value == 0.5
-        assert row.heads[0] == ("Small" if settings else "m")
-
-
-def test_the_judge_as_critic_is_called_circular(graded: Graded) -> None:
-    base = graded("base", answers([0, 1]))
-    after = graded("after", answers([1, 1], **{**WAY, "critic_model": "openai/gpt-5"}))
-    notes = table(report(base, refined=[("R", after)])).notes
-    assert any(
-        "R: circular: the critic openai/gpt-5 is the judge of this table" in n for n in notes
-    )
-
-
 @pytest.mark.parametrize(
     "way", [{"mode": "self", "critic_model": None}, {"critic_model": "x/gpt-5"}]
 )
@@ -216,16 +164,6 @@ def test_a_display_name_does_not_hide_that_the_judge_is_the_critic(
     for settings in ({}, {"names": names}):
         notes = table(report(base, refined=[("R", after)], **settings)).notes
         assert any("R: circular: the critic" in note for note in notes)
-
-
-def test_the_models_of_a_panel_are_all_judges(tmp_path: Path) -> None:
-    settings = {"model": "panel(a, b)", "judges": [{"model": "a"}, {"model": "b"}, {"odd": 1}, 3]}
-    row = {"item_id": "x", "tested_model": "m", "judge": "panel(a, b)", "kind": "verdict"}
-    row |= {"is_correct": True, "grade": 1.0, "category": None, "errors": None}
-    for values, models in ((settings, {"a", "b"}), ({"model": "a"}, {"a"}), ({}, set[str]())):
-        write_rows(tmp_path / "judgements.jsonl", [row])
-        (tmp_path / "manifest.json").write_text(json.dumps({"settings": values}))
-        assert read_run(tmp_path).models == models
 
 
 def test_all_formats_have_all_tables(
@@ -256,17 +194,3 @@ def test_all_formats_have_all_tables(
         line for line in lines if (line["table"], line["column"]) == ("refinement-changes", "Fixed")
     )
     assert (fixed["part_is"], fixed["part"], float(fixed["value"])) == ("Method", "R", 2.0)
-
-
-def test_a_file_is_searched_for_oracles_and_otherwise_left_unread(
-    graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from apbjudge.reports import origins
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise AssertionError("read")
-
-    monkeypatch.setattr(origins, "read_refinements", fail)
-    assert report(graded("base", answers([0, 1]))).tables
-    os.truncate(tmp_path / "base.jsonl", 0)
-    assert report(tmp_path / "runs" / "base").tables

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge import OptionError
 from apbjudge.calibration.comparison_text import comparison_text
 from apbjudge.errors import InputError
 from apbjudge.reports.paper.formatting import tables_latex, tables_markdown
@@ -73,25 +72,6 @@ def test_settings_of_one_model_are_rows_of_one_table(tmp_path: Path) -> None:
     text = tables_markdown(report.tables)
     assert "PlanBench-XL (Table 3; --table planbench)" in text
     assert "Layout: Table 3 of arXiv:2606.22388" in tables_latex(report.tables)
-
-
-def test_the_best_model_of_a_setting_is_marked(tmp_path: Path) -> None:
-    weak = [{"is_correct": i % 4 == 0} for i in range(200)]
-    strong = [{"is_correct": i % 4 != 0} for i in range(200)]
-    runs = [
-        write_judged(tmp_path / "weak", "default", weak, tested_model="birch"),
-        write_judged(tmp_path / "strong", "default", strong),
-    ]
-    (table, *_) = open_report(runs).tables
-    marks = {row.heads[0]: row.cells["", "Accuracy"].best for row in table.rows}
-    assert marks == {"alder": True, "birch": False}
-
-
-def test_a_table_that_nothing_is_there_for_is_refused(tmp_path: Path) -> None:
-    run = write_judged(tmp_path / "default", "default", published())
-    with pytest.raises(OptionError, match="--table outcome: there is nothing for it"):
-        _ = open_report(run, tables=("outcome",)).tables
-    assert [t.key for t in open_report(run, tables=("planbench",)).tables] == ["planbench"]
 
 
 def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from apbjudge.records.trajectories import (
 )
 from apbjudge.reports.page import runs
 from apbjudge.reports.page.html import write_report
-from apbjudge.reports.page.runs import run_view, task_view
+from apbjudge.reports.page.runs import run_view
 
 from .page.reports import Page, report
 from .page.runs import (
@@ -33,7 +33,6 @@ from .page.runs import (
     BLOCKED,
     EXECUTED,
     FAILED_SEARCH,
-    LONG_ANSWER,
     REJECTED,
     SEARCH,
     explored,
@@ -82,14 +81,6 @@ def test_a_run_with_all_that_its_log_and_its_diagnosis_say() -> None:
     assert [step.get("word") for step in steps] == [None, None, "P", None, "N", None]
 
 
-def test_a_run_of_which_little_is_known() -> None:
-    view = run_view(trajectory(place=LogPlace("messages"), final_answer=None), None)
-    user = {"number": 1, "source": "user", "kind": "message", "text": "Where is order O-7?"}
-    assert view == {"place": "messages", "steps": [user]}
-    assert run_view(trajectory(final_answer=""), None)["answer"] == ""
-    assert run_view(trajectory(outcome=Outcome()), None).get("success") is None
-
-
 def test_a_search_says_which_of_its_tools_are_blocked_or_noisy() -> None:
     nothing = replace(SEARCH, retrieval=Retrieval(by_inputs=True, tools=()))
     steps = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)["steps"]
@@ -120,76 +111,7 @@ def test_a_search_says_which_of_its_tools_are_blocked_or_noisy() -> None:
     assert empty == {"by": ["inputs"], "tools": []}
 
 
-def test_what_became_of_a_call() -> None:
-    steps = run_view(trajectory(EXECUTED, REJECTED, BLOCKED), None)["steps"][1:]
-    assert [step["execution"] for step in steps] == [
-        {
-            "executed": True,
-            "success": True,
-            "datatype": "shipment_id",
-            "value": "S-9",
-            "provenance": "trusted",
-            "type": "baseline",
-        },
-        {"executed": False, "rejection": "untrusted_input_rejected"},
-        {
-            "executed": True,
-            "success": False,
-            "datatype": "parcel_id",
-            "provenance": "untrusted",
-            "type": "blocker_misleading",
-            "mark": "blocked",
-        },
-    ]
-    assert steps[0]["observations"] == [{"text": '{\n  "shipment_id": "S-9"\n}', "call": 0}]
-    assert steps[1]["observations"] == [{"text": "not accepted", "call": 0, "is_error": True}]
-
-
-def test_answers_go_to_the_call_that_they_name_or_the_only_one() -> None:
-    calls = (ToolCall("a", {}, "1"), ToolCall("b", {}, "2"))
-    seen = tuple(ToolResult(text, id_) for text, id_ in (("x", "2"), ("y", ""), ("z", "9")))
-    step = TrajectoryStep("agent", "call", calls=calls, observations=seen)
-    views = run_view(trajectory(step), None)["steps"][1]["observations"]
-    assert [view.get("call") for view in views] == [1, None, None]
-    alone = replace(step, calls=calls[:1], observations=(ToolResult("y"), ToolResult("z", "9")))
-    views = run_view(trajectory(alone), None)["steps"][1]["observations"]
-    assert [view.get("call") for view in views] == [0, None]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "view"),
-    [
-        ({"a": [1, None]}, {"arguments": {"a": [1, None]}}),
-        ({}, {"arguments": {}}),
-        ({"n": 2**60}, {"arguments": {"n": str(2**60)}}),
-        ('{"a": ', {"raw": '{"a": ', "error": "cut off"}),
-        ([1, 2], {"raw": "[\n  1,\n  2\n]"}),
-        (None, {}),
-        ("", {}),
-    ],
-)
-def test_arguments_that_are_no_object_are_shown_as_text(arguments: Any, view: Any) -> None:
-    call = ToolCall("look", arguments, parse_error=view.get("error", ""))
-    shown = run_view(trajectory(TrajectoryStep("agent", "call", calls=(call,))), None)
-    assert shown["steps"][1]["calls"] == [{"name": "look", **view}]
-
-
 # Letters -----------------------------------------------------------------------------------------
-
-
-def test_without_facts_of_the_environment_every_call_of_the_agent_has_a_letter() -> None:
-    calls = (ToolCall("a"), ToolCall("b"))
-    agent, user = (TrajectoryStep(who, "call", calls=calls) for who in ("agent", "user"))
-    run = trajectory(agent, user, replace(agent, calls=calls[:1]))
-    view = run_view(run, Diagnosis(word="PNP"))
-    assert [step.get("word") for step in view["steps"]] == [None, "PN", None, "P"]
-
-
-@pytest.mark.parametrize("word", ["P", "PPP"])
-def test_letters_that_are_more_or_fewer_than_the_calls_are_of_no_step(word: str) -> None:
-    view = run_view(trajectory(EXECUTED, REJECTED, BLOCKED), Diagnosis(word=word))
-    assert view["word"] == word
-    assert not any("word" in step for step in view["steps"])
 
 
 @given(st.lists(st.sampled_from([SEARCH, EXECUTED, REJECTED, BLOCKED, ANSWER]), max_size=12))
@@ -221,29 +143,7 @@ def test_the_end_of_a_very_long_text_is_left_out_and_counted(
     assert view["calls"][0]["raw"].startswith('{\n  "a": "\n[')
 
 
-def test_of_a_very_long_run_the_first_steps_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "STEPS_SHOWN", 3)
-    run, diagnosis = explored(6)
-    view = run_view(run, diagnosis)
-    assert [step["number"] for step in view["steps"]] == [1, 2, 3]
-    assert (view["n_steps"], view["first_error"]) == (6, 5)
-    assert [step.get("word") for step in view["steps"]] == [None, None, "P"]
-
-
 # What runs of a task share -----------------------------------------------------------------------
-
-
-def test_definitions_of_tools_in_other_forms_are_read_and_those_in_none_shown() -> None:
-    function = {"name": "f", "description": "d", "parameters": {"type": "object"}}
-    view = task_view(trajectory(tools=({"type": "function", "function": function}, {"x": 1})))
-    assert view["query"] == "Where is order O-7?"
-    assert [(tool["name"], tool.get("parameters")) for tool in view["tools"]] == [
-        ("f", {"type": "object"}),
-        ("", {"x": 1}),
-    ]
-    assert view["tools"][0]["description"] == "d"
-    assert task_view(trajectory(tools=()))["tools"] == []
-    assert "tools" not in task_view(trajectory())
 
 
 def test_runs_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) -> None:
@@ -369,19 +269,3 @@ def test_whatever_a_call_is_given_and_gets_reaches_the_page(given_: Any, got: An
         assert seen["text"] == (got or "")
     else:
         assert orjson.loads(seen["text"]) == got
-
-
-def test_values_nested_too_deeply_are_text() -> None:
-    deep: Any = "bottom"
-    for _ in range(300):
-        deep = {"in": [deep]}
-    step = TrajectoryStep(
-        "agent", "call", calls=(ToolCall("look", deep),), observations=(ToolResult(deep),)
-    )
-    view = run_view(trajectory(step), None)["steps"][1]
-    assert orjson.dumps(view)
-    assert view["observations"][0]["text"] == "(nested too deeply to be shown)"
-
-
-def test_long_answers_are_whole() -> None:
-    assert run_view(trajectory(BLOCKED), None)["steps"][1]["observations"][0]["text"] == LONG_ANSWER

@@ -102,20 +102,6 @@ def test_json_holds_plain_values_only_and_no_nan() -> None:
     assert orjson.loads(orjson.dumps(SUMMARY.to_json())) == json.loads(text)
 
 
-def test_json_states_totals_level_and_every_estimate_s_settings() -> None:
-    data = SUMMARY.to_json()
-    assert (data["judge"], data["note"], data["confidence_level"]) == ("j", None, 0.95)
-    assert data["totals"]["rows"] == 12
-    assert data["totals"]["scored"] == 10
-    assert data["totals"]["unscored"] == {"bad_input": 1, "timeout": 1}
-    for part in data["groups"]:
-        for figure in part["figures"].values():
-            assert set(figure) == {
-                *("value", "low", "high", "level", "method"),
-                *("n_items", "n_clusters", "n_resamples", "seed", "note", "bound"),
-            }
-
-
 def test_csv_agrees_with_json_value_by_value() -> None:
     expected = flat(json.loads(json.dumps(SUMMARY.to_json())))
     rows = read_csv(SUMMARY)
@@ -123,15 +109,6 @@ def test_csv_agrees_with_json_value_by_value() -> None:
     for row, values in zip(rows, expected, strict=True):
         assert typed(row, values) == values
         assert set(row) >= set(values)
-
-
-def test_the_sample_has_what_is_hard_to_write() -> None:
-    """Values, denominators and intervals that are missing or zero all occur in it."""
-    figures = [figure for part in SUMMARY.groups for figure in part.figures.values()]
-    assert any(f.value is None for f in figures)
-    assert any(f.value == 0.0 and f.low == 0.0 for f in figures)
-    assert any(f.value is not None and f.low is None for f in figures)
-    assert any(f.seed is not None for f in figures)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -148,13 +125,6 @@ def test_any_text_comes_back_from_both_formats(field: str, name: str) -> None:
     assert (part["tested_model"], part["by"]) == (model, groups)
 
 
-def test_an_empty_run_is_written_too() -> None:
-    summary = summary_of([])
-    (header,) = (set(row) for row in csv.reader(io.StringIO(summary.to_csv())))
-    assert {"judge", "protocol", "tested_model", "figure", "value", "n_items"} <= header
-    assert json.loads(json.dumps(summary.to_json()))["groups"] == []
-
-
 def efficiency_row(name: str, cost: float) -> Row:
     tool = {"name": "look", "parameters": {"type": "object", "properties": {}}, "cost": cost}
     chain = [{"name": "look", "parameter_description": {}, "reason": "to see"}]
@@ -168,6 +138,7 @@ def efficiency_row(name: str, cost: float) -> Row:
     }
 
 
+@pytest.mark.filterwarnings("ignore:no row has a verdict")
 @pytest.mark.parametrize("cost", [1e308, 1e-320])
 def test_absurd_costs_give_no_infinite_figure(cost: float) -> None:
     rows = [efficiency_row(name, cost) for name in "abc"]
@@ -175,15 +146,6 @@ def test_absurd_costs_give_no_infinite_figure(cost: float) -> None:
     assert summary.totals.rows == 3
     json.dumps(summary.to_json(), allow_nan=False)
     assert not {"inf", "nan"} & {row[key] for row in read_csv(summary) for key in ("value", "high")}
-
-
-def test_the_files_of_a_run_are_what_the_summary_says(tmp_path: Path) -> None:
-    run = apbjudge.grade([efficiency_row("a", 2)], protocol="efficiency", out=tmp_path / "run")
-    assert run.folder is not None
-    written = json.loads((run.folder / "summary.json").read_bytes(), parse_constant=refuse)
-    assert written == run.summary.to_json()
-    with (run.folder / "summary.csv").open(newline="", encoding="utf-8") as file:
-        assert list(csv.DictReader(file)) == read_csv(run.summary)
 
 
 def test_the_static_judge_s_upper_bound_is_said_in_every_output() -> None:
@@ -206,53 +168,21 @@ def test_the_summary_of_an_example_is_the_golden_text(name: str) -> None:
     assert text == golden.read_text(encoding="utf-8")
 
 
-def test_every_golden_text_belongs_to_an_example_and_every_example_has_one() -> None:
-    files = (ROOT / "examples").glob("*.jsonl")
-    assert {path.stem for path in files} - {"cases"} == set(EXAMPLES)
-    assert {path.stem for path in GOLDEN.glob("summary_*.txt")} == {
-        f"summary_{name}" for name in EXAMPLES
-    }
-
-
 def text_of(*rows: dict[str, object], by: tuple[str, ...] = ()) -> str:
     return apbjudge.summary_text(summary_of(rows, *by))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "\x1b[2J\x1b[31mred",
-        "\x9b31mred",
-        "bell\x07",
-        "back\b\b\bspace",
-        "two\nlines",
-        "carriage\rreturn",
-        "next\x85line",
-        "line\u2028separator",
-        "right-to-left \u202eoverride",
-        "\x00",
-    ],
-)
+@pytest.mark.parametrize("name", [*HOSTILE, "\x9b31mred", "\x85line", "\u2028", "\u202eoverride"])
 @pytest.mark.parametrize("field", ["tested_model", "category"])
 def test_no_text_of_a_row_reaches_the_terminal_as_a_command(field: str, name: str) -> None:
-    harmless = "harmless"
-
-    def shown(value: str) -> str:
-        model = value if field == "tested_model" else harmless
-        groups = {"category": value if field == "category" else harmless}
+    def shown(value: str) -> list[str]:
+        model = value if field == "tested_model" else "harmless"
+        groups = {"category": value if field == "category" else "harmless"}
         row = verdict("a", tested_model=model, groups=groups)
-        return apbjudge.summary_text(summary_of([row], "category"), width=500)
+        return apbjudge.summary_text(summary_of([row], "category"), width=500).split("\n")
 
-    lines = shown(name).split("\n")
-    assert len(lines) == len(shown(harmless).split("\n"))
-    for line in lines:
-        assert line.isprintable()
-
-
-def test_totals_say_why_rows_are_unscored() -> None:
-    first = text_of(verdict("a"), unscored("b", "timeout"), bad_row(3), bad_row(4)).split("\n")[0]
-    counts = "2 bad_input, 1 timeout (last: made by hand)"
-    assert first == f"judge j: 4 rows, 1 scored; unscored: {counts}"
+    assert len(shown(name)) == len(shown("harmless"))
+    assert all(line.isprintable() for line in shown(name))
 
 
 @pytest.mark.parametrize(("price", "said"), [(0.125, "0.1250 USD"), (None, "unknown")])
@@ -260,20 +190,6 @@ def test_totals_of_a_paid_judge_say_what_it_cost(price: float | None, said: str)
     row = verdict("a", usage={"calls": 2}, cost_usd=price, inconsistent=True)
     expected = f"judge j: 1 rows, 1 scored; 2 calls, cost {said}; 1 inconsistent"
     assert text_of(row).split("\n")[0] == expected
-
-
-def test_a_rate_without_any_verdict_is_a_dash_beside_the_count() -> None:
-    lines = text_of(unscored("a"), unscored("b")).split("\n")
-    row = lines.index("holistic") + 2
-    assert lines[row - 1].split() == ["tested", "model", "scored", "CR", "CR", "bounds"]
-    assert lines[row].split() == ["m", "0/2", "–", "[0.0,", "100.0]"]
-
-
-def test_the_best_tested_model_comes_first() -> None:
-    rows = [verdict("x", "E1", tested_model="a"), verdict("x", tested_model="b")]
-    lines = text_of(*rows).split("\n")
-    first = lines.index("holistic") + 2
-    assert [line.split()[0] for line in lines[first : first + 2]] == ["b", "a"]
 
 
 def test_no_table_is_wider_than_asked_and_each_block_names_its_rows() -> None:
@@ -288,13 +204,6 @@ def test_no_table_is_wider_than_asked_and_each_block_names_its_rows() -> None:
         assert [line.split()[0] for line in block] == ["tested", "model-a", "model-b", "model-c"]
     heads = " ".join(block[0] for block in blocks).replace("tested model  scored", "").split()
     assert heads == "CR Grade E1 E2-H E3 E4 E5 E6".split()
-
-
-def test_a_breakdown_has_a_row_per_value_and_one_for_its_absence() -> None:
-    rows = [verdict("a", groups={"stage": "late"}), verdict("b")]
-    lines = text_of(*rows, by=("stage",)).split("\n")
-    first = lines.index("holistic, by stage") + 2
-    assert [line.split()[1] for line in lines[first : first + 2]] == ["late", "not"]
 
 
 def test_colour_adds_codes_and_changes_no_text() -> None:

@@ -24,23 +24,12 @@ SHAPES = {
     "surrender@1": ("flags", "plan"),
 }
 KEYS = {
-    "plan": [
-        "E1_GOAL_UNDERSTANDING",
-        "E2_TASK_COMPLETENESS",
-        "E3_CONSTRAINT_VIOLATION",
-        "E4_LOGICAL_DEFECT",
-        "E5_TOOL_USE_ERROR",
-        "E6_HALLUCINATION_ERROR",
-    ],
-    "steps": [
-        "E1_GOAL_MISALIGNMENT",
-        "E2_PREMATURE_CONCLUSION",
-        "E3_CONSTRAINT_VIOLATION",
-        "E4_LOGIC_ERROR",
-        "E5_TOOL_USE_ERROR",
-        "E6_HALLUCINATION_ERROR",
-    ],
+    "plan": "E1_GOAL_UNDERSTANDING E2_TASK_COMPLETENESS E3_CONSTRAINT_VIOLATION "
+    "E4_LOGICAL_DEFECT E5_TOOL_USE_ERROR E6_HALLUCINATION_ERROR",
+    "steps": "E1_GOAL_MISALIGNMENT E2_PREMATURE_CONCLUSION E3_CONSTRAINT_VIOLATION "
+    "E4_LOGIC_ERROR E5_TOOL_USE_ERROR E6_HALLUCINATION_ERROR",
 }
+"""As published."""
 EXTENSIONS = [
     ("apb-efficiency@1", "apb-holistic@1"),
     ("apb-holistic-worked@1", "apb-holistic@1"),
@@ -49,55 +38,17 @@ EXTENSIONS = [
 ]
 
 
-def test_exactly_the_documented_rubrics_are_shipped() -> None:
+def test_shipped_rubrics_load_under_their_own_names() -> None:
     assert rubric_names() == sorted(SHAPES)
-
-
-@pytest.mark.parametrize("ref", SHAPES)
-def test_a_shipped_rubric_loads_under_its_own_name(ref: str) -> None:
-    rubric = load_rubric(ref)
-    assert rubric.ref == ref
-    assert (rubric.shape, rubric.form) == SHAPES[ref]
-    assert rubric.title
-    assert rubric.task
-    assert len(rubric.digest) == 64
-
-
-@pytest.mark.parametrize("ref", SHAPES)
-def test_a_name_without_version_means_the_newest(ref: str) -> None:
-    assert load_rubric(ref.rsplit("@", 1)[0]) == load_rubric(ref)
-
-
-@pytest.mark.parametrize(
-    "ref", [r for r, (shape, _) in SHAPES.items() if shape == "flags" and r.startswith("apb-")]
-)
-def test_the_six_codes_carry_the_published_keys(ref: str) -> None:
-    rubric = load_rubric(ref)
-    assert [c.key for c in rubric.criteria] == KEYS[rubric.form]
-    assert [c.code for c in rubric.criteria] == ["E1", "E2", "E3", "E4", "E5", "E6"]
-    assert all(c.definition and c.look_for and c.not_this for c in rubric.criteria)
-
-
-def test_tool_broken_knows_the_five_behaviours() -> None:
-    results = [(c.number, c.name, c.correct) for c in load_rubric("apb-tool-broken@1").categories]
-    assert results == [
-        (1, "replacement", True),
-        (2, "alternative", True),
-        (3, "retry", False),
-        (4, "refusal", False),
-        (5, "other", False),
-    ]
-
-
-def test_unsolvable_has_rules_for_each_of_the_four_types() -> None:
-    types = load_rubric("apb-unsolvable@1").types
-    assert sorted(types) == [
-        "contradictory_constraints",
-        "information_missing",
-        "tool_removal",
-        "visual_missing",
-    ]
-    assert all(rule.situation and rule.passes and rule.fails for rule in types.values())
+    rubrics = [load_rubric(ref) for ref in SHAPES]
+    assert [(rubric.shape, rubric.form) for rubric in rubrics] == [*SHAPES.values()]
+    assert [rubric.ref for rubric in rubrics] == [*SHAPES]
+    assert [load_rubric(ref.rsplit("@", 1)[0]) for ref in SHAPES] == rubrics
+    assert len({rubric.digest for rubric in rubrics}) == len(rubrics)
+    for rubric in rubrics:
+        if rubric.shape == "flags" and rubric.ref.startswith("apb-"):
+            assert " ".join(c.key for c in rubric.criteria) == KEYS[rubric.form]
+            assert all(c.definition and c.look_for and c.not_this for c in rubric.criteria)
 
 
 @pytest.mark.parametrize(("ref", "base"), EXTENSIONS)
@@ -120,19 +71,6 @@ def test_the_strict_reading_has_the_codes_and_grades_of_the_usual_and_none_of_it
     said = (strict.model_dump_json(), usual.model_dump_json())
     for lenient in ("detour that still serves", "extra check", "equally good", "optimal or not"):
         assert [lenient in text for text in said] == [False, True], lenient
-
-
-@pytest.mark.parametrize("ref", ["case-plan@1", "case-steps@1"])
-def test_rubrics_of_cases_know_sound_and_unsound_alone(ref: str) -> None:
-    rubric = load_rubric(ref)
-    assert rubric.scale.grades == (1.0, 0.0)
-    assert all(c.definition and c.look_for and c.not_this for c in rubric.criteria)
-    assert rubric.scale.allowed(rubric.codes[:1]) == rubric.scale.allowed(rubric.codes) == (0.0,)
-
-
-def test_no_two_rubrics_share_a_digest() -> None:
-    digests = [load_rubric(ref).digest for ref in rubric_names()]
-    assert len(set(digests)) == len(digests)
 
 
 @pytest.mark.parametrize("ref", ["apb-holistic@2", "APB-HOLISTIC", "apb", "", "@1", "../apb"])

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from typing import Any
-
-import numpy as np
 import pytest
 
 from apbjudge.errors import OptionError
@@ -82,27 +77,6 @@ def test_a_table_that_was_named_says_what_it_would_need(key: str) -> None:
         paper_tables(WITHOUT, (key,))
 
 
-def test_tables_come_in_the_order_of_the_paper_each_once() -> None:
-    results = Results(judges=(judged(mixed()),))
-    names = ("stage", "overall", "stage")
-    assert [table.key for table in paper_tables(results, names)] == ["overall", "stage"]
-    numbers = [int(of.number.split()[1]) for of in DEFINITIONS if of.number]
-    assert numbers == sorted(numbers)
-
-
-def test_columns_have_titles_of_their_own_within_a_section_and_all_are_in_one_list() -> None:
-    for definition in DEFINITIONS:
-        titles = [(column.section, column.title) for column in definition.columns]
-        assert len(titles) == len(set(titles))
-    used = {column.key for definition in DEFINITIONS for column in definition.columns}
-    assert used == set(FIGURES)
-
-
-def test_sections_without_rows_are_left_out() -> None:
-    assert table_of("overall", graded("h", 3, 1)).sections == ("Holistic",)
-    assert len(table_of("overall", mixed()).sections) == 5
-
-
 def test_rows_are_sorted_by_tested_model_and_in_the_natural_order_of_parts() -> None:
     rows = by_models("birch", "Alder", "cress")
     assert [row.heads[0] for row in table_of("overall", rows).rows] == ["Alder", "birch", "cress"]
@@ -112,26 +86,6 @@ def test_rows_are_sorted_by_tested_model_and_in_the_natural_order_of_parts() -> 
     ]
     levels = table_of("extraneous-levels-holistic", rows)
     assert [row.heads[1] for row in levels.rows] == ["2", "10"] * 3
-
-
-def test_judges_stand_together_with_their_notes_once() -> None:
-    judges = [judged(by_models("b", "a"), name, f"about {name}") for name in ("z", "y")]
-    table = table_of("overall", *judges)
-    assert [(row.judge, row.heads[0]) for row in table.rows] == [
-        ("z", "a"),
-        ("z", "b"),
-        ("y", "a"),
-        ("y", "b"),
-    ]
-    assert table.judges == ("z", "y")
-    assert [note for note in table.notes if "about" in note] == ["z: about z", "y: about y"]
-
-
-def test_counts_hold_unscored_rows_and_figures_do_not() -> None:
-    rows = [*graded("h", 4, 3), unscored("lost"), unscored("cut", "truncated")]
-    row = row_of(table_of("overall", rows), "m")
-    assert row.counts == {"Holistic": Counts(rows=6, scored=4)}
-    assert row.cells["Holistic", "CR"].estimate.n_items == 4
 
 
 def test_a_model_without_verdicts_has_a_row_and_no_figure() -> None:
@@ -202,29 +156,6 @@ def test_judges_and_levels_have_best_sets_of_their_own() -> None:
     assert best_of(table, "CR", judge="two") == ["a, 10", "b, 2"]
 
 
-def test_a_single_row_is_never_marked() -> None:
-    table = table_of("overall", graded("h", 100, 90))
-    assert not any(cell.best for cell in row_of(table, "m").cells.values())
-
-
-def test_nothing_is_marked_where_neither_direction_is_better() -> None:
-    rows = [
-        verdict(f"b{i}", protocol="tool-broken", category=k, is_correct=True, tested_model=name)
-        for i in range(60)
-        for name, k in (("replaces", 1), ("alters", 2))
-    ]
-    table = table_of("overall", rows)
-    assert best_of(table, "Rp", "Tool-broken") == ["replaces"]
-    assert best_of(table, "Al", "Tool-broken") == []
-
-
-def test_a_row_without_verdicts_marks_nobody_as_better_than_it() -> None:
-    rows = [{**row, "tested_model": m} for m in "ab" for row in graded("h", 20, 10)]
-    rows += [{**unscored(f"h{i}"), "tested_model": "c"} for i in range(20)]
-    table = table_of("overall", rows)
-    assert {cell.best for row in table.rows for cell in row.cells.values()} == {None}
-
-
 def test_an_endless_number_is_a_text_like_any_other() -> None:
     endless = "9" * 5000
     rows = [verdict(f"{i}", groups={"steps": s}) for i, s in enumerate(("6-10", endless, "1-5"))]
@@ -232,21 +163,3 @@ def test_an_endless_number_is_a_text_like_any_other() -> None:
 
 
 # the same input ----------------------------------------------------------------------------------
-
-
-def test_the_same_rows_in_any_order_give_the_same_tables() -> None:
-    rows = by_models("a", "b", "c")
-    shuffled: list[Any] = [rows[i] for i in np.random.default_rng(3).permutation(len(rows))]
-    first, second = (paper_tables(Results(judges=(judged(r),))) for r in (rows, shuffled))
-    for one, other in zip(first, second, strict=True):
-        assert one.columns == other.columns
-        for row, again in zip(one.rows, other.rows, strict=True):
-            assert (row.judge, row.heads, row.counts) == (again.judge, again.heads, again.counts)
-            for column, cell in row.cells.items():
-                assert cell.best == again.cells[column].best
-                pairs = zip(
-                    dataclasses.astuple(cell.estimate),
-                    dataclasses.astuple(again.cells[column].estimate),
-                    strict=True,
-                )
-                assert all(a == b or math.isclose(a, b, rel_tol=1e-9) for a, b in pairs)

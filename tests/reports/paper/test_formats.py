@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -95,34 +93,17 @@ def test_text_keeps_to_the_width_and_shows_every_figure(plain: tuple[Table, ...]
     assert figures(narrow) == figures(wide) > 100
 
 
-def test_intervals_can_be_left_out_of_latex(plain: tuple[Table, ...]) -> None:
-    text = tables_latex(plain, intervals=False)
-    assert "[" not in re.sub(r"\\\\\[|%.*", "", text)
-    assert "In brackets" not in text
-    assert text.count("\\toprule") < tables_latex(plain).count("\\toprule")
-
-
 # data --------------------------------------------------------------------------------------------
 
 
 def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Table, ...]) -> None:
     lines = list(csv.DictReader(io.StringIO(tables_csv(plain))))
     assert len(lines) == sum(len(row.cells) for table in plain for row in table.rows)
-    (line,) = (
-        line
-        for line in lines
-        if (line["table"], line["judge"], line["row"], line["part"], line["column"])
-        == ("steps", "strict", "cress", "6-10", "CR")
-    )
-    assert line["row_is"] == "Tested model"
-    assert line["part_is"] == "Steps"
-    assert (line["value"], line["n_items"], line["rows"], line["scored"]) == (
-        "0.05",
-        "20",
-        "21",
-        "20",
-    )
-    assert (line["level"], line["method"], line["best"]) == ("0.95", "wilson-modified", "0")
+    place = {"table": "steps", "judge": "strict", "row_is": "Tested model", "row": "cress"}
+    place |= {"part_is": "Steps", "part": "6-10", "column": "CR"}
+    (line,) = (line for line in lines if line.items() >= place.items())
+    figure = {"value": "0.05", "n_items": "20", "rows": "21", "scored": "20", "level": "0.95"}
+    assert line.items() >= (figure | {"method": "wilson-modified", "best": "0"}).items()
 
 
 def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
@@ -145,25 +126,6 @@ def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
         for line in lines
     ]
     assert cells == expected
-
-
-def test_missing_figures_are_null_and_never_nan() -> None:
-    tables = paper_tables(Results(judges=(judged([unscored("h0")]),)))
-    text = json.dumps(tables_json(tables), allow_nan=False)
-    assert '"value": null' in text
-    (line, *_) = csv.DictReader(io.StringIO(tables_csv(tables)))
-    assert line["value"] == ""
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_the_same_tables_give_the_same_text(plain: tuple[Table, ...], kind: str) -> None:
-    again = two_judges("strict", "lenient", "alder", "birch", "cress")
-    assert FORMATS[kind](plain) == FORMATS[kind](again)
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_no_tables_are_no_error(kind: str) -> None:
-    assert isinstance(FORMATS[kind](()), str)
 
 
 # names that attack -------------------------------------------------------------------------------
@@ -195,15 +157,6 @@ def test_no_format_passes_on_what_moves_a_cursor_or_breaks_a_line(
     assert all(c.isprintable() or c in "\r\n" for c in text)
     text.encode("utf-8")
     assert not [line for line in text.splitlines() if line.lstrip().startswith("| c |")]
-
-
-def test_json_gives_names_back_as_they_are_but_for_half_characters(
-    hostile: tuple[Table, ...],
-) -> None:
-    result = orjson.loads(orjson.dumps(tables_json(hostile)))[0]["rows"]
-    assert {row["judge"] for row in result} == set(HOSTILE[:2])
-    names = {row["heads"][0] for row in result}
-    assert names == {HOSTILE[2].replace("\ud800", "\\ud800"), *HOSTILE[3:]}
 
 
 def test_markdown_has_no_cell_link_or_tag_of_its_own(hostile: tuple[Table, ...]) -> None:
@@ -293,18 +246,6 @@ def test_latex_compiles_and_fits_the_page(
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Float too large" not in log
     assert not [points for points in re.findall(r"Overfull \\hbox \((\d+)", log) if int(points) > 5]
-
-
-def test_latex_has_signs_of_bounds_and_a_short_caption(plain: tuple[Table, ...]) -> None:
-    (of, *_) = plain
-    bounded = {
-        column: replace(cell, estimate=replace(cell.estimate, bound="upper"))
-        for column, cell in of.rows[0].cells.items()
-    }
-    text = tables_latex([replace(of, rows=(replace(of.rows[0], cells=bounded),))])
-    assert "≤" not in text
-    assert r"$\leq$" in text
-    assert re.findall(r"\\caption\{(.*)\}", text) == [f"{of.title}."]
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

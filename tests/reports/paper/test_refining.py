@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,14 +13,14 @@ from hypothesis import strategies as st
 from apbjudge.errors import OptionError
 from apbjudge.records.refinements import Refinements, Way
 from apbjudge.reports.paper.building import paper_tables
-from apbjudge.reports.paper.formatting import tables_csv, tables_text
+from apbjudge.reports.paper.formatting import tables_text
 from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.rows import JudgeResults, Results
 from apbjudge.reports.paper.table import DEFINITIONS, Counts, Table
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import Row, unscored, verdict
-from .cases import best_of, graded, judged, printed, row_of, table_of
+from .cases import graded, judged, printed, row_of, table_of
 
 CHANGES = "refinement-changes"
 
@@ -79,15 +77,6 @@ def test_refinement_pairs_items_with_a_verdict_on_both_sides() -> None:
     assert {cell.estimate.n_items for cell in row.cells.values()} == {3}
 
 
-def test_refinement_does_not_depend_on_the_order_of_rows() -> None:
-    base, after = graded("h", 40, 20), graded("h", 40, 31)
-    result = [
-        table_of("refinement", rows, refined=(judged(later, method="R"),))
-        for rows, later in ((base, after), (base[::-1], after[7:] + after[:7]))
-    ]
-    assert result[0] == result[1]
-
-
 def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs() -> None:
     run = judged(graded("h", 4, 2), "another", method="R")
     with pytest.raises(OptionError, match="a run of refined responses beside the base run"):
@@ -96,18 +85,6 @@ def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs
         "refinement", graded("x", 4, 2), refined=(judged(graded("h", 4, 2), method="R"),)
     )
     assert printed(apart, "m", "R") == ["–", "–", "–"]
-
-
-def test_methods_compete_for_one_tested_model() -> None:
-    def both(**correct: int) -> list[Row]:
-        return [
-            {**row, "tested_model": m} for m, k in correct.items() for row in graded("h", 100, k)
-        ]
-
-    runs = (judged(both(a=90, b=35), method="good"), judged(both(a=40, b=80), method="poor"))
-    table = table_of("refinement", both(a=30, b=30), refined=runs)
-    assert best_of(table, "Δ", "Holistic") == ["a, good", "b, poor"]
-    assert best_of(table, "Base", "Holistic") == []
 
 
 def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() -> None:
@@ -135,16 +112,6 @@ def test_pairs_that_are_lost_are_counted_by_why() -> None:
     assert row_of(table, "m", "R").counts == {"Holistic": Counts(rows=5, scored=2)}
     assert "2/5" in tables_text([table])
     assert "pairs" in tables_text([table])
-
-
-def test_runs_of_one_method_share_a_row_unless_both_have_a_protocol() -> None:
-    one_step = {"protocol": "step-wise", "groups": {"horizon": 1}}
-    base = [*of_marks([0, 0]), *of_marks([0, 1], **one_step)]
-    runs = (refined(of_marks([1, 0])), refined(of_marks([1, 1], **one_step)))
-    table = table_of("refinement", base, refined=runs)
-    assert printed(table, "m", "R") == "0.0 50.0 +50.0 50.0 100.0 +50.0".split()
-    twice = table_of("refinement", base, refined=(runs[0], refined(of_marks([1, 1]))))
-    assert [row.heads for row in twice.rows] == [("m", "R")] * 2
 
 
 def test_every_protocol_has_a_section_of_its_own() -> None:
@@ -200,46 +167,6 @@ def test_transitions_add_up_whatever_has_a_verdict(marks: list[tuple[int, int]])
         assert bool(shares[key].note) == (not whole)
 
 
-def test_equal_runs_change_nothing() -> None:
-    rows = of_marks([1, 0, 1, 1, 0])
-    table = table_of(CHANGES, rows, refined=(refined(rows, tokens=10.0),))
-    of = figures(table, "m", "R")
-    assert [of[key].value for key in ("Fixed", "Spoiled", "Fix rate", "Over-correction")] == [0] * 4
-    assert of["Grade Δ"].value == 0
-    assert of["Tokens/fix"].value is None
-    assert of["Tokens/fix"].note == "no item was fixed"
-
-
-def test_over_correction_is_all_where_every_right_draft_is_spoiled() -> None:
-    table = table_of(CHANGES, of_marks([1] * 8 + [0]), refined=(refined(of_marks([0] * 8 + [1])),))
-    of = figures(table, "m", "R")
-    assert (of["Over-correction"].value, of["Over-correction"].n_items) == (1.0, 8)
-    assert of["Over-correction"].low == pytest.approx(0.6756, abs=1e-4)  # Wilson: 8 of 8
-    assert (of["Fix rate"].value, of["Fix rate"].n_items) == (1.0, 1)
-
-
-def test_a_grade_may_change_where_the_verdict_does_not() -> None:
-    base = [verdict(f"i{i}", "E4", grade=0.2) for i in range(4)]
-    after = [verdict(f"i{i}", "E4", grade=0.8 if i else 0.2) for i in range(4)]
-    of = figures(table_of(CHANGES, base, refined=(refined(after),)), "m", "R")
-    assert of["Grade Δ"].value == pytest.approx(0.45)
-    assert of["Fixed"].value == 0
-    plain = [verdict(f"i{i}", protocol="unsolvable", is_correct=True) for i in range(4)]
-    table = table_of(CHANGES, plain, refined=(refined(plain),))
-    without = figures(table, "m", "R", section="Unsolvable")["Grade Δ"]
-    assert (without.value, without.note) == (None, "no item with a grade before and after")
-
-
-def test_what_is_stated_of_no_response_is_a_dash_with_a_reason() -> None:
-    table = table_of(CHANGES, of_marks([0, 1]), refined=(refined(of_marks([1, 1])),))
-    unknown = ["Unchanged", "Flips", "Tokens/fix", "USD/fix", "Unreadable", "Truncated"]
-    of = figures(table, "m", "R")
-    assert [(of[key].value, of[key].note) for key in unknown] == [(None, "not stated")] * 6
-    (line,) = (note for note in table.notes if note.endswith(": not stated"))
-    assert all(f"Holistic {key}" in line for key in unknown)
-    assert " 0 " not in line
-
-
 def test_tokens_and_price_are_over_all_pairs_and_those_fixed() -> None:
     base, after = of_marks([0] * 8 + [1, 1]), of_marks([1] * 6 + [0, 0, 1, -1])
     run = refined(after, tokens=[100.0] * 9 + [1e6], cost_usd=[0.02] * 8 + [0.0, 9.0])
@@ -252,15 +179,6 @@ def test_tokens_and_price_are_over_all_pairs_and_those_fixed() -> None:
     assert low < 150 < high
     shown = printed(table_of(CHANGES, base, refined=(run,)), "m", "R")
     assert {"150", "0.0267"} <= set(shown)
-
-
-def test_a_total_that_is_partly_unknown_is_unknown() -> None:
-    after = of_marks([1, 1, 1])
-    run = refined(after, tokens=[10.0, np.nan, 10.0], cost_usd=[0.1, 0.1, 0.1])
-    of = figures(table_of(CHANGES, of_marks([0, 0, 0]), refined=(run,)), "m", "R")
-    assert (of["Tokens/fix"].value, of["Tokens/fix"].note) == (None, "of 1 of 3 pairs not stated")
-    assert of["USD/fix"].value == pytest.approx(0.1)
-    assert of["USD/fix"].low is None  # too few were fixed to resample
 
 
 def test_with_replies_from_the_cache_a_total_is_a_lower_bound() -> None:
@@ -286,14 +204,6 @@ def test_an_unchanged_response_with_another_verdict_shows_the_judge() -> None:
     assert (none["Flips"].value, none["Flips"].note) == (None, "no response is unchanged")
 
 
-def test_form_is_of_all_responses_with_a_pair_or_without() -> None:
-    base, after = of_marks([1, 1]), of_marks([1, 0, -1, 0])
-    run = refined(after, is_readable=[1, 0, 0, 1], is_cut=[0, 0, 0, 1])
-    of = figures(table_of(CHANGES, base, refined=(run,)), "m", "R")
-    assert (of["Unreadable"].value, of["Unreadable"].n_items) == (0.5, 4)
-    assert (of["Truncated"].value, of["Truncated"].n_items) == (0.25, 4)
-
-
 def test_every_figure_with_a_direction_is_the_mean_of_what_competes() -> None:
     rng = np.random.default_rng(5)
     base, after = (of_marks(rng.integers(0, 2, 60).tolist()) for _ in range(2))
@@ -310,49 +220,6 @@ def test_every_figure_with_a_direction_is_the_mean_of_what_competes() -> None:
     assert seen == {"Refined", "Δ", "Grade Δ", "Fix rate", "Over-correction"}
 
 
-def test_methods_compete_in_what_they_fix_and_spoil() -> None:
-    base = of_marks([0] * 80 + [1] * 80)
-    runs = (
-        refined(of_marks([1] * 70 + [0] * 10 + [0] * 60 + [1] * 20), "bold"),
-        refined(of_marks([1] * 10 + [0] * 70 + [1] * 80), "shy"),
-    )
-    table = table_of(CHANGES, base, refined=runs)
-    assert best_of(table, "Fix rate", "Holistic") == ["m, bold"]
-    assert best_of(table, "Over-correction", "Holistic") == ["m, shy"]
-    assert "no other of the methods of the same tested model is shown" in tables_text([table])
-
-
-def test_stages_are_told_apart_and_only_rows_of_one_step_count() -> None:
-    def steps(marks: list[int]) -> list[Row]:
-        return [
-            {**row, "groups": {**row["groups"], "stage": stage, "horizon": horizon}}
-            for row, (stage, horizon) in zip(
-                of_marks(marks, protocol="step-wise", groups={"horizon": 1}),
-                (("late", 1), ("early", 1), ("early", 1), ("early", 2)),
-                strict=True,
-            )
-        ]
-
-    run = refined(steps([1, 1, 0, 1]))
-    table = table_of("refinement-stages", steps([0, 0, 1, 0]), refined=(run,))
-    assert [row.heads for row in table.rows] == [("m", "R", "early"), ("m", "R", "late")]
-    of = values(table, "m", "R", "early", section="Step-wise")
-    assert (of["Fixed"], of["Spoiled"], of["Δ"]) == (1, 1, 0)
-    assert table.notes[0] == "Rows with one predicted step only"
-    lines = list(csv.DictReader(io.StringIO(tables_csv([table]))))
-    assert {(line["part_is"], line["part"]) for line in lines} == {
-        ("Method, Stage", "R, early"),
-        ("Method, Stage", "R, late"),
-    }
-
-
-def test_rates_by_code_alone_are_upper_bounds() -> None:
-    static = {"judge": "static", "decided_by": "static"}
-    base, after = of_marks([0, 1, 1], **static), of_marks([1, 1, 1], **static)
-    of = figures(table_of("refinement", base, refined=(refined(after),)), "m", "R")
-    assert [of[key].bound for key in ("Base", "Refined", "Δ")] == ["upper", "upper", ""]
-
-
 # Critics, oracles, judges ------------------------------------------------------------------------
 
 
@@ -365,20 +232,6 @@ def test_the_critics_own_rate_is_over_the_same_items() -> None:
     assert (critic.value, critic.n_items) == (pytest.approx(2 / 3), 3)  # not the fifth item
     assert [column.key for column in table.columns][-1] == "Critic"
     assert any("the column Critic has how often openai/Strong" in note for note in notes(table))
-
-
-def test_a_critic_that_was_not_judged_has_a_note_and_no_column() -> None:
-    run = refined(of_marks([1, 1]), way=Way("critic", "none", "strong"))
-    table = table_of("refinement", of_marks([0, 1]), refined=(run,))
-    assert "Critic" not in {column.key for column in table.columns}
-    (note,) = (note for note in notes(table) if "is right itself" in note)
-    assert "the critic strong is right itself is not known" in note
-    assert "predict with it on the same cases" in note
-    own = refined(of_marks([1, 1]), way=Way("self", "none"))
-    assert not any(
-        "is right itself" in note
-        for note in notes(table_of("refinement", of_marks([0, 1]), refined=(own,)))
-    )
 
 
 def test_an_oracle_is_in_no_table_but_its_own_whatever_its_method_is_called() -> None:
@@ -403,21 +256,6 @@ def test_a_run_of_oracles_alone_leaves_table_4_without_rows() -> None:
     fair = refined(of_marks([1, 1]))
     with pytest.raises(OptionError, match=r"--table refinement-oracle: .* saw the reference"):
         table_of("refinement-oracle", of_marks([0, 1]), refined=(fair,))
-
-
-def test_oracles_among_the_drafts_are_no_drafts() -> None:
-    base = refined(of_marks([0, 1, 1]), "", is_oracle=[0, 1, 0])
-    table = table_of("refinement", base, refined=(refined(of_marks([1, 1, 1])),))
-    assert figures(table, "m", "R")["Base"].n_items == 2
-
-
-def test_not_to_know_whether_it_is_an_oracle_is_said() -> None:
-    run = refined(of_marks([1, 1, 0]), is_oracle=[0, -1, -1])
-    table = table_of("refinement", of_marks([0, 1, 1]), refined=(run,))
-    assert "whether the critic saw the reference is not known of 2 of 3 responses: not stated" in (
-        notes(table)
-    )
-    assert values(table, "m", "R")["Refined"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -448,32 +286,3 @@ def test_improvement_against_what_measures_it_is_called_circular(
         circular = [note for note in notes(table) if note.startswith("circular: ")]
         assert len(circular) == bool(reason)
         assert all(reason in note and "improved against what measures" in note for note in circular)
-
-
-@pytest.mark.parametrize("rubric", ["apb-holistic@1", "own@3", None])
-@pytest.mark.parametrize("way", [Way("critic", "codes", "x"), Way("judge", None, "x")])
-def test_closeness_to_the_rubric_is_said_of_rubrics_that_reviews_know(
-    way: Way, rubric: str | None
-) -> None:
-    base = of_marks([0, 1], rubric=rubric)
-    run = refined(of_marks([1, 1], rubric=rubric), way=way)
-    said = " ".join(notes(table_of("refinement", base, refined=(run,))))
-    expected = rubric != "own@3"
-    assert ("closeness to the rubric" in said or "a judge's verdict" in said) == expected
-
-
-def test_a_method_is_described_as_its_rows_have_it() -> None:
-    run = refined(of_marks([1, 1]), "clever", way=Way("self", "codes"), n_rounds=[1, 3])
-    base = of_marks([0, 1], rubric="apb-holistic@1")
-    table = table_of("refinement", base, refined=(run,))
-    assert notes(table, "clever")[:1] == ["mode self, guide codes, 1 to 3 rounds"]
-    assert any("closeness to the rubric" in note for note in notes(table, "clever"))
-
-
-def test_notes_name_the_judge_where_there_are_several() -> None:
-    base = of_marks([0, 1])
-    second = JudgeResults(judge="k", columns=judged(base).columns)
-    run = refined(of_marks([1, 1]), way=Way("self", "none"))
-    other = JudgeResults(judge="k", columns=run.columns, method="R", origin=run.origin)
-    table = table_of("refinement", judged(base), second, refined=(run, other))
-    assert {"j: R: mode self, guide none", "k: R: mode self, guide none"} <= set(table.notes)

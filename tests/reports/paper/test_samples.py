@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,17 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import apbjudge
 from apbjudge import OptionError
 from apbjudge.reports.paper.building import Results
-from apbjudge.reports.paper.formatting import tables_csv, tables_json, tables_latex, tables_markdown
-from apbjudge.reports.paper.formatting import tables_text as as_text
 from apbjudge.reports.paper.samples import sample_tables
 from apbjudge.reports.paper.table import Table
 from apbjudge.statistics import Estimate
-from tests.support.judging import write_rows
 
-from ..rows import Row, unscored, verdict
+from ..rows import Row, verdict
 from .cases import judged
 
 CONTENT = "0123456789abcdef"
@@ -112,24 +106,6 @@ def test_they_are_what_one_gets_by_going_through_all_subsets(cases: list[list[in
     assert found["CR"].value == pytest.approx(np.mean([o for of in cases for o in of]))
 
 
-@given(st.integers(2, 9), st.lists(st.integers(0, 9), min_size=1))
-def test_more_samples_help_one_and_hurt_the_other(n: int, correct: list[int]) -> None:
-    rows = [
-        row
-        for i, c in enumerate(correct)
-        for row in sampled(f"c{i}", *(int(j < c) for j in range(n)))
-    ]
-    found = figures(*rows)
-    assert found["pass@1"].value == pytest.approx(found["CR"].value)
-    values = {
-        sign: [of.value or 0.0 for name, of in found.items() if name.startswith(f"pass{sign}")]
-        for sign in "@^"
-    }
-    assert values["@"] == pytest.approx(sorted(values["@"]))
-    assert values["^"] == pytest.approx(sorted(values["^"], reverse=True))
-    assert max(values["^"], default=0.0) <= (found["pass@1"].value or 0.0) + 1e-12
-
-
 def test_cases_with_too_few_samples_are_left_out_and_the_notes_say_so() -> None:
     rows = [*sampled("a", 1, 0, 1, 1), *sampled("b", 1, 1), *sampled("c", 0)]
     ((table),) = tables(*rows)
@@ -146,13 +122,6 @@ def test_cases_with_too_few_samples_are_left_out_and_the_notes_say_so() -> None:
         "m, holistic: 1 case has fewer than 2 samples, no part in pass@2 and pass^2",
         "m, holistic: 2 cases have fewer than 4 samples, no part in pass@4 and pass^4",
     ]
-
-
-def test_a_sample_without_a_verdict_is_none() -> None:
-    rows = [*BY_HAND, unscored("c#5", case_id="c", content_id=CONTENT)]
-    ((table),) = tables(*rows)
-    assert table.rows[0].counts[""].rows == 13
-    assert figures(*rows)["pass@4"] == figures(*BY_HAND)["pass@4"]
 
 
 def test_without_repeated_samples_there_is_no_table() -> None:
@@ -183,19 +152,6 @@ def test_rows_of_different_questions_are_no_samples(one: Any, other: Any) -> Non
     assert tables(*rows) == ()
 
 
-def test_how_a_reply_ended_does_not_set_samples_apart() -> None:
-    rows = [
-        *sampled("a", 1, groups={"finish_reason": "stop"}),
-        *({**row, "item_id": "a#2"} for row in sampled("a", 0, groups={"finish_reason": "length"})),
-    ]
-    assert figures(*rows)["most"].value == 2
-
-
-def test_judgements_of_older_versions_have_samples_by_case_id_alone() -> None:
-    rows = [{k: v for k, v in row.items() if k != "content_id"} for row in BY_HAND]
-    assert figures(*rows) == figures(*BY_HAND)
-
-
 def test_levels_of_one_case_are_samples_apart_and_one_unit_of_intervals() -> None:
     rows = [
         row
@@ -223,79 +179,3 @@ def test_code_alone_gives_bounds_of_what_is_right() -> None:
         *("CR", "pass@1", "pass@2", "pass@4", "pass^2", "pass^4")
     }
     assert "Grade SD within" not in found
-
-
-def test_protocols_have_rows_of_their_own_in_the_benchmark_s_order() -> None:
-    rows = [
-        *sampled("e", 1, 0, protocol="efficiency"),
-        *sampled("s", 1, 0, protocol="step-wise", groups={"horizon": 1}),
-        *sampled("x", 1, 0, protocol="tool-extraneous", groups={"level": 2}),
-        *BY_HAND,
-        *({**row, "tested_model": "Alder"} for row in BY_HAND),
-        *sampled("alone", 1, protocol="unsolvable"),
-    ]
-    ((table),) = tables(*rows)
-    assert [row.heads for row in table.rows] == [
-        ("Alder", "holistic"),
-        ("m", "holistic"),
-        ("m", "step-wise"),
-        ("m", "tool-extraneous (holistic)"),
-        ("m", "efficiency (holistic)"),
-    ]
-
-
-def test_few_cases_are_said_to_be_few() -> None:
-    def notes(n_cases: int) -> str:
-        rows = [row for case in range(n_cases) for row in sampled(f"{case}", case % 2, 1)]
-        return " ".join(tables(*rows)[0].notes)
-
-    assert "With fewer than 40 cases, intervals of SD" in notes(39)
-    assert "fewer than 40" not in notes(40)
-
-
-def test_every_format_has_it() -> None:
-    made = tables(*BY_HAND)
-    text, markdown, latex = as_text(made), tables_markdown(made), tables_latex(made)
-    assert "Several samples of a case (--table samples)" in text
-    assert "50.0 [" in text
-    assert r"pass\@4" in markdown
-    assert r"pass\textasciicircum{}4" in latex
-    assert r"\label{tab:apb-samples}" in latex
-    lines = [line.split(",") for line in tables_csv(made).splitlines()]
-    assert lines[1][:7] == ["samples", "", "j", "Tested model", "m", "Protocol", "holistic"]
-    by_name = {line[8]: line for line in lines[1:]}
-    assert float(by_name["pass@4"][9]) == pytest.approx(2 / 3)
-    assert by_name["pass@4"][14] == "3"
-    (table,) = tables_json(made)
-    assert json.loads(json.dumps(table))["rows"][0]["heads"] == ["m", "holistic"]
-
-
-def test_from_predictions_to_the_report(tmp_path: Path) -> None:
-    """Four samples of each of the examples' cases, with a fault planted in every third."""
-    text = (Path(__file__).parents[3] / "examples" / "holistic.jsonl").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in text.splitlines()]
-    rows = [row for row in rows if row["tested_model"] == "alder-large"]
-    broken = json.dumps({"plan": "go", "tool_chain": [{"name": "no_such_tool"}]})
-    predictions = [
-        {
-            **row,
-            "id": row["id"] + (f"#{n + 1}" if n else ""),
-            "case_id": row["id"],
-            **({"model_response": broken} if (i + n) % 3 == 0 else {}),
-        }
-        for i, row in enumerate(rows)
-        for n in range(4)
-    ]
-    path = write_rows(tmp_path / "p.jsonl", predictions)
-    apbjudge.grade(path, protocol="holistic", out=tmp_path / "run")
-    report = apbjudge.report(tmp_path / "run", tables=["samples"])
-    (row,) = report.tables[0].rows
-    found = {key: cell.estimate for (_, key), cell in row.cells.items()}
-    right = [[(i + n) % 3 != 0 for n in range(4)] for i in range(len(rows))]
-    for k in (2, 4):
-        pairs = [[*combinations(of, k)] for of in right]
-        expected = np.mean([np.mean([all(s) for s in of]) for of in pairs])
-        assert found[f"pass^{k}"].value == pytest.approx(expected)
-    assert found["cases"].value == len(rows)
-    report.write_page(tmp_path / "r.html")
-    assert "Several samples of a case" in (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,6 @@ import pandas as pd
 import pytest
 
 from apbjudge.reports.paper.table import Table
-from apbjudge.reports.plots import paper_figures
 from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.marks import natural, percent
 from apbjudge.statistics.proportions import counted
@@ -58,27 +54,11 @@ def data(key: str) -> set[Any]:
     return {tuple(None if pd.isna(value) else value for value in row) for row in rows}
 
 
-def test_there_is_a_figure_of_each_kind() -> None:
-    assert set(figures(7)) == set(SOURCES)
-
-
 @pytest.mark.parametrize(
     "key", sorted(set(SOURCES) - {"levels-used", "levels-counts", "error-multiples", "cost"})
 )
 def test_data_are_the_cells(key: str) -> None:
     assert data(key) == cells(tables(NAMES), *SOURCES[key])
-
-
-def test_small_panels_leave_out_the_protocol_that_has_both_codes_of_e2() -> None:
-    wanted = cells(tables(NAMES), *SOURCES["error-multiples"])
-    assert data("error-multiples") == {cell for cell in wanted if cell[1] != "Tool-extraneous"}
-
-
-def test_cost_needs_both_figures() -> None:
-    held = cells(tables(NAMES), *SOURCES["cost"])
-    both = {cell[0] for cell in held if cell[2] == "CR"} & {c[0] for c in held if c[2] == "C_all"}
-    assert both
-    assert data("cost") == {cell for cell in held if cell[0] in both}
 
 
 def test_use_of_distractors_becomes_a_share_of_its_rows() -> None:
@@ -139,72 +119,6 @@ def test_points_and_whiskers_are_the_data_and_nothing_else(key: str, axis: int) 
     assert (points, whiskers) == wanted(key, SOURCES[key][1])
 
 
-def test_points_of_cost_are_the_data_both_ways() -> None:
-    of = drawing("cost")
-    for axis, column in enumerate(("C_all", "CR")):
-        points, whiskers = drawn(of, axis)
-        values, intervals = wanted("cost", (column,))
-        assert points == values
-        assert [w for w in whiskers if w[0] != w[1]] == intervals
-
-
-def test_a_line_is_open_where_a_figure_is_missing() -> None:
-    of = tables(("a", "b"), keys=("horizon",), seed=3)[0]
-    rows = tuple(replace(row, cells={}) if row.heads == ("a", "2") else row for row in of.rows)
-    figure = next(f for f in paper_figures([replace(of, rows=rows)]) if f.key == "horizon")
-    with style("horizon"):
-        first = figure.draw().axes[0].lines[0].get_ydata()
-    assert [math.isnan(value) for value in first] == [False, True, False]
-
-
 def test_the_heat_map_says_each_rate() -> None:
     result = [text.get_text() for panel in drawing("error-profile").axes for text in panel.texts]
     assert sorted(result) == sorted(percent(row[4]) for row in data("error-profile"))
-
-
-def test_parts_of_bars_are_the_data() -> None:
-    parts = sorted(round(part.get_width(), 9) for part in drawing("broken").axes[0].patches)
-    assert parts == sorted(round(row[4], 9) for row in data("broken") if row[4] > 0)
-
-
-def test_an_open_end_of_a_bar_is_explained() -> None:
-    sums: dict[str, float] = {}
-    for row in data("broken"):
-        sums[row[0]] = sums.get(row[0], 0) + row[4]
-    assert min(sums.values()) < 0.99
-    assert "undecided" in drawing("broken").axes[0].get_xlabel()
-
-
-def test_the_text_names_the_extremes() -> None:
-    rows = sorted(data("horizon"), key=lambda row: row[4])
-    alt = figures(7)["horizon"].alt
-    numbers = re.findall(r"([\d.]+) %", alt)
-    assert numbers == [percent(rows[-1][4]), percent(rows[0][4])]
-    assert alt.count(".") <= alt.count("%") + 3
-
-
-def test_several_judges_have_figures_of_their_own() -> None:
-    of = tables(("a", "b"), judges=("Judge A", "judge-a", "日本"), keys=("horizon", "judges"))
-    keys = [figure.key for figure in paper_figures(of)]
-    assert keys == ["judges", "horizon-judge-a", "horizon-judge-a-2", "horizon-judge"]
-
-
-@pytest.mark.parametrize("key", SOURCES)
-def test_the_note_says_how_many_rows_a_figure_is_of(key: str) -> None:
-    of = figures(7)[key]
-    least, most = of.data["n"].min(), of.data["n"].max()
-    said = f"n = {least} to {most}" if least < most else f"n = {least}"
-    assert said in of.note.split("; ")
-    assert "n = " not in of.title
-
-
-def test_nothing_to_draw_is_no_figure() -> None:
-    of = tables(("a",), keys=("overall", "efficiency"))
-    bare = [replace(t, rows=tuple(replace(row, cells={}) for row in t.rows)) for t in of]
-    assert paper_figures(bare) == ()
-
-
-def test_places_stand_in_their_natural_order() -> None:
-    assert natural(["10", "2", "4", "2"]) == ("2", "4", "10")
-    assert natural(["late", "early", "middle"]) == ("early", "middle", "late")
-    assert set(natural(["2", "9" * 5000])) == {"2", "9" * 5000}

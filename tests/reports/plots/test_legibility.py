@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.reports.plots.axes import legend_columns
-from apbjudge.reports.plots.charts import shifts, spread
+from apbjudge.reports.plots.charts import spread
 from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.text import OURS, characters, labels, slugs, text_width
 
 from .benchmark import figures
 
 MANY = "cr error-profile error-multiples levels-correct broken refusal cost".split()
-FEW = "cr error-profile horizon stage levels-used cost judges"
+FEW = "horizon stage levels-used judges"
 
 
 def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
@@ -71,19 +70,6 @@ def test_labels_fit_and_stay_apart(names: list[str]) -> None:
         assert {ord(c) for c in label} <= characters((OURS,))
 
 
-def test_legends_take_the_lines_they_need() -> None:
-    assert legend_columns([120, 60, 60, 120], 360) == 4
-    assert legend_columns([120, 60, 60, 120], 260) == 2  # three columns are 120 + 60 + 120 wide
-    assert legend_columns([120, 60, 60, 120], 100) == 1
-
-
-def test_long_names_keep_both_ends() -> None:
-    label = labels(["Qwen3-VL-235B-A22B-Instruct-2511-preview"], 90.0).popitem()[1]
-    assert label.startswith("Qwen3")
-    assert label.endswith("view")
-    assert "…" in label
-
-
 @given(st.lists(st.text(max_size=30), max_size=6, unique=True))
 def test_slugs_are_safe_and_apart(names: list[str]) -> None:
     result = list(slugs(names).values())
@@ -99,13 +85,3 @@ def test_names_beside_lines_are_a_line_apart(wanted: list[float]) -> None:
     assert all(high - low >= 0.1 - 1e-9 for low, high in pairwise(places))
     assert places[0] >= -1e-9
     assert places[-1] <= 1 + 1e-9
-
-
-def test_numbers_of_one_place_are_moved_apart() -> None:
-    moved = shifts([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (200.0, 0.0)])
-    assert moved[3] == (0.0, 0.0)
-    rings = [
-        (x + a, y + b) for (x, y), (a, b) in zip([(0, 0), (1, 0), (0, 1)], moved, strict=False)
-    ]
-    for i, one in enumerate(rings):
-        assert all(np.hypot(one[0] - o[0], one[1] - o[1]) >= 12 for o in rings[:i])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -16,10 +15,8 @@ from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.text import (
     OURS,
     boxes_note,
-    cleaned,
     drawable,
     font_families,
-    from_left,
     labels,
     text_width,
 )
@@ -79,23 +76,6 @@ def figure(*names: str, of: str = "horizon", key: str = "horizon") -> Figure:
     return next(one for one in result if one.key == key)
 
 
-@pytest.mark.parametrize(
-    ("text", "families"),
-    [
-        ("Qwen-72B é — Привет", ()),
-        ("通", ("Aa Sans",)),  # of equals one without serifs, and the first by name
-        ("通义", ("Zz Sans",)),  # one font is better than two
-        ("通义千问", ("Zz Sans", "Aa Sans")),
-        ("한", ()),
-        ("한通", ("Aa Sans",)),
-    ],
-)
-def test_as_few_fonts_as_will_do(
-    installed: list[Any], text: str, families: tuple[str, ...]
-) -> None:
-    assert font_families([text[:1], text[1:]]) == (OURS, *families)
-
-
 def test_fonts_that_can_not_be_used_are_passed_over(installed: list[Any], tmp_path: Path) -> None:
     from matplotlib import font_manager
 
@@ -114,20 +94,6 @@ def test_what_a_font_has_is_drawn_and_what_none_has_is_a_box(installed: list[Any
         assert drawable("通义-7B") == "通□-7B"
         assert labels(["通问" * 40], 60.0)["通问" * 40].count("通") > 1
         assert text_width("通") == pytest.approx(3.5, abs=0.5)  # half as wide as high
-
-
-def test_a_figure_is_drawn_with_the_fonts_it_needs(installed: list[Any]) -> None:
-    drawn = figure("通义千问-72B", "plain")
-    text = drawn.svg().decode()
-    assert {name for name in ("ZzSans", "AaSans", "AaSerif") if name in text} == {
-        "ZzSans",
-        "AaSans",
-    }
-    assert drawn.svg().decode() == text
-    assert drawn.png(50).startswith(b"\x89PNG")
-    assert "□" not in drawn.note
-    shown = [note.get_text() for note in texts_of(drawn)]
-    assert "通义千问-72B" in shown
 
 
 def texts_of(drawn: Figure) -> list[Any]:
@@ -166,36 +132,3 @@ def test_who_has_the_picture_alone_is_told_of_boxes_under_it(
 def opened(drawn: Figure) -> Image.Image:
     with Image.open(BytesIO(drawn.png(150))) as image:
         return image.convert("L")
-
-
-def test_the_line_under_a_figure_is_in_the_svg_too(installed: list[Any]) -> None:
-    heights = [
-        float(re.search(r'viewBox="0 0 \S+ (\S+)"', figure(name, "x").svg().decode())[1])  # type: ignore[index]
-        for name in ("통-7B", "通-7B")
-    ]
-    assert heights[0] - heights[1] == pytest.approx(0.16 * 72)
-
-
-def test_places_of_an_axis_may_be_in_any_script(installed: list[Any]) -> None:
-    from dataclasses import replace
-
-    (of,) = tables(("a", "b"), keys=("stage",))
-    other = {"early": "早\n", "middle": "通", "late": "late"}
-    rows = tuple(replace(row, heads=(row.heads[0], other[row.heads[1]])) for row in of.rows)
-    (drawn,) = paper_figures([replace(of, rows=rows)])
-    assert drawn.note.endswith("has 早: shown as □")
-    assert drawn.svg()
-    with drawn.style():
-        ticks = drawn.draw().axes[0].get_xticklabels()
-    assert sorted(tick.get_text() for tick in ticks) == ["late", "□\\n", "通"]
-
-
-def test_marks_that_words_are_spelt_with_stay_and_others_do_not() -> None:
-    assert cleaned("हिन्दी ที่") == "हिन्दी ที่"
-    assert cleaned("a" + "\u0301\u0316\u0334" * 50) == "a"
-
-
-def test_numbers_stand_left_of_names_from_the_right() -> None:
-    assert from_left("1  plain") == "1  plain"
-    assert from_left("1  نموذج") == "\u200e1  نموذج"
-    assert figure("نموذج", "שלום", of="efficiency", key="cost").svg()

@@ -47,11 +47,6 @@ def test_bins_are_full_enough_and_keep_equals_together(n: int, replies: int) -> 
         assert len(bins) == 10 or bins["n"].max() < 2 * len(used) / 9
 
 
-def test_as_sure_of_a_fault_as_of_its_absence_is_as_sure() -> None:
-    frame = made(30, 3).assign(p_correct=[1 / 3] * 15 + [2 / 3] * 15)
-    assert paper_figures([], frame)[0].data["n"].tolist() == [30]
-
-
 def test_agreement_is_that_of_the_bins_items_by_case() -> None:
     frame = with_holes(made(300, 5))
     used = frame.dropna()
@@ -66,14 +61,6 @@ def test_agreement_is_that_of_the_bins_items_by_case() -> None:
         assert row.certainty == pytest.approx(certainty[held.index].mean())
 
 
-def test_the_last_step_of_coverage_is_all_items() -> None:
-    frame = made(200, 5)
-    steps = paper_figures([], frame)[1].data
-    assert steps["share"].is_monotonic_increasing
-    assert steps["share"].iloc[-1] == 1
-    assert steps["value"].iloc[-1] == (frame["human_correct"] == frame["is_correct"]).mean()
-
-
 def test_drawn_points_are_the_data() -> None:
     for figure in paper_figures([], made(200, 5)):
         with style(figure.key):
@@ -81,19 +68,3 @@ def test_drawn_points_are_the_data() -> None:
         line = next(line for line in panel.lines if line.get_marker() == "o")
         place = "certainty" if figure.key == "uncertainty" else "share"
         assert line.get_xydata().tolist() == figure.data[[place, "value"]].to_numpy().tolist()
-
-
-def test_too_few_items_are_no_figure() -> None:
-    assert paper_figures([], made(9, 5)) == ()
-    assert paper_figures([], made(100, 5).assign(human_correct=np.nan)) == ()
-
-
-def test_each_judge_has_its_own() -> None:
-    frame = pd.concat([made(50, 5, "A"), made(50, 5, "B", seed=2)], ignore_index=True)
-    keys = [figure.key for figure in paper_figures([], frame)]
-    assert keys == [
-        "uncertainty-a",
-        "uncertainty-coverage-a",
-        "uncertainty-b",
-        "uncertainty-coverage-b",
-    ]
