@@ -29,7 +29,7 @@ from apbjudge import Row
 from apbjudge.protocols.fence import neutralize
 
 HERE = Path(__file__).parent
-STARTER = Path(apbjudge.__file__).parent / "cli" / "starter" / "plans.jsonl"
+STARTER = Path(apbjudge.__file__).parent / "judge" / "starter" / "plans.jsonl"
 """The rows that ``apbjudge init`` writes."""
 Key = tuple[str, str]
 

@@ -73,6 +73,7 @@ from .judge import JudgeSpec as JudgeSpec
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary
 from .judge.summary import summarize as summarize
+from .judge.summary_text import summary_text as summary_text
 from .llm import Client as Client
 from .llm import Completion as Completion
 from .llm import Request as Request
@@ -99,7 +100,6 @@ from .records.trajectories import trajectory_row as trajectory_row
 from .reports.config import ReportConfig as ReportConfig
 from .reports.frames import frame as frame
 from .reports.report import Report as Report
-from .reports.summary import summary_text as summary_text
 from .rubrics import Rubric as Rubric
 from .runs.loop import Events as Events
 from .runs.loop import Progress as Progress

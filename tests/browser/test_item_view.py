@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from apbjudge.protocols.table import protocol_of
-from apbjudge.records import Row
+from apbjudge.records import Call, Row
+from apbjudge.reports.page.alignment import align
 from apbjudge.reports.page.items import case_view, prediction_view
 
 from .conftest import PHONE
@@ -125,6 +126,25 @@ def test_chains_side_by_side(show: Show, page: Any, axe: Callable[[Any], None]):
     axe(page)
 
 
+def test_the_same_calls_in_another_order_look_correct(show: Show):
+    data = example("holistic.jsonl", 2)
+    calls = data["case"]["reference"]["calls"]
+    chain = align(
+        *([Call(one["name"], one["arguments"]) for one in of] for of in (calls[::-1], calls))
+    )
+    data["prediction"] |= {"calls": calls[::-1], "chain": [row._asdict() for row in chain]}
+    view = show({**data, "judgements": []})
+    line = view.locator(".agrees")
+    assert line.inner_text() == "✓ The same calls as the reference, in another order."
+    rows = view.locator(".chain > .row:not(.titles)")
+    assert {name for row in rows.all() for name in (row.get_attribute("class") or "").split()} == {
+        "row",
+        "same",
+    }
+    moved = rows.first.locator(".kind").inner_text()
+    assert moved == f"↕ same call, moved from {len(calls)} to 1"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone(
     scheme: str,
@@ -151,6 +171,20 @@ def test_what_a_rater_must_not_see(show: Show):
     for text in ("because", "cress-small", "distractor", "Proven"):
         assert text in seen
         assert text not in blind
+
+
+def test_steps_without_a_call_and_cases_without_data(show: Show):
+    view = show(example("step_wise.jsonl", 8))
+    row = view.locator(".chain > .row.missing")
+    assert "step 1 calls no tool" in row.locator(".ours").inner_text()
+    assert "read_file" in row.locator(".theirs").inner_text()
+    result = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
+    alone = show(
+        {"prediction": {"calls": [], "findings": result}, "item": {"id": "i"}, "judgements": [None]}
+    ).inner_text()
+    assert "not at hand" in alone
+    assert "? Suspected E6 hallucination: m (tool_chain[3])" in alone
+    assert "i" in show({}).inner_text()
 
 
 def test_pictures_only_from_here(show: Show, page: Any):
@@ -323,3 +357,45 @@ def test_hostile_texts_are_only_texts(show: Show, page: Any, sideways: Callable[
     sideways(page)
     page.set_viewport_size(PHONE)
     sideways(page)
+
+
+def test_values_of_the_wrong_type_become_no_attributes(show: Show, page: Any):
+    """A file of judgements need not be ours: an object may stand where a text should."""
+    wrong = {"onclick": "window.__pwned = 1", "style": "position: fixed", "id": "x", "src": "x"}
+    show({})
+    result = page.evaluate(
+        """async ([data, wrong]) => {
+            const found = { shown: 0, failed: [], marked: [] };
+            const places = [];
+            const walk = (value, path) => {
+                if (typeof value === "string") places.push(path);
+                else if (value && typeof value === "object") {
+                    for (const key of Object.keys(value)) walk(value[key], [...path, key]);
+                }
+            };
+            walk(data, []);
+            for (const path of places) {
+                const copy = structuredClone(data);
+                let at = copy;
+                for (const key of path.slice(0, -1)) at = at[key];
+                at[path.at(-1)] = wrong;
+                try {
+                    const view = apb.itemView(copy, {});
+                    for (const made of view.querySelectorAll("details")) {
+                        made.open = true;
+                        made.dispatchEvent(new Event("toggle"));
+                    }
+                    found.shown += view.textContent.includes("position: fixed");
+                    const bad = view.querySelector("[onclick], [style], #x, [src=x]");
+                    if (bad) found.marked.push(path.join("."));
+                } catch (error) {
+                    found.failed.push(`${path.join(".")}: ${error}`);
+                }
+            }
+            return found;
+        }""",
+        [full(), wrong],
+    )
+    assert result["marked"] == []
+    assert result["failed"] == []
+    assert result["shown"] > 40

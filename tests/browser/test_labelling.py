@@ -90,6 +90,26 @@ def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
     assert json.loads(client.out.read_text("utf-8").splitlines()[-2])["note"] == "cx"
 
 
+def test_a_reply_without_a_plan_is_shown_as_it_came(page: Page, tmp_path: Path) -> None:
+    rows = [plan_row("a", model_response='{"plan": "half of')]
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    order = LabelConfig(predictions=path, out=tmp_path / "labels.jsonl")
+    with served(order) as (client, _):
+        begin(page, client)
+        assert page.locator("pre", has_text='{"plan": "half of').is_visible()
+
+
+def test_what_is_not_there_is_not_written_out(page: Page, tmp_path: Path) -> None:
+    order = LabelConfig(predictions=EXAMPLES / "efficiency.jsonl", out=tmp_path / "labels.jsonl")
+    with served(order) as (client, _):
+        begin(page, client)
+        for summary in page.locator("summary").all():
+            if summary.is_visible():
+                summary.click()
+        page.get_by_text("Grades").first.wait_for()
+        assert not {"null", "undefined"} & set(page.inner_text("body").split("\n"))
+
+
 def test_skip_unsure_and_faulty_steps_by_keys(
     page: Page, client: Client, axe: Callable[[Page], None]
 ) -> None:
@@ -115,6 +135,23 @@ def test_skip_unsure_and_faulty_steps_by_keys(
     wait(page, "Skipped. All other items are labelled.", ".hint")
     press(page, "c")
     wait(page, "3 of 3 labelled, all done", "#progress-words")
+
+
+def test_a_step_is_marked_and_unmarked_by_mouse_and_in_two_tabs(
+    page: Page, new_page: Callable[..., Page], client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    other = new_page()
+    begin(other, client)
+    page.get_by_role("button", name="Step 1: faulty").click()
+    page.locator(".faulty[aria-pressed=true]").wait_for()
+    other.get_by_role("button", name="Skip").click()
+    wait(other, "changed in another tab", "#trouble")
+    other.locator(".faulty[aria-pressed=true]").wait_for()
+    page.get_by_role("button", name="Step 1: faulty").click()
+    page.locator(".faulty[aria-pressed=false]").wait_for()
+    assert "faulty_steps" not in last(client)
+    complaints.clear()
 
 
 def test_an_adjudicator_sees_both_raters_beside_each_other(
@@ -215,6 +252,57 @@ def test_a_click_that_is_not_saved_is_not_shown_as_said(
     complaints.clear()
 
 
+def test_a_click_that_is_saved_after_the_next_item_has_come_counts(
+    page: Page, client: Client
+) -> None:
+    begin(page, client)
+    with client.faults.hold("item") as held:
+        press(page, "n")
+        held.wait()
+        press(page, "c")  # on the first item, which is still there
+    page.get_by_role("heading", name="Item 2 of").wait_for()
+    wait(page, "1 of 3 labelled", "#progress-words")
+
+
+def test_a_note_counts_as_saved_however_the_server_writes_it(page: Page, tmp_path: Path) -> None:
+    notes = ["end\u0085", "end\ufeff", "\x1fa\ud800b\0"]
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in "abcde"])
+    out = tmp_path / "labels.jsonl"
+    by_hand = {"item_id": "d", "tested_model": "planner", "rater": "ann", "grade": 0.2}
+    write_rows(out, [{**by_hand, "note": " by\r\nhand "}])
+    with served(LabelConfig(predictions=path, out=out, order="file", rater="ann")) as (client, _):
+        page.goto(client.url)
+        for number, note in enumerate([*notes, None], start=1):
+            page.get_by_role("heading", name=f"Item {number} of 5").wait_for()
+            if note:
+                page.get_by_label("Note").evaluate("(field, note) => (field.value = note)", note)
+            press(page, "n")
+        page.get_by_role("heading", name="Item 5 of 5").wait_for()
+    first, *lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert first["note"] == " by\r\nhand "
+    assert [line["note"] for line in lines] == ["end", "end\ufeff", "a\ufffdb\0"]
+
+
+def test_a_note_is_saved_when_the_page_goes_out_of_sight(
+    page: Page, client: Client, complaints: list[str]
+) -> None:
+    begin(page, client)
+    out_of_sight = """Object.defineProperty(document, "hidden", { value: true });
+        document.dispatchEvent(new Event("visibilitychange"));"""
+    press(page, "o x")
+    page.evaluate(out_of_sight)
+    wait(page, "Note saved", "#status")
+    assert last(client)["note"] == "x"
+    assert client.click(1, "note", "Of another tab.").status == 200
+    press(page, "c")
+    page.evaluate(out_of_sight)
+    wait(page, "The note saved there: Of another tab.", "#trouble")
+    page.evaluate(out_of_sight)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert last(client)["note"] == "Of another tab."  # nobody has said which of them holds
+    complaints.clear()
+
+
 def test_without_the_token_nothing_is_shown(
     page: Page, client: Client, complaints: list[str], axe: Callable[[Page], None]
 ) -> None:
@@ -256,7 +344,7 @@ def test_a_hostile_prediction_is_text(page: Page, tmp_path: Path) -> None:
         assert last(client)["note"] == ATTACK
 
 
-@pytest.mark.parametrize("name", ["holistic", "tool_broken"])
+@pytest.mark.parametrize("name", ["holistic", "tool_broken", "unsolvable"])
 def test_pages_are_accessible_and_fit_a_phone(
     name: str,
     page: Page,
@@ -304,3 +392,27 @@ def test_the_judge_is_shown_once_the_own_label_is_complete(page: Page, tmp_path:
         page.locator(".verdicts", has_text="static").wait_for()
         wait(page, "1 of 1 labelled, all done", "#progress-words")
         assert last(client)["saw_judge"] is True
+
+
+def test_a_case_itself_is_shown_with_its_condition_and_its_reference(
+    page: Page, tmp_path: Path
+) -> None:
+    cases, out = EXAMPLES / "asked" / "cases.jsonl", tmp_path / "labels.jsonl"
+    order = LabelConfig(predictions=cases, protocol="case", out=out, order="file")
+    with served(order) as (client, _):
+        begin(page, client)
+        for number, texts in {
+            9: ["tool removal", "removed tools", "lock_bike"],
+            11: ["weigh_and_rate: 1, 2", "traps", "quote_courier"],
+        }.items():
+            page.goto(f"{client.origin}/#{number}")
+            page.get_by_role("heading", name=f"Item {number} of").wait_for()
+            item = page.locator("#item").inner_text()
+            assert all(text in item for text in [*texts, "Reference as text"])
+            assert "Prediction" not in item
+            assert "no reference" not in item
+            sides = page.locator("#item .ours .side").all_inner_texts()
+            assert {side.casefold() for side in sides} == {"reference"}
+        press(page, "7 q")  # code Unsolvable, grade 0.0
+        wait(page, "✓ Complete and saved")
+        assert [code for code, is_set in last(client)["errors"].items() if is_set] == ["Solvable"]

@@ -86,6 +86,72 @@ def test_the_note_of_another_tab_is_not_overwritten_unseen(
     complaints.clear()
 
 
+def test_quick_steps_are_taken_one_by_one(page: Page, client: Client) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    page.goto(client.url)
+    page.get_by_label("Your name").fill("ann")
+    page.get_by_role("button", name="Begin").dblclick()
+    item(page, 1)
+    with held(page, client, "item"):
+        press(page, "n n")
+    item(page, 3)
+    asked = [name for name in asked if name in ("progress", "item")]
+    assert asked == ["progress", "item", "item", "item"]  # begun once, and two steps
+    # On the first item of two visits, made one after the other, a click made from the first one.
+    press(page, "p")
+    item(page, 2)
+    with held(page, client, "item"):
+        press(page, "n p c")
+    wait(page, "✓ Complete and saved")
+    item(page, 2)
+    press(page, "x")
+    wait(page, "Still to say: at least one code")
+    assert page.locator("#trouble").is_hidden()
+
+
+def test_back_and_forward_at_once_end_where_they_began(page: Page, client: Client) -> None:
+    begin(page, client)
+    press(page, "n")
+    item(page, 2)
+    with held(page, client, "item"):
+        page.evaluate(
+            """() => new Promise((done) => {
+              addEventListener("popstate", () => {
+                addEventListener("popstate", () => setTimeout(done), { once: true });
+                history.forward();
+              }, { once: true });
+              history.back();
+            })"""
+        )
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    press(page, "n")
+    item(page, 3)
+
+
+def test_keys_that_follow_an_unsaved_click_mean_what_comes_of_it(
+    page: Page, tmp_path: Path
+) -> None:
+    import apbjudge
+
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
+    apbjudge.grade(path, out=tmp_path / "run")
+    order = LabelConfig(
+        predictions=path, out=tmp_path / "labels.jsonl", rater="ann", run=tmp_path / "run"
+    )
+    with served(order) as (client, _):
+        page.goto(client.url)
+        item(page, 1)
+        with held(page, client, "click"):
+            press(page, "c v")
+        page.locator(".verdicts", has_text="static").wait_for()
+        press(page, "u")
+        wait(page, "Still to say")
+        with held(page, client, "click"):
+            press(page, "c g")
+        wait(page, "All 1 items are labelled", ".hint")
+
+
 def test_what_goes_wrong_once_stops_nothing_that_comes_later(
     page: Page, client: Client, complaints: list[str]
 ) -> None:

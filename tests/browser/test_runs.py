@@ -15,11 +15,12 @@ import pytest
 from apbjudge.records.trajectories import ToolCall, ToolResult, TrajectoryStep
 from apbjudge.reports.page.entries import Entry
 from apbjudge.reports.page.html import write_report
+from apbjudge.reports.page.runs import run_view, task_view
 
 from ..reports.page.reports import report
-from ..reports.page.runs import SEARCH, explored, judged, trajectory
+from ..reports.page.runs import BLOCKED, FAILED_SEARCH, SEARCH, explored, judged, trajectory
 from ..reports.test_runs_page import run_of
-from .test_item_view import HOSTILE, open_all
+from .test_item_view import HOSTILE, Poison, open_all
 from .test_report import expect, opened
 
 N_STEPS = 40
@@ -100,6 +101,69 @@ def test_a_run_is_summed_up_before_its_steps(run: Any, axe: Callable[[Any], None
     axe(page)
 
 
+def test_each_step_is_summed_up_in_a_line(run: Any):
+    assert unfolded(run) == [5]
+    assert [toggle(run, number).text_content().split() for number in (1, 2, 3, 4, 5, 6, 7)] == [
+        "step 1 user Where is order O-7?".split(),
+        "step 2 agent searches for tools, by_inputs 3 tools returned, 1 blocked, 1 noisy".split(),
+        "step 3 agent track_order P, progress order_id: O-7".split(),
+        "step 4 agent track_parcel ✕ not executed ✕ error order_id: O-8".split(),
+        (
+            "step 5 agent track_parcel ✕ first went wrong here N, no progress ⊘ blocked tool "
+            "order_id: O-7"
+        ).split(),
+        "step 6 agent searches for tools ✕ search failed".split(),
+        "step 7 agent ✕ no valid action <tool_call>{".split(),
+    ]
+    assert "found by code" in toggle(run, N_STEPS).text_content()
+
+
+def test_the_inside_of_steps_says_what_the_environment_knows(run: Any):
+    for number in (2, 3, 4):
+        toggle(run, number).click()
+    search, done, rejected, blocked = (run.locator(f"#step-{number}") for number in (2, 3, 4, 5))
+    assert search.locator(".found li").all_inner_texts() == [
+        "track_order order_id → shipment_id, baseline",
+        "track_order_old⚠ noisy tool order_id → shipment_id, noisy_misleading",
+        "track_parcel⊘ blocked tool order_id → parcel_id, blocker_misleading",
+    ]
+    expect(search).to_contain_text("Thought: Which tool knows shipments?")
+    expect(search).to_contain_text("inputs taken asorder_id")
+    expect(done).to_contain_text("valueshipment_id = S-9")
+    expect(done.locator(".observation")).to_contain_text('"shipment_id": "S-9"')
+    expect(rejected).to_contain_text(
+        "an input comes from an untrusted tool (untrusted_input_rejected)"
+    )
+    expect(rejected.locator(".observation.failed")).to_contain_text("✕ marked as an error")
+    expect(blocked).to_contain_text("provenanceuntrusted: from a noisy or blocked tool")
+    expect(blocked).to_contain_text("valueparcel_id = nothing")
+
+
+def test_several_calls_in_a_step_and_answers_to_none_of_them(page: Any, url: str):
+    run = viewed(page, url, "parallel")
+    expect(run.locator("section.run")).to_contain_text("! The environment broke: disk full")
+    assert "✕ error ✕ unreadable call" in toggle(run, 2).text_content()
+    first, second = run.locator(".calls > li").all()
+    expect(first).to_contain_text('{"cut')
+    expect(first).to_contain_text("! Unreadable arguments: ends early")
+    expect(first).to_contain_text("Nothing answers this call.")
+    expect(second.locator(".observation")).to_have_text("Answertwo")
+    expect(run.locator(".step-body > .observation")).to_contain_text("Answer of third")
+    open_all(page)
+    expect(run.locator("#step-2 details")).to_contain_text('"own": "field"')
+
+
+def test_a_short_run_is_unfolded_and_one_without_an_answer_says_so(page: Any, url: str):
+    run = viewed(page, url, "short")
+    assert unfolded(run) == [1, 2, 3, 4, 5, 6]
+    expect(run).to_contain_text("The run ends without an answer.")
+    expect(run).to_contain_text("Which letter is of which call is not clear from this log.")
+    expect(run.locator(".word-text")).to_have_text("PNPN")
+    expect(run.locator(".wrong-line")).to_have_count(0)
+    run = viewed(page, url, "unmeasured")
+    expect(run.locator(".measures, .word, .letter")).to_have_count(0)
+
+
 def test_without_the_log_what_was_measured_is_shown(page: Any, url: str):
     opened(page, url, item="run-1", at="3")
     run = page.locator("#view")
@@ -108,7 +172,45 @@ def test_without_the_log_what_was_measured_is_shown(page: Any, url: str):
     expect(run.locator(".step")).to_have_count(0)
 
 
+def test_measures_of_several_judges_stand_side_by_side(page: Any, tmp_path: Path):
+    made, diagnosis = explored(9)
+    other = diagnosis.model_copy(update={"classes": {}, "measures": {"turns": 7.0}})
+    entry = judged(made, diagnosis, other)
+    write_report(report([entry], judges=("a", "b")), tmp_path / "r.html")
+    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
+    assert run.locator(".measures thead th").all_inner_texts() == ["a", "b"]
+    assert run.locator(".measures tbody tr").all_inner_texts() == [
+        "failure\tWeak Recovery\t–",
+        "turns\t8\t7",
+        "EGT precision\t0.6667\t–",
+    ]
+    expect(run).to_contain_text("The marks at the steps are those of a.")
+
+
+def test_of_many_measures_the_first_are_shown_until_all_are_wanted(page: Any, tmp_path: Path):
+    made, diagnosis = explored(9)
+    many = diagnosis.model_copy(update={"measures": {f"measure {n}": n / 3 for n in range(20)}})
+    write_report(report([judged(made, many)]), tmp_path / "r.html")
+    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
+    rows = run.locator(".measures tbody tr:visible")
+    expect(rows).to_have_count(8)
+    for shown in (21, 8):
+        run.get_by_role("button", name="All 21 measures").click()
+        expect(rows).to_have_count(shown)
+
+
 # Jumps, keys and folds ---------------------------------------------------------------------------
+
+
+def test_links_lead_to_the_step_and_unfold_it(run: Any):
+    toggle(run, 5).click()
+    for name, number in (("step 5: track_parcel", 5), ("step 40", N_STEPS)):
+        run.get_by_role("button", name=name, exact=True).click()
+        expect(toggle(run, number)).to_be_focused()
+        expect(toggle(run, number)).to_be_in_viewport()
+        expect(toggle(run, number)).to_have_attribute("aria-expanded", UNFOLDED)
+        bar = run.page.locator(".bar").bounding_box()
+        assert toggle(run, number).bounding_box()["y"] >= bar["y"] + bar["height"]
 
 
 def test_the_letters_are_one_stop_of_the_tab_key_and_lead_to_their_calls(run: Any, page: Any):
@@ -146,6 +248,13 @@ def test_steps_are_unfolded_and_gone_through_by_keys(run: Any, page: Any):
     expect(run.get_by_role("heading", name="step 1 user")).to_have_count(1)
 
 
+def test_all_steps_are_unfolded_and_folded_at_once(run: Any):
+    run.get_by_role("button", name="Unfold all").click()
+    assert unfolded(run) == [*range(1, N_STEPS + 1)]
+    run.get_by_role("button", name="Fold all", exact=True).click()
+    assert unfolded(run) == []
+
+
 def test_a_long_answer_is_clipped_until_a_button_shows_all_of_it(run: Any):
     answer = run.locator("#step-5 .observation")
     more = answer.get_by_role("button")
@@ -157,6 +266,17 @@ def test_a_long_answer_is_clipped_until_a_button_shows_all_of_it(run: Any):
     expect(more).to_have_attribute("aria-expanded", UNFOLDED)
     more.click()
     expect(answer.locator("pre")).not_to_contain_text("shelf 12")
+
+
+def test_a_clipped_text_never_ends_inside_a_character(page: Any, tmp_path: Path):
+    texts = ["\N{PILE OF POO}" * 2000, "x" + "\N{PILE OF POO}" * 2000]
+    steps = [replace(BLOCKED, observations=(ToolResult(text),)) for text in texts]
+    write_report(report([judged(trajectory(*steps), None)]), tmp_path / "r.html")
+    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
+    for number, text in enumerate(texts, 2):
+        seen = run.locator(f"#step-{number} pre").text_content()
+        assert text.startswith(seen.removesuffix("…"))
+        assert 400 < len(seen) < 1000
 
 
 def test_a_run_of_two_thousand_steps_is_made_as_far_as_it_is_looked_at(page: Any, tmp_path: Path):
@@ -230,6 +350,28 @@ def test_hostile_texts_are_only_texts(page: Any, tmp_path: Path, sideways: Calla
     page.set_viewport_size({"width": 400, "height": 800})
     sideways(page)
     no_wider_than_its_pane(page)
+
+
+def test_every_text_of_a_run_is_shown(page: Any, url: str):
+    """As the view data come: no field is forgotten, and none is read as markup."""
+    made, diagnosis = run_of("x")
+    step = replace(made.steps[1], retrieval=FAILED_SEARCH.retrieval)
+    view = run_view(replace(made, steps=(*made.steps, step)), diagnosis)
+    poison = Poison()
+    shown: Any = poison.into(view)
+    shown["word"] = shown["steps"][1]["word"] = "P"
+    data: dict[str, Any] = {"run": shown, "case": poison.into(task_view(made)), "judgements": []}
+    opened(page, url)
+    page.evaluate("data => document.body.replaceChildren(apb.itemView(data))", data)
+    run = page.locator("article")
+    run.locator(".step-tools button").first.click()
+    open_all(page)
+    while (more := run.locator(".more[aria-expanded=false]")).count():
+        more.first.click()
+    seen = run.text_content()
+    unseen = {place for number, place in poison.places.items() if f"{number}<script>" not in seen}
+    assert unseen == {".word"}  # shown as letters, a button each
+    assert page.evaluate("window.__pwned") is None
 
 
 def test_a_search_with_names_that_every_object_has(page: Any, tmp_path: Path):

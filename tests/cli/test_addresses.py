@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apbjudge import GradeConfig, OptionError
+from apbjudge import GradeConfig, OptionError, PlannerSpec, grade, predict, refine
+from apbjudge.audits import audit
+from apbjudge.construction.asking import ask
+from apbjudge.judge import JudgeSpec
 from apbjudge.llm import ModelSpec
 from apbjudge.llm.failures import fit_to_show
 from apbjudge.llm.model_spec import SERVERS
-from tests.support.judging import RIGHT
-from tests.support.server import Answer, ChatServer
+from tests.support.judging import RIGHT, plan_row
+from tests.support.server import Answer, ChatServer, Status
 from tests.support.settings_page import config_commands
 
 from .conftest import Command
@@ -126,6 +129,32 @@ def test_the_variables_of_litellm_give_the_address(
     assert (done.code, "hunter2" in done.err) == (2, False)
 
 
+ROW = plan_row("a")
+PYTHON: dict[str, Callable[[str], object]] = {
+    "grade": lambda model: grade([ROW], judge=model),
+    "a list": lambda model: grade([ROW], judge=["static", model]),
+    "fields": lambda model: grade([ROW], judge={"model": model}),  # pyright: ignore[reportArgumentType]
+    "a spec": lambda model: grade([ROW], judge=JudgeSpec(model=model)),
+    "escalate": lambda model: grade([ROW], judge=JudgeSpec(model=OTHER, samples=3), escalate=model),
+    "audit": audit,
+    "ask": lambda model: ask([ROW], model),
+    "predict": lambda model: predict([ROW], model=[PlannerSpec(model=OTHER), model]),
+    "critic": lambda model: refine(
+        str(ROOT / "holistic.jsonl"), mode="critic", critic=model, model=OTHER
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_reads_names_as_the_command_line_does(reached: list[str], name: str) -> None:
+    for provider in SERVERS:
+        with pytest.raises(OptionError, match=f"got none for {provider}/m"):
+            PYTHON[name](f"{provider}/m")
+    with pytest.raises(OptionError, match="expected an address with its scheme, a/m@http://HOST"):
+        PYTHON[name]("a/m@127.0.0.1:8000")
+    assert reached == []
+
+
 def test_addresses_after_a_name_come_first_wherever_a_model_is_named() -> None:
     named = "hosted_vllm/org/m@http://a/v1@https://b:8000"
     addresses = ("http://a/v1", "https://b:8000", "http://c")
@@ -139,6 +168,17 @@ def test_addresses_after_a_name_come_first_wherever_a_model_is_named() -> None:
         assert (spec.model, spec.api_base) == ("hosted_vllm/org/m", addresses)
     for name in ("vertex_ai/claude@20240101", "cloudflare/@cf/org/m", "ollama/m@v1:70b", "a/b@1.0"):
         assert (ModelSpec(model=name).model, ModelSpec(model=name).api_base) == (name, ())
+
+
+@pytest.mark.parametrize(
+    "tail",
+    ["ftp://h", "127.0.0.1", "127.0.0.1:8000/v1", "localhost", "gpu7:8000", "a.example/v1", "",
+     "http:/h", "[::1]:8000", "ftp://ann:hunter2@h"],
+)  # fmt: skip
+def test_another_text_after_a_name_is_no_part_of_it(tail: str) -> None:
+    with pytest.raises(OptionError, match="expected an address with its scheme") as error:
+        ModelSpec(model=f"hosted_vllm/m@{tail}")
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +200,15 @@ def test_an_address_is_one_and_holds_no_secret(address: object) -> None:
             assert "HOSTED_VLLM_API_KEY" in str(error.value)
 
 
+def test_parameters_hold_no_secret_however_deep() -> None:
+    for body in ({"api_key": "x"}, {"a": [{"Authorization": "x"}]}, {"x": {"access_token": "x"}}):
+        with pytest.raises(OptionError, match="set the provider's environment variable"):
+            ModelSpec(model="a/b", params={"extra_body": body})
+    harmless = {"guided_json": {"properties": {"key": {"type": "string"}}}}
+    harmless |= {"eos_token": "</s>", "prompt_cache_key": "x", "keywords": "x"}
+    assert ModelSpec(model="a/b", params={"extra_body": harmless}).params["extra_body"] == harmless
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -173,6 +222,21 @@ def test_secrets_of_addresses_are_not_shown_in_failures(text: str) -> None:
     shown = fit_to_show(text)
     assert "hunter2" not in shown
     assert "[key]" in shown
+
+
+@pytest.mark.parametrize("transport", ["direct", "litellm"])
+@pytest.mark.parametrize("command", ["grade", "doctor", "predict"])
+def test_an_address_without_its_path_is_said(
+    apbjudge: Command, command: str, transport: str
+) -> None:
+    with ChatServer(lambda seen: Status(404, "Not Found")) as server:
+        address = server.address.removesuffix("/v1")
+        asked = "--model" if command == "predict" else "--judge"
+        rows = CASES if command == "predict" else ROWS
+        at = (asked, f"hosted_vllm/m@{address}", "--transport", transport)
+        done = apbjudge(command, rows, *at)
+    assert done.code == 2
+    assert f"the address lacks /v1, try --api-base {address}/v1 (" in done.out + done.err
 
 
 def test_refine_states_the_addresses_that_a_run_names(apbjudge: Command) -> None:

@@ -24,6 +24,35 @@ GOOD = {
     "tools": [{"name": "find"}],
     "model_response": '{"plan": "p"}',
 }
+# A line of the file, and the field that the complaint must name.
+BAD_LINES = {
+    "cut off": (b'{"id": "x", "tested_mo', "line"),
+    "not UTF-8": (b'{"id": "x\xff"}', "line"),
+    "a list": (b"[1, 2]", "line"),
+    "a number": (b"7", "line"),
+    "NaN": (b'{"id": NaN}', "id"),
+    "two objects": (b"{} {}", "line"),
+    "deep nesting": (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "line"),
+    "nothing in it": (b"{}", "id"),
+    "no id": (b'{"tested_model": "m", "model_response": "x"}', "id"),
+    "an empty id": (b'{"id": " ", "tested_model": "m", "model_response": "x"}', "id"),
+    "no tested model": (b'{"id": "x", "model_response": "x"}', "tested_model"),
+    "no response": (b'{"id": "x", "tested_model": "m"}', "model_response"),
+    "a query that is a list": (
+        b'{"id": "x", "tested_model": "m", "model_response": "", "query": []}',
+        "query",
+    ),
+    "an unknown split": (b'{"id": "x", "split": "other"}', "split"),
+    "an unknown type": (
+        b'{"id": "x", "tested_model": "m", "model_response": "", "unsolvable_type": "odd"}',
+        "unsolvable_type",
+    ),
+    "bad tools_json": (
+        b'{"id": "x", "tested_model": "m", "model_response": "", "tools_json": "[{"}',
+        "tools_json",
+    ),
+    "a lone surrogate": (b'{"id": "\\ud800", "tested_model": "m", "model_response": ""}', "line"),
+}
 
 
 def write(*lines: bytes) -> Path:
@@ -36,6 +65,35 @@ def line_of(row: dict[str, Any]) -> bytes:
     return json.dumps(row).encode()
 
 
+@pytest.mark.parametrize("case", BAD_LINES)
+def test_a_bad_row_is_named_and_the_good_ones_are_graded(case: str, apbjudge: Command) -> None:
+    line, field = BAD_LINES[case]
+    path = write(line_of(GOOD), line, line_of({**GOOD, "id": "good too"}))
+    done = apbjudge("grade", path, "--out", "run")
+    assert done.code == 1
+    assert "3 rows, 2 scored; unscored: 1 bad_input" in done.out
+    first, last = done.err.splitlines()
+    assert first.startswith(f"rows.jsonl:2: field {field}")
+    assert len(first) < 300
+    assert last.startswith("apbjudge: 33.33% of the rows are unscored")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b[2J\x1b[31mred", "\x1b]0;title\x07", "\x9b31m", "a\rb", "\x00", "\u202etxet", "a\nb: c"],
+    ids=ascii,
+)
+def test_no_text_of_a_row_commands_the_terminal(text: str, apbjudge: Command) -> None:
+    fields = ["id", "tested_model", "query", "source", "task_category", "model_response", "case_id"]
+    rows = [{**GOOD, "id": str(i), field: text} for i, field in enumerate(fields)]
+    twice = [row for row in rows for _ in range(2)]  # the second of each is a bad row
+    breakdown = ("--by", "dataset,category")
+    done = apbjudge("grade", write(*map(line_of, twice)), "--out", "run", *breakdown)
+    assert "14 rows, 7 scored; unscored: 7 bad_input" in done.out
+    assert "a\nb: c" not in done.out + done.err
+    assert (done.out + done.err).replace("\n", "").isprintable()
+
+
 def test_prompt_prints_no_text_that_commands_the_terminal(apbjudge: Command) -> None:
     text = "\x1b[2J\x9b31m\u202e\r\x00"
     row = {**GOOD, **dict.fromkeys(("tested_model", "query", "system_prompt"), text)}
@@ -43,6 +101,37 @@ def test_prompt_prints_no_text_that_commands_the_terminal(apbjudge: Command) -> 
     shown = apbjudge("prompt", write(line_of(row)), "--id", "good")
     assert shown.code == 0
     assert shown.out.replace("\n", "").replace("\t", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 7 * 7 }}",
+        "{% for x in y %}",
+        "%s %(a)d {0}",
+        "<script>alert(1)</script>",
+        "[/red]",
+        "=1+1",
+    ],
+)
+def test_template_and_markup_text_is_only_text(text: str, apbjudge: Command) -> None:
+    row = {**GOOD, "tested_model": text, "query": text, "source": text}
+    done = apbjudge("grade", write(line_of(row)), "--out", "run", "--by", "dataset")
+    assert (done.code, done.err) == (0, "")
+    assert text in done.out
+    assert "49" not in done.out
+
+
+@pytest.mark.parametrize("name", [".lock", "judgements.jsonl", "manifest.json", "summary.json"])
+def test_a_folder_where_a_file_should_be_is_a_usage_error(name: str, apbjudge: Command) -> None:
+    apbjudge("grade", write(line_of(GOOD)), "--out", "run")
+    Path("run", name).unlink()
+    Path("run", name).mkdir()
+    done = apbjudge("grade", "rows.jsonl", "--out", "run")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.startswith("apbjudge: ")
+    assert "run" in line
 
 
 @pytest.mark.parametrize(
@@ -65,16 +154,23 @@ NOBODY = "http://127.0.0.1:1/v1"
 REFUSED = {
     "grade, no server": "grade {cases} --judge {model} --no-images --out O",
     "grade, no query": "grade {rows} --judge {model} --out O",
+    "grade, a batch": "grade {rows} --judge openai/m --seed {n} --api-base {address} --batch "
+    "--out O",
     "grade, static": "grade {rows} --protocol {protocol} --out O",
+    "grade, a panel": "grade {cases} --judge {model} --judge {other} --no-images --out O",
     "grade, a cascade": "grade {cases} --judge {model} --samples 3 --escalate {other} --out O",
     "predict, no server": "predict {cases} --model {model} --out O",
+    "predict, no query": "predict {rows} --model {model} --out O",
     "predict, a batch": "predict {rows} --model openai/m --seed {n} --api-base {address} --batch "
     "--out O",
+    "predict, no cache": "predict {cases} --model {model} --no-cache --out O",
     "refine": "refine {drafts} --mode self --model {model} --out O",
     "simulate": "simulate {examples}/runs/library/data --model {model} --out O",
     "branch": "branch {examples}/runs/slate_cases.jsonl --model {model} --no-cache --out O",
     "execute": "execute {suite} --mode direct --mode plan-first --model {model} --out O",
+    "execute, drafts": "execute {suite} --mode plan-first --no-cache --model {model} --out O",
     "build": "build {rows} --split all --seed-of-draw {n} --out O",
+    "build, a model": "build {cases} --from queries --split all --model {model} --out O",
     "check": "check {cases} --ask {model} --run O",
     "audit": "audit {model} --out O",
     "convert": "convert {rows} O --to cases --steps {n}",
@@ -108,6 +204,22 @@ def test_what_was_refused_is_not_in_the_way_of_the_next_run(line: str, apbjudge:
     assert said[0] == said[1]
 
 
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_a_folder_that_can_not_be_made_is_a_usage_error(out: str, apbjudge: Command) -> None:
+    Path("file").touch()
+    done = apbjudge("grade", write(line_of(GOOD)), "--out", out)
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_name_that_is_no_utf8_is_graded_or_refused_in_one_line(apbjudge: Command) -> None:
+    name = os.fsdecode(b"rows\xff.jsonl")
+    write(line_of(GOOD)).rename(name)
+    done = apbjudge("grade", name)
+    assert done.code in (0, 2)
+    assert len(done.err.splitlines()) == (0 if done.code == 0 else 1)
+
+
 @pytest.mark.parametrize("name", ["::error::all is well", "  ::set-output::x", "##[error]x"])
 def test_a_name_is_no_command_for_the_runner_of_a_workflow(name: str, apbjudge: Command) -> None:
     done = apbjudge("grade", write(line_of({**GOOD, "tested_model": name})), "--out", "run")
@@ -127,6 +239,17 @@ def test_what_the_terminal_cannot_show_is_replaced(encoding: str, tmp_path: Path
     assert "alder-large      9/9  ? 100.0" in done.out
     assert command("report", "run").code == 0
     assert command("calibrate", "run", EXAMPLES / "labels" / "holistic.jsonl").code == 0
+
+
+def test_a_path_that_is_no_utf_8_is_written_as_json(tmp_path: Path) -> None:
+    folder = os.fsdecode(b"run\xff")
+    assert process("grade", example("holistic"), "--out", folder, cwd=tmp_path).code == 0
+    for arguments in ([], [EXAMPLES / "labels" / "holistic.jsonl"]):
+        command = "calibrate" if arguments else "report"
+        done = process(command, folder, *arguments, "--format", "json", cwd=tmp_path)
+        assert done.code == 0
+        assert "run\\udcff" in done.out.replace("\\\\", "\\")
+        json.loads(done.out)
 
 
 def test_an_interrupt_where_python_cannot_raise_it_is_delivered_again(
@@ -227,9 +350,13 @@ PLACES = ["outside", "absolute", "run/link", "run/../outside", "run/{../outside,
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("command", [None, "predict"])
 def test_what_a_strangers_manifest_names_outside_its_folder_is_never_opened(
-    place: str, stranger: Path, opened: list[str], apbjudge: Command
+    place: str, command: str | None, stranger: Path, opened: list[str], apbjudge: Command
 ) -> None:
+    manifest = json.loads((stranger / "manifest.json").read_bytes())
+    manifest["identity"]["command"] = command
+    (stranger / "manifest.json").write_text(json.dumps(manifest))
     labels = Path("labels.csv")
     labels.write_text("item_id,tested_model,is_correct\ngood,m,1\n")
     outputs = [
@@ -255,6 +382,7 @@ def test_what_a_strangers_manifest_names_outside_its_folder_is_never_opened(
         ("", (), "rows.jsonl", False),
         ("0" * 64, (), "rows.jsonl", False),
         ("\u00e4", (), "rows.jsonl", False),
+        (7, (), "rows.jsonl", False),
         ("", ("--predictions", "rows.jsonl"), "rows.jsonl", True),
         ("", (), "run/rows.jsonl", True),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.support.worlds import PROSE, World, call_of, references_to, with_plac
 from .checking import BUILT, built, codes, findings_of
 
 Row = dict[str, Any]
+Change = Callable[[Row], None]
 
 SEARCH = {
     "name": "find_book",
@@ -101,6 +102,10 @@ def test_built_cases_have_no_fault(kind: str) -> None:
     assert found(built(kind)) == []
 
 
+def test_the_cases_of_this_module_have_no_fault() -> None:
+    assert found(library()) == found(planned()) == []
+
+
 # Planted faults -----------------------------------------------------------------------------------
 
 
@@ -117,6 +122,10 @@ def test_a_tool_that_is_only_listed() -> None:
     assert "undefined-tool" not in found(row)
 
 
+def test_a_list_of_names_alone_defines_nothing() -> None:
+    assert found(library(tools=None, tool_names=["find_book", "lend_book"])) == []
+
+
 def test_a_required_parameter_that_is_not_described() -> None:
     tool = deepcopy(LEND)
     tool["parameters"]["required"].append("reader")
@@ -128,7 +137,10 @@ def test_a_required_parameter_that_is_not_described() -> None:
 
 @pytest.mark.parametrize(
     ("split", "field"),
-    [("step_wise_tool_broken", "broken_tool_name"), ("holistic_unsolvable", "unsolvable_type")],
+    [
+        ("step_wise_tool_broken", "broken_tool_name"),
+        ("holistic_unsolvable", "unsolvable_type"),
+    ],
 )
 def test_a_split_without_its_condition(split: str, field: str) -> None:
     row = library() if split.startswith("step") else planned()
@@ -140,11 +152,24 @@ def test_a_split_without_its_condition(split: str, field: str) -> None:
     )
 
 
+def test_level_0_of_a_case_with_distractors_states_none() -> None:
+    assert found(library(split="step_wise_tool_extraneous")) == []
+    assert found(planned() | {"split": "holistic_tool_extraneous"}) == []
+
+
 @pytest.mark.parametrize(
-    "field", [{"broken_tool_name": "find_book"}, {"extraneous_tool_names": ["find_book"]}]
+    "field",
+    [
+        {"broken_tool_name": "find_book"},
+        {"extraneous_tool_names": ["find_book"]},
+    ],
 )
 def test_a_condition_of_another_split(field: Row) -> None:
     assert found(library(**field)) == ["stray-condition"]
+
+
+def test_without_a_split_any_condition_may_be_stated() -> None:
+    assert found(library(split=None, broken_tool_name="find_book")) == []
 
 
 def test_a_case_without_reference() -> None:
@@ -171,15 +196,24 @@ def test_a_file_that_is_not_there(path: str, part: str) -> None:
     assert part in finding.message
 
 
+def test_a_file_that_is_there() -> None:
+    assert found(library(files=["images/plant.png", "./images/plant.png", "cases.jsonl"])) == []
+
+
 # Schemas ------------------------------------------------------------------------------------------
 
 MIXED = {"a": {"exclusiveMinimum": True, "minimum": 0}, "b": {"type": "array", "items": True}}
 VALID: list[Row] = [
     {"type": "object", "properties": MIXED},  # no draft allows both, and each allows one
     {"exclusiveMinimum": True, "minimum": 0, "required": []},  # draft 4, and what it forbids
+    {"exclusiveMinimum": 0},
+    {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]},
     {"type": "array", "prefixItems": [{"type": "string"}], "items": False},
+    {"type": "str"},
     {"type": "list[str]"},
     {"type": ["string", "null"], "nullable": True, "default": None, "enum": None},
+    {"type": "object", "patternProperties": {"^x": {"type": "float"}}},
+    {"type": "object", "properties": {"required": {"type": "boolean", "required": True}}},
     {"$ref": "#/$defs/nothing"},
     {"type": "string", "title": None, "examples": "a", "format": 7, "deprecated": "no"},
     {"enum": []},
@@ -187,9 +221,12 @@ VALID: list[Row] = [
 ]
 INVALID: list[tuple[Row, str]] = [
     ({"minLength": "many"}, "minLength"),
+    ({"type": "array", "items": {"minItems": -1}}, "items.minItems"),
     ({"enum": "red, blue"}, "enum"),
+    ({"type": "object", "properties": {"a": "text"}}, "properties.a"),
     ({"type": "object", "required": "a"}, "required"),
     ({"anyOf": {"type": "string"}}, "anyOf"),
+    ({"maximum": "9"}, "maximum"),
 ]
 
 
@@ -246,6 +283,7 @@ def test_what_one_draft_allows_is_no_fault(part: Row) -> None:
 
 # Earlier messages ---------------------------------------------------------------------------------
 
+CALL_ID = {"id": "call_7", **FIND}
 ANTHROPIC = {
     "role": "assistant",
     "content": [
@@ -264,22 +302,33 @@ LANGCHAIN = {
     "content": "",
     "tool_calls": [{"name": "find_book", "args": {"title": "Tides"}, "id": "x"}],
 }
+OLDER = {
+    "role": "assistant",
+    "content": None,
+    "function_call": {"name": "find_book", "arguments": "{}"},
+}
 TAGGED = {"role": "assistant", "content": '<tool_call>{"name": "find_book", "arguments": {}}'}
 CALLING = {
     "openai": said(FIND),
+    "openai with id": said(CALL_ID),
     "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
     "responses": ITEM,
+    "bare": FIND,
     "own": OWN,
     "langchain": LANGCHAIN,
+    "function_call": OLDER,
     "tags": TAGGED,
 }
 BLOCK = {"type": "tool_result", "tool_use_id": "t1", "content": "B-1"}
 ANSWERED: dict[str, list[Row]] = {
+    "openai": [said(CALL_ID), ANSWER | {"tool_call_id": "call_7"}],
     "no ids": [said(FIND), ANSWER],
     "parallel": [said(FIND, FIND), ANSWER, ANSWER],
     "parallel, one answer without an id": [said(FIND, FIND), ANSWER],
     "parallel in messages of their own": [said(FIND), said(FIND), ANSWER, ANSWER],
     "anthropic": [ANTHROPIC, {"role": "user", "content": [BLOCK]}],
+    "anthropic, parallel": [ANTHROPIC, ANTHROPIC, {"role": "user", "content": [BLOCK, BLOCK]}],
     "anthropic, on its server": [
         {
             "role": "assistant",
@@ -290,20 +339,36 @@ ANSWERED: dict[str, list[Row]] = {
         }
     ],
     "gemini": [GEMINI, {"role": "user", "parts": [{"functionResponse": {"name": "find_book"}}]}],
+    "gemini, older": [GEMINI, {"role": "function", "parts": [{"functionResponse": {}}]}],
     "responses": [ITEM, ITEM, *[{"type": "function_call_output", "output": "B-1"}] * 2],
     "own, observation beside": [OWN | {"observation": "B-1"}],
+    "own, empty observation": [OWN | {"observation": ""}],
+    "own, observation after": [OWN, {"observation": "B-1"}],
     "result in the call": [said(FIND | {"result": "B-1"})],
+    "langchain": [LANGCHAIN, {"type": "tool", "content": "B-1", "tool_call_id": "x"}],
+    "function_call": [OLDER, {"role": "function", "name": "find_book", "content": "B-1"}],
     "react": [
         {"role": "assistant", "content": 'Action: find_book\nAction Input: {"title": "Tides"}'},
         {"role": "user", "content": "Observation: B-1"},
     ],
+    "react in one text": [{"role": "assistant", "content": "Action: find_book\nObservation: B-1"}],
     "tags": [TAGGED, {"role": "user", "content": "<tool_response>B-1</tool_response>"}],
+    "llama": [said(FIND), {"role": "ipython", "content": "B-1"}],
+    "results as system messages": [said(FIND), {"role": "system", "content": "B-1"}],
     "a role of its own": [said(FIND), {"role": "library", "content": "B-1"}],
     "fields without a value": [
         {"role": "assistant", "content": None, "name": None, "tool_calls": [FIND]},
         {"role": "tool", "content": "B-1", "name": "find_book", "tool_calls": None},
     ],
+    "names of speakers": [
+        {"role": "user", "content": "Go on.", "name": "reader", "tool_calls": None},
+        {"role": "assistant", "content": "I will.", "name": "librarian", "tool_calls": None},
+        {"role": "assistant", "content": "I did.", "name": "librarian"},
+    ],
     "what the user calls": [{"role": "user", "content": None, "tool_calls": [FIND]}],
+    "then the user speaks": [said(FIND), ANSWER, {"role": "user", "content": "Thanks."}],
+    "the run was ended": [said(FIND), ANSWER, said(call("finish"))],
+    "no calls": [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Yes?"}],
     "nothing": [],
 }
 
@@ -358,11 +423,17 @@ LENT = said(call("lend_book", book_id="B-1"))
 @pytest.mark.parametrize(
     ("k", "steps"),
     [
+        (1, [LENT]),
+        (2, [LENT, LENT]),
         (2, [LENT, ANSWER, LENT]),
         (2, [LENT, {"role": "observation", "name": "lend_book", "content": "done"}, LENT]),
+        (2, [LENT, {"name": "lend_book", "content": "done"}, LENT]),
         (1, [{"role": "assistant", "content": "I lend it."}, LENT]),
+        (2, [{"role": "assistant", "content": "I lend it."}, LENT]),
         (1, [LENT, {"role": "assistant", "name": "librarian", "content": "x", "tool_calls": None}]),
+        (1, [{"role": "assistant", "thought": "Nothing to do.", "tool_calls": []}]),
         (1, [ITEM | {"name": "lend_book", "arguments": '{"book_id": "B-1"}'}] * 2),
+        (2, [ITEM | {"name": "lend_book", "arguments": '{"book_id": "B-1"}'}] * 2),
         (2, [{"predicted_steps": [LENT, LENT]}]),
         (2, [LENT | {"role": "librarian"}, LENT | {"role": "librarian"}]),
         (1, [{"from": "gpt", "value": "I lend it."}]),
@@ -373,12 +444,16 @@ def test_steps_are_counted_in_any_dialect(k: int, steps: list[Row]) -> None:
     assert proven(library(prediction_horizon=k, ground_truth_steps=steps)) == []
 
 
-@pytest.mark.parametrize(("k", "n"), [(2, 1), (1, 2), (1, 3)])
+@pytest.mark.parametrize(("k", "n"), [(2, 1), (3, 1), (3, 2), (1, 2), (1, 3), (2, 3)])
 def test_another_number_of_steps(k: int, n: int) -> None:
     row = library(prediction_horizon=k, ground_truth_steps=[LENT, ANSWER] * n)
     (finding,) = findings_of(FORM_CHECKS, row)
     assert (finding.check, finding.field) == ("wrong-horizon", "ground_truth_steps")
     assert finding.message == f"{n} step{'' if n == 1 else 's'} where {k} are asked for"
+
+
+def test_a_row_that_does_not_say_how_many_steps_asks_for_any_number() -> None:
+    assert proven(library(prediction_horizon=None, ground_truth_steps=[LENT, LENT])) == []
 
 
 REFERENCES: list[tuple[str, Row, str]] = [
@@ -411,6 +486,7 @@ def test_a_fault_of_the_reference(code: str, made: Row, place: str) -> None:
     ("code", "entry"),
     [
         ("reference-unknown-tool", {"name": "weigh_book"}),
+        ("reference-missing-parameter", {"name": "lend_book", "parameter_description": {}}),
         (
             "reference-unknown-parameter",
             {"name": "find_book", "parameter_description": {"title": "x", "colour": "red"}},
@@ -419,6 +495,7 @@ def test_a_fault_of_the_reference(code: str, made: Row, place: str) -> None:
             "reference-used-before-made",
             {"name": "find_book", "parameter_description": {"title": "$lend_book.title"}},
         ),
+        ("terminator-not-offered", {"name": "Finish"}),
     ],
 )
 def test_a_fault_of_a_whole_plan(code: str, entry: Row) -> None:
@@ -437,6 +514,12 @@ def test_a_tool_that_the_texts_describe_is_offered() -> None:
     ]
     assert found(library(ground_truth_steps=weigh, tools=[])) == []
     assert found(library(ground_truth_steps=weigh, tools=None)) == []
+
+
+def test_the_names_that_the_messages_show_are_offered() -> None:
+    weigh = said(call("weigh_book"))
+    row = library(trajectory_prefix=[weigh, ANSWER], ground_truth_steps=[LENT, weigh])
+    assert proven(row | {"prediction_horizon": 2}) == []
 
 
 def test_a_solution_of_an_unsolvable_case_is_no_way_to_be_taken() -> None:

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from apbjudge import InputError
 from apbjudge.calibration.judged_run import judged_run
 from apbjudge.records.run_folder import RunFolder, read_run
 from apbjudge.reports.frames import by_judge, frame
@@ -41,6 +43,17 @@ def names(*runs: RunFolder) -> list[tuple[str, int]]:
     return [(judge.name, len(judge.runs)) for judge in by_judge(runs)]
 
 
+def test_runs_of_one_judge_on_other_items_are_one(tmp_path: Path) -> None:
+    one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("y")])
+    assert names(one, two) == [("j", 2)]
+    assert by_judge([one, two])[0].table.item_id.values == ["x", "y"]
+
+
+def test_an_item_judged_twice_makes_two_judges(tmp_path: Path) -> None:
+    one, two = run(tmp_path / "a", [verdict("x")]), run(tmp_path / "b", [verdict("x")])
+    assert names(one, two) == [("j [a]", 1), ("j [b]", 1)]
+
+
 def test_the_same_item_under_another_protocol_or_model_is_another(tmp_path: Path) -> None:
     runs = [
         run(tmp_path / "a", [verdict("x")]),
@@ -58,6 +71,23 @@ def test_what_differs_tells_judges_apart(tmp_path: Path) -> None:
         run(tmp_path / "d", [verdict("x")], seed=2),
     ]
     assert [name for name, _ in names(*runs)] == ["j [a]", "j (blind)", "j [own@2]", "j [d]"]
+
+
+def test_folders_of_one_name_get_numbers(tmp_path: Path) -> None:
+    runs = [run(tmp_path / at / "run", [verdict("x")]) for at in "ab"]
+    assert [name for name, _ in names(*runs)] == ["j [run] (1)", "j [run] (2)"]
+
+
+def test_a_bare_file_of_judgements_will_do(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "some.jsonl", [verdict("x")])
+    result = read_run(path)
+    assert (result.judge, result.predictions, result.notes) == ("j", None, ())
+
+
+def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "judgements.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(InputError, match=r"expected judgements.*first complaint"):
+        read_run(tmp_path)
 
 
 def test_damaged_rows_are_named_and_the_others_counted(tmp_path: Path) -> None:
@@ -96,6 +126,15 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(
     assert ("Run a is not finished" in (judge.note or "")) == is_said
 
 
+@pytest.mark.parametrize("value", ["text", -1, [], {"a": 1}, None], ids=str)
+def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path: Path) -> None:
+    """Whatever stands in one field of a row, the report says so or does without it."""
+    odd = [verdict(f"y{n}") | {name: value} for n, name in enumerate(verdict("x"))]
+    result = run(tmp_path / "a", [verdict("x"), *odd])
+    assert result.table.totals.rows + len(result.problems) == 1 + len(odd)
+    assert 0 < len(result.table.items()) <= result.table.totals.rows
+
+
 @pytest.mark.parametrize("value", ["text", 7, True, [1], {"a": 1}], ids=str)
 def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(
     value: object, tmp_path: Path
@@ -125,6 +164,19 @@ def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) ->
     assert y.isna()[["human_correct", "entropy", "human_E1"]].all()
     assert (z.kind, z.reason) == ("unscored", "timeout")
     assert z.isna()[["is_correct", "grade", "E1"]].all()
+
+
+def test_a_cost_beyond_all_measure_is_none(tmp_path: Path) -> None:
+    dear = [verdict(f"x{at}", plan_cost=cost) for at, cost in enumerate((3.5, 1e300, -1e16))]
+    result = run(tmp_path / "a", dear)
+    assert np.nan_to_num(result.table.cost, nan=-1).tolist() == [3.5, -1, -1]
+
+
+def test_labels_that_say_nothing_are_refused(tmp_path: Path) -> None:
+    result = run(tmp_path / "a", [verdict("x")])
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "note": "hm"}] * 2)
+    with pytest.raises(InputError, match=r"expected labels that say .*, got 2 that say nothing"):
+        frame(result.path.parent, labels=labels)
 
 
 def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ from apbjudge.trajectories.conservation import (
 from apbjudge.trajectories.reading import FORMATS, read_log
 from apbjudge.trajectories.writing import to_atif
 
+from .test_atif import entry as atif_entry
 from .test_inspect_log import sample as inspect_sample
+from .test_tau import simulation, tau
 from .test_writing import trajectories
 
 # Samples, one for each reader and dialect that is read --------------------------------------------
@@ -130,6 +132,23 @@ def _responses() -> dict[str, Any]:
     }
 
 
+def _atif() -> dict[str, Any]:
+    made = [
+        {"tool_call_id": f"c{i}", "function_name": n, "arguments": a}
+        for i, (n, a) in enumerate(CALLS)
+    ]
+    results = [{"source_call_id": f"c{i}", "content": of} for i, of in enumerate(ANSWERS)]
+    said = {"message": SAID, "reasoning_content": "Hm, a parcel.", "tool_calls": made}
+    raw = atif_entry(
+        {"source": "system", "message": SYSTEM},
+        {"source": "user", "message": ASKED},
+        {"source": "agent", **said, "observation": {"results": results}},
+        {"source": "agent", "message": ANSWER},
+    )
+    raw["agent"] = {"name": "m-1", "version": "2.0", "tool_definitions": TOOLS}
+    return raw
+
+
 def _inspect() -> dict[str, Any]:
     made = [
         {"id": f"c{i}", "function": n, "arguments": a, "type": "function"}
@@ -150,6 +169,14 @@ def _inspect() -> dict[str, Any]:
         events=events,
         attachments={"1": ASKED, "2": "a text that only an event refers to"},
     )
+
+
+def _tau() -> dict[str, Any]:
+    return tau(traj=_chat()["messages"], info={"user_cost": 0.25})
+
+
+def _tau2() -> dict[str, Any]:
+    return simulation(messages=_chat()["messages"], reward_info={"reward": 1, "db": {"why": "So."}})
 
 
 def _otlp() -> dict[str, Any]:
@@ -190,12 +217,59 @@ def _otlp() -> dict[str, Any]:
     return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
 
 
+def _claude_code() -> Any:
+    said = [{"role": "user", "content": SYSTEM}, *_anthropic()["messages"]]
+    lines = [
+        {"type": of["role"], "sessionId": "s", "isMeta": of["content"] == SYSTEM, "message": of}
+        for of in said
+    ]
+    return [*lines, {"type": "summary", "summary": "A session's title", "leafUuid": "u"}]
+
+
+def _codex() -> Any:
+    raw = _responses()
+    items = [
+        {"type": "message", **of} if "role" in of else of for of in raw["input"] + raw["output"]
+    ]
+    about = {"id": "run", "base_instructions": {"text": SYSTEM}, "originator": "codex cli"}
+    copied = {"type": "user_message", "message": ASKED}
+    return [
+        {"type": "session_meta", "payload": about},
+        {"type": "event_msg", "payload": copied},
+        *({"type": "response_item", "payload": of} for of in items),
+    ]
+
+
+def _gemini_cli() -> Any:
+    answers = [of.replace("Bergen", "Oslo") for of in ANSWERS]  # no text of the agent has it
+    made = [
+        {"id": f"c{i}", "name": n, "args": a, "status": "success", "displayName": "A name"}
+        | {"result": [{"functionResponse": {"name": n, "response": {"output": answers[i]}}}]}
+        for i, (n, a) in enumerate(CALLS)
+    ]
+    said = {"content": SAID, "thoughts": [{"subject": "Hm, a parcel."}], "toolCalls": made}
+    messages: list[dict[str, Any]] = [
+        {"type": "user", "content": f"<session_context>{SYSTEM}"},
+        {"type": "user", "content": [{"text": ASKED}]},
+        {"type": "gemini", **said},
+        {"type": "gemini", "content": ANSWER},
+    ]
+    stamped = [{"id": f"m{n}", "timestamp": "t", **of} for n, of in enumerate(messages)]
+    return [{"sessionId": "s", "projectHash": "p"}, *stamped]
+
+
 SAMPLES: Mapping[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "chat": ("messages", _chat),
     "anthropic": ("messages", _anthropic),
     "responses": ("messages", _responses),
+    "atif": ("atif", _atif),
     "inspect": ("inspect", _inspect),
     "otlp": ("otlp", _otlp),
+    "claude-code": ("claude-code", _claude_code),
+    "codex": ("codex", _codex),
+    "gemini-cli": ("gemini-cli", _gemini_cli),
+    "tau": ("tau-bench", _tau),
+    "tau2": ("tau2", _tau2),
 }
 
 
@@ -259,6 +333,9 @@ def _each_result(run: Trajectory, change: Callable[[Any], Any], **more: Any) -> 
 FAULTS: Mapping[str, Callable[[Trajectory], Trajectory]] = {
     "texts of the agent": lambda run: replace(_changed(run, "agent", text=""), final_answer=None),
     "the last answer": lambda run: replace(run, steps=run.steps[:-1], final_answer=None),
+    "an answer cut": lambda run: replace(
+        _changed(run, "agent", text=ANSWER[:-4]), final_answer=ANSWER[:-4]
+    ),
     "questions": lambda run: replace(_changed(run, "user", text=""), query=""),
     "thoughts": lambda run: _changed(run, "agent", thought=""),
     "the system prompt": lambda run: replace(run, system_prompt=""),
@@ -277,6 +354,7 @@ FAULTS: Mapping[str, Callable[[Trajectory], Trajectory]] = {
         _each_call(replace(run, tools=None), lambda call: replace(call, name="")), str, name=""
     ),
     "results": lambda run: _changed(run, "agent", observations=()),
+    "contents of results": lambda run: _each_result(run, lambda _: ""),
     "a number of a result": lambda run: _each_result(
         run, lambda content: str(content).replace('"days": 2, ', "")
     ),
@@ -377,96 +455,158 @@ def test_what_a_changed_log_loses_is_never_silent(
     assert not (lost & words) - kept or set(LOSSES) & set(run.remarks)
 
 
+def test_a_part_of_an_unknown_type_is_reported() -> None:
+    raw = _chat()
+    raw["messages"][1]["content"].append({"type": "hologram", "hologram": {"of": "a parcel, 3d"}})
+    found = balance_of(raw, read("chat", raw))
+    assert found.unread == {"messages.content.hologram.of": 12}
+
+
 # Dialects -----------------------------------------------------------------------------------------
 
 CALL = {"name": "find", "arguments": '{"n": 1}'}
-SHAPES: Mapping[tuple[int, int], Mapping[str, Any]] = {
-    (1, 0): {
-        "chat": {"role": "assistant", "tool_calls": [{"id": "a", "function": CALL}]},
-        "custom tool": {"tool_calls": [{"id": "a", "custom": {"name": "f", "input": "x"}}]},
-        "web search": {"type": "web_search_call", "id": "a", "action": {"query": "x"}},
-        "langchain, twice": {
-            "type": "ai",
-            "tool_calls": [{"id": "a", "name": "f", "args": {}}],
-            "additional_kwargs": {"tool_calls": [{"id": "a", "function": CALL}]},
-        },
-        "invalid": {"invalid_tool_calls": [{"id": "a", "name": "f", "args": "{", "error": "no"}]},
-    },
-    (1, 1): {
-        "old function": [{"role": "assistant", "function_call": CALL}, {"role": "function"}],
-        "hosted": {"type": "mcp_call", "id": "a", "name": "f", "arguments": "{}", "output": "x"},
-        "computer": [
+SHAPES: Mapping[str, tuple[Any, int, int]] = {
+    "chat": ({"role": "assistant", "tool_calls": [{"id": "a", "function": CALL}]}, 1, 0),
+    "custom tool": ({"tool_calls": [{"id": "a", "custom": {"name": "f", "input": "x"}}]}, 1, 0),
+    "old function": ([{"role": "assistant", "function_call": CALL}, {"role": "function"}], 1, 1),
+    "hosted": (
+        {"type": "mcp_call", "id": "a", "name": "f", "arguments": "{}", "output": "x"},
+        1,
+        1,
+    ),
+    "web search": ({"type": "web_search_call", "id": "a", "action": {"query": "x"}}, 1, 0),
+    "computer": (
+        [
             {"type": "computer_call", "call_id": "a"},
             {"type": "computer_call_output", "call_id": "a", "output": {}},
         ],
-        "server tool": [
+        1,
+        1,
+    ),
+    "server tool": (
+        [
             {"type": "server_tool_use", "id": "a", "name": "web_search", "input": {}},
             {"type": "web_search_tool_result", "tool_use_id": "a", "content": []},
         ],
-        "bedrock": [
+        1,
+        1,
+    ),
+    "bedrock": (
+        [
             {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}},
             {"toolResult": {"toolUseId": "a", "content": [{"json": {"ok": 1}}]}},
         ],
-        "vercel, of old": {
-            "parts": [
-                {"type": "tool-invocation", "toolInvocation": {"toolCallId": "a", "result": 1}}
-            ]
-        },
-        "program": [
-            {"type": "program", "call_id": "a", "code": "x"},
-            {"type": "program_output", "call_id": "a", "result": "y"},
-        ],
-        "gemini code": [
-            {"executableCode": {"code": "1"}},
-            {"codeExecutionResult": {"output": "1"}},
-        ],
-        "otel": [
-            {"role": "assistant", "parts": [{"type": "tool_call", "id": "a", **CALL}]},
-            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "a"}]},
-        ],
-        "vercel model": [
-            {"type": "tool-call", "toolCallId": "a"},
-            {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a"}]},
-        ],
-        "pydantic": [
-            {"part_kind": "tool-call", "tool_call_id": "a"},
-            {"part_kind": "retry-prompt", "tool_name": "f", "tool_call_id": "a"},
-        ],
-    },
-    (2, 1): {
-        "codex exec, twice the same": [
+        1,
+        1,
+    ),
+    "codex exec, twice the same": (
+        [
             {"item": {"id": "a", "type": "command_execution", "command": "ls"}},
             {"item": {"id": "a", "type": "command_execution", "aggregated_output": "x"}},
             {"item": {"id": "b", "type": "file_change", "changes": []}},
         ],
-        "gemini, twice the same": [
+        2,
+        1,
+    ),
+    "vercel, of old": (
+        {
+            "parts": [
+                {"type": "tool-invocation", "toolInvocation": {"toolCallId": "a", "result": 1}}
+            ]
+        },
+        1,
+        1,
+    ),
+    "program": (
+        [
+            {"type": "program", "call_id": "a", "code": "x"},
+            {"type": "program_output", "call_id": "a", "result": "y"},
+        ],
+        1,
+        1,
+    ),
+    "gemini, twice the same": (
+        [
             {"role": "model", "parts": [{"functionCall": CALL}] * 2},
             {"functionResponse": {"name": "find", "response": {}}},
         ],
-    },
-    (2, 2): {
-        "vercel": {
+        2,
+        1,
+    ),
+    "gemini code": (
+        [{"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}],
+        1,
+        1,
+    ),
+    "otel": (
+        [
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "a", **CALL}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "a"}]},
+        ],
+        1,
+        1,
+    ),
+    "vercel": (
+        {
             "role": "assistant",
             "parts": [
                 {"type": "tool-find", "toolCallId": "a", "output": 1},
                 {"type": "dynamic-tool", "toolCallId": "b", "errorText": "no"},
             ],
-        }
-    },
-    (0, 2): {
-        "tau2": {
+        },
+        2,
+        2,
+    ),
+    "vercel model": (
+        [
+            {"type": "tool-call", "toolCallId": "a"},
+            {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a"}]},
+        ],
+        1,
+        1,
+    ),
+    "pydantic": (
+        [
+            {"part_kind": "tool-call", "tool_call_id": "a"},
+            {"part_kind": "retry-prompt", "tool_name": "f", "tool_call_id": "a"},
+        ],
+        1,
+        1,
+    ),
+    "langchain, twice": (
+        {
+            "type": "ai",
+            "tool_calls": [{"id": "a", "name": "f", "args": {}}],
+            "additional_kwargs": {"tool_calls": [{"id": "a", "function": CALL}]},
+        },
+        1,
+        0,
+    ),
+    "invalid": (
+        {"invalid_tool_calls": [{"id": "a", "name": "f", "args": "{", "error": "no"}]},
+        1,
+        0,
+    ),
+    "tau2": (
+        {
             "role": "tool",
             "tool_messages": [{"role": "tool", "id": "a"}, {"role": "tool", "id": "b"}],
-        }
-    },
-    (2, 0): {
-        "flattened": {
+        },
+        0,
+        2,
+    ),
+    "flattened": (
+        {
             "llm.output_messages.0.message.tool_calls.0.tool_call.id": "a",
             "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "f",
             "llm.output_messages.0.message.tool_calls.1.tool_call.id": "b",
             "llm.output_messages.0.message.role": "assistant",
         },
-        "repeated history": [
+        2,
+        0,
+    ),
+    "repeated history": (
+        [
             {"trace_id": "t", "input": json.dumps([{"tool_calls": [{"id": "a", **CALL}]}])},
             {
                 "trace_id": "t",
@@ -476,14 +616,15 @@ SHAPES: Mapping[tuple[int, int], Mapping[str, Any]] = {
                 ],
             },
         ],
-    },
-    (0, 1): {
-        "a tool's own words": {
-            "role": "tool",
-            "content": '{"tool_calls": [{"id": 1}], "role": "tool"}',
-        }
-    },
-    (0, 0): {"definitions": {"tools": [{"type": "function", "function": {"name": "f"}}]}},
+        2,
+        0,
+    ),
+    "a tool's own words": (
+        {"role": "tool", "content": '{"tool_calls": [{"id": 1}], "role": "tool"}'},
+        0,
+        1,
+    ),
+    "definitions": ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 0, 0),
 }
 
 
@@ -492,14 +633,11 @@ def empty_run(*steps: TrajectoryStep, **changes: Any) -> Trajectory:
     return Trajectory(**made | changes, steps=steps, place=LogPlace("messages"))
 
 
-@pytest.mark.parametrize(
-    ("counted", "shape"), [(counted, name) for counted in SHAPES for name in SHAPES[counted]]
-)
-def test_calls_and_results_are_counted_in_every_dialect(
-    counted: tuple[int, int], shape: str
-) -> None:
-    counts = balance_of(SHAPES[counted][shape], empty_run()).counts
-    assert (counts["calls"], counts["results"]) == counted
+@pytest.mark.parametrize("shape", SHAPES)
+def test_calls_and_results_are_counted_in_every_dialect(shape: str) -> None:
+    raw, calls, results = SHAPES[shape]
+    counts = balance_of(raw, empty_run()).counts
+    assert (counts["calls"], counts["results"]) == (calls, results)
 
 
 _CALLED = '<tool_call>{"name": "find", "arguments": {"n": 1}}</tool_call>'
@@ -621,6 +759,13 @@ def test_a_rule_has_a_reason_and_a_sample_without_content(rule: dict[str, str]) 
     inside = {"arguments": sample}  # where every key is content
     assert ("prefixes" in rule) != bool(balance_of(inside, run).unread)
     assert any(rule["reason"] in line for line in explained())
+
+
+def test_no_key_is_under_two_rules_of_one_format() -> None:
+    keys = [
+        key for rule in rules() if "formats" not in rule for key in rule.get("keys", "").split()
+    ]
+    assert len(keys) == len({*keys})
 
 
 @pytest.mark.parametrize(

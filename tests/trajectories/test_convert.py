@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,15 @@ def test_tools_and_the_model_fill_what_the_log_does_not_state(tmp_path: Path) ->
     assert found[::2] == [("birch", [{"name": "find"}]), ("alder", [{"name": "own"}])]
 
 
+def test_steps_and_places_reach_the_rows(tmp_path: Path) -> None:
+    says = tuple(TrajectoryStep("agent", text=str(i)) for i in range(8))
+    log = log_of(tmp_path / "log.jsonl", replace(RUN, steps=says))
+    done = convert(log, tmp_path / "out.jsonl", to="cases", steps=2, at="quartiles")
+    ids = [values["id"] for values in lines(tmp_path / "out.jsonl")]
+    assert ids == ["t1/0-step2-k2", "t1/0-step4-k2", "t1/0-step6-k2"]
+    assert done.rows == 3
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [("tools", {"tools": "t.json"}), ("steps", {"steps": 2}), ("at", {"at": "quartiles"})],
@@ -220,6 +230,27 @@ def test_a_file_that_is_no_list_of_tools_is_refused(text: str, log: Path, tmp_pa
         convert(log, tmp_path / "out.jsonl", to="cases", tools=tools)
     with pytest.raises(InputError, match=r"no\.json: can't be read: No such file"):
         convert(log, tmp_path / "out.jsonl", to="cases", tools=tmp_path / "no.json")
+
+
+def test_one_run_is_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import apbjudge.trajectories.convert as module
+    from apbjudge.trajectories.base import LogEntry
+
+    written: list[int] = []
+    writer = module.trajectory_row
+    monkeypatch.setitem(
+        module._WRITERS,  # pyright: ignore[reportPrivateUsage]
+        "jsonl",
+        lambda run: written.append(1) or writer(run),
+    )
+
+    def entries(*_: Any, **__: Any) -> Iterator[LogEntry]:
+        for n in range(3):
+            assert len(written) == n
+            yield LogEntry(n + 1, 0, b"", replace(RUN, trajectory_id=f"r{n}"))
+
+    monkeypatch.setattr(module, "read_log", entries)
+    assert convert(tmp_path / "log", tmp_path / "o.jsonl", to="jsonl", from_="any").runs == 3
 
 
 def test_last_messages_are_rows_to_be_labelled(tmp_path: Path) -> None:

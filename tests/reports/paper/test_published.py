@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apbjudge.reports.paper.table import Table
+
 from ..rows import Row, verdict
 from .cases import (
     graded,
     judged,
+    models_judged,
     percents,
+    plans_judged,
     printed,
     ratings,
     reliability,
@@ -67,6 +71,15 @@ def test_table_14_step_wise_by_horizon() -> None:
         assert printed(table, model, str(horizon))[1] == f"{grade:.3f}"
 
 
+def test_table_1_step_wise_is_all_three_horizons_together() -> None:
+    table = table_of("overall", all_horizons())
+    assert table.sections == ("Step-wise",)
+    assert percents(table, "GPT-5", places=1) == "77.4 3.9 0.8 5.9 16.3 8.2 0.0".split()
+    assert percents(table, "GPT-4o", places=1) == "57.6 5.1 2.7 7.4 31.3 16.7 2.1".split()
+    assert [printed(table, model)[1][:4] for model in ("GPT-5", "GPT-4o")] == ["0.85", "0.72"]
+    assert row_of(table, "GPT-5").counts["Step-wise"].rows == 900
+
+
 def test_table_15_step_wise_by_stage_has_rows_of_one_step_alone() -> None:
     early = (233, 0.8187, (29, 1, 6, 57, 31, 3), "77.67 9.67 0.33 2.00 19.00 10.33 1.00")
     late = (245, 0.8707, (15, 1, 9, 44, 17, 1), "81.67 5.00 0.33 3.00 14.67 5.67 0.33")
@@ -76,6 +89,27 @@ def test_table_15_step_wise_by_stage_has_rows_of_one_step_alone() -> None:
         assert percents(table, "GPT-5", stage, places=2) == of[3].split()
         assert printed(table, "GPT-5", stage)[1] == f"{of[1]:.3f}"
     assert [row.heads[1] for row in table.rows] == ["middle", "early", "middle", "late"]
+
+
+def test_table_13_holistic_by_modality() -> None:
+    rows: list[Row] = []
+    for modality, n, correct, flags in (
+        ("text", 673, 467, (2, 25, 126, 51, 25, 28)),
+        ("image", 336, 283, (1, 5, 35, 17, 0, 14)),
+        ("video", 100, 76, (0, 2, 21, 2, 1, 0)),
+    ):
+        groups = {"modality": modality}
+        rows += graded(modality, n, correct, flags, tested_model="GPT-5", groups=groups)
+    table = table_of("modality", rows)
+    assert [row.heads[1] for row in table.rows] == ["text", "image", "video"]
+    assert percents(table, "GPT-5", "text", places=2)[0] == "69.39"
+    assert percents(table, "GPT-5", "text", places=2)[1:] == (
+        "0.30 3.71 18.72 7.58 3.71 4.16".split()
+    )
+    assert percents(table, "GPT-5", "image", places=2)[1:] == (
+        "0.30 1.49 10.42 5.06 0.00 4.17".split()
+    )
+    assert percents(table, "GPT-5", "video", places=1) == "76.0 0.0 2.0 21.0 2.0 1.0 0.0".split()
 
 
 def distracted(
@@ -138,6 +172,26 @@ def test_tables_16_and_17_by_level(
     rates = [percents(table, "m", str(level), places=2) for level in LEVELS]
     assert [row[0] for row in rates] == correct.split()
     assert [row[2] for row in rates] == [f"{100 * n / 150:.2f}" for n in e2]
+
+
+def test_table_18_correctness_averaged_over_levels(distractors: Any) -> None:
+    table = table_of("extraneous-average", distractors)
+    assert percents(table, "m", places=2) == "12.00 8.93 -3.07 60.00 57.87 -2.13".split()
+
+
+def test_table_1_has_the_two_e2_of_tool_extraneous_over_their_own_rows(distractors: Any) -> None:
+    """The paper prints 3.2 as E2-H and 49.3 as E2-S: its Tables 16 and 17 have them exchanged."""
+    table = table_of("overall", distractors)
+    result = dict(
+        zip(
+            [c.key for c in table.columns if c.section == "Tool-extraneous"],
+            printed(table, "m", section="Tool-extraneous"),
+            strict=True,
+        )
+    )
+    assert (result["CR"], result["E2-H"], result["E2-S"]) == ("33.4", "49.3", "3.2")
+    assert row_of(table, "m").cells["Tool-extraneous", "E2-S"].estimate.n_items == 750
+    assert row_of(table, "m").counts["Tool-extraneous"].rows == 1500
 
 
 def test_table_1_behaviours_and_refusals() -> None:
@@ -246,3 +300,27 @@ def test_table_7_judges_against_humans() -> None:
     for judge, (*_, expected) in JUDGES.items():
         assert printed(table, judge) == expected.split()
     assert not any(cell.best for row in table.rows for cell in row.cells.values())
+
+
+def test_table_8_correct_plans_that_differ_from_the_reference() -> None:
+    table = table_of(
+        "diversity",
+        reliability=report(
+            plans_judged("Claude Sonnet 4.5", (51, 54), (204, 213)),
+            plans_judged("Gemini 3 Pro", (50, 54), (209, 213)),
+        ),
+    )
+    assert percents(table, "Claude Sonnet 4.5", places=1) == "94.4 95.8".split()
+    assert percents(table, "Gemini 3 Pro", places=1) == "92.6 98.1".split()
+
+
+def test_table_9_the_judge_by_tested_model() -> None:
+    counts = {"Gemini 3 Pro": (47, 49), "GPT-5": (52, 51), "InternVL3.5-30B-A3B": (19, 24)}
+    table: Table = table_of(
+        "self-evaluation", reliability=report(models_judged("Gemini 3 Pro", counts, 60))
+    )
+    assert printed(table, "Gemini 3 Pro", section="CR") == "78.3 81.7 +3.3".split()
+    assert printed(table, "GPT-5", section="CR") == "86.7 85.0 -1.7".split()
+    assert printed(table, "InternVL3.5-30B-A3B", section="CR") == "31.7 40.0 +8.3".split()
+    assert "Gemini 3 Pro is the judge Gemini 3 Pro" in table.notes
+    assert table.judges == ("Gemini 3 Pro",)
