@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,15 +25,19 @@ DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(language: str) -> Iterator[tuple[Path, str]]:
-    for path in DOCS:
+FIRST = [path for path in DOCS if path.stem in ("README", "index", "tutorial", "verdicts", "data")]
+"""Pages whose commands everybody's test run tries; the others' take minutes."""
+
+
+def blocks(language: str, pages: Iterable[Path] = DOCS) -> Iterator[tuple[Path, str]]:
+    for path in pages:
         for name, body in BLOCK.findall(path.read_text(encoding="utf-8")):
             if name == language:
                 yield path, body
 
 
-def command_lines() -> list[str]:
-    lines = [line for _, body in blocks("sh") for line in body.splitlines() if line.strip()]
+def command_lines(pages: Iterable[Path] = DOCS) -> list[str]:
+    lines = [line for _, body in blocks("sh", pages) for line in body.splitlines() if line.strip()]
     return list(dict.fromkeys(lines))
 
 
@@ -124,8 +128,18 @@ def run(
     return result
 
 
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line in command_lines(FIRST)])
+def test_a_command_of_the_first_pages_ends_with_0(line: str, run: Run) -> None:
+    _ends_with_0(line, run)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_documented_command_ends_with_0(line: str, run: Run) -> None:
+    _ends_with_0(line, run)
+
+
+def _ends_with_0(line: str, run: Run) -> None:
     done = run(line)
     assert done.code == 0, done.err
     assert done.out.strip() or "written: " in done.err

@@ -48,6 +48,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return done.stdout, folder
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_golden_one(printed: tuple[str, Path]) -> None:
     text, _ = printed
     if os.environ.get("UPDATE_GOLDEN") == "1":

@@ -56,6 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return done.stdout, folder
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_golden_one(runs: tuple[str, Path]) -> None:
     text, _ = runs
     if os.environ.get("UPDATE_GOLDEN") == "1":

@@ -80,6 +80,7 @@ def submitted(folder: Path, cluster: dict[str, str], failures: int) -> list[str]
     return lines
 
 
+@pytest.mark.slow
 def test_parts_are_requeued_until_they_are_done_and_then_merged(
     tmp_path: Path, cluster: dict[str, str]
 ) -> None:

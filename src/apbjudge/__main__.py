@@ -2,6 +2,7 @@
 
 import _thread
 import io
+import signal
 import sys
 import threading
 from typing import Any
@@ -30,9 +31,17 @@ def main() -> None:
 def _interrupt_again(unraisable: Any) -> None:
     """Delivers an interrupt that came in a callback, where it would only be printed."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        threading.Timer(0.05, _thread.interrupt_main).start()  # once this function has returned
+        threading.Timer(0.05, _interrupt).start()  # once this function has returned
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt() -> None:
+    """Interrupts the main thread, also while it waits."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 if __name__ == "__main__":

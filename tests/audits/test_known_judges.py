@@ -127,6 +127,7 @@ def test_on_all_cases_what_is_subtle_is_convicted_too(judge: str, known: ModuleT
     assert _failed(outcomes) == known.GUILTY[judge]
 
 
+@pytest.mark.slow
 def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
     outcomes = _standings(prepare(SPEC, AuditConfig(seed_of_draw=7)), "perfect", 7, known)
     assert {probe for probe, outcome in outcomes.items() if outcome == "passes"} == set(SETTLED)

@@ -170,6 +170,7 @@ def test_files_that_no_audit_wrote_are_never_replaced(
 # going on -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_audit_goes_on(serve: Any, apbjudge: Command) -> None:
     finished, flying = 9, 3
 

@@ -179,6 +179,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
+@pytest.mark.slow
 def test_what_was_refused_is_not_in_the_way_of_the_next_run(line: str, apbjudge: Command) -> None:
     """The second call differs in its model or in another setting, and ends as the first did."""
     rows = write(line_of({**GOOD, "query": "", "question": "Go"}))
@@ -229,6 +230,7 @@ def test_a_name_is_no_command_for_the_runner_of_a_workflow(name: str, apbjudge: 
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+@pytest.mark.slow
 def test_what_the_terminal_cannot_show_is_replaced(encoding: str, tmp_path: Path) -> None:
     def command(*args: object) -> Outcome:
         environment = {**os.environ, "PYTHONIOENCODING": encoding}

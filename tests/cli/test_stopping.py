@@ -150,6 +150,7 @@ def test_sigterm_loses_no_call_and_repeats_none(
     assert states(Path("stopped")) == {"done"}
 
 
+@pytest.mark.slow
 def test_sigterm_ends_at_once_while_a_batch_is_waited_for(
     apbjudge: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_built_cases_hold_what_check_asks_of_them(tmp_path: Path) -> None:
         assert row["construction"].get("twin", row["id"]) in twins
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_bytes_and_another_seed_others(tmp_path: Path) -> None:
     one, same = (built(tmp_path, out=tmp_path / name) for name in ("a", "b"))
     other = built(tmp_path, out=tmp_path / "c", seed_of_draw=5)
@@ -75,6 +76,7 @@ def test_equal_seeds_give_equal_bytes_and_another_seed_others(tmp_path: Path) ->
     assert (one.out / CASES).read_bytes() != (other.out / CASES).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_order_of_the_source_moves_no_case(tmp_path: Path) -> None:
     lines = TOWN.read_text(encoding="utf-8").splitlines()
     turned = tmp_path / "town.jsonl"

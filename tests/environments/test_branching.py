@@ -251,6 +251,7 @@ def plans(draw: st.DrawFn) -> tuple[SimulatedStep, ...]:
 
 @settings(max_examples=12)
 @given(plans(), st.sampled_from(["entropy", "random", "position"]), st.sampled_from([0, 3]))
+@pytest.mark.slow
 def test_success_never_falls_with_more_branches_under_an_oracle(
     steps: tuple[SimulatedStep, ...], order: str, m: int
 ) -> None:

@@ -73,6 +73,7 @@ def answers(seen: Seen) -> Behaviour:
     return Answer(expert(seen.body["messages"]))
 
 
+@pytest.mark.slow
 def test_a_killed_episode_goes_on_with_the_replies_it_had(
     serve: Any, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +257,7 @@ def test_a_tool_that_hangs_has_a_limit(tmp_path: Path) -> None:
     assert f"did not end within 1 s (--call-seconds) ({__file__}:" in failure["detail"]
 
 
+@pytest.mark.slow
 def test_a_tool_that_hangs_does_not_outlive_an_interrupt(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

@@ -359,6 +359,7 @@ def test_a_run_killed_anywhere_goes_on(
     assert job.row("row-1")["cost_usd"] == pytest.approx(2 * 0.002)
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_waits_goes_on(job: Job) -> None:
     job.server.states = ["in_progress"]
     rows = write_rows(job.folder.parent / "rows.jsonl", [plan_row(name) for name in NAMES])

@@ -104,6 +104,7 @@ def files_of(folder: Path) -> Iterator[tuple[str, str]]:
             yield path.name, path.read_bytes().decode(errors="replace")
 
 
+@pytest.mark.slow
 def test_neither_output_nor_files_hold_a_key_or_a_prompt(
     arguments: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ print(loaded)
 """
 
 
+@pytest.mark.slow
 def test_instructor_is_imported_at_the_first_reask() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run(

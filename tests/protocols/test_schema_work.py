@@ -81,6 +81,7 @@ def test_a_recursive_schema_deeper_than_its_bound_is_not_checked_and_says_so() -
         assert [f.rule for f in results if f.code == "E5"] == rules
 
 
+@pytest.mark.slow
 def test_the_calls_of_a_reply_share_a_number_of_steps() -> None:
     part = {"type": "array", "items": {"allOf": [{"maximum": n} for n in range(1000, 2000)]}}
     calls = [("t", {"v": [7] * 45, "n": n}) for n in range(100)]

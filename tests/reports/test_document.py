@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apbjudge.document import numbers
 from apbjudge.document.html import render_html
 from apbjudge.document.markdown import render_markdown
 from apbjudge.document.model import (
@@ -17,7 +18,6 @@ from apbjudge.document.model import (
 )
 from apbjudge.document.numbers import Unit
 from apbjudge.document.text import render_text
-from apbjudge.reports import numbers
 from apbjudge.statistics.estimates import Estimate
 
 NASTY = "a\x1b[2J|<b>\n*"

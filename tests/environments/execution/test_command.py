@@ -105,6 +105,7 @@ def test_a_line_of_plans_that_is_none_is_named_and_the_others_are_not_lost(
     assert f"{plans}: expected predictions, got none" in done.err
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_with_the_replies_it_had(
     serve: Any, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
