@@ -57,6 +57,7 @@ def test_the_answer_is_the_golden_one(printed: tuple[str, Path]) -> None:
     assert len(text.splitlines()) <= 75  # a page
 
 
+@pytest.mark.slow
 def test_executions_have_the_printed_means(printed: tuple[str, Path]) -> None:
     _, folder = printed
     for model, by_environment in MEANS.items():

@@ -75,6 +75,7 @@ def test_the_counts_behind_the_printed_rates(example: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("apart", ["", " apart"])
+@pytest.mark.slow
 def test_graded_and_reported_predictions_have_the_printed_table(
     runs: tuple[str, Path], example: ModuleType, apart: str
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_mean_is_as_sure_and_as_unsure_as_any_arrangement(
     assert least - 1e-12 <= some <= most + 1e-12
 
 
+@pytest.mark.slow
 def test_the_refined_predictions_state_how_they_were_made(runs: tuple[str, Path]) -> None:
     _, folder = runs
     first = json.loads((folder / "Critic_R+.jsonl").read_text(encoding="utf-8").partition("\n")[0])

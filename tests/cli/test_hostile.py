@@ -348,7 +348,13 @@ def stranger(request: pytest.FixtureRequest, apbjudge: Command) -> Path:
     return Path("run")
 
 
-PLACES = ["outside", "absolute", "run/link", "run/../outside", "run/{../outside,../outside}"]
+PLACES = [
+    "run/../outside",
+    *(
+        pytest.param(place, marks=pytest.mark.slow)
+        for place in ("outside", "absolute", "run/link", "run/{../outside,../outside}")
+    ),
+]
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -73,6 +73,9 @@ def load_litellm() -> Any:
     # Of pydantic, on litellm's own types, when a call needs one for the first time: where a program
     # turns warnings into errors, this one would become a failed call.
     warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
+    # It prepares a call in a thread: where the call is cancelled meanwhile, it is never begun.
+    never_begun = r"coroutine 'BaseLLMHTTPHandler\.async_completion' was never awaited"
+    warnings.filterwarnings("ignore", never_begun, RuntimeWarning)
     module: Any = litellm
     module.suppress_debug_info = True
     module.telemetry = False
