@@ -25,7 +25,7 @@ DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-FIRST = [path for path in DOCS if path.stem in ("README", "index", "tutorial", "verdicts", "data")]
+FIRST = [path for path in DOCS if path.stem in ("README", "index", "verdicts", "data")]
 """Pages whose commands everybody's test run tries; the others' take minutes."""
 
 
@@ -212,6 +212,7 @@ def unwrapped(shown: list[str], lines: list[str]) -> list[str]:
     return result
 
 
+@pytest.mark.slow
 def test_the_tutorial_quotes_what_its_commands_print(run: Run) -> None:
     tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     lines = [line for line in tutorial.splitlines() if " runs/t-judged" in line]

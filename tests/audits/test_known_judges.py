@@ -61,13 +61,8 @@ def known() -> Iterator[ModuleType]:
     sys.path.remove(str(EXAMPLES))
 
 
-@pytest.mark.parametrize(
-    ("bases", "names"),
-    [
-        pytest.param(*item, marks=[pytest.mark.slow] if item[0] > min(SERVED) else [])
-        for item in SERVED.items()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("bases", "names"), SERVED.items())
 def test_behind_a_server_exactly_the_guilty_are_convicted(
     bases: int, names: list[str], known: ModuleType
 ) -> None:
@@ -82,6 +77,7 @@ def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
     assert sorted(asked) == sorted(JUDGES) == sorted(known.JUDGES)
 
 
+@pytest.mark.slow
 def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without_one(
     known: ModuleType,
 ) -> None:

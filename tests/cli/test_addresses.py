@@ -92,6 +92,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ASKING)
+@pytest.mark.slow
 def test_no_command_asks_a_server_of_ones_own_without_its_address(
     apbjudge: Command, reached: list[str], name: str
 ) -> None:

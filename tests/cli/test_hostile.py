@@ -243,6 +243,7 @@ def test_what_the_terminal_cannot_show_is_replaced(encoding: str, tmp_path: Path
     assert command("calibrate", "run", EXAMPLES / "labels" / "holistic.jsonl").code == 0
 
 
+@pytest.mark.slow
 def test_a_path_that_is_no_utf_8_is_written_as_json(tmp_path: Path) -> None:
     folder = os.fsdecode(b"run\xff")
     assert process("grade", example("holistic"), "--out", folder, cwd=tmp_path).code == 0
@@ -395,6 +396,7 @@ def test_what_a_strangers_manifest_names_outside_its_folder_is_never_opened(
         ("", (), "run/rows.jsonl", True),
     ],
 )
+@pytest.mark.slow
 def test_rows_are_shown_of_own_runs_and_where_the_command_names_them(
     *,
     seal: object,

@@ -68,6 +68,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_every_figure_of_a_command_is_resampled(apbjudge: Command, name: str) -> None:
     def made(seed: int) -> str:
         result = apbjudge(*COMMANDS[name], *ASKED, "--seed", seed, "--format", "json")

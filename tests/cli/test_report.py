@@ -92,6 +92,7 @@ def test_unusable_options_are_named(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.slow
 def test_a_full_standard_output_is_one_line(run: Path, tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         shown = process("report", run, "--table", "steps", cwd=tmp_path, stdout=full)

@@ -178,6 +178,7 @@ def held(server: ChatServer, gate: Gate, *more: object) -> Words:
     return (*words, "--out", "out", *more)
 
 
+@pytest.mark.slow
 def test_nohup_keeps_a_run_going(
     gate: Gate, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +198,7 @@ def test_nohup_keeps_a_run_going(
     assert states(Path("out")) == {"done"}
 
 
+@pytest.mark.slow
 def test_a_run_whose_terminal_is_closed_is_paused(
     apbjudge: Command, gate: Gate, server: ChatServer
 ) -> None:

@@ -440,6 +440,7 @@ def test_an_odd_entry_is_a_miss_and_said_once(
 
 
 @given(st.binary(min_size=1, max_size=60), st.data())
+@pytest.mark.slow
 def test_no_flipped_bit_is_another_reply(value: bytes, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         _made(Path(name), k=value)

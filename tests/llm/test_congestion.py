@@ -175,6 +175,7 @@ LIMITS: dict[str, tuple[Server, float, float, float]] = {
 
 
 @pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.slow
 def test_a_limit_is_found_and_nearly_used_up(limit: str) -> None:
     server, floor, times, refused = LIMITS[limit]
     outcome = run(server)

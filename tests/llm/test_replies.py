@@ -270,6 +270,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
+@pytest.mark.slow
 def test_a_huge_reply_takes_linear_time(name: str) -> None:
     text = HUGE[name]()
     began = time.process_time()

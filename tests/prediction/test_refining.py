@@ -758,6 +758,7 @@ def command_of(folder: Path, server: ChatServer, *more: str) -> list[Any]:
     return ["refine", drafts, *model, "--config", "max_concurrency=3", *more]
 
 
+@pytest.mark.slow
 def test_a_kill_between_review_and_final_answer_costs_nothing(
     serve: Any, tmp_path: Path, command: Any
 ) -> None:

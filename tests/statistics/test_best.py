@@ -89,6 +89,7 @@ def grades(rng: np.random.Generator) -> list[Contender]:
         (others_costs, "lower", None),
     ],
 )
+@pytest.mark.slow
 def test_a_truly_best_row_is_kept_as_often_as_the_level_says(
     draw: Draw, better: Better, bounds: tuple[float, float] | None
 ) -> None:

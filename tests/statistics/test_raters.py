@@ -133,6 +133,7 @@ def complete(estimate: Estimate) -> bool:
 
 
 @pytest.mark.parametrize("design", ["clusters", "weights", "strata", "all"])
+@pytest.mark.slow
 def test_designs_change_intervals_and_break_nothing(design: str) -> None:
     n = 60
     parts = {

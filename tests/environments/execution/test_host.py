@@ -264,6 +264,7 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
 
 @on_linux
 @pytest.mark.parametrize(("sandbox", "how"), [("auto", signal.SIGSTOP), ("none", signal.SIGKILL)])
+@pytest.mark.slow
 def test_a_host_that_is_stopped_or_killed_is_replaced(
     toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
 ) -> None:
@@ -423,6 +424,7 @@ def test_a_host_that_does_not_come_back_is_said(toy: Suite, tmp_path: Path) -> N
 
 @on_linux
 @pytest.mark.parametrize(("sandbox", "call"), [("auto", "ignore_all"), ("none", "read")])
+@pytest.mark.slow
 def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any, call: str) -> None:
     program = tmp_path / "parent.py"
     program.write_text(
@@ -552,6 +554,7 @@ def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str
         ),
     ],
 )
+@pytest.mark.slow
 def test_an_episode_with_a_fault_is_no_fault_of_the_agent(
     tmp_path: Path, change: str, said: str
 ) -> None:

@@ -37,6 +37,7 @@ def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
 @pytest.mark.parametrize(
     ("key", "n"), [*((key, 12) for key in MANY), *((key, 2) for key in FEW.split())]
 )
+@pytest.mark.slow
 def test_no_text_is_small_cut_off_or_hidden(
     key: str, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
