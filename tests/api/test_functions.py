@@ -76,7 +76,7 @@ RESULTS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "report": lambda run, executed, out: apbjudge.report(run, labels=LABELS),
     "doctor": lambda run, executed, out: apbjudge.doctor(ROWS)[0],
     "calibrate": lambda run, executed, out: apbjudge.calibrate(run, LABELS),
-    "audit": lambda run, executed, out: apbjudge.audit("static", quick=True),
+    "audit": lambda run, executed, out: apbjudge.audit("static", quick=True, bases=4),
     "plan-labels": lambda run, executed, out: apbjudge.plan_labels(run, n=20, by="none"),
     "predict": lambda run, executed, out: apbjudge.predict(CASES, model="a/b", client=_client()),
     "execute": lambda run, executed, out: executed,

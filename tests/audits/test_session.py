@@ -116,6 +116,7 @@ def test_the_static_judge_calls_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("module", ["length", "leaks"])
+@pytest.mark.slow
 def test_a_probe_that_fails_does_not_lose_the_card(
     module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

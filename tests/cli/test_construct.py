@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from apbjudge.construction.build import CASES
 
 from .conftest import EXAMPLES, Command
@@ -31,6 +33,7 @@ def test_findings_go_to_a_file_and_set_the_exit_code(apbjudge: Command, tmp_path
     assert apbjudge("check", str(cases), "--run", "x").code == 2
 
 
+@pytest.mark.slow
 def test_folders_stand_for_their_cases_and_each_command_names_the_next(
     apbjudge: Command, tmp_path: Path
 ) -> None:

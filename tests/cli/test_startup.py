@@ -111,6 +111,7 @@ _THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
         ),
     ],
 )
+@pytest.mark.slow
 def test_what_is_not_installed_is_named_in_one_line(
     tmp_path: Path, module: str, arguments: list[str], package: str
 ) -> None:

@@ -503,6 +503,7 @@ TROUBLES: dict[str, Callable[[], Replies]] = {
     state=st.sampled_from(["completed", "expired"]),
     retries=st.integers(0, 2),
 )
+@pytest.mark.slow
 def test_every_row_ends_in_exactly_one_judgement(
     tmp_path_factory: pytest.TempPathFactory, kinds: list[str], state: str, retries: int
 ) -> None:

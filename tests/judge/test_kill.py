@@ -153,7 +153,14 @@ WAYS: dict[str, tuple[Callable[[Stopped], None], tuple[int, str, int]]] = {
 """How a run is stopped; its exit code, its state, and the rows that have a record then."""
 
 
-SLOW = ("SIGHUP", "SIGTERM", "SIGTERM without grace", "SIGTERM twice", "SIGTERM, then SIGINT")
+SLOW = (
+    "SIGHUP",
+    "SIGTERM",
+    "a cancelled task",
+    "SIGTERM without grace",
+    "SIGTERM twice",
+    "SIGTERM, then SIGINT",
+)
 
 
 @pytest.mark.parametrize(

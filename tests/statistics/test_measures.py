@@ -214,6 +214,7 @@ def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() 
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(POLICIES))
+@pytest.mark.slow
 def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
     seed: int, n: int, unscored: Policy
 ) -> None:

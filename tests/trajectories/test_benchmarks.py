@@ -359,6 +359,7 @@ runs = st.lists(
 
 @given(runs)
 @pytest.mark.parametrize("name", [name for name in WRITTEN if WRITTEN[name].calls])
+@pytest.mark.slow
 def test_any_run_is_read_as_it_is(name: str, run: tuple[Turn, ...]) -> None:
     format_ = WRITTEN[name]
     assert told(read(name, format_.write(run))) == said(format_, run)

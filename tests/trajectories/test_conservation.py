@@ -296,6 +296,7 @@ def test_of_a_sample_that_is_read_whole_nothing_is_reported(name: str) -> None:
 
 
 @given(trajectories)
+@pytest.mark.slow
 def test_what_we_write_ourselves_is_carried_over_whole(run: Trajectory) -> None:
     row = trajectory_row(run)
     assert balance_of(row, FORMATS["trajectories"].read(row, run.place, {})).unread == {}

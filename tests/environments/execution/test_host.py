@@ -358,6 +358,7 @@ def test_a_tool_may_not_start_anything(held: Suite, how: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments"), [("power", {"a": 9, "b": 9, "c": 9}), ("wait", {}), ("crash", {})]
 )
+@pytest.mark.slow
 def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
     toy: Suite, name: str, arguments: dict[str, int]
 ) -> None:
@@ -516,6 +517,7 @@ def write_suite(folder: Path, change: str) -> str:
         ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
     ],
 )
+@pytest.mark.slow
 def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
         open_suite(write_suite(tmp_path, change))
