@@ -198,7 +198,7 @@ def _entry(value: object, field: str) -> tuple[Tool, ...]:
         raise RowError(field, "a tool definition (object with a name)", value)
     if (wrapped := _wrapped(spec, field)) is not None:
         return wrapped
-    has_name = _names(_body(spec), spec)[0] is not None
+    has_name = isinstance(_names(_body(spec), spec)[0], str)  # else a tool may be called "name"
     if not has_name and spec and all(map(_describes, spec.values())):
         return tuple(_mapped(name, entry, f"{field}.{name[:80]}") for name, entry in spec.items())
     return (read_tool(spec, field),)
