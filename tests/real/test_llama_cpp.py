@@ -56,6 +56,7 @@ def served() -> Iterator[Served]:
 class TestLlamaCpp(Claims):
     """The claims, and what this server does in its own way."""
 
+    @pytest.mark.filterwarnings("ignore:no row has a verdict")
     @pytest.mark.parametrize("transport", ["direct", "litellm"])
     def test_a_prompt_that_is_too_long_is_no_outage(self, served: Served, transport: str) -> None:
         row = ROWS[0] | {"query": "Book the table. " * llama_server.CONTEXT}
