@@ -27,6 +27,7 @@ ApbJudgeError
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
@@ -323,6 +324,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def path_text(path: str | os.PathLike[str]) -> str:
+    """A path as text, whatever bytes it has."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 _RUNNER_COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\[)")

@@ -16,12 +16,12 @@ from pydantic import Field
 
 from ..audits.config import AuditConfig
 from ..config import Names, Option
-from ..errors import OptionError, visible
+from ..errors import OptionError, path_text, visible
 from ..judge.config import GradeConfig, JudgeSpec
 from ..llm.limits import RunsConfig
 from .gates import FAILED_GATE
 from .grade import unscored_code
-from .options import Values, command, shown, take
+from .options import Values, command
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def audit(values: Values) -> int:
     from ..audits.card_text.text import card_text
     from ..llm.resources import check_access
 
-    options, config = take(AuditOptions, values), take(AuditConfig, values)
+    options, config = AuditOptions.of(values), AuditConfig.of(values)
     if not options.judges or (options.compare and len(options.judges) != 2):
         wanted = "two judges, or folders of their audits" if options.compare else "a judge"
         raise OptionError(f"audit: expected {wanted}, got {len(options.judges)}")
@@ -136,7 +136,7 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
     write_atomically(out / "card.html", card_html(result.card).encode())
     typer.echo(card_text(result.card), nl=False)
     files = "card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
-    typer.echo(f"\n{shown(out)}/: {files}")
+    typer.echo(f"\n{path_text(out)}/: {files}")
     if more := _more_cases(result.card, config):
         typer.echo(f"next: {more}")
     return result

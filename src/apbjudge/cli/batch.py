@@ -13,7 +13,7 @@ from ..errors import visible
 from ..judge.config import JudgeSpec
 from ..prediction.config import PredictConfig
 from .grade import GradeOptions
-from .options import Values, command, take
+from .options import Values, command
 
 
 class Rows(Config):
@@ -56,8 +56,8 @@ def export(values: Values) -> int:
     from ..judge.summary import unseen_lines
     from ..prediction.batching import export as write
 
-    out = take(Requests, values).out
-    done = write(take(Rows, values).rows, values)
+    out = Requests.of(values).out
+    done = write(Rows.of(values).rows, values)
     typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
@@ -75,7 +75,7 @@ def import_(values: Values) -> int:
     """
     from ..runs.batching import batch_import
 
-    done = batch_import(take(Answers, values).answers)
+    done = batch_import(Answers.of(values).answers)
     for complaint in done.unreadable:
         typer.echo(complaint, err=True)
     bad = len(done.unreadable)

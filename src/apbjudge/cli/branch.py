@@ -11,8 +11,9 @@ from pydantic import Field
 
 from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
+from ..errors import path_text
 from ..prediction.config import PlannerSpec
-from .options import Values, command, print_next, shown, take
+from .options import Values, command, print_next
 from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
@@ -40,8 +41,8 @@ def branch(values: Values) -> int:
     from ..environments.results_text import branching_text
     from .progress import Reporter
 
-    cases = take(PlansArgument, values).cases
-    config = take(BranchRunConfig, values)
+    cases = PlansArgument.of(values).cases
+    config = BranchRunConfig.of(values)
     reporter = Reporter(sys.stderr)
     session = branch_session(cases, config, events=reporter.events())
     out = session.folder
@@ -49,6 +50,6 @@ def branch(values: Values) -> int:
         run = branch_in(session)
     typer.echo(branching_text(run.counts), nl=False)
     files = [name for name in FILES.split() if (out / name).exists()]
-    typer.echo(f"\n{shown(out)}/: {' '.join(files)}")
+    typer.echo(f"\n{path_text(out)}/: {' '.join(files)}")
     print_next("grade", out / "trajectories.jsonl", "--protocol", "slate", "--cases", cases)
-    return failed_code(run.counts.values(), f"a result, see {shown(out / FAILURES)}")
+    return failed_code(run.counts.values(), f"a result, see {path_text(out / FAILURES)}")

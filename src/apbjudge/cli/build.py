@@ -8,8 +8,9 @@ import typer
 
 from ..construction.config import BuildConfig
 from ..construction.writing.config import UNSEEN, WriteConfig
+from ..errors import path_text
 from ..prediction.config import PlannerSpec
-from .options import Values, command, print_next, print_problems, shown, take
+from .options import Values, command, print_next, print_problems
 from .predict import failed_code
 from .stopping import Stopping, stoppable
 
@@ -35,13 +36,13 @@ def build(values: Values) -> int:
     from ..prediction.results_text import failed_lines
     from .progress import Reporter
 
-    config = take(BuildConfig, values)
-    write = take(WriteConfig, values)
+    config = BuildConfig.of(values)
+    write = WriteConfig.of(values)
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:
         result = build_cases(config=config, write=write, events=reporter.events())
     typer.echo(render_text(build_document(result), width=WIDTH), nl=False)
-    typer.echo(f"\n{shown(result.out)}/: {' '.join(FILES)}")
+    typer.echo(f"\n{path_text(result.out)}/: {' '.join(FILES)}")
     root = [] if config.data_root is None else ["--data-root", str(config.data_root)]
     print_next("check", result.out, *root)
     code = print_problems(result.problems)

@@ -12,7 +12,7 @@ from ..calibration.config import CalibrationConfig
 from ..config import Config, Option
 from ..errors import OptionError
 from .gates import Gates, finish
-from .options import Output, Values, command, print_result, take
+from .options import Output, Values, command, print_result
 
 
 class Files(Config):
@@ -34,14 +34,14 @@ def calibrate(values: Values) -> int:
     from ..calibration.calibrate import calibrate as calibrate_runs
     from ..calibration.reliability_text import reliability_document
 
-    *judgements, labels = take(Files, values).files
+    *judgements, labels = Files.of(values).files
     if not judgements and values.get("raters"):
         judgements = [labels]  # judges and raters are columns of one file
     if not judgements:
         raise OptionError("calibrate: expected judgements and then labels, got one file")
-    output = take(Output, values)
-    report = calibrate_runs(take(CalibrationConfig, values, judgements=judgements, labels=labels))
-    gates = take(Gates, values)
+    output = Output.of(values)
+    report = calibrate_runs(CalibrationConfig.of(values, judgements=judgements, labels=labels))
+    gates = Gates.of(values)
     if gates.fail_under:
         checked = report.gate(
             *gates.fail_under, at=gates.gate, allow_unfinished=gates.allow_unfinished

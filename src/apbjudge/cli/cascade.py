@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..judge.config import CascadeConfig
-from .options import Values, command, take
+from .options import Values, command
 
 
 @command(CascadeConfig)
@@ -13,5 +13,5 @@ def cascade(values: Values) -> int:
     """Prints cost and agreement for every threshold of a cascade, as CSV."""
     from ..judge.ensembles import cascade as compare
 
-    typer.echo(compare(take(CascadeConfig, values)).to_csv(), nl=False)
+    typer.echo(compare(CascadeConfig.of(values)).to_csv(), nl=False)
     return 0

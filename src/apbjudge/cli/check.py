@@ -12,11 +12,11 @@ from pydantic import Field
 
 from ..config import Config
 from ..construction.config import NOT_ASKED, AskConfig, CheckConfig
-from ..errors import visible
+from ..errors import path_text, visible
 from ..judge.config import JudgeSpec
 from .gates import FAILED_GATE
 from .grade import unscored_code
-from .options import Values, command, json_text, shown, take
+from .options import Values, command, json_text
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def check(values: Values) -> int:
     from ..jsonl import write_atomically
     from .progress import Reporter
 
-    config, output = take(CheckConfig, values), take(CheckOutput, values)
+    config, output = CheckConfig.of(values), CheckOutput.of(values)
     options, reporter = AskOptions.of(values), Reporter(sys.stderr)
     with stoppable(values, options.run), reporter:
         report = check_cases(config=config, asking=options, events=reporter.events())
@@ -96,7 +96,7 @@ def check(values: Values) -> int:
         typer.echo(text, nl=False)
     else:
         write_atomically(out, text.encode())
-        typer.echo(f"written: {shown(out)}", err=True)
+        typer.echo(f"written: {path_text(out)}", err=True)
     code = _unanswered(report, options.max_unscored)
     names = ("proven", "asked", "suspected")
     counted = names[: names.index(output.fail_on) + 1] if output.fail_on in names else ()

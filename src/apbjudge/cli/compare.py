@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..calibration.config import CompareConfig
 from .gates import RegressionGate, finish
-from .options import Output, Values, command, print_result, take
+from .options import Output, Values, command, print_result
 
 
 @command(CompareConfig, RegressionGate, Output)
@@ -19,8 +19,8 @@ def compare(values: Values) -> int:
     from ..calibration.compare import compare as compare_runs
     from ..calibration.comparison_text import comparison_document
 
-    config, output = take(CompareConfig, values), take(Output, values)
-    gate, result = take(RegressionGate, values), compare_runs(config)
+    config, output = CompareConfig.of(values), Output.of(values)
+    gate, result = RegressionGate.of(values), compare_runs(config)
     if gate.fail_on_regression:
         gates = result.gate(
             margin=gate.margin, at=gate.gate, allow_unfinished=gate.allow_unfinished

@@ -9,7 +9,7 @@ import typer
 from pydantic import Field
 
 from ..config import ACCEPT_LOSS, SUCCESS, Config, Option, Share
-from .options import Values, command, flag, print_next, print_problems, take
+from .options import Values, command, flag, print_next, print_problems
 
 
 class ConvertOptions(Config):
@@ -62,7 +62,7 @@ def convert(values: Values) -> int:
     """
     from ..trajectories.convert import convert as write
 
-    options = take(ConvertOptions, values)
+    options = ConvertOptions.of(values)
     done = write(**options.model_dump())
     typer.echo(done.text, nl=False, err=True)
     if options.to == "cases" and done.rows:

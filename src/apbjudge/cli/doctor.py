@@ -13,7 +13,7 @@ from ..config import Config, Option
 from ..judge.config import JudgeSpec
 from ..prediction.config import CasesConfig, WaitConfig
 from .grade import GradeOptions
-from .options import Values, command, take
+from .options import Values, command
 
 
 class Rows(Config):
@@ -54,7 +54,7 @@ def doctor(values: Values) -> int:
     if not wait_for_all(values, partial(typer.echo, err=True)):
         return 1
     works = True
-    for checkup in check_ups(take(Rows, values).predictions, values):
+    for checkup in check_ups(Rows.of(values).predictions, values):
         works = works and checkup.works
         typer.echo(checkup.text, nl=False)
     typer.echo("a run would work" if works else "a run would not work")

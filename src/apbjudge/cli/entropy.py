@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..environments.branching.config import EntropyConfig
-from .options import Output, Values, command, print_result, take
+from .options import Output, Values, command, print_result
 
 
 @command(EntropyConfig, Output)
@@ -15,5 +15,5 @@ def entropy(values: Values) -> int:
     from ..environments.branching.analysis import entropy as analyse
     from ..environments.branching.analysis_text import entropy_document
 
-    config, output = take(EntropyConfig, values), take(Output, values)
+    config, output = EntropyConfig.of(values), Output.of(values)
     return print_result(analyse(config), entropy_document, output)

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from ..config import Config, Option
 from ..environments.execution.config import ExecuteConfig
+from ..errors import path_text
 from ..prediction.config import PlannerSpec
-from .options import Values, command, shown, take
+from .options import Values, command
 from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
@@ -38,8 +39,8 @@ def execute(values: Values) -> int:
     from ..llm.resources import shared_resources
     from .progress import Reporter
 
-    name = take(SuiteArgument, values).env
-    config = take(ExecuteConfig, values)
+    name = SuiteArgument.of(values).env
+    config = ExecuteConfig.of(values)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     out = config.out or default_folder(name, config)
@@ -50,5 +51,5 @@ def execute(values: Values) -> int:
     ):
         run = execute_in(suite, config, out, resources, reporter.events())
     typer.echo(execution_text(run), nl=False)
-    typer.echo(f"\n{shown(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
-    return failed_code(run.counts, f"an end, see {FAILURES} in the folders of {shown(out)}")
+    typer.echo(f"\n{path_text(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
+    return failed_code(run.counts, f"an end, see {FAILURES} in the folders of {path_text(out)}")

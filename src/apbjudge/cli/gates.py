@@ -11,7 +11,8 @@ import typer
 from pydantic import BeforeValidator, Field, field_validator
 
 from ..config import Config, Option
-from .options import print_document, shown
+from ..errors import path_text
+from .options import print_document
 
 if TYPE_CHECKING:
     from ..document.model import Document
@@ -148,4 +149,4 @@ def _write(path: Path, data: bytes) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, data)
-    typer.echo(f"written: {shown(path)}", err=True)
+    typer.echo(f"written: {path_text(path)}", err=True)

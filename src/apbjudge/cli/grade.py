@@ -12,10 +12,10 @@ import typer
 from pydantic import Field
 
 from ..config import STATIC, Config, Option
-from ..errors import OptionError
+from ..errors import OptionError, path_text
 from ..judge.config import GradeConfig, JudgeSpec
 from .gates import Gates, finish
-from .options import Values, command, print_document, shown, take
+from .options import Values, command, print_document
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def grade(values: Values) -> int:
     from ..records.run_folder import predictions_of
     from .progress import Reporter
 
-    rows = predictions_of(take(Predictions, values).predictions)
-    config = with_cases(rows, take(GradeOptions, values))
+    rows = predictions_of(Predictions.of(values).predictions)
+    config = with_cases(rows, GradeOptions.of(values))
     out = config.out or _default_out(rows, config, values.get("escalate"))
     if config.dry_run:
         return _dry_run(rows, config, out)
@@ -89,7 +89,7 @@ def grade(values: Values) -> int:
     print_document(summary_document(run.summary))
     if run.ensemble is not None:
         typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
-    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
     else:  # a job of CI has no use for it
@@ -105,7 +105,7 @@ def _print_next_steps(run: Run, out: Path) -> None:
 
     if not (groups := run.summary.groups):
         return
-    folder = shlex.quote(shown(out))
+    folder = shlex.quote(path_text(out))
     lines = [
         "next: every row with its findings, as a page",
         f"  apbjudge report {folder} --format html --out report.html",

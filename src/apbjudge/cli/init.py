@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..judge.config import InitConfig
-from .options import Values, command, take
+from .options import Values, command
 
 
 @command(InitConfig)
@@ -18,5 +18,5 @@ def init(values: Values) -> int:
     """
     from ..judge.project import init as write
 
-    typer.echo(write(take(InitConfig, values)).text, nl=False)
+    typer.echo(write(InitConfig.of(values)).text, nl=False)
     return 0

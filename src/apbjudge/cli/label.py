@@ -8,7 +8,7 @@ from pydantic import Field
 from ..config import Config
 from ..errors import visible
 from ..labelling.config import LabelConfig
-from .options import Values, command, print_next, take
+from .options import Values, command, print_next
 
 
 class Browser(Config):
@@ -25,7 +25,7 @@ def label(values: Values) -> int:
     """
     from ..labelling.label import label as serve
 
-    config, opens = take(LabelConfig, values), take(Browser, values).open
+    config, opens = LabelConfig.of(values), Browser.of(values).open
 
     def started(url: str) -> None:
         typer.echo(f"open {url}\nstop with Ctrl-C; every click is saved at once")

@@ -27,7 +27,7 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from ..config import Config, check_files, is_switch, kinds, option_name, option_of
-from ..errors import visible
+from ..errors import path_text, visible
 from ..judge.config import JudgeSpec
 from .completion import completer
 from .help import Command
@@ -131,11 +131,6 @@ def command(
     return lambda run: ConfigCommand(run, configs, omit, hide)
 
 
-def take(config: type[C], values: Values, **more: Any) -> C:
-    """See ``Config.of``."""
-    return config.of(values, **more)
-
-
 _READ = "predictions drafts cases plans rows run executed cheap strong source".split()
 """Settings that may be runs, of which nothing else says that they are not finished."""
 
@@ -205,14 +200,9 @@ def _metavar(field: FieldInfo) -> str:
     return _METAVARS.get(get_origin(kind) or kind, "TEXT")
 
 
-def shown(path: Path) -> str:
-    """A path for a terminal, whatever bytes it has."""
-    return os.fsencode(path).decode(errors="backslashreplace")
-
-
 def print_next(*words: str | Path, err: bool = True) -> None:
     """Prints the command that usually follows, ready to be pasted; on standard error by default."""
-    words = tuple(word if isinstance(word, str) else shown(word) for word in words)
+    words = tuple(word if isinstance(word, str) else path_text(word) for word in words)
     typer.echo(visible(f"next: apbjudge {shlex.join(words)}"), err=err)
 
 

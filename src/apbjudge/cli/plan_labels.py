@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..calibration.config import LabelPlanConfig
-from .options import Output, Values, command, print_result, take
+from .options import Output, Values, command, print_result
 
 
 @command(LabelPlanConfig, Output)
@@ -15,5 +15,5 @@ def plan_labels(values: Values) -> int:
     from ..calibration.label_plan import plan_labels as plan
     from ..calibration.label_plan_text import label_plan_document
 
-    config, output = take(LabelPlanConfig, values), take(Output, values)
+    config, output = LabelPlanConfig.of(values), Output.of(values)
     return print_result(plan(config), label_plan_document, output)

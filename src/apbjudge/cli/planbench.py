@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from ..environments.planbench.config import BlockPlanConfig, PathsConfig
-from .options import Output, Values, command, json_text, shown, take
+from ..errors import path_text
+from .options import Output, Values, command, json_text
 
 
 @command(PathsConfig, Output)
@@ -17,8 +18,8 @@ def paths(values: Values) -> int:
     from ..environments.planbench.paths import planbench_paths
     from ..environments.planbench.results_text import paths_text
 
-    report = planbench_paths(take(PathsConfig, values))
-    if take(Output, values).format == "json":
+    report = planbench_paths(PathsConfig.of(values))
+    if Output.of(values).format == "json":
         typer.echo(json_text(report.to_json()))
     else:
         typer.echo(paths_text(report), nl=False)
@@ -34,11 +35,11 @@ def block_plan(values: Values) -> int:
     from ..environments.planbench.blocking import planbench_block_plan
     from ..environments.planbench.results_text import block_plan_text
 
-    plan = planbench_block_plan(config := take(BlockPlanConfig, values))
-    if take(Output, values).format == "json":
+    plan = planbench_block_plan(config := BlockPlanConfig.of(values))
+    if Output.of(values).format == "json":
         typer.echo(json_text(plan.to_json()))
     else:
         typer.echo(block_plan_text(plan), nl=False)
     if config.out is not None:
-        typer.echo(f"written: {shown(config.out)}", err=True)
+        typer.echo(f"written: {path_text(config.out)}", err=True)
     return 0

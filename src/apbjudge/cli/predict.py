@@ -12,9 +12,9 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import visible
+from ..errors import path_text, visible
 from ..prediction.config import PlannerSpec, PredictConfig
-from .options import Values, command, print_next, shown, take
+from .options import Values, command, print_next
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def predict(values: Values) -> int:
     from ..runs.batching import batch_api
     from .progress import Reporter
 
-    cases = take(CasesArgument, values).cases
-    config = take(PredictOptions, values)
+    cases = CasesArgument.of(values).cases
+    config = PredictOptions.of(values)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     session = session_of(cases, config, resources, reporter.events())
@@ -79,9 +79,9 @@ def predict(values: Values) -> int:
     with stoppable(values, out), reporter:
         run = predict_in(session, batch=config.batch)
     typer.echo(prediction_text(run.counts), nl=False)
-    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     print_grade(run)
-    return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")
+    return failed_code(run.counts.values(), f"a prediction, see {path_text(out / FAILURES)}")
 
 
 def print_grade(run: PredictionRun) -> None:

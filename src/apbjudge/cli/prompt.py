@@ -13,7 +13,7 @@ from pydantic import Field
 from ..config import Config, Option
 from ..judge.config import JudgeSpec
 from ..prediction.config import NOT_IN_PROMPTS, PromptConfig
-from .options import Values, command, take
+from .options import Values, command
 
 
 class Rows(Config):
@@ -32,8 +32,8 @@ def prompt(values: Values) -> int:
     from ..runs.loop import QUIET
 
     events = replace(QUIET, note=partial(typer.echo, err=True))
-    judge = take(JudgeSpec, {name: values[name] for name in values if name not in NOT_IN_PROMPTS})
-    config = take(PromptConfig, values)
-    for sent in prompts_of(take(Rows, values).rows, config, judge=judge, events=events):
+    judge = JudgeSpec.of({name: values[name] for name in values if name not in NOT_IN_PROMPTS})
+    config = PromptConfig.of(values)
+    for sent in prompts_of(Rows.of(values).rows, config, judge=judge, events=events):
         typer.echo(sent.text, nl=False)
     return 0

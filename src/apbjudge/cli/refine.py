@@ -11,8 +11,9 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
+from ..errors import path_text
 from ..prediction.config import PlannerSpec, RefineConfig
-from .options import Values, command, shown, take
+from .options import Values, command
 from .predict import FAILURES, FILES, failed_code, print_grade
 from .stopping import Stopping, stoppable
 
@@ -41,8 +42,8 @@ def refine(values: Values) -> int:
     from ..prediction.session import default_folder
     from .progress import Reporter
 
-    drafts = take(DraftsArgument, values).drafts
-    config = take(RefineConfig, values)
+    drafts = DraftsArgument.of(values).drafts
+    config = RefineConfig.of(values)
     reporter = Reporter(sys.stderr)
     resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
     session = refine_session(drafts, config, resources, reporter.events())
@@ -50,6 +51,6 @@ def refine(values: Values) -> int:
     with stoppable(values, out), reporter:
         run = refine_in(replace(session, folder=out, in_memory=False), config)
     typer.echo(prediction_text(run.counts), nl=False)
-    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     print_grade(run)
-    return failed_code(run.counts.values(), f"a prediction, see {shown(out / FAILURES)}")
+    return failed_code(run.counts.values(), f"a prediction, see {path_text(out / FAILURES)}")

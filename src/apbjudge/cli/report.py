@@ -13,7 +13,7 @@ from pydantic import Field
 from ..config import Config
 from ..errors import InputError, OptionError, visible
 from ..reports.config import CHANGES, SETTINGS, ReportConfig
-from .options import Values, command, json_text, print_problems, take
+from .options import Values, command, json_text, print_problems
 
 if TYPE_CHECKING:
     from ..reports.report import Report
@@ -58,7 +58,7 @@ def report(values: Values) -> int:
     from ..jsonl import write_atomically
     from ..reports.report import report as open_report
 
-    output, config = take(ReportOutput, values), take(ReportConfig, values)
+    output, config = ReportOutput.of(values), ReportConfig.of(values)
     if values.get("tables") and not config.tables:
         raise OptionError("--table: expected names of tables, got none")
     if CHANGES in config.tables and output.format == "latex":

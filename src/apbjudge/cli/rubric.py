@@ -8,7 +8,7 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from .options import Values, command, take
+from .options import Values, command
 
 
 class Named(Config):
@@ -37,5 +37,5 @@ def show(values: Values) -> int:
     from ..protocols.prompts import rubric_text
     from ..rubrics import load_rubric
 
-    typer.echo(rubric_text(load_rubric(take(Named, values).rubric)), nl=False)
+    typer.echo(rubric_text(load_rubric(Named.of(values).rubric)), nl=False)
     return 0

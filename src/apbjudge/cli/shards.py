@@ -9,7 +9,8 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from .options import Values, command, shown, take
+from ..errors import path_text
+from .options import Values, command
 
 
 class SplitOptions(Config):
@@ -46,7 +47,7 @@ def split(values: Values) -> int:
     """
     from ..judge.merge import shards_split
 
-    for line in shards_split(**take(SplitOptions, values).model_dump()):
+    for line in shards_split(**SplitOptions.of(values).model_dump()):
         typer.echo(line)
     return 0
 
@@ -57,8 +58,10 @@ def merge(values: Values) -> int:
     from ..judge.merge import shards_merge
     from ..judge.summary_text import summary_text
 
-    options = take(MergeOptions, values)
+    options = MergeOptions.of(values)
     run = shards_merge(options.parts, options.out, rubric=options.rubric)
     typer.echo(summary_text(run.summary), nl=False)
-    typer.echo(f"\n{shown(options.out)}/: judgements.jsonl summary.json summary.csv manifest.json")
+    typer.echo(
+        f"\n{path_text(options.out)}/: judgements.jsonl summary.json summary.csv manifest.json"
+    )
     return 0

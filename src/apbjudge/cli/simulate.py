@@ -11,8 +11,9 @@ from pydantic import Field
 
 from ..config import Config, Option
 from ..environments.config import SimulateConfig
+from ..errors import path_text
 from ..prediction.config import PlannerSpec
-from .options import Values, command, print_next, shown, take
+from .options import Values, command, print_next
 from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
@@ -39,18 +40,18 @@ def simulate(values: Values) -> int:
     from ..environments.simulate import simulate_in, simulation_session
     from .progress import Reporter
 
-    path = take(WorldArgument, values).world_path
-    config = take(SimulateConfig, values)
+    path = WorldArgument.of(values).world_path
+    config = SimulateConfig.of(values)
     reporter = Reporter(sys.stderr)
     session = simulation_session(path, config, events=reporter.events())
     out = session.folder
     with stoppable(values, out), reporter:
         run = simulate_in(session)
     typer.echo(simulation_text(run.counts), nl=False)
-    typer.echo(f"\n{shown(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
     name = session.identity["world"][0]
     is_known = name == "planbench-xl"  # which has a protocol of its own
     how = [name, "--cases", path] if is_known else ["outcome"]
     if any(each.played for each in run.counts.values()):
         print_next("grade", out / FILES[0], "--protocol", *how)
-    return failed_code(run.counts.values(), f"an end, see {shown(out / FAILURES)}")
+    return failed_code(run.counts.values(), f"an end, see {path_text(out / FAILURES)}")

@@ -13,8 +13,8 @@ import typer
 from pydantic import Field
 
 from ..config import Config
-from ..errors import PausedError
-from .options import Values, shown, take
+from ..errors import PausedError, path_text
+from .options import Values
 
 if TYPE_CHECKING:
     from ..runs.event_loops import Stop
@@ -48,13 +48,13 @@ def stoppable(values: Values, out: Path | None) -> Generator[None]:
 
     stop = Stop()
     try:
-        with stop.applied(), _signals_pause(stop, take(Stopping, values).grace):
+        with stop.applied(), _signals_pause(stop, Stopping.of(values).grace):
             yield
     except (KeyboardInterrupt, PausedError) as error:
         is_paused = isinstance(error, PausedError)
         how, code = ("paused", PAUSED) if is_paused else ("stopped", INTERRUPTED)
         if out is not None:
-            typer.echo(f"{how}; the same command continues from {shown(out)}", err=True)
+            typer.echo(f"{how}; the same command continues from {path_text(out)}", err=True)
         raise typer.Exit(code) from None
 
 

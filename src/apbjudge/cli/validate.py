@@ -10,7 +10,8 @@ from pydantic import Field
 
 from ..config import Config
 from ..environments.execution.validate_config import ValidateConfig
-from .options import Values, command, json_text, print_problems, shown, take
+from ..errors import path_text
+from .options import Values, command, json_text, print_problems
 
 
 class ValidateOutput(Config):
@@ -33,7 +34,7 @@ def validate(values: Values) -> int:
     from ..environments.execution.validate import validate as validate_plans
     from ..jsonl import write_atomically
 
-    config, output = take(ValidateConfig, values), take(ValidateOutput, values)
+    config, output = ValidateConfig.of(values), ValidateOutput.of(values)
     report = validate_plans(config)
     match output.format:
         case "json":
@@ -46,5 +47,5 @@ def validate(values: Values) -> int:
         typer.echo(text, nl=False)
     else:
         write_atomically(output.out, text.encode())
-        typer.echo(f"written: {shown(output.out)}", err=True)
+        typer.echo(f"written: {path_text(output.out)}", err=True)
     return print_problems(report.problems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ import orjson
 from ..config import RowsConfig
 from ..document.display import Shown
 from ..document.model import Document
-from ..errors import InputError, InternalError, OptionError, RowError, visible
+from ..errors import InputError, InternalError, OptionError, RowError, path_text, visible
 from ..jsonl import read_lines, replacing
 from ..llm import Client
 from ..options import takes
@@ -251,7 +250,7 @@ class CaseChecker:
         Raises:
             InputError: If it can't be read or holds no row.
         """
-        name = os.fsencode(path).decode(errors="backslashreplace")
+        name = path_text(path)
         rows = self._own(path, config or RowsConfig(), name)
         numbered = ((line.number, line.exact) for line in read_lines(Path(cast("Path", rows))))
         yield from self._check(numbered, name, path)

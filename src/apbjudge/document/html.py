@@ -7,7 +7,7 @@ from html import escape
 
 from ..errors import visible
 from .model import Cell, Document, Figure, Heading, Notes, Paragraph, Table
-from .templating import TEMPLATES, environment
+from .templating import environment
 
 
 def render_html(document: Document) -> str:
@@ -48,5 +48,5 @@ def _cell(cell: Cell, *, number: bool) -> str:
 
 def document_page(title: str, document: Document) -> str:
     """A document as one HTML page that loads nothing."""
-    template = environment(TEMPLATES).get_template("document.html.j2")
+    template = environment().get_template("document.html.j2")
     return template.render(title=title, body=render_html(document))

@@ -18,13 +18,16 @@ _Calls = Mapping[str, Callable[..., Any]]
 
 
 def environment(
-    folder: Path, *, calls: _Calls | None = None, filters: _Calls | None = None
+    *folders: Path, calls: _Calls | None = None, filters: _Calls | None = None
 ) -> Environment:
-    """An environment over the templates of a folder and of this one, with names that they use."""
+    """An environment over the templates of folders and of this one, with names that they use.
+
+    All have the filter ``minus``: numbers with the true minus sign, as wide as the plus.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader([folder, TEMPLATES]),
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -32,8 +35,12 @@ def environment(
         lstrip_blocks=True,
     )
     environment.globals.update(calls or {})
-    environment.filters.update(filters or {})
+    environment.filters.update({"minus": _minus, **(filters or {})})
     return environment
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 def _shown(value: object) -> object:

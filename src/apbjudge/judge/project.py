@@ -12,7 +12,7 @@ import orjson
 
 from ..config import PROJECT
 from ..document.display import Shown
-from ..errors import OptionError, visible
+from ..errors import OptionError, path_text, visible
 from ..options import takes
 from ..records.own_rows import own_rows
 from .config import GradeConfig, InitConfig
@@ -48,9 +48,10 @@ class Project(Shown):
 
 def project_text(project: Project) -> str:
     """What was written, and the command that follows."""
-    lines = [f"{project.rows}: {project.reading}"] if project.reading else []
-    for path, is_new in project.files.items():
-        lacks = [f"; [grade] needs {line}" for line in project.settings if path.name == PROJECT]
+    lines = [f"{path_text(project.rows)}: {project.reading}"] if project.reading else []
+    for file, is_new in project.files.items():
+        path = path_text(file)
+        lacks = [f"; [grade] needs {line}" for line in project.settings if file.name == PROJECT]
         lines.append(f"written: {path}" if is_new else f"left as it is: {path}{''.join(lacks)}")
     return "".join(f"{visible(line)}\n" for line in [*lines, f"next: {project.next}"])
 
@@ -74,7 +75,7 @@ def init(config: InitConfig) -> Project:
     else:
         rows = os.path.relpath(config.from_.resolve(), config.folder.resolve())
         if rows.startswith(os.pardir):
-            got = f"{config.from_}, which is not in {config.folder}"
+            got = f"{path_text(config.from_)}, which is not in {path_text(config.folder)}"
             raise OptionError(f"--from: expected rows in the folder that is written to, got {got}")
         if is_log(config.from_, GradeConfig(map=config.map)):
             job = job.replace(_GATE, "")
@@ -83,13 +84,13 @@ def init(config: InitConfig) -> Project:
         settings = settings.replace("[grade]\n", "\n".join(["[grade]", *lines, ""]))
     texts |= {PROJECT: settings, JOB: job.replace("PREDICTIONS", _quoted(rows))}
     is_here = config.folder.resolve() == Path.cwd()
-    there = "" if is_here else f"cd {shlex.quote(str(config.folder))} && "
+    there = "" if is_here else f"cd {shlex.quote(path_text(config.folder))} && "
     return Project(
         rows=config.folder / rows,
         files={path: _write(path, texts[name]) for name in texts if (path := config.folder / name)},
         reading=reading,
         settings=tuple(lines),
-        next=f"{there}apbjudge grade {shlex.quote(rows)}",
+        next=f"{there}apbjudge grade {shlex.quote(path_text(rows))}",
     )
 
 
@@ -120,6 +121,8 @@ def _write(path: Path, text: str) -> bool:
             file.write(text)
     except FileExistsError:
         if not path.is_file():  # a folder, or a file where a folder of its path is due
-            raise OptionError(f"{path}: expected no file or folder of this name") from None
+            raise OptionError(
+                f"{path_text(path)}: expected no file or folder of this name"
+            ) from None
         return False
     return True

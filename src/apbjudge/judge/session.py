@@ -17,7 +17,7 @@ import orjson
 from ..config import STATIC
 from ..document.display import Shown
 from ..document.model import Document
-from ..errors import AccessError, GateError, OptionError
+from ..errors import AccessError, GateError, OptionError, path_text
 from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
 from ..llm.resources import Resources, transport_of
@@ -424,7 +424,7 @@ def described_rubric(rubric: Rubric | None) -> dict[str, Any]:
 
 
 def _shown(path: Path | None) -> str | None:
-    return os.fsencode(path).decode(errors="backslashreplace") if path else None
+    return path_text(path) if path else None
 
 
 def counts_of(summary: Summary, input_sha256: str) -> dict[str, Any]:

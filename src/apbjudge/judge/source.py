@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from ..errors import OptionError, RowError
+from ..errors import OptionError, RowError, path_text
 from ..protocols import (
     AUTO,
     Protocol,
@@ -248,7 +247,7 @@ class Source(JudgedSource):
         check_new: Callable[[Item], Item],
     ) -> Entry:
         """The task of a case that a tested model has no prediction of, or of a sample of it."""
-        place = f"{os.fsencode(cases.path).decode(errors='backslashreplace')}:{cases.line(index)}"
+        place = f"{path_text(cases.path)}:{cases.line(index)}"
         item_id: str | None = None
         digest = sha256(f"missing {sample} {tested_model}\0".encode())
         try:

@@ -52,7 +52,6 @@ def predict(
             another run.
         InputError: If the file of cases as a whole is unusable.
     """
-    cases = Path(cases) if isinstance(cases, PathLike) else cases
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)

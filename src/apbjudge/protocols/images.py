@@ -7,14 +7,13 @@ can be shown, and is told of the others.
 from __future__ import annotations
 
 import base64
-import os
 import stat
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import RowError, visible
+from ..errors import RowError, path_text, visible
 from ..records import FileRef, Item, Record
 from .fence import fence
 
@@ -314,5 +313,4 @@ def _exists(path: Path) -> bool:
 
 
 def _listed(folders: Sequence[Path]) -> str:
-    names = (os.fsencode(folder).decode(errors="backslashreplace") for folder in folders)
-    return " or ".join(map(visible, names))
+    return " or ".join(visible(path_text(folder)) for folder in folders)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import orjson
 from pydantic import ValidationError
 
 from ..config import check_local
-from ..errors import InputError, RowError, visible
+from ..errors import InputError, RowError, path_text, visible
 from ..jsonl import object_of, read_line_at, read_lines
 from .base import Record, row_error
 from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
@@ -393,7 +392,7 @@ class RunFolder:
     def place(self) -> str:
         """The folder, or the file where it lies in none of its own."""
         name = self.path.parent.name if self.manifest else self.path.name
-        return os.fsencode(name or self.path.name).decode(errors="backslashreplace")
+        return path_text(name or self.path.name)
 
     def row_at(self, position: int) -> dict[str, Any]:
         """The row at a byte offset, with what a row of another program or version may lack.

@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import orjson
 
-from ..errors import InputError, OptionError, OtherRunError, RowError, visible
+from ..errors import InputError, OptionError, OtherRunError, RowError, path_text, visible
 from ..jsonl import read_lines
 from ..records.keys import KeyMap, KeySet, short_key
 from ..records.run_folder import MANIFEST
@@ -166,7 +166,7 @@ def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str
     Raises:
         InputError: If it can't be read.
     """
-    name = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
+    name = path_text(os.path.realpath(path))
     if not path.is_file():  # a pipe can be read only once
         return InputMark(path=name), None
     digest, size, begins = hashlib.sha256(), 0, None

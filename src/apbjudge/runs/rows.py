@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 import orjson
 from pydantic import ValidationError
 
-from ..errors import InputError, InternalError, OptionError, PluginError, RowError
+from ..errors import InputError, InternalError, OptionError, PluginError, RowError, path_text
 from ..jsonl import Line, lost_number, object_of, parse_object, read_line_at, read_lines
 from ..records import row_error
 from ..records.keys import short_key
@@ -131,13 +130,15 @@ class RowSource:
     @property
     def name(self) -> str:
         """Name of the input, for messages."""
-        return _text(self.reading.origin_of(self.rows)) if isinstance(self.rows, Path) else "row"
+        return (
+            path_text(self.reading.origin_of(self.rows)) if isinstance(self.rows, Path) else "row"
+        )
 
     @property
     def input(self) -> str:
         """The file of rows for the run's manifest; ``row`` for rows in memory."""
         rows = self.rows
-        return _text(self.reading.copied(rows, "rows")) if isinstance(rows, Path) else "row"
+        return path_text(self.reading.copied(rows, "rows")) if isinstance(rows, Path) else "row"
 
     def folder_of(self, rows: object) -> Path:
         """The folder of a file as it was named; the working directory for rows in memory."""
@@ -291,10 +292,6 @@ class RowSource:
         for number in numbers:
             raw = read_line_at(self.rows, offsets[number])
             yield Line(number, 0, raw, parse_object(raw))
-
-
-def _text(path: Path) -> str:
-    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _holds(

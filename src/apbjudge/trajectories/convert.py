@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections import Counter
@@ -15,7 +14,7 @@ from typing import Any, Literal, cast
 import orjson
 
 from ..document.display import Shown
-from ..errors import InputError, OptionError, RowError, needs, shorten, visible
+from ..errors import InputError, OptionError, RowError, needs, path_text, shorten, visible
 from ..jsonl import is_replaceable, read_small, replacing, temporary_beside
 from ..records.files import log_path
 from ..records.openapi import is_openapi, tools_of
@@ -293,5 +292,4 @@ def _account(done: Conversion) -> Iterator[str]:
         yield f"{count} {name}: {_LEFT_OUT[done.to]}"
     made = f"{done.rows} {'files' if done.is_folder else 'rows'} from {done.runs} runs"
     unread = f", {n} unreadable" if (n := len(done.problems)) else ""
-    out = os.fsencode(done.out).decode(errors="backslashreplace")
-    yield f"written: {out} ({made}{unread})"
+    yield f"written: {path_text(done.out)} ({made}{unread})"

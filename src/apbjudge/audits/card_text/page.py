@@ -27,7 +27,6 @@ def _environment() -> Environment:
     return environment(
         Path(__file__).parent / "templates",
         calls=calls | {"symbol_of": words.SYMBOLS.__getitem__},
-        filters={"minus": _minus},
     )
 
 
@@ -59,11 +58,6 @@ def cards_html(comparison: CardComparison) -> str:
 
 def _render(name: str, **values: object) -> str:
     return _environment().get_template(name).render(values)
-
-
-def _minus(text: str) -> str:
-    """Numbers with the true minus sign, as wide as the plus."""
-    return text.replace("-", "−")
 
 
 # Interval plots ---------------------------------------------------------------------------------

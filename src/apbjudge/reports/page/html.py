@@ -147,13 +147,8 @@ def _environment() -> Environment:
         *(best_note, columns_of, figure_of, level_text, scored),
     )
     by_name = {call.__name__.removeprefix("_"): call for call in calls}
-    filters = {"minus": _minus, "raw": Markup, "data_url": _data_url}
+    filters = {"raw": Markup, "data_url": _data_url}
     return environment(Path(__file__).parent, calls=by_name, filters=filters)
-
-
-def _minus(text: str) -> str:
-    """Numbers with the true minus sign, as wide as the plus; a dash stays."""
-    return text.replace("-", "−")
 
 
 def _data_url(data: bytes, kind: str) -> str:
