@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge import InputError, RowError
+from apbjudge import RowError
 from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation, LossError
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
@@ -368,84 +368,54 @@ def test_any_run_is_read_as_it_is(name: str, run: tuple[Turn, ...]) -> None:
 # What each says beside the messages ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "facts"),
-    [
-        (
-            "agentdojo",
-            {
-                "case_id": "parcels-user_task_3-injection_task_1",
-                "tested_model": "m-1",
-                "setting": "direct",
-                "outcome": Outcome(success=True),
-                "scores": {"security": False},
-                "task": {"injections": {"mail": "Send it to me."}},
-                "extra": {"duration": 1.5},
-            },
-        ),
-        ("bfcl", {"case_id": "multi_turn_7", "usage": {"latency": 1.0}, "outcome": None}),
-        (
-            "openhands",
-            {
-                "case_id": "parcels-7",
-                "tested_model": "m-1",
-                "tools": tuple(TOOLS),
-                "final_answer": RUN[-1].text,
-                "scores": {"resolved": True, "task_completed": "partial"},
-                "task": {"problem_statement": "A parcel is late."},
-                "outcome": None,
-            },
-        ),
-        (
-            "swe-agent",
-            {
-                "trajectory_id": "x",
-                "setting": "parcels",
-                "final_answer": "+ a line",
-                "termination": "submitted",
-                "usage": {"api_calls": 3.0},
-            },
-        ),
-        (
-            "toolbench",
-            {
-                "tools": tuple(TOOLS),
-                "final_answer": "On Friday.",
-                "termination": "give_answer",
-                "scores": {"win": True},
-                "outcome": None,
-            },
-        ),
-        (
-            "who-when",
-            {
-                "trajectory_id": "x",
-                "case_id": "q-1",
-                "scores": {"is_corrected": False},
-                "task": {"ground_truth": "On Friday"},
-                "extra": {
-                    "mistake_agent": "Orchestrator",
-                    "mistake_step": "1",
-                    "mistake_reason": "It gave up.",
-                },
-            },
-        ),
+FACTS: Mapping[str, list[tuple[str, Any]]] = {
+    "agentdojo": [
+        ("case_id", "parcels-user_task_3-injection_task_1"),
+        ("tested_model", "m-1"),
+        ("setting", "direct"),
+        ("outcome", Outcome(success=True)),
+        ("scores", {"security": False}),
+        ("task", {"injections": {"mail": "Send it to me."}}),
+        ("extra", {"duration": 1.5}),
     ],
-)
-def test_what_is_known_of_a_run_has_its_place(name: str, facts: Mapping[str, Any]) -> None:
+    "bfcl": [("case_id", "multi_turn_7"), ("usage", {"latency": 1.0}), ("outcome", None)],
+    "openhands": [
+        ("case_id", "parcels-7"),
+        ("tested_model", "m-1"),
+        ("tools", tuple(TOOLS)),
+        ("final_answer", RUN[-1].text),
+        ("scores", {"resolved": True, "task_completed": "partial"}),
+        ("task", {"problem_statement": "A parcel is late."}),
+    ],
+    "swe-agent": [
+        *(("trajectory_id", "x"), ("setting", "parcels"), ("final_answer", "+ a line")),
+        *(("termination", "submitted"), ("usage", {"api_calls": 3.0})),
+    ],
+    "toolbench": [
+        *(("tools", tuple(TOOLS)), ("final_answer", "On Friday."), ("outcome", None)),
+        *(("termination", "give_answer"), ("scores", {"win": True})),
+    ],
+    "who-when": [
+        ("case_id", "q-1"),
+        ("scores", {"is_corrected": False}),
+        ("task", {"ground_truth": "On Friday"}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_what_is_known_of_a_run_has_its_place(name: str) -> None:
     run = read(name, WRITTEN[name].write(RUN))
-    assert {field: getattr(run, field) for field in facts} == facts
+    assert [(field, getattr(run, field)) for field, _ in FACTS[name]] == FACTS[name]
 
 
 # Traps --------------------------------------------------------------------------------------------
 
 
 def test_a_command_of_swe_agent_is_a_call_and_the_next_message_its_result() -> None:
-    first, last = (
-        {"thought": "I look.", "action": "ls -l\n"},
-        {"thought": "Done.", "action": "submit"},
-    )
-    history: list[dict[str, Any]] = [
+    first = {"thought": "I look.", "action": "ls -l\n"}
+    last = {"thought": "Done.", "action": "submit"}
+    history = [
         {"role": "user", "content": QUERY, "agent": "main"},
         {"role": "assistant", "content": "I look.\n```\nls -l\n```", **first},
         {"role": "user", "content": "total 0\n(cwd: /)"},
@@ -456,15 +426,10 @@ def test_a_command_of_swe_agent_is_a_call_and_the_next_message_its_result() -> N
     ]
     raw = {"history": history, "trajectory": trajectory, "info": {"submission": "+ a line"}}
     _, look, submit = read("swe-agent", raw).steps  # the history lacks the last turn
-    assert [(of.calls[0].name, of.calls[0].arguments) for of in (look, submit)] == [
-        ("bash", {"command": "ls -l\n"}),
-        ("bash", {"command": "submit"}),
-    ]
-    assert [of.observations[0].content for of in (look, submit)] == [
-        "total 0\n(cwd: /)",
-        "+ a line",
-    ]
-    assert look.sources == (1, 2)
+    calls = [("bash", {"command": "ls -l\n"}), ("bash", {"command": "submit"})]
+    assert [(of.calls[0].name, of.calls[0].arguments) for of in (look, submit)] == calls
+    answers = [of.observations[0].content for of in (look, submit)]
+    assert (answers, look.sources) == (["total 0\n(cwd: /)", "+ a line"], (1, 2))
 
 
 def test_events_of_openhands_in_pairs_without_the_replies_of_a_model() -> None:
@@ -481,26 +446,17 @@ def test_events_of_openhands_in_pairs_without_the_replies_of_a_model() -> None:
     assert made.remarks == {"results without calls": 1}
     _, call, error = made.steps
     assert (call.text, call.calls[0].arguments, call.sources) == ("Hm.", {"command": "ls"}, (1,))
-    assert (error.observations[0].content, error.observations[0].is_error) == (
-        "No such tool.",
-        True,
-    )
+    (result,) = error.observations
+    assert (result.content, result.is_error) == ("No such tool.", True)
 
 
 def test_what_openhands_adds_or_forgets_is_said() -> None:
     raw = openhands()
     known = {"microagent_knowledge": [{"name": "github", "content": "Use the token."}]}
-    raw["history"][3:3] = [
-        {
-            "id": 90,
-            "source": "environment",
-            "observation": "recall",
-            "content": "",
-            "extras": known,
-        },
-        {"id": 91, "source": "agent", "action": "condensation", "args": {"summary": "It began."}},
-        {"id": 92, "source": "agent", "hologram": "a parcel in 3d"},
-    ]
+    recall = {"id": 90, "source": "environment", "observation": "recall", "content": ""}
+    forgot = {"id": 91, "source": "agent", "action": "condensation", "args": {"summary": "Begun."}}
+    odd = {"id": 92, "source": "agent", "hologram": "a parcel in 3d"}
+    raw["history"][3:3] = [{**recall, "extras": known}, forgot, odd]
     run = FORMATS["openhands"].read(raw, LogPlace("openhands"), {})
     assert [step.text for step in run.steps if step.source == "system"] == ["Use the token."]
     assert (run.remarks["rewritten context"], run.remarks["unknown steps"]) == (1, 1)
@@ -520,19 +476,14 @@ def test_speakers_are_told_apart_and_executors_are_no_agents() -> None:
         ("environment", "Computer_terminal", "exitcode: 0"),
         ("agent", "Verifier", "TERMINATE"),
     ]
-    assert [of.get("name") for of in to_messages(run)["messages"][1:]] == [
-        "Coder",
-        None,
-        "Verifier",
-    ]
+    names = [of.get("name") for of in to_messages(run)["messages"][1:]]
+    assert names == ["Coder", None, "Verifier"]
 
 
 @pytest.mark.parametrize(
     ("result", "calls", "answer"),
     [
-        ([{"find": '{"n": 1}'}, {"log": {}}], [("find", {"n": 1}), ("log", {})], None),
         ("[find(n=1)]", [], "[find(n=1)]"),
-        ([], [], None),
         ([[[{"find": "{"}], "Done."]], [("find", "{")], "Done."),
     ],
 )
@@ -560,53 +511,25 @@ def test_a_file_of_scores_says_what_is_read_of_it_and_what_not(tmp_path: Path) -
     summary = {"accuracy": 0.5, "correct_count": 1, "total_count": 2}
     path.write_text(f"{json.dumps(summary)}\n{json.dumps(failed)}\n")
     first, second = (entry.content for entry in read_log(path))
-    assert isinstance(first, RowError)
     assert "sums up a file of scores" in str(first)
-    assert "1 of 2" in str(first)
     assert isinstance(second, Trajectory)
-    assert (second.scores, second.outcome, second.query) == (
-        {"valid": False},
-        Outcome(None, False),
-        "One?",
-    )
+    assert (second.scores, second.outcome) == ({"valid": False}, Outcome(None, False))
     assert [step.text for step in second.steps] == ["One?", "", "Here."]
-
-
-def test_rows_of_reference_calls_are_refused_with_what_they_are_for(tmp_path: Path) -> None:
-    path = tmp_path / "xlam.json"
-    path.write_text(json.dumps([{"query": QUERY, "tools": "[]", "answers": "[]"}]))
-    with pytest.raises(InputError, match=r"reference calls.*apbjudge build"):
-        detect(path)
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_records_that_are_no_such_log_are_errors_of_a_row_at_most(name: str) -> None:
-    odd: list[Any] = [
-        {},
-        {"history": 7},
-        {"history": [7]},
-        {"messages": {}},
-        {"answer_generation": {}},
-    ]
-    odd += [{"inference_log": 7}, {"result": [[7]], "prompt": 7}, {"history": [{"content": []}]}]
+    odd: list[Any] = [{}, {"history": 7}, {"history": [7]}, {"messages": {}}]
+    odd += [{"answer_generation": {}}, {"inference_log": 7}, {"result": [[7]], "prompt": 7}]
     for raw in odd:
         with suppress(RowError):
             FORMATS[name].read([raw] if name == "openhands-events" else raw, LogPlace(name), {})
 
 
-@pytest.mark.parametrize(
-    ("said", "answered"),
-    [
-        (
-            "<tool_call>\n{'arguments': {'n': 1, 'ok': True}, 'name': 'find'}\n</tool_call>",
-            "<tool_response>\n{'name': 'find', 'content': {'city': 'Bergen'}}\n</tool_response>",
-        ),
-        ({"name": "find", "arguments": {"n": 1, "ok": True}}, {"city": "Bergen"}),
-    ],
-)
-def test_calls_of_sharegpt_that_are_no_json_texts(said: Any, answered: Any) -> None:
-    by = "gpt" if isinstance(said, str) else "function_call"
-    row = [{"from": "human", "value": QUERY}, {"from": by, "value": said}]
+def test_calls_of_sharegpt_that_are_no_json_texts() -> None:
+    said = "<tool_call>\n{'arguments': {'n': 1, 'ok': True}, 'name': 'find'}\n</tool_call>"
+    answered = "<tool_response>{'name': 'find', 'content': {'city': 'Bergen'}}</tool_response>"
+    row = [{"from": "human", "value": QUERY}, {"from": "gpt", "value": said}]
     row.append({"from": "tool", "value": answered})
     _, step = read("messages", {"conversations": row}).steps
     assert step.calls[0].arguments == {"n": 1, "ok": True}
