@@ -108,15 +108,8 @@ class Claude:
         return self._tip
 
     def said(self, name: str, block: Line) -> Line:
-        usage = {"input_tokens": 1, "output_tokens": 2}
-        return {
-            "id": name,
-            "type": "message",
-            "role": "assistant",
-            "model": "demo-1",
-            "content": [block],
-            "usage": usage,
-        }
+        said = {"id": name, "type": "message", "role": "assistant", "model": "demo-1"}
+        return {**said, "content": [block], "usage": {"input_tokens": 1, "output_tokens": 2}}
 
     def write(self, run: Run) -> None:
         _, asked, *messages = anthropic(run)
@@ -294,6 +287,12 @@ def done(**fields: Any) -> Line:
 
 
 LONG = "\n".join(f"line {n} of the output" for n in range(100))
+FAILED = json.dumps({"output": "no", "metadata": {"exit_code": 2}})
+SHELL = {"type": "command_execution"}
+ASKED = {"type": "mcp_tool_call", "server": "docs", "tool": "find", "arguments": {"q": 1}}
+HEAD = {"sessionId": "s", "projectHash": "p"}
+ANEW = {"id": "2", "type": "user", "content": [{"text": "New."}]}
+FOUND = {"id": "c", "name": "find", "args": {"q": 1}}
 EDIT = {"filePath": "a.py", "originalFile": "never shown", "structuredPatch": [{"lines": ["-x"]}]}
 TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
     "what a client adds is not the user's": (
@@ -403,11 +402,7 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             item(type="message", role="user", content="<environment_context>x"),
             item(type="message", role="user", content="Go."),
             item(type="function_call", name="run", arguments="{}", call_id="1"),
-            item(
-                type="function_call_output",
-                call_id="1",
-                output=json.dumps({"output": "no", "metadata": {"exit_code": 2}}),
-            ),
+            item(type="function_call_output", call_id="1", output=FAILED),
             item(type="local_shell_call", call_id="2", action={"command": ["ls"]}),
             event(type="exec_command_end", call_id="2", exit_code=0, stdout="a.py"),
             item(type="local_shell_call_output", call_id="2", output="a.py"),
@@ -441,28 +436,9 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             {"type": "thread.started", "thread_id": "t"},
             {"type": "turn.started"},
             done(id="0", type="reasoning", text="Hm."),
-            {
-                "type": "item.started",
-                "item": {"id": "1", "type": "command_execution", "command": "sleep 9"}
-                | {"aggregated_output": "", "status": "in_progress"},
-            },
-            done(
-                id="2",
-                type="command_execution",
-                command="ls",
-                exit_code=1,
-                aggregated_output="b.py",
-                status="failed",
-            ),
-            done(
-                id="3",
-                type="mcp_tool_call",
-                server="docs",
-                tool="find",
-                arguments={"q": 1},
-                result={"content": [text("R")]},
-                status="completed",
-            ),
+            {"type": "item.started", "item": {"id": "1", **SHELL, "command": "sleep 9"}},
+            done(id="2", **SHELL, command="ls", exit_code=1, aggregated_output="b.py"),
+            done(id="3", **ASKED, result={"content": [text("R")]}, status="completed"),
             done(id="4", type="file_change", changes=[{"path": "a", "kind": "add"}]),
             done(id="5", type="agent_message", text="Gone."),
             {"type": "turn.completed", "usage": {"input_tokens": 9}},
@@ -470,7 +446,7 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
         {
             "id": "t",
             "said": ["agent", "agent", "agent", "agent Gone."],
-            "calls": ["command_execution", "command_execution", "mcp__docs__find", "file_change"],
+            "calls": [*["command_execution"] * 2, "mcp__docs__find", "file_change"],
             "failed": [True, None, None],
             "remarks": {"parallel calls": 1, "calls without results": 1},
             "final": "Gone.",
@@ -480,43 +456,25 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
     "a chat that was rewritten, with notes of its client": (
         "gemini-cli",
         [
-            {"sessionId": "s", "projectHash": "p"},
+            HEAD,
             {"id": "1", "timestamp": "t", "type": "user", "content": "Old."},
-            {
-                "$set": {
-                    "messages": [
-                        {"id": "2", "type": "user", "content": [{"text": "New."}]},
-                        {"id": "3", "type": "error", "content": "[API Error: 429]"},
-                    ]
-                }
-            },
+            {"$set": {"messages": [ANEW, {"id": "3", "type": "error", "content": "[API: 429]"}]}},
         ],
         {
-            "said": ["user New.", "environment [API Error: 429]"],
-            "error": "[API Error: 429]",
+            "said": ["user New.", "environment [API: 429]"],
+            "error": "[API: 429]",
             "remarks": {"rewritten context": 1},
         },
     ),
     "a chat whose content has its calls too": (
         "gemini-cli",
         [
-            {"sessionId": "s", "projectHash": "p"},
+            HEAD,
             {"id": "1", "timestamp": "t", "type": "user", "content": "Go."},
-            {
-                "id": "2",
-                "timestamp": "t",
-                "type": "gemini",
-                "model": "m",
-                "content": [
-                    {"text": "Hm.", "thought": True},
-                    {"functionCall": {"id": "c", "name": "find", "args": {"q": 1}}},
-                ],
-                "thoughts": [{"subject": "Hm.", "description": ""}],
-                "toolCalls": [
-                    {"id": "c", "name": "find", "args": {"q": 1}, "agentId": "a"}
-                    | {"status": "error", "result": "broken"}
-                ],
-            },
+            {"id": "2", "timestamp": "t", "type": "gemini", "model": "m"}
+            | {"content": [{"text": "Hm.", "thought": True}, {"functionCall": FOUND}]}
+            | {"thoughts": [{"subject": "Hm.", "description": ""}]}
+            | {"toolCalls": [{**FOUND, "agentId": "a", "status": "error", "result": "broken"}]},
         ],
         {"calls": ["find"], "failed": [True], "remarks": {"sub-agents": 1}, "error": ""},
     ),
