@@ -150,36 +150,13 @@ def test_why_a_run_ended() -> None:
 
 
 def test_parts_of_messages() -> None:
-    trajectory = read(
-        user(
-            [
-                {"type": "text", "text": "See"},
-                {"type": "image", "image": "data:image/png;base64,AAAA", "detail": "auto"},
-                {"type": "text", "text": "this"},
-            ]
-        ),
-        assistant(
-            [
-                {"type": "reasoning", "reasoning": "Hm.", "signature": "s"},
-                {
-                    "type": "reasoning",
-                    "reasoning": "aGlkZGVu",
-                    "redacted": True,
-                    "summary": "Short",
-                },
-                {"type": "text", "text": "I look."},
-                {
-                    "type": "tool_use",
-                    "id": "w1",
-                    "name": "web_search",
-                    "arguments": '{"q": "sum"}',
-                    "result": "",
-                    "error": "offline",
-                },
-            ],
-            call("c1"),
-        ),
-    )
+    picture = {"type": "image", "image": "data:image/png;base64,AAAA", "detail": "auto"}
+    hidden = {"type": "reasoning", "reasoning": "aGlkZGVu", "redacted": True, "summary": "Short"}
+    hosted = {"type": "tool_use", "id": "w1", "name": "web_search", "arguments": '{"q": "sum"}'}
+    words = [{"type": "text", "text": of} for of in ("See", "this", "I look.")]
+    thought = {"type": "reasoning", "reasoning": "Hm.", "signature": "s"}
+    said = [thought, hidden, words[2], {**hosted, "result": "", "error": "offline"}]
+    trajectory = read(user([words[0], picture, words[1]]), assistant(said, call("c1")))
     asked, called = trajectory.steps
     assert asked.text == "See\nthis"
     assert asked.extra["content"][1] == {"type": "image", "detail": "auto"}
@@ -189,15 +166,12 @@ def test_parts_of_messages() -> None:
         ToolCall("add", {"x": 1}, "c1"),
     )
     assert called.observations == (ToolResult("offline", "w1", is_error=True),)
-    assert trajectory.remarks == {
-        "attachments": 1,
-        "cut content": 1,
-        "parallel calls": 1,
-        "calls without results": 1,
-    }
+    counts = {"attachments": 1, "cut content": 1, "calls without results": 1, "parallel calls": 1}
+    assert trajectory.remarks == counts
 
 
 def test_references_are_resolved() -> None:
+    described = {"name": "add", "description": "attachment://a1"}
     trajectory = read(
         user("attachment://a1"),
         assistant(
@@ -205,10 +179,7 @@ def test_references_are_resolved() -> None:
         ),
         result(content="attachment://gone"),
         attachments={"a1": "a long text", "a2": "another"},
-        events=[
-            {"event": "model", "tools": []},
-            {"event": "model", "tools": [{"name": "add", "description": "attachment://a1"}]},
-        ],
+        events=[{"event": "model", "tools": []}, {"event": "model", "tools": [described]}],
     )
     asked, called = trajectory.steps
     assert (asked.text, called.text) == ("a long text", "another")
@@ -216,22 +187,6 @@ def test_references_are_resolved() -> None:
     assert called.observations[0].content == "attachment://gone"
     assert trajectory.tools == ({"name": "add", "description": "a long text"},)
     assert trajectory.remarks == {"cut content": 1}
-
-
-def test_results_without_calls_are_steps_of_the_environment() -> None:
-    trajectory = read(
-        result("c1", "early"),
-        assistant("", call("c1")),
-        result(None, "x", function="other"),
-        result("c1", "3"),
-    )
-    early, called, apart = trajectory.steps
-    assert early == TrajectoryStep(
-        "environment", observations=(ToolResult("early", "c1", "add", False),), sources=(0,)
-    )
-    assert called.observations == (ToolResult("3", "c1", "add", False),)
-    assert (apart.source, apart.observations[0].content) == ("environment", "x")
-    assert trajectory.remarks["results without calls"] == 2
 
 
 @pytest.mark.parametrize(
@@ -256,16 +211,11 @@ def test_turns_that_a_compaction_took_away(changes: dict[str, Any], missing: int
     ("value", "outcome"),
     [
         ("C", Outcome(1.0)),
-        ("I", Outcome(0.0)),
         ("P", Outcome(0.5)),
-        ("N", Outcome(0.0)),
         (True, Outcome(success=True)),
-        (0, Outcome(0.0)),
         (0.25, Outcome(0.25)),
         ("maybe", None),
-        (None, None),
         (math.nan, None),
-        ([1], None),
         ({"a": 1}, None),
     ],
 )
@@ -314,20 +264,11 @@ def test_of_several_scorers_the_log_names_the_main_one(
     ("changes", "field"),
     [
         ({"id": ...}, "id"),
-        ({"id": " ", "uuid": "u"}, "id"),
         ({"epoch": "1"}, "epoch"),
-        ({"messages": {}}, "messages"),
         ({"messages": ["hello"]}, "messages.0"),
-        ({"messages": [user(3)]}, "messages.0.content"),
-        ({"messages": [user([3])]}, "messages.0.content.0"),
         ({"messages": [user([{"type": "text", "text": 1}])]}, "messages.0.content.0.text"),
-        ({"messages": [result(["c1"])]}, "messages.0.tool_call_id"),
-        ({"attachments": []}, "attachments"),
-        ({"scores": [1]}, "scores"),
         ({"scores": {"s": 1}}, "scores.s"),
         ({"limit": 3}, "limit"),
-        ({"error": 3}, "error"),
-        ({"model_usage": {"openai/m": 3}}, "model_usage.openai/m"),
         ({"members": {"results": {"headline": {"scorer": [1]}}}}, "headline.scorer"),
     ],
 )
@@ -335,13 +276,6 @@ def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> No
     with pytest.raises(RowError) as caught:
         read(user(), **changes)
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    "other", [{}, {"messages": [], "id": 1}, {"id": 1, "epoch": 1, "messages": []}]
-)
-def test_other_entries_are_not_taken_for_samples(other: dict[str, Any]) -> None:
-    assert not INSPECT.score(other)
 
 
 junk = st.recursive(
@@ -386,12 +320,6 @@ def test_any_junk_is_read_or_refused(messages: list[Any], changes: Any, members:
     assert len(trajectory.steps) <= len(messages)
 
 
-def test_long_runs_are_read_whole() -> None:
-    pairs = ((assistant("", call(f"c{n}")), result(f"c{n}")) for n in range(4_000))
-    made = sample(*(message for pair in pairs for message in pair))
-    assert len(INSPECT.read(made, PLACE, HEADER).steps) == 4_000
-
-
 # Archives -----------------------------------------------------------------------------------------
 
 
@@ -400,6 +328,12 @@ def archive(path: Path, *files: tuple[str, Any], method: int = zipfile.ZIP_DEFLA
         for name, content in files:
             made.writestr(name, content if isinstance(content, bytes) else json.dumps(content))
     return path
+
+
+def with_good(folder: Path, name: str, content: Any) -> Path:
+    """An archive with a member, and after it a sample that can be read."""
+    good = ("samples/good.json", sample(user()))
+    return archive(folder / "a.eval", ("header.json", HEADER), (name, content), good)
 
 
 def as_zstd(path: Path, pack: Callable[[bytes], bytes], *files: tuple[str, Any]) -> Path:
@@ -473,29 +407,16 @@ def test_numbers_that_json_has_not(tmp_path: Path) -> None:
     assert entry.content.extra["scores"] == {"s": {"value": None}}
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"{", b"[NaN]", b"[1]", b"\xff", b"NaN" * 2, b"[" * 100_000 + b"NaN"]
-)
+@pytest.mark.parametrize("raw", [b"", b"[NaN]", b"[1]", b"[" * 100_000 + b"NaN"])
 def test_a_bad_sample_costs_no_other(tmp_path: Path, raw: bytes) -> None:
-    path = archive(
-        tmp_path / "a.eval",
-        ("header.json", HEADER),
-        ("samples/bad.json", raw),
-        ("samples/good.json", sample(user())),
-    )
+    path = with_good(tmp_path, "samples/bad.json", raw)
     bad, good = read_eval(path)
-    assert isinstance(bad.content, RowError)
-    assert (bad.line, bad.content.field) == (1, "line")
+    assert (bad.line, str(bad.content)[:10]) == (1, "field line")
     assert isinstance(good.content, Trajectory)
 
 
 def test_a_damaged_member_costs_no_other(tmp_path: Path) -> None:
-    path = archive(
-        tmp_path / "a.eval",
-        ("header.json", HEADER),
-        ("samples/bad.json", sample(user("x" * 500))),
-        ("samples/good.json", sample(user())),
-    )
+    path = with_good(tmp_path, "samples/bad.json", sample(user("x" * 500)))
     data = path.read_bytes()
     with zipfile.ZipFile(path) as made:
         at = made.getinfo("samples/bad.json").header_offset + 60
@@ -512,12 +433,7 @@ def test_a_member_that_is_too_large_is_not_unpacked(
 ) -> None:
     assert inspect_log.MAX_SAMPLE_BYTES == 256 * 2**20
     monkeypatch.setattr(inspect_log, "MAX_SAMPLE_BYTES", 2**20)
-    path = archive(
-        tmp_path / "a.eval",
-        ("header.json", HEADER),
-        ("samples/bomb.json", b" " * (2**20 + 1)),
-        ("samples/good.json", sample(user())),
-    )
+    path = with_good(tmp_path, "samples/bomb.json", b" " * (2**20 + 1))
     bomb, good = read_eval(path)
     assert isinstance(bomb.content, RowError)
     assert "at most 1 MiB" in str(bomb.content)
