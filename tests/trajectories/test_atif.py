@@ -3,12 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
-    REMARKS,
     LogPlace,
     ToolCall,
     ToolResult,
@@ -249,41 +246,3 @@ def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> No
     with pytest.raises(RowError) as caught:
         read(user(), **changes)
     assert caught.value.field == field
-
-
-junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "user", "agent"]),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(
-                "source message tool_calls observation results content extra apbjudge metrics name "
-                "arguments tool_call_id source_call_id type text calls kind remarks outcome".split()
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(
-    st.lists(junk, max_size=3)
-    | st.lists(
-        st.fixed_dictionaries(
-            {"source": st.just("agent")},
-            optional={"message": junk, "tool_calls": junk, "observation": junk, "extra": junk},
-        ),
-        max_size=2,
-    ),
-    junk,
-    junk,
-)
-def test_any_junk_is_read_or_refused(steps: list[Any], extra: Any, about: Any) -> None:
-    made = entry(steps=steps, extra=extra, agent=about)
-    try:
-        trajectory = ATIF.read(made, PLACE, {})
-    except RowError:
-        return
-    assert trajectory.remarks.keys() <= REMARKS.keys() or "apbjudge" in extra

@@ -32,28 +32,14 @@ from apbjudge.trajectories.conservation import (
     rules,
     values_in,
 )
-from apbjudge.trajectories.reading import FORMATS, detect, read_log
+from apbjudge.trajectories.reading import FORMATS, read_log
 from apbjudge.trajectories.writing import to_atif
 
 from .test_inspect_log import sample as inspect_sample
-from .test_samples import LOGS, RUN, SAMPLES
-from .test_tau import tau
+from .test_samples import FILES, RUN, raw_of
 from .test_writing import trajectories
 
 # Samples ------------------------------------------------------------------------------------------
-
-FILES = [name for name in SAMPLES if Path(name).suffix]
-
-
-def raw_of(name: str) -> tuple[str, Any]:
-    """The format of a sample, and its record or the parts of its run."""
-    format_, text = FORMATS[detect(LOGS / name)], (LOGS / name).read_text(encoding="utf-8")
-    lines = [text] if name.endswith(".json") else text.splitlines()
-    records = [json.loads(line) for line in lines]
-    if format_.parts is not None:
-        return format_.name, [part for of in records for _, part in format_.parts(of)]
-    (record,) = records
-    return format_.name, {"messages": record} if isinstance(record, list) else record
 
 
 def read(format_: str, raw: Any) -> Trajectory:
@@ -71,12 +57,6 @@ def test_calls_and_results_are_counted_in_every_dialect(name: str) -> None:
     account = Conservation()
     assert account.checked(raw, run) is run
     assert (account.lines, account.described) == ([], {})
-
-
-@pytest.mark.parametrize("raw", [tau(), inspect_sample(input="")])
-def test_of_results_of_benchmarks_nothing_is_reported(raw: dict[str, Any]) -> None:
-    name = "tau-bench" if "traj" in raw else "inspect"
-    assert balance_of(raw, read(name, raw)).unread == {}
 
 
 @given(trajectories)

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import (
@@ -276,48 +274,6 @@ def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> No
     with pytest.raises(RowError) as caught:
         read(user(), **changes)
     assert caught.value.field == field
-
-
-junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "C", "tc://x"]),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(
-                "role content tool_calls tool_call_id type text id function arguments error value "
-                "message scorer score results headline eval model scores tools event x".split()
-            ),
-            inner,
-            max_size=3,
-        )
-    ),
-    max_leaves=10,
-)
-messages_of_junk = st.fixed_dictionaries(
-    {"role": st.sampled_from(["assistant", "user", "tool", "system"])},
-    optional={"content": junk, "tool_calls": junk, "tool_call_id": junk, "error": junk},
-)
-
-
-@given(
-    st.lists(messages_of_junk, max_size=3),
-    st.dictionaries(
-        st.sampled_from(
-            "scores limit error events attachments output model_usage turn_count".split()
-        ),
-        junk,
-        max_size=3,
-    ),
-    junk,
-)
-def test_any_junk_is_read_or_refused(messages: list[Any], changes: Any, members: Any) -> None:
-    try:
-        trajectory = read(
-            *messages, members=members if isinstance(members, dict) else {}, **changes
-        )
-    except RowError:
-        return
-    assert len(trajectory.steps) <= len(messages)
 
 
 # Archives -----------------------------------------------------------------------------------------

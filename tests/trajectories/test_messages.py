@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from apbjudge import RowError
 from apbjudge.records.trajectories import (
     LOSSES,
-    REMARKS,
     LogPlace,
     Outcome,
     ToolCall,
@@ -389,50 +385,6 @@ def test_runs_that_cannot_be_read_name_the_field(entry: dict[str, Any], field: s
     with pytest.raises(RowError) as raised:
         read(entry)
     assert raised.value.field == field
-
-
-# Whatever comes ----------------------------------------------------------------------------------
-
-WORDS = st.sampled_from(
-    "role type content tool_calls function name arguments id call_id tool_call_id user assistant "
-    "tool system message reasoning function_call function_call_output text tool_use tool_result "
-    "error input output status custom {} []".split()
-)
-ANYTHING: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(0, 9) | st.floats(0, 1) | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=5),
-    max_leaves=12,
-)
-MESSAGE = st.fixed_dictionaries(
-    {},
-    optional={
-        "role": st.sampled_from(["user", "assistant", "tool", "system"]) | ANYTHING,
-        "type": st.sampled_from(["function_call", "function_call_output", "message"]) | ANYTHING,
-        "content": st.text(max_size=3) | st.lists(ANYTHING, max_size=2) | ANYTHING,
-        "tool_calls": st.lists(
-            st.fixed_dictionaries({"id": WORDS, "function": st.dictionaries(WORDS, WORDS)})
-            | ANYTHING,
-            max_size=3,
-        ),
-        "tool_call_id": WORDS | ANYTHING,
-        "name": WORDS | ANYTHING,
-    },
-)
-
-
-@settings(max_examples=80)
-@given(messages=st.lists(MESSAGE | ANYTHING, max_size=6))
-def test_any_json_is_a_run_or_a_row_error(messages: list[Any]) -> None:
-    try:
-        run = read(messages)
-    except RowError:
-        return
-    assert run.remarks.keys() <= REMARKS.keys()
-    n_results = sum(len(step.observations) for step in run.steps)
-    n_calls = sum(len(step.calls) for step in run.steps)
-    n_stray = run.remarks.get("results without calls", 0)
-    assert n_calls - run.remarks.get("calls without results", 0) <= n_results - n_stray
-    assert trajectory_of(json.loads(json.dumps(trajectory_row(run)))) == run
 
 
 # Time squared in their number would take hours here.

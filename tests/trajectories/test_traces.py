@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge import RowError
 from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
 from apbjudge.trajectories.conservation import balance_of
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
@@ -472,26 +470,3 @@ def test_files_hold_lines_or_lists_of_several_traces(tmp_path: Path) -> None:
         assert detect(path) == "langfuse"
         runs = [entry.content for entry in read_log(path)]
         assert [isinstance(run, Trajectory) and run.trajectory_id for run in runs] == ["b", "a"]
-
-
-junk = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**64 - 1)
-    | st.sampled_from(["", "x", "[", "{'a'", "weave:///"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
-    max_leaves=4,
-)
-
-
-@pytest.mark.parametrize("name", WRITERS)
-@given(data=st.data())
-def test_odd_values_end_in_a_run_or_in_one_error(name: str, data: st.DataObject) -> None:
-    step = {"text": "t", "calls": [{"name": "f", "arguments": {}, "result": "r", "failed": True}]}
-    records = [WRITERS[name](span) for span in spans_of([step])]
-    record = data.draw(st.sampled_from(records))
-    key = data.draw(st.sampled_from(sorted(record)))
-    record[key] = data.draw(junk)
-    FORMATS[name].score(record)
-    with contextlib.suppress(RowError):
-        assert read(name, records)
