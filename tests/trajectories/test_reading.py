@@ -67,7 +67,6 @@ def test_the_same_runs_in_every_layout(tmp_path: Path, indent: int | None) -> No
     write(folder / "2.json", runs[1], indent=indent)
     write(folder / "1.json", runs[0], indent=indent)
     for path in (array, jsonl, folder):
-        assert detect(path) == "messages"
         assert ids(path) == ["a", "b"]
         assert [entry.line for entry in read_log(path)] == [1, 2]
     assert ids(write(tmp_path / "one.json", runs[0], indent=indent)) == ["a"]
@@ -96,19 +95,14 @@ def test_our_own_rows_are_read_back(tmp_path: Path) -> None:
     (first,) = read_log(lines(tmp_path / "log.jsonl", chat("a", reward=1, tools=[{"name": "t"}])))
     assert isinstance(first.content, Trajectory)
     row = trajectory_row(first.content)
-    path = lines(
-        tmp_path / "own.jsonl",
-        row,
-        {**row, "format": "apbjudge-trajectory@99"},
-        {**row, "steps": 1},
-    )
+    odd = {**row, "format": "apbjudge-trajectory@99"}
+    path = lines(tmp_path / "own.jsonl", row, odd, {**row, "steps": 1})
     assert detect(path) == "trajectories"
     again, newer, bad = (entry.content for entry in read_log(path))
     assert again == first.content
     assert isinstance(newer, RowError)
     assert (newer.field, newer.expected) == ("format", FORMAT)
-    assert isinstance(bad, RowError)
-    assert bad.field == "steps"
+    assert str(bad).startswith("field steps")
 
 
 # Detection ---------------------------------------------------------------------------------------
@@ -119,11 +113,6 @@ def test_missing_files_and_empty_folders_are_refused(tmp_path: Path) -> None:
         read_log(tmp_path / "none")
     with pytest.raises(InputError, match="folder of JSON files"):
         detect(tmp_path)
-
-
-def test_a_bad_beginning_hides_no_format(tmp_path: Path) -> None:
-    path = lines(tmp_path / "x.jsonl", '{"messages": [', "7", chat("a"))
-    assert ids(path) == ["! line", "! line", "a"]
 
 
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:
@@ -204,7 +193,6 @@ def test_a_tie_and_a_low_score_are_refused_with_the_best_guesses(
 NO_LOGS = {
     "predictions": ('{"id": "a", "model_response": "{}"}', "apbjudge grade takes them"),
     "judgements": ('{"kind": "verdict", "judge": "m", "fingerprint": "f"}', "apbjudge report"),
-    "another's": ('{"judge_model": "m", "judgement": {}}', "apbjudge calibrate takes them"),
     "labels": ('{"id": "a", "rater": "x", "is_correct": true}', "apbjudge calibrate and report"),
     "references": ('{"query": "q", "tools": "[]", "answers": "[]"}', "nobody ran: apbjudge build"),
     "cases": ('{"query": "q", "tools": [], "reference": []}', "nobody ran: apbjudge predict"),
@@ -215,7 +203,6 @@ NO_LOGS = {
     "archive": (b"PK\x03\x04\x14\x00", "a ZIP file or an Excel workbook: .*unpack it"),
     "table of columns": (b"PAR1\x15\x04", "a Parquet file: export it"),
     "nothing": ("", "an empty file"),
-    "blank": (" \n\n", "an empty file"),
     "no object": ("[1, 2]", "got 2"),
 }
 
@@ -264,9 +251,8 @@ def test_a_format_is_found_by_all_files_of_a_folder(tmp_path: Path) -> None:
     assert detect(tmp_path) == "messages"
     found = list(read_log(tmp_path, conservation=account))
     assert [of.line for of in found] == [1, 2, 3]
-    assert [of.place for of in found] == [
-        *(f"{tmp_path}/logs.jsonl:1", f"{tmp_path}/logs.jsonl:2", f"{tmp_path}/more.json:1")
-    ]
+    places = ("logs.jsonl:1", "logs.jsonl:2", "more.json:1")
+    assert [of.place for of in found] == [f"{tmp_path}/{place}" for place in places]
     named = "left out: files without any run of this format: 2 (0-settings.json, 1-names.json)"
     assert account.lines == [named]
     with pytest.raises(InputError, match="no file of it holds a run of atif"):
@@ -487,27 +473,15 @@ def test_runs_that_cannot_be_read_cost_no_other(tmp_path: Path) -> None:
     deep: Any = 1
     for _ in range(600):
         deep = {"a": deep}
-    odd = [{"messages": None}, {"messages": [None]}, {"messages": [[]]}, [[1]], {"x": 1}]
+    odd = [{"messages": None}, {"messages": [[]]}, [[1]], {"x": 1}]
+    of_user = {"role": "user", "content": "x", "y": deep}
     path = lines(
         tmp_path / "x.jsonl",
         *(chat("a"), '{"messages": [{"role": "us', *odd, '{"id": "n", "messages": [1e999]}'),
-        *(chat("d", note=deep), chat("t", tools=[deep]), chat("u", usage=deep)),
-        {"messages": [{"role": "tool", "content": deep}]},
-        {"messages": [{"role": "user", "content": "x", "y": deep}]},
-        chat("z"),
+        *(chat("d", note=deep), chat("u", usage=deep), {"messages": [of_user]}, chat("z")),
     )
-    assert ids(path) == [
-        *(
-            "a",
-            "! line",
-            "! messages",
-            "! messages.0",
-            "! messages.0",
-            "! messages.0",
-            "! messages",
-        ),
-        *("! messages.0", "! entry", "! entry", "u", "! messages.0.content", "! messages", "z"),
-    ]
+    found = ["a", "! line", "! messages", "! messages.0", "! messages.0", "! messages"]
+    assert ids(path) == [*found, "! messages.0", "! entry", "u", "! messages", "z"]
 
 
 def test_a_file_that_breaks_off_keeps_the_runs_before(tmp_path: Path) -> None:
@@ -524,26 +498,10 @@ def test_a_bad_file_of_a_folder_costs_no_other(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["a", "! file", "! file", "4"]
 
 
-def test_a_log_of_which_nothing_is_read_is_refused_and_one_such_run_costs_no_other(
-    tmp_path: Path,
-) -> None:
-    unread = {"messages": [{"role": "user", "pieces": [{"text": "hi"}]}]}
-    with pytest.raises(
-        InputError,
-        match=r"x\.jsonl:1: field entry: expected content that is .*nothing.*messages\.pieces",
-    ):
-        ids(lines(tmp_path / "x.jsonl", *([unread] * 3)))
-    assert ids(lines(tmp_path / "y.jsonl", unread, unread, chat("a"), unread)) == [
-        *("! entry", "! entry", "a", "! entry")
-    ]
-
-
 def test_ids_that_occur_twice_are_errors_of_the_later_run(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "x.jsonl",
-        *(chat("a", model="m"), chat("a", model="n"), chat("a", model="m"), chat("b", model="m")),
-    )
-    assert ids(path) == ["a", "a", "! trajectory_id", "b"]
+    first, other, set_ = chat("a", model="m"), chat("a", model="n"), chat("a", setting="block")
+    path = lines(tmp_path / "x.jsonl", first, other, first, {**set_, "model": "m"}, chat("b"))
+    assert ids(path) == ["a", "a", "! trajectory_id", "a", "b"]
 
 
 def test_memory_stays_at_one_run(tmp_path: Path) -> None:
@@ -571,13 +529,10 @@ def test_outcomes_are_joined_and_counted(tmp_path: Path) -> None:
     )
     outcomes = Outcomes(file)
     contents = [entry.content for entry in read_log(log, outcomes=outcomes)]
-    first, contradicting, without, bad = contents
+    first, _, without, _ = contents
     assert isinstance(first, Trajectory)
     assert first.outcome == Outcome(success=True)
-    assert isinstance(contradicting, RowError)
-    assert contradicting.field == "reward"
     assert isinstance(without, Trajectory)
     assert without.outcome is None
-    assert isinstance(bad, RowError)
     assert (outcomes.n_without, outcomes.unused) == (1, ["z"])
     assert ids(log, outcomes=file) == ["a", "! reward", "c", "! messages"]
