@@ -28,7 +28,10 @@ WITHOUT_MARKS = "01 02 14 15 18 19 20".split()
 
 def records_of(name: str) -> list[Any]:
     text = (LOGS / name).read_text(encoding="utf-8")
-    return [json.loads(line) for line in ([text] if name.endswith(".json") else text.splitlines())]
+    if name.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    value = json.loads(text)
+    return value if isinstance(value, list) else [value]
 
 
 def raw_of(name: str) -> tuple[str, Any]:
@@ -36,10 +39,9 @@ def raw_of(name: str) -> tuple[str, Any]:
     format_, records = FORMATS[detect(LOGS / name)], records_of(name)
     if format_.parts is not None:
         return format_.name, [part for of in records for _, part in format_.parts(of)]
-    (record,) = records
-    if isinstance(record, list) and format_.name == "messages":
-        return format_.name, {"messages": record}
-    (record,) = record if isinstance(record, list) else record.get(format_.member, [record])
+    if len(records) > 1:
+        return format_.name, {"messages": records}
+    (record,) = records[0].get(format_.member, records)
     return format_.name, record
 
 
@@ -120,13 +122,16 @@ def holders(value: Any) -> Any:
             yield from holders(inner)
 
 
-OF_ANY_CONVENTION = [f"otlp/{path.name}" for path in sorted((LOGS / "otlp").iterdir())]
+MORE = {
+    folder: [f"{folder}/{path.name}" for path in sorted((LOGS / folder).iterdir())]
+    for folder in ("benchmarks", "otlp")
+}
 
 
-@pytest.mark.parametrize("name", [*FILES, ATIF, "otlp"])
+@pytest.mark.parametrize("name", [*FILES, ATIF, *MORE])
 @given(data=st.data())
 def test_no_value_breaks_a_reader(name: str, data: st.DataObject) -> None:
-    file = data.draw(st.sampled_from(OF_ANY_CONVENTION)) if name == "otlp" else name
+    file = data.draw(st.sampled_from(MORE.get(name, [name])))
     format_, records = FORMATS[detect(LOGS / file)], records_of(file)
     if format_.parts is None:
         records = [raw_of(file)[1]]
