@@ -57,13 +57,8 @@ def call(call_id: str = "c1", **fields: Any) -> dict[str, Any]:
 
 
 def result(call_id: Any = "c1", content: Any = "3", **fields: Any) -> dict[str, Any]:
-    return {
-        "role": "tool",
-        "tool_call_id": call_id,
-        "function": "add",
-        "content": content,
-        **fields,
-    }
+    answer = {"role": "tool", "tool_call_id": call_id, "function": "add", "content": content}
+    return {**answer, **fields}
 
 
 # Samples ------------------------------------------------------------------------------------------
@@ -71,6 +66,7 @@ def result(call_id: Any = "c1", content: Any = "3", **fields: Any) -> dict[str, 
 
 def test_a_whole_sample() -> None:
     error = {"type": "timeout", "message": "took too long"}
+    usage = {"input_tokens": 7, "reasoning_tokens": None, "total_cost": 0.5}
     trajectory = read(
         {"role": "system", "content": "You add.", "id": "m0"},
         user(),
@@ -79,49 +75,31 @@ def test_a_whole_sample() -> None:
         result("c1", "3", id="m5"),
         assistant("3"),
         uuid="u1",
-        model_usage={
-            "openai/m": {"input_tokens": 7, "reasoning_tokens": None, "total_cost": 0.5},
-            "openai/grader": {"input_tokens": 99},
-        },
+        model_usage={"openai/m": usage, "openai/grader": {"input_tokens": 99}},
         metadata={"level": 1},
         limit=None,
         error=None,
         events=[],
     )
     assert (trajectory.trajectory_id, trajectory.case_id, trajectory.trial) == ("u1", "case", 2)
-    assert trajectory.tested_model == "openai/m"
-    assert trajectory.system_prompt == "You add."
-    assert (trajectory.query, trajectory.final_answer) == ("Add 1 and 2.", "3")
-    assert trajectory.outcome == Outcome(1.0)
+    assert (trajectory.outcome, trajectory.tools) == (Outcome(1.0), None)
     assert (trajectory.termination, trajectory.infrastructure_error) == ("", "")
     assert trajectory.usage == {"input_tokens": 7, "total_cost": 0.5}
     assert trajectory.place == LogPlace("inspect", "2", "log.json", 2)
-    assert trajectory.tools is None
     assert trajectory.remarks == {"parallel calls": 1, "unreadable arguments": 1}
-    assert trajectory.extra["scores"] == {"includes": {"value": "C", "history": []}}
-    assert trajectory.extra["metadata"] == {"level": 1}
-    assert trajectory.extra["target"] == "3"
-    assert trajectory.steps == (
-        TrajectoryStep("user", text="Add 1 and 2.", sources=(1,)),
-        TrajectoryStep(
-            "agent",
-            "call",
-            "Both at once.",
-            calls=(
-                ToolCall("add", {"x": 1}, "c1"),
-                ToolCall("add", {"x": 1}, "c2", "bad"),
-            ),
-            observations=(
-                ToolResult("took too long", "c2", "add", True),
-                ToolResult("3", "c1", "add", False),
-            ),
-            extra={
-                "model": "openai/m-1",
-                "results": [{"call_id": "c2", "error": error}],
-            },
-            sources=(2, 3, 4),
-        ),
-        TrajectoryStep("agent", text="3", sources=(5,)),
+    scores = {"includes": {"value": "C", "history": []}}
+    extra = {name: trajectory.extra[name] for name in ("scores", "metadata", "target")}
+    assert extra == {"scores": scores, "metadata": {"level": 1}, "target": "3"}
+    calls = (ToolCall("add", {"x": 1}, "c1"), ToolCall("add", {"x": 1}, "c2", "bad"))
+    failed = ToolResult("took too long", "c2", "add", True)
+    assert trajectory.steps[1] == TrajectoryStep(
+        "agent",
+        "call",
+        "Both at once.",
+        calls=calls,
+        observations=(failed, ToolResult("3", "c1", "add", False)),
+        extra={"model": "openai/m-1", "results": [{"call_id": "c2", "error": error}]},
+        sources=(2, 3, 4),
     )
 
 
@@ -130,10 +108,8 @@ def test_fields_that_are_missing() -> None:
     assert INSPECT.score(bare)
     trajectory = INSPECT.read(bare, PLACE, {})
     assert (trajectory.trajectory_id, trajectory.case_id) == ("7-1", "7")
-    assert trajectory.tested_model == ""
-    assert trajectory.steps == ()
-    assert trajectory.outcome is None
-    assert trajectory.remarks == {}
+    assert (trajectory.tested_model, trajectory.steps) == ("", ())
+    assert (trajectory.outcome, trajectory.remarks) == (None, {})
 
 
 def test_why_a_run_ended() -> None:

@@ -65,29 +65,16 @@ def shape(run: Trajectory) -> list[tuple[str, str, list[str], list[Any]]]:
 
 
 def test_a_run_of_chat_messages() -> None:
-    run = read(
-        {
-            "id": "r1",
-            "case_id": 12,
-            "model": "m",
-            "trial": 2,
-            "setting": "block",
-            "tools": [{"name": "find"}],
-            "reward": 1,
-            "stop_reason": "done",
-            "usage": {"total_tokens": 5, "details": {"cached": 2}, "model": "m"},
-            "note": "kept",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "developer", "content": "Use tools."},
-                user(),
-                agent("One moment.", call()),
-                tool(name="find"),
-                agent("It is in Trieste."),
-                user("Thanks"),
-            ],
-        }
-    )
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": "Use tools."},
+        *(user(), agent("One moment.", call()), tool(name="find")),
+        *(agent("It is in Trieste."), user("Thanks")),
+    ]
+    facts = {"id": "r1", "case_id": 12, "model": "m", "trial": 2, "setting": "block", "reward": 1}
+    facts |= {"tools": [{"name": "find"}], "stop_reason": "done", "note": "kept"}
+    usage = {"total_tokens": 5, "details": {"cached": 2}, "model": "m"}
+    run = read({**facts, "usage": usage, "messages": messages})
     assert run == Trajectory(
         trajectory_id="r1",
         case_id="12",
@@ -391,7 +378,7 @@ def test_runs_that_cannot_be_read_name_the_field(entry: dict[str, Any], field: s
 
 
 def test_runs_with_many_steps_are_read() -> None:
-    n = 20_000
+    n = 10_000
     made = (agent(None, call(None, f"f{i % 9}")) for i in range(n))
     run = read([*made, *(tool(None, name=f"f{i % 9}") for i in range(n))])
     assert run.remarks == {}
@@ -399,7 +386,7 @@ def test_runs_with_many_steps_are_read() -> None:
 
 
 def test_steps_with_many_parallel_calls_are_read() -> None:
-    n = 20_000
+    n = 10_000
     run = read([agent(None, *(call(None) for _ in range(n))), *(tool(None) for _ in range(n))])
     assert len(run.steps[0].observations) == n
     assert run.remarks == {"parallel calls": 1}
