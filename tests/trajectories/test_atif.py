@@ -100,21 +100,14 @@ def test_a_whole_run() -> None:
     )
 
 
-def test_the_first_version() -> None:
-    made = entry(user(), schema_version="ATIF-v1.0", trajectory_id=..., session_id="session")
+def test_the_first_version_of_an_agent_that_is_not_known() -> None:
+    summary = {"source": "system", "message": "Compacted."}
+    facts: dict[str, Any] = {"schema_version": "ATIF-v1.0", "agent": {"name": "unknown"}}
+    made = entry(user(), summary, **facts, trajectory_id=..., session_id="session")
     assert ATIF.score(made)
     run = ATIF.read(made, PLACE, {})
-    assert (run.place.version, run.trajectory_id) == ("1.0", "session")
-
-
-def test_an_agent_that_is_not_known_has_no_name() -> None:
-    assert read(user(), agent={"name": "unknown"}).tested_model == ""
-
-
-def test_system_steps_after_the_first_user_are_steps() -> None:
-    trajectory = read(user(), {"source": "system", "message": "Compacted."})
-    assert trajectory.system_prompt == ""
-    assert trajectory.steps[1] == TrajectoryStep("system", text="Compacted.", sources=(1,))
+    assert (run.place.version, run.trajectory_id, run.tested_model) == ("1.0", "session", "")
+    assert (run.system_prompt, run.steps[1].text) == ("", "Compacted.")
 
 
 def test_copied_steps_are_left_out() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -213,27 +212,6 @@ def test_a_file_that_is_no_list_of_tools_is_refused(text: str, log: Path, tmp_pa
     tools.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"tools\.json: expected a JSON list of tools, got "):
         convert(log, tmp_path / "out.jsonl", to="cases", tools=tools)
-
-
-def test_one_run_is_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import apbjudge.trajectories.convert as module
-    from apbjudge.trajectories.base import LogEntry
-
-    written: list[int] = []
-    writer = module.trajectory_row
-    monkeypatch.setitem(
-        module._WRITERS,  # pyright: ignore[reportPrivateUsage]
-        "jsonl",
-        lambda run: written.append(1) or writer(run),
-    )
-
-    def entries(*_: Any, **__: Any) -> Iterator[LogEntry]:
-        for n in range(3):
-            assert len(written) == n
-            yield LogEntry(n + 1, 0, b"", replace(RUN, trajectory_id=f"r{n}"))
-
-    monkeypatch.setattr(module, "read_log", entries)
-    assert convert(tmp_path / "log", tmp_path / "o.jsonl", to="jsonl", from_="any").runs == 3
 
 
 def test_last_messages_are_rows_to_be_labelled(tmp_path: Path) -> None:

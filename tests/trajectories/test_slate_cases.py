@@ -64,14 +64,11 @@ def test_final_are_the_calls_that_no_call_consumes() -> None:
 @pytest.mark.parametrize(
     ("value", "result"),
     [
-        ("OUTPUT_FROM_STEP_1.1.id", "B4"),
         ("OUTPUT_FROM_STEP_1.1.rows[0].n", 3),
-        ("OUTPUT_FROM_STEP_2.1", {"ok": True}),
         ("Berth OUTPUT_FROM_STEP_1.1.id, OUTPUT_FROM_STEP_1.1.rows[0].n.", "Berth B4, 3."),
         ("is it OUTPUT_FROM_STEP_2.1.ok?", "is it true?"),
         ([{"a": "OUTPUT_FROM_STEP_1.1.rows[0].n"}], [{"a": 3}]),
         ("OUTPUT_FROM_STEP_1.1.rows[2].n", "OUTPUT_FROM_STEP_1.1.rows[2].n"),
-        ("OUTPUT_FROM_STEP_1.1.id.x", "OUTPUT_FROM_STEP_1.1.id.x"),
     ],
 )
 def test_references_become_what_they_lead_to_or_stay(value: Any, result: Any) -> None:

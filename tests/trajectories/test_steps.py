@@ -35,15 +35,9 @@ def agent(text: str = "", *calls: ToolCall, answers: Any = (), thought: str = ""
 
 
 def run_of(*steps: TrajectoryStep, **fields: Any) -> Trajectory:
-    values: dict[str, Any] = {
-        "trajectory_id": "t4-0",
-        "case_id": "t4",
-        "tested_model": "alder",
-        "query": next((step.text for step in steps if step.source == "user"), ""),
-        "steps": steps,
-        "place": LogPlace("tau-bench"),
-    }
-    return Trajectory(**values | fields)
+    values: dict[str, Any] = {"trajectory_id": "t4-0", "case_id": "t4", "tested_model": "alder"}
+    values["query"] = next((step.text for step in steps if step.source == "user"), "")
+    return Trajectory(**values | {"steps": steps, "place": LogPlace("tau-bench")} | fields)
 
 
 SHOP = run_of(

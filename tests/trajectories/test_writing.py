@@ -21,7 +21,6 @@ from apbjudge.records.trajectories import (
     TrajectoryStep,
 )
 from apbjudge.trajectories.formats.atif import ATIF
-from apbjudge.trajectories.formats.messages import MESSAGES
 from apbjudge.trajectories.writing import left_out, to_atif, to_messages
 
 PLACE = LogPlace(format="test", file="run.jsonl", line=3)
@@ -203,46 +202,6 @@ def test_messages_of_the_environment_and_of_users() -> None:
     assert told == {"role": "tool", "content": "[1]"}
     assert stop == {"role": "system", "content": "Stop."}
     assert left_out(run, "messages")["calls of the environment"] == 2
-
-
-def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Chats in which calls have ids of their own, and what answers them follows at once."""
-
-    def turn(number: int) -> st.SearchStrategy[list[dict[str, Any]]]:
-        said = st.fixed_dictionaries(
-            {"role": st.sampled_from(["user", "assistant"]), "content": texts}
-        )
-
-        def with_calls(arguments: list[dict[str, Any]], answers: list[str]) -> list[dict[str, Any]]:
-            asked = [
-                {"id": f"c{number}-{place}", "type": "function", "function": {"name": "f", **of}}
-                for place, of in enumerate(
-                    {"arguments": orjson.dumps(of).decode()} for of in arguments
-                )
-            ]
-            told = [
-                {"role": "tool", "tool_call_id": call["id"], "content": answer}
-                for call, answer in zip(reversed(asked), answers, strict=False)
-            ]
-            return [{"role": "assistant", "content": None, "tool_calls": asked}, *told]
-
-        called = st.builds(
-            with_calls, st.lists(objects, min_size=1, max_size=3), st.lists(texts, max_size=3)
-        )
-        return said.map(lambda one: [one]) | called
-
-    turns = st.tuples(*(turn(number) for number in range(4)))
-    return turns.map(lambda parts: [message for part in parts for message in part])
-
-
-@given(chat_messages())
-def test_a_chat_survives_the_way_through_atif(messages: list[dict[str, Any]]) -> None:
-    entry = {"id": "run", "tested_model": "model", "messages": messages, "tools": [{"name": "f"}]}
-    read = MESSAGES.read(entry, PLACE, {})
-    back = ATIF.read(written(read), BACK, {})
-    assert to_messages(back) == to_messages(read)
-    assert to_messages(back)["messages"] == messages
-    assert to_messages(back)["tools"] == entry["tools"]
 
 
 @pytest.mark.parametrize("write", [to_messages, to_atif])

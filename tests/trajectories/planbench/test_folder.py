@@ -24,9 +24,8 @@ def _read(folder: Path) -> dict[str, Trajectory]:
 
 def test_a_finished_run(tmp_path: Path) -> None:
     run = long_run()
-    folder = write_run(
-        tmp_path / "run", [run, LibraryRun("q3").along(*PATHS["t3"][0]).answer("K-5")]
-    )
+    right = LibraryRun("q3").along(*PATHS["t3"][0]).answer("K-5")
+    folder = write_run(tmp_path / "run", [run, right])
     assert is_folder(folder)
     entries = [*read_folder(folder)]
     assert [entry.line for entry in entries] == [1, 2]
@@ -56,9 +55,8 @@ def test_unfinished_runs(tmp_path: Path) -> None:
     assert is_folder(folder)
     runs = _read(folder)
     assert [*runs] == ["q1", "q3"]  # of q2 nothing is known
-    assert runs["q1"].infrastructure_error == (
-        "unfinished after 2 turns: 'Error: connection reset'"
-    )
+    broke = "unfinished after 2 turns: 'Error: connection reset'"
+    assert runs["q1"].infrastructure_error == broke
     assert len(runs["q1"].steps) == 2
     assert runs["q3"].infrastructure_error == ""
 
@@ -69,9 +67,8 @@ def test_only_a_refused_request_is_a_failed_run(tmp_path: Path) -> None:
         query_id: LibraryRun(query_id).search("card").progress(error=error, is_finished=False)
         for query_id, error in errors.items()
     }
-    first, second = _read(
-        write_run(tmp_path / "run", unfinished=unfinished, results=False)
-    ).values()
+    folder = write_run(tmp_path / "run", unfinished=unfinished, results=False)
+    first, second = _read(folder).values()
     assert (first.termination, first.infrastructure_error) == ("runtime_error_http_400", "")
     assert (first.outcome, len(first.steps)) == (Outcome(success=False), 1)
     assert second.infrastructure_error == "unfinished after 1 turns: 'status=429'"

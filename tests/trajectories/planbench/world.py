@@ -93,38 +93,27 @@ class LibraryRun:
                     names += [name, f"{name}_old", f"{name}_cached"]
         names = [name for name in names if only is None or name in only]
         self.found.update(names)
+        facts = ("description", "input_datatypes", "output_datatype")
         tools = [
-            {
-                "name": name,
-                "description": TOOLS[name]["description"],
-                "input_datatypes": TOOLS[name]["input_datatypes"],
-                "output_datatype": TOOLS[name]["output_datatype"],
-                "tool_type": self._type(name),
-            }
+            {"name": name, "tool_type": self._type(name)} | {of: TOOLS[name][of] for of in facts}
             for name in names
         ]
         kind = "by_io_info" if inputs and output else "by_inputs" if inputs else "by_output_info"
-        matched: dict[str, Any] = {}
-        if inputs:
-            matched["input_information"] = list(inputs)
-        if output:
-            matched["output_information"] = output
+        matched: dict[str, Any] = {"input_information": list(inputs)} if inputs else {}
+        matched |= {"output_information": output} if output else {}
         return self._add(
             f"{len(tools)} tools",
             action="retrieve_tools",
-            parse_ok=True,
             request={"meta_tool": kind, **matched},
             matched_information=matched,
-            internal_retriever_note=None,
-            model_retriever_note=None,
-            retrieval_result={"tool_count": len(tools), "tools": tools},
+            retrieval_result={"tools": tools},
         )
 
     def bad_search(self, *, can_be_read: bool = False) -> LibraryRun:
         """A search that is no JSON, or one with an empty list of inputs."""
         if can_be_read:
             request = {"meta_tool": "by_inputs", "input_information": []}
-            return self._add("bad", action="retrieve_tools", parse_ok=True, request=request)
+            return self._add("bad", action="retrieve_tools", request=request)
         raw = "<retrieve_tools>?</retrieve_tools>"
         return self._add("bad", action="retrieve_tools", parse_ok=False, raw_output=raw)
 
@@ -134,7 +123,7 @@ class LibraryRun:
         names: Mapping[str, str] = tool["surface_argument_to_datatype"]
         given = {d: values.get(d, RECORD.get(d)) for d in names.values()}
         request = {"name": name, "arguments": {a: given[d] for a, d in names.items()}}
-        entry: dict[str, Any] = {"action": "call_tool", "parse_ok": True, "request": request}
+        entry: dict[str, Any] = {"action": "call_tool", "request": request}
         if name not in self.found:
             return self._add("no such tool", **entry)
         if "wrong" in values:
@@ -148,14 +137,8 @@ class LibraryRun:
         missing = [d for d in given if d not in self.held]
         if untrusted or missing:
             fault = "untrusted_input_rejected" if untrusted else "missing_required_input"
-            return self._add(
-                "inputs",
-                **entry,
-                internal_error_type=fault,
-                untrusted_input_datatypes=untrusted,
-                missing_input_datatypes=missing,
-            )
-        output, source = tool["output_datatype"], self._type(name)
+            return self._add("inputs", **entry, internal_error_type=fault)
+        output = tool["output_datatype"]
         if name in BASELINE:
             is_known = all(RECORD[d] == value for d, value in given.items())
             value = RECORD[output] if is_known else None
@@ -170,9 +153,8 @@ class LibraryRun:
             "success": tool.get("noise_type") not in {"explicit failures", "deprecated"},
             "output_datatype": output,
             "output_value": value,
-            "tool_type": source,
+            "tool_type": self._type(name),
             "output_provenance": provenance,
-            "untrusted_source_type": source.split("_")[0] if provenance == "untrusted" else None,
         }
         return self._add("done", **entry, tool_result=result)
 
@@ -192,13 +174,7 @@ class LibraryRun:
         self.reason = None
         if not (reached and gold.lower() in text.lower()):
             self.reason = "final_answer_wrong" if reached else "target_datatype_not_reached"
-        return self._add(
-            None,
-            action="final_answer",
-            parse_ok=True,
-            answer=text,
-            target_datatype_reached=reached,
-        )
+        return self._add(None, action="final_answer", answer=text)
 
     def stop(self, reason: str) -> LibraryRun:
         """Ends the run by a limit."""
@@ -227,36 +203,27 @@ class LibraryRun:
             "final_answer": self.final_answer,
             "steps": len(self.trace),
             "trace": self.trace,
-            "final_state": {"current_datatypes": sorted(self.held)},
         }
         return row if self.reason is None else {**row, "failure_reason_detail": self.reason}
 
     def progress(self, *, error: str | None = None, is_finished: bool = True) -> dict[str, Any]:
         """The file of ``progress/queries``; unfinished, with what broke the next request."""
         turns: list[dict[str, Any]] = [
-            {
-                "turn_id": i,
-                "status": "completed",
-                "llm_raw_response": f"response {i}",
-                "feedback_to_model": feedback,
-                "error": None,
-            }
+            {"turn_id": i, "llm_raw_response": f"response {i}", "feedback_to_model": feedback}
             for i, feedback in enumerate(self.feedback, start=1)
         ]
         if not is_finished:
             broke = None if error is None else {"type": "runtime_error", "message": error}
             turns.append({"turn_id": len(turns) + 1, "status": "error", "error": broke})
+        messages = [
+            {"role": "system", "content": "You look things up."},
+            {"role": "user", "content": QUERY[self.query_id]["query_text"]},
+            {"role": "user", "content": "Environment feedback"},
+        ]
         return {
             "query_id": self.query_id,
-            "status": "completed" if is_finished else "pending",
-            "latest_state": {"steps_trace": self.trace, "step_count": len(self.trace)},
-            "resume_checkpoint": {
-                "effective_history": [
-                    {"role": "system", "content": "You look things up."},
-                    {"role": "user", "content": QUERY[self.query_id]["query_text"]},
-                    {"role": "user", "content": "Environment feedback"},
-                ]
-            },
+            "latest_state": {"steps_trace": self.trace},
+            "resume_checkpoint": {"effective_history": messages},
             "turns": turns,
             "final_result": self.result() if is_finished else None,
         }
