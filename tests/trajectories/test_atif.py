@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import RowError
-from apbjudge.records.trajectories import (
-    LogPlace,
-    ToolCall,
-    ToolResult,
-    Trajectory,
-    TrajectoryStep,
-)
+from apbjudge.records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory, TrajectoryStep
 from apbjudge.trajectories.formats.atif import ATIF
 
 PLACE = LogPlace(format="atif", file="logs/first.json", line=7)
@@ -196,11 +190,7 @@ def test_calls_that_nothing_answers_are_counted() -> None:
 
 @pytest.mark.parametrize(
     ("given", "arguments", "problem"),
-    [
-        ('{"x": 2}', {"x": 2}, False),
-        (None, None, True),
-        ([1], [1], True),
-    ],
+    [('{"x": 2}', {"x": 2}, False), (None, None, True), ([1], [1], True)],
 )
 def test_arguments_that_are_no_object(given: Any, arguments: Any, *, problem: bool) -> None:
     trajectory = read(agent(tool_calls=[call(arguments=given)], observation=results({})))

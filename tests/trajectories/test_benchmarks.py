@@ -211,10 +211,7 @@ def test_speakers_are_told_apart_and_executors_are_no_agents() -> None:
 
 @pytest.mark.parametrize(
     ("result", "calls", "answer"),
-    [
-        ("[find(n=1)]", [], "[find(n=1)]"),
-        ([[[{"find": "{"}], "Done."]], [("find", "{")], "Done."),
-    ],
+    [("[find(n=1)]", [], "[find(n=1)]"), ([[[{"find": "{"}], "Done."]], [("find", "{")], "Done.")],
 )
 def test_results_of_bfcl_without_a_log(result: Any, calls: list[Any], answer: str | None) -> None:
     raw = {"id": "simple_1", "result": result, "input_token_count": 3}

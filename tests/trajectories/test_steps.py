@@ -152,13 +152,7 @@ def test_tools_are_those_of_the_log_else_those_given_else_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "expected"),
-    [
-        (2, [0, 1]),
-        (3, [0, 1, 2]),
-        (4, [1, 2, 3]),
-        (10, [2, 5, 7]),
-    ],
+    ("n", "expected"), [(2, [0, 1]), (3, [0, 1, 2]), (4, [1, 2, 3]), (10, [2, 5, 7])]
 )
 def test_quartiles_are_where_quarters_of_the_steps_are_done(n: int, expected: list[int]) -> None:
     run = run_of(user("Go."), *(agent(f"{i}") for i in range(n)))
