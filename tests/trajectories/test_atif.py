@@ -75,9 +75,7 @@ def test_a_whole_run() -> None:
     assert trajectory.remarks == {"parallel calls": 1}
     agent_ = {"name": "terminus", "version": "2.0"}
     assert trajectory.extra == {"notes": "made by hand", "final_metrics": totals, "agent": agent_}
-    asked, called, answered = trajectory.steps
-    assert asked == TrajectoryStep("user", text="Add 1 and 2.", sources=(2,))
-    assert answered == TrajectoryStep("agent", text="3", sources=(4,))
+    _, called, _ = trajectory.steps
     assert called == TrajectoryStep(
         "agent",
         "call",

@@ -21,25 +21,9 @@ from .test_samples import LOGS
 SYSTEM = "You help the customers of a parcel shop."
 QUERY = "Can parcel P-310 come on Friday, and will it rain then?"
 TOOLS = [{"name": "find_parcel", "parameters": {"type": "object"}}, {"name": "get_weather"}]
-PARCEL = '{"due": "Thursday", "days": 2, "status": "late"}'
-ANSWER = "It comes on Friday; the weather is not known."
-WEATHER = {"city": "Bergen", "days": ["Fri", 2, None]}
-TURNS: list[tuple[str, str, list[tuple[str, dict[str, Any], str, bool]]]] = [
-    (
-        "I look up the parcel and the weather.",
-        "Two things are asked.",
-        [
-            ("find_parcel", {"parcel_id": "P-310", "n": 2, "ok": False}, PARCEL, False),
-            ("get_weather", WEATHER, "no such station", True),
-            ("find_parcel", {"parcel_id": "P-311"}, "Größe 3", False),
-        ],
-    ),
-    ("", "", [("find_parcel", {}, "Friday", False)]),
-    (ANSWER, "", []),
-]
+TURNS = json.loads((LOGS / "benchmarks.json").read_text(encoding="utf-8"))
 """What the agent says, thinks and calls in the logs; of a call what it returns, and if it fails."""
 FORMATS_OF_LOGS = sorted(path.stem for path in (LOGS / "benchmarks").iterdir())
-WITHOUT_MARKS = ("bfcl", "swe-agent", "toolbench")
 
 
 def log_of(name: str) -> Any:
@@ -57,13 +41,18 @@ def read(name: str, raw: Any) -> Trajectory:
 
 def said(name: str) -> list[Any]:
     """What is to be read of the agent's turns; some formats can't say all."""
+    marks = name not in ("bfcl", "swe-agent", "toolbench")
     turns: list[Any] = []
-    for text, thought, calls in TURNS:
+    for turn in TURNS:
+        calls = turn["calls"]
         apart = [[call] for call in calls] if name == "toolbench" and calls else [calls]
         for place, made in enumerate(apart):
-            seen = [(*of[:3], of[3] and name not in WITHOUT_MARKS) for of in made]
-            is_mute = place or (name == "bfcl" and calls)
-            turns.append(("" if is_mute else text, "" if name == "toolbench" else thought, seen))
+            seen = [
+                (*map(of.get, ("name", "arguments", "result")), of["failed"] and marks)
+                for of in made
+            ]
+            text = "" if place or (name == "bfcl" and calls) else turn["text"]
+            turns.append((text, "" if name == "toolbench" else turn["thought"], seen))
     return turns
 
 
@@ -112,7 +101,7 @@ FACTS: Mapping[str, list[tuple[str, Any]]] = {
         ("case_id", "parcels-7"),
         ("tested_model", "m-1"),
         ("tools", tuple(TOOLS)),
-        ("final_answer", ANSWER),
+        ("final_answer", TURNS[-1]["text"]),
         ("scores", {"resolved": True, "task_completed": "partial"}),
         ("task", {"problem_statement": "A parcel is late."}),
     ],

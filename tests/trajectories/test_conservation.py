@@ -72,27 +72,17 @@ def test_what_we_write_ourselves_is_carried_over_whole(run: Trajectory) -> None:
 # Faults of readers
 
 
-def _changed(run: Trajectory, source: str, **changes: Any) -> Trajectory:
-    steps = [replace(step, **changes) if step.source == source else step for step in run.steps]
+def _steps(run: Trajectory, source: str = "", **changes: Any) -> Trajectory:
+    """The run with changes of its steps; of a function, what that makes of the field."""
+    steps: list[TrajectoryStep] = []
+    for step in run.steps:
+        of = {name: to(getattr(step, name)) if callable(to) else to for name, to in changes.items()}
+        steps.append(replace(step, **of) if source in ("", step.source) else step)
     return replace(run, steps=tuple(steps))
 
 
-def _each_call(run: Trajectory, change: Callable[[ToolCall], ToolCall]) -> Trajectory:
-    steps = [replace(step, calls=tuple(map(change, step.calls))) for step in run.steps]
-    return replace(run, steps=tuple(steps))
-
-
-def _each_result(run: Trajectory, change: Callable[[Any], Any]) -> Trajectory:
-    steps = [
-        replace(
-            step,
-            observations=tuple(
-                replace(of, content=change(of.content), name="") for of in step.observations
-            ),
-        )
-        for step in run.steps
-    ]
-    return replace(run, steps=tuple(steps))
+def _each(change: Callable[[Any], dict[str, Any]]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    return lambda several: tuple(replace(of, **change(of)) for of in several)
 
 
 def _without_fee(content: Any) -> Any:
@@ -102,30 +92,29 @@ def _without_fee(content: Any) -> Any:
 
 ANSWER = RUN["final_answer"]
 FAULTS: Mapping[str, Callable[[Trajectory], Trajectory]] = {
-    "texts of the agent": lambda run: replace(_changed(run, "agent", text=""), final_answer=None),
+    "texts of the agent": lambda run: replace(_steps(run, "agent", text=""), final_answer=None),
     "the last answer": lambda run: replace(run, steps=run.steps[:-1], final_answer=None),
     "an answer cut": lambda run: replace(
-        _changed(run, "agent", text=ANSWER[:-4]), final_answer=ANSWER[:-4]
+        _steps(run, "agent", text=ANSWER[:-4]), final_answer=ANSWER[:-4]
     ),
-    "questions": lambda run: replace(_changed(run, "user", text=""), query=""),
+    "questions": lambda run: replace(_steps(run, "user", text=""), query=""),
     "the system prompt": lambda run: replace(run, system_prompt=""),
-    "calls": lambda run: _changed(run, "agent", calls=()),
-    "a parallel call": lambda run: replace(
-        run, steps=tuple(replace(step, calls=step.calls[:1]) for step in run.steps)
+    "calls": lambda run: _steps(run, calls=()),
+    "a parallel call": lambda run: _steps(run, calls=lambda calls: calls[:1]),
+    "arguments": lambda run: _steps(run, calls=_each(lambda _: {"arguments": {}})),
+    "an argument that is no text": lambda run: _steps(
+        run, calls=_each(lambda call: {"arguments": call.arguments | {"fee_ok": None}})
     ),
-    "arguments": lambda run: _each_call(run, lambda call: replace(call, arguments={})),
-    "an argument that is no text": lambda run: _each_call(
-        run,
-        lambda call: replace(
-            call, arguments={k: v for k, v in call.arguments.items() if k != "fee_ok"}
-        ),
+    "names of tools": lambda run: _steps(
+        replace(run, tools=None),
+        calls=_each(lambda _: {"name": ""}),
+        observations=_each(lambda _: {"name": ""}),
     ),
-    "names of tools": lambda run: _each_result(
-        _each_call(replace(run, tools=None), lambda call: replace(call, name="")), str
+    "results": lambda run: _steps(run, observations=()),
+    "contents of results": lambda run: _steps(run, observations=_each(lambda _: {"content": ""})),
+    "a number of a result": lambda run: _steps(
+        run, observations=_each(lambda of: {"content": _without_fee(of.content)})
     ),
-    "results": lambda run: _changed(run, "agent", observations=()),
-    "contents of results": lambda run: _each_result(run, lambda _: ""),
-    "a number of a result": lambda run: _each_result(run, _without_fee),
 }
 
 

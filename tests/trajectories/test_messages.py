@@ -143,13 +143,6 @@ def test_lists_of_messages_have_several_names() -> None:
     assert read({"trajectory": [user()], "other": 1}).query == "Where is my order?"
 
 
-@pytest.mark.parametrize(
-    "entry", [{}, {"messages": []}, {"messages": [{"role": []}]}, {"input": 7}]
-)
-def test_other_entries_are_not_recognised(entry: dict[str, Any]) -> None:
-    assert not MESSAGES.score(entry)
-
-
 # Which call a result answers ---------------------------------------------------------------------
 
 

@@ -183,10 +183,7 @@ NO_LOGS = {
     "cases": ('{"query": "q", "tools": [], "reference": []}', "nobody ran: apbjudge predict"),
     "tasks": ('{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}', "apbjudge build"),
     "table": ("id,score\n1,2\n", "a table such as CSV: .*calibrate labels"),
-    "page": ("<!DOCTYPE html>\n<html></html>", "an HTML or XML page: save the data itself"),
     "protobuf": (b"\n\xd2\x01\n\x1c\n\x12\x00\x01svc", "a binary file: .*otlp_json, not proto"),
-    "archive": (b"PK\x03\x04\x14\x00", "a ZIP file or an Excel workbook: .*unpack it"),
-    "table of columns": (b"PAR1\x15\x04", "a Parquet file: export it"),
     "nothing": ("", "an empty file"),
     "no object": ("[1, 2]", "got 2"),
 }

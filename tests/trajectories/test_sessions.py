@@ -386,16 +386,6 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "tools": ({"name": "find"}, {"name": "Bash"}),
         },
     ),
-    "two messages of one API without an answer between": (
-        "claude-code",
-        [
-            user("Go."),
-            agent(text("a"), message={"id": "1", "type": "message"}),
-            agent(text("b"), message={"id": "2", "type": "message"}),
-            agent(text("b"), call(), message={"id": "2", "type": "message"}),
-        ],
-        {"said": ["user Go.", "agent a", "agent b"], "remarks": {"calls without results": 1}},
-    ),
     "a rollout with context, a summary and codes": (
         "codex",
         [

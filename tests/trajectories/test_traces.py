@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
 from apbjudge.trajectories.conservation import balance_of
-from apbjudge.trajectories.reading import FORMATS, detect, read_log
+from apbjudge.trajectories.reading import FORMATS
 
 # A run, and writers of it -------------------------------------------------------------------------
 
@@ -434,17 +433,3 @@ def test_scores_of_every_kind_are_named_and_those_that_disagree_kept() -> None:
     assert trajectory_row(run)["scores"] == run.scores  # whole numbers too
     assert run.outcome is None
     assert run.extra["spans"][0]["scores"] == scores[2:4]
-
-
-def test_files_hold_lines_or_lists_of_several_traces(tmp_path: Path) -> None:
-    records = [{**span, "traceId": trace} for trace in ("b", "a") for span in gens(([ASKED], DONE))]
-    path = tmp_path / "log.json"
-    for text in (
-        json.dumps({"data": records, "meta": {}}),
-        json.dumps(records),
-        "\n".join(map(json.dumps, records)),
-    ):
-        path.write_text(text)
-        assert detect(path) == "langfuse"
-        runs = [entry.content for entry in read_log(path)]
-        assert [isinstance(run, Trajectory) and run.trajectory_id for run in runs] == ["b", "a"]

@@ -203,8 +203,6 @@ def test_a_search_by_the_name_of_a_misleading_datatype() -> None:
     assert "misleading, search reused" in _reuses(run)
     run.trace[-1]["request"]["input_information"] = ["copy notes"]
     assert "misleading, unused" in _reuses(run)
-    run.trace[-1]["request"]["input_information"] = 7
-    assert "misleading, unused" in _reuses(run)
 
 
 def test_a_value_that_could_come_from_elsewhere_is_ambiguous() -> None:
@@ -214,9 +212,6 @@ def test_a_value_that_could_come_from_elsewhere_is_ambiguous() -> None:
     run.call(ODD).search("copy", output="shelf").call("shelf_of_copy", copy="####")
     assert _reuses(run) >= {"implicit, ambiguous", "implicit, search reused"}
     assert "implicit, value reused" not in _reuses(run)
-    guessed = LibraryRun("q2", blocked=["copy_of_loan"]).call("shelf_of_copy", copy="####")
-    guessed.search("loan", output="copy").call(ODD).call("shelf_of_copy", copy="####")
-    assert "implicit, ambiguous" in _reuses(guessed)
     own = LibraryRun("q2", blocked=["copy_of_loan"]).search("loan", output="copy")
     own.call(ODD, loan="####").call("shelf_of_copy", copy="####")
     assert "implicit, ambiguous" in _reuses(own)

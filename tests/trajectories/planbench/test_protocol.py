@@ -7,32 +7,17 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom
 
-import apbjudge
 from apbjudge.errors import InputError, OptionError
-from apbjudge.records.trajectories import trajectory_row
 from apbjudge.statistics.proportions import counted
 from apbjudge.trajectories import EvaluatorSettings
 from apbjudge.trajectories.planbench import PLANBENCH
 
-from .evaluating import trajectory
-from .world import PATHS, LibraryRun, write_data, write_run
+from .world import LibraryRun, write_data, write_run
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     return write_data(tmp_path / "data")
-
-
-def test_grade(data: Path) -> None:
-    right = LibraryRun("q1").along(*PATHS["t1"][0]).answer("3B")
-    wrong = LibraryRun("q3").along("member_of_card").call("member_of_card_old").answer("unknown")
-    rows = [trajectory_row(run) for run in map(trajectory, (right, wrong))]
-    run = apbjudge.grade(rows, protocol="planbench-xl", cases=data)
-    by_id = {judgement.item_id: judgement for judgement in run.judgements}
-    assert (by_id["q1"].is_correct, by_id["q3"].is_correct) == (True, False)
-    assert by_id["q2"].reason == "missing"
-    assert by_id["q3"].diagnosis.classes["failure"] == "Irrecoverable Drift"
-    assert by_id["q3"].diagnosis.word == "PN"
 
 
 def test_a_sample_of_the_queries_misses_no_others(tmp_path: Path, data: Path) -> None:
