@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apbjudge import RowError
 from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation, LossError
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
@@ -230,15 +228,6 @@ def test_a_file_of_scores_says_what_is_read_of_it_and_what_not(tmp_path: Path) -
     assert isinstance(second, Trajectory)
     assert (second.scores, second.outcome) == ({"valid": False}, Outcome(None, False))
     assert [step.text for step in second.steps] == ["One?", "", "Here."]
-
-
-@pytest.mark.parametrize("name", FORMATS_OF_LOGS)
-def test_records_that_are_no_such_log_are_errors_of_a_row_at_most(name: str) -> None:
-    odd: list[Any] = [{}, {"history": 7}, {"history": [7]}, {"messages": {}}]
-    odd += [{"answer_generation": {}}, {"inference_log": 7}, {"result": [[7]], "prompt": 7}]
-    for raw in odd:
-        with suppress(RowError):
-            FORMATS[name].read([raw] if name == "openhands-events" else raw, LogPlace(name), {})
 
 
 def test_calls_of_sharegpt_that_are_no_json_texts() -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import apbjudge
 from apbjudge.errors import OptionError, RowError
 from apbjudge.records.trajectories import (
-    LogPlace,
     ToolCall,
     ToolResult,
     Trajectory,
@@ -24,6 +23,7 @@ from apbjudge.records.trajectories import (
 from apbjudge.trajectories import Evaluation, EvaluatorSettings
 from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator
 from apbjudge.trajectories.slate.evaluator import OUTPUT_TAGS
+from tests.support.runs import run_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "runs"
 REFERENCE = "OUTPUT_FROM_STEP_1.1.id"
@@ -66,13 +66,7 @@ WARN = does("2.2", "warn", {"berth": REFERENCE}, "done")
 
 
 def run(*steps: TrajectoryStep, case: str = "berth") -> Trajectory:
-    return Trajectory(
-        trajectory_id="r1",
-        case_id=case,
-        tested_model="alder",
-        steps=(TrajectoryStep("user", text="Reserve a berth."), *steps),
-        place=LogPlace("trajectories"),
-    )
+    return run_of(case, steps=(TrajectoryStep("user", text="Reserve a berth."), *steps))
 
 
 def evaluate(*steps: TrajectoryStep, case: dict[str, Any] = CASE) -> Evaluation:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.errors import OptionError, RowError
+from apbjudge.errors import OptionError
 from apbjudge.records.responses import message_calls
 from apbjudge.records.trajectories import (
     LogPlace,
@@ -167,18 +167,6 @@ def test_quartiles_are_where_quarters_of_the_steps_are_done(n: int, expected: li
 def test_another_number_of_steps_is_refused() -> None:
     with pytest.raises(OptionError, match="--steps: expected a whole number from 1 to 3, got 4"):
         next(step_rows(SHOP, k=4))
-
-
-def test_what_is_nested_too_deeply_is_a_fault_of_the_run() -> None:
-    deep: Any = 0
-    for _ in range(400):
-        deep = [deep]
-    for result, message in (
-        (agent("", ToolCall("find", deep)), r"field steps\[0\]: expected values that can be"),
-        (agent("", answers=[ToolResult(deep)]), "field observations: expected"),
-    ):
-        with pytest.raises(RowError, match=message):
-            list(step_rows(run_of(result, agent("End."))))
 
 
 # Properties ---------------------------------------------------------------------------------------

@@ -4,11 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
     Execution,
     FoundTool,
@@ -202,14 +200,6 @@ def test_messages_of_the_environment_and_of_users() -> None:
     assert told == {"role": "tool", "content": "[1]"}
     assert stop == {"role": "system", "content": "Stop."}
     assert left_out(run, "messages")["calls of the environment"] == 2
-
-
-@pytest.mark.parametrize("write", [to_messages, to_atif])
-def test_what_is_nested_too_deeply_is_refused(write: Any) -> None:
-    deep = orjson.loads(b'{"a":' * 500 + b"1" + b"}" * 500)
-    step = TrajectoryStep("agent", "call", calls=(ToolCall("add", deep, "c1"),))
-    with pytest.raises(RowError, match="expected values that can be written as JSON"):
-        write(example(steps=(step,)))
 
 
 # What is lost -------------------------------------------------------------------------------------

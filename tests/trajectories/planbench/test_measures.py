@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
     Execution,
-    LogPlace,
     ToolCall,
-    Trajectory,
     TrajectoryStep,
     trajectory_row,
 )
 from apbjudge.trajectories.planbench.answers import contains, contains_token, equals
 from apbjudge.trajectories.planbench.evaluator import PlanBenchEvaluator
+from tests.support.runs import run_of
 
 from .evaluating import DATA, evaluate, trajectory
 from .world import INTERFACES, NOISY, PATHS, TOOLS, LibraryRun, long_run
@@ -202,14 +201,11 @@ def test_what_holds_of_every_run(
 def test_logs_of_other_environments_say_too_little() -> None:
     evaluator = PlanBenchEvaluator(DATA, DATA.queries)
 
-    def run(case_id: str, step: TrajectoryStep) -> Trajectory:
-        facts = {"trajectory_id": "r", "case_id": case_id, "tested_model": "m"}
-        return Trajectory(**facts, steps=(step,), place=LogPlace("messages"))
-
     call = TrajectoryStep("agent", "call", calls=(ToolCall("copy_of_loan"),))
-    with pytest.raises(RowError, match=r"steps\.0: expected what the environment answered"):
-        evaluator.evaluate(run("q1", call))
-    with pytest.raises(RowError, match=r"steps\.0"):
-        evaluator.evaluate(run("q1", TrajectoryStep("agent", "retrieve")))
-    with pytest.raises(RowError, match="case_id: expected a query of the benchmark's data"):
-        evaluator.evaluate(run("q9", TrajectoryStep("agent")))
+    for case, step, message in (
+        ("q1", call, r"steps\.0: expected what the environment answered"),
+        ("q1", TrajectoryStep("agent", "retrieve"), r"steps\.0"),
+        ("q9", TrajectoryStep("agent"), "case_id: expected a query of the benchmark's data"),
+    ):
+        with pytest.raises(RowError, match=message):
+            evaluator.evaluate(run_of(case, steps=(step,)))
