@@ -54,13 +54,11 @@ SILENT = replace(RUN, trajectory_id="t2/0", case_id="t2", steps=RUN.steps[:1], o
 
 def log_of(path: Path, *runs: Trajectory | str) -> Path:
     """Writes runs in our own format, and other lines as they are."""
-    lines = (run.encode() if isinstance(run, str) else orjson.dumps(row(run)) for run in runs)
+    lines = (
+        run.encode() if isinstance(run, str) else orjson.dumps(trajectory_row(run)) for run in runs
+    )
     path.write_bytes(b"\n".join(lines))
     return path
-
-
-def row(run: Trajectory) -> dict[str, Any]:
-    return trajectory_row(run)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -70,7 +68,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def deep() -> str:
     """A run that can be read but not written."""
     place = '{"order": 7}'.replace("7", "[" * 300 + "]" * 300)
-    text = orjson.dumps(row(replace(RUN, trajectory_id="deep"))).decode()
+    text = orjson.dumps(trajectory_row(replace(RUN, trajectory_id="deep"))).decode()
     return text.replace('{"order":7}', place)
 
 

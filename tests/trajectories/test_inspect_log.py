@@ -233,10 +233,8 @@ def test_of_several_scorers_the_log_names_the_main_one(
     [
         ({"id": ...}, "id"),
         ({"epoch": "1"}, "epoch"),
-        ({"messages": ["hello"]}, "messages.0"),
         ({"messages": [user([{"type": "text", "text": 1}])]}, "messages.0.content.0.text"),
         ({"scores": {"s": 1}}, "scores.s"),
-        ({"limit": 3}, "limit"),
         ({"members": {"results": {"headline": {"scorer": [1]}}}}, "headline.scorer"),
     ],
 )

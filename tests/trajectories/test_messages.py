@@ -337,7 +337,6 @@ def test_tools_are_as_in_the_log() -> None:
         ({"messages": []}, "messages"),
         ({"messages": [user(), None]}, "messages.1"),
         ({"messages": [user([["a"]])]}, "messages.0.content.0"),
-        ({"messages": [agent(tool_calls={"a": 1})]}, "messages.0.tool_calls"),
         ({"messages": [tool(is_error="x")]}, "messages.0.is_error"),
         ({"messages": [user()], "id": " "}, "id"),
         ({"messages": [user()], "trial": 1e300}, "trial"),

@@ -165,10 +165,8 @@ def _formats() -> Iterator[None]:
 def test_a_tie_and_a_low_score_are_refused_with_the_best_guesses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: tuple[float, float], expected: str
 ) -> None:
-    with_formats(
-        monkeypatch,
-        *(scoring(n, "spans", of) for n, of in zip(("one", "two"), scores, strict=True)),
-    )
+    made = zip(("one", "two"), scores, strict=True)
+    with_formats(monkeypatch, *(scoring(name, "spans", of) for name, of in made))
     path = lines(tmp_path / "x.jsonl", *[{"spans": [], "id": 1}] * 3)
     with pytest.raises(InputError, match=rf"^{path}: expected runs of agents, {expected}"):
         detect(path)
@@ -363,21 +361,20 @@ def test_of_several_inspect_logs_the_newest_run_of_a_trial_counts(tmp_path: Path
 
 
 def test_a_folder_of_tau2_is_read_with_what_holds_for_all(tmp_path: Path) -> None:
-    (tmp_path / "simulations").mkdir()
+    for name in ("simulations", "artifacts"):
+        (tmp_path / name).mkdir()
     info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "retail"}}
     simulation = {"task_id": "1", "reward_info": {"reward": 1.0}, "messages": CHAT}
     listed = {"info": info, "tasks": [{"id": "1"}], "simulations": [{**simulation, "id": "c"}]}
     write(tmp_path / "results.json", listed)
     write(tmp_path / "simulations" / "a.json", {**simulation, "id": "a", "trial": 0})
     write(tmp_path / "simulations" / "b.json", {**simulation, "id": "b", "messages": None})
-    (tmp_path / "artifacts").mkdir()
     write(tmp_path / "artifacts" / "call.json", {"request": {}})
     assert detect(tmp_path) == "tau2"
     assert ids(tmp_path) == ["c", "a", "! messages"]
     runs = [of.content for of in read_log(tmp_path) if isinstance(of.content, Trajectory)]
-    assert {(of.tested_model, of.setting, of.outcome) for of in runs} == {
-        ("m", "retail", Outcome(1.0))
-    }
+    facts = ("m", "retail", Outcome(1.0))
+    assert {(of.tested_model, of.setting, of.outcome) for of in runs} == {facts}
     write(tmp_path / "results.json", {"info": info})
     assert ids(tmp_path) == ["a", "! messages"]
 

@@ -242,9 +242,8 @@ def test_a_run_among_the_lines_of_the_gemini_cli(
     assert detect(path) == "gemini-cli"
     (read_run,) = contents(path)
     assert isinstance(read_run, Trajectory), read_run
-    read_run = replace(
-        read_run, system_prompt=read_run.system_prompt.removeprefix("<session_context>")
-    )
+    prompt = read_run.system_prompt.removeprefix("<session_context>")
+    read_run = replace(read_run, system_prompt=prompt)
     compare(read_run, run, {"abandoned branches": n_branches})
 
 
