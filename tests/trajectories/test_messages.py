@@ -246,12 +246,6 @@ def test_what_is_not_read_of_a_message_is_counted(message: dict[str, Any], is_un
     assert any(remarks.get(name) for name in LOSSES) == is_unread
 
 
-def test_results_may_be_json_values() -> None:
-    for content in ({"rows": [1]}, [{"type": "text", "text": None}]):
-        run = read([agent(None, call()), tool(content=content)])
-        assert run.steps[0].observations[0].content == content
-
-
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

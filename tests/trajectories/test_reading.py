@@ -106,13 +106,6 @@ def test_our_own_rows_are_read_back(tmp_path: Path) -> None:
 # Detection ---------------------------------------------------------------------------------------
 
 
-def test_missing_files_and_empty_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        read_log(tmp_path / "none")
-    with pytest.raises(InputError, match="folder of JSON files"):
-        detect(tmp_path)
-
-
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"expected one of .*tau2, .*trajectories, .*got 'xml'"):
         read_log(lines(tmp_path / "x.jsonl", chat("a")), "xml")

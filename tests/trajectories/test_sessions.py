@@ -33,8 +33,8 @@ from tests.records.test_message_dialects import (
 Line = dict[str, Any]
 
 
-def written(folder: Path, lines: list[Line], name: str = "log.jsonl") -> Path:
-    path = folder / name
+def written(folder: Path, lines: list[Line]) -> Path:
+    path = folder / "log.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return path
 
@@ -496,11 +496,8 @@ def test_lines_without_a_session_go_with_those_around_them(tmp_path: Path) -> No
     lines = [title, user("Go."), agent(text("Gone.")), title]
     other = [line | {"sessionId": "t"} for line in (user("Stop."), agent(text("Halt.")))]
     path = written(tmp_path, [*lines, *other, title])
-    runs = contents(path)
-    assert [(of.trajectory_id, of.query) for of in runs if isinstance(of, Trajectory)] == [
-        ("s", "Go."),
-        ("t", "Stop."),
-    ]
+    ids = [of.trajectory_id for of in contents(path) if isinstance(of, Trajectory)]
+    assert ids == ["s", "t"]
     (nothing,) = contents(written(tmp_path, [title, user("", isSidechain=True, message=None)]))
     assert "a session with messages" in str(nothing)
 

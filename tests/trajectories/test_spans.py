@@ -65,9 +65,8 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
     max_leaves=4,
 )
-executed = st.tuples(
-    st.sampled_from(["find", "change"]), st.dictionaries(words, values, max_size=2), values
-)
+arguments = st.dictionaries(words, values, max_size=2)
+executed = st.tuples(st.sampled_from(["find", "change"]), arguments, values)
 
 
 @st.composite
@@ -92,9 +91,7 @@ def messages(draw: st.DrawFn) -> tuple[list[dict[str, Any]], bool]:
 def spans_of(of: list[dict[str, Any]], *, is_delta: bool) -> list[Span]:
     """A span for every request and every call, in order of time, ten at one time."""
     spans, sent = [agent()], 0
-    results = {
-        message["tool_call_id"]: message["content"] for message in of if "tool_call_id" in message
-    }
+    results = {each["tool_call_id"]: each["content"] for each in of if "tool_call_id" in each}
     for at, message in enumerate(of):
         if message["role"] != "assistant":
             continue

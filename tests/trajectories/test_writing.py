@@ -185,13 +185,10 @@ def test_messages_are_those_of_openai() -> None:
 
 
 def test_messages_of_the_environment_and_of_users() -> None:
-    ring = TrajectoryStep(
-        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(ToolResult(None, "u1"),)
-    )
-    odd = (ToolCall("tick"), ToolCall("tock"))
-    notice = TrajectoryStep(
-        "environment", text="Closed.", calls=odd, observations=(ToolResult([1]),)
-    )
+    called = {"calls": (ToolCall("ring", {}, "u1"),), "observations": (ToolResult(None, "u1"),)}
+    ring = TrajectoryStep("user", "call", **called)
+    odd = {"calls": (ToolCall("tick"), ToolCall("tock")), "observations": (ToolResult([1]),)}
+    notice = TrajectoryStep("environment", text="Closed.", **odd)
     run = example(system_prompt="", steps=(ring, notice, TrajectoryStep("system", text="Stop.")))
     asked, rung, closed, told, stop = to_messages(run)["messages"]
     assert (asked["role"], asked["tool_calls"][0]["function"]["name"]) == ("user", "ring")
@@ -206,12 +203,10 @@ def test_messages_of_the_environment_and_of_users() -> None:
 
 
 def test_what_a_format_cannot_hold_is_counted() -> None:
-    user = TrajectoryStep(
-        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(ToolResult("", "u1"),)
-    )
-    search = TrajectoryStep(
-        "agent", "retrieve", retrieval=Retrieval(), execution=Execution(), extra={"turn": 2}
-    )
+    called = {"calls": (ToolCall("ring", {}, "u1"),), "observations": (ToolResult("", "u1"),)}
+    user = TrajectoryStep("user", "call", **called)
+    facts = {"retrieval": Retrieval(), "execution": Execution(), "extra": {"turn": 2}}
+    search = TrajectoryStep("agent", "retrieve", **facts)
     run = example(steps=(*example().steps, user, search), extra={"seed": 1, "host": "x"}, trial=1)
     common = "retrieval facts|execution facts|kinds of steps|results as values|marks of errors"
     own = "user-side calls|unreadable arguments|names of answering tools"
