@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from apbjudge import RowError
 from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation, LossError
 from apbjudge.trajectories.reading import FORMATS, detect, read_log
@@ -228,6 +229,11 @@ def test_a_file_of_scores_says_what_is_read_of_it_and_what_not(tmp_path: Path) -
     assert isinstance(second, Trajectory)
     assert (second.scores, second.outcome) == ({"valid": False}, Outcome(None, False))
     assert [step.text for step in second.steps] == ["One?", "", "Here."]
+
+
+def test_a_search_of_toolbench_that_ended_without_a_chain_is_refused() -> None:
+    with pytest.raises(RowError, match="the search ended without any"):
+        read("toolbench", {"answer_generation": {"train_messages": []}})
 
 
 def test_calls_of_sharegpt_that_are_no_json_texts() -> None:

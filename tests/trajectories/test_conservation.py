@@ -380,6 +380,8 @@ def test_an_accepted_share_replaces_the_usual_ones() -> None:
     with pytest.raises(LossError, match=r"81\.8% of it unread'?: memo 900"):
         checked(account, 200, 900)
     checked(Conservation(accepts=0.9), 200, 900)
+    with pytest.raises(LossError, match="nothing of it"):
+        checked(Conservation(), 0, 50)
 
 
 def test_of_a_large_log_every_tenth_run_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:

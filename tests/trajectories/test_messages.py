@@ -292,6 +292,7 @@ def test_unknown_fields_and_messages_are_kept() -> None:
         ({}, ("runs-3", "runs-3")),
         ({"case_id": "k"}, ("k-3", "k")),
         ({"task_id": 0, "trial": "2"}, ("0-2", "0")),
+        ({"task_id": 0, "trial": 2.0}, ("0-2", "0")),
         ({"trajectory_id": "t", "case_id": "k"}, ("t", "k")),
     ],
 )

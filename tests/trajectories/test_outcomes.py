@@ -113,12 +113,15 @@ def test_an_outcome_against_the_log_is_an_error(
     [
         ({"success": True}, "trajectory_id"),
         ({"id": " ", "success": True}, "id"),
+        ({"id": "a"}, "reward"),
+        ({"id": "ok", "success": True}, "line"),
+        ("{", "line"),
         ({"id": "a", "reward": "nan"}, "reward"),
         ({"id": "a", "success": 0.5}, "success"),
         ({"case_id": "a", "trial": "x", "success": True}, "trial"),
     ],
 )
-def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], complaint: str) -> None:
+def test_bad_rows_are_named(tmp_path: Path, row: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=rf"outcomes\.jsonl:2: field {complaint}:"):
         outcomes(tmp_path, {"id": "ok", "success": True}, row)
 

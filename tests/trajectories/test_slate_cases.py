@@ -145,6 +145,7 @@ def test_the_same_tool_is_suspected_in_the_next_group_and_not_after_another_subs
     ("row", "complaint"),
     [
         (case_row(outputs={"1.1": OUTPUTS["1.1"]}), "outputs.2.1: no output of this call"),
+        (with_step(2, step="1.1"), r"plan\[2\].step: a second step 1.1"),
         (with_step(3, tool="find"), r"plan\[3\].tool: only substeps such as 1.1 call tools"),
         (case_row(plan=[{"step": "1"}], outputs={}), "plan: no substep such as 1.1"),
         (with_step(1, step="one"), "field plan.1.step: expected String should match pattern"),

@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
     Execution,
     FoundTool,
@@ -123,6 +125,7 @@ def example(**changes: Any) -> Trajectory:
 # ATIF ---------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=60)
 @given(trajectories)
 def test_what_is_written_as_atif_is_read_again_whole(trajectory: Trajectory) -> None:
     place = replace(BACK, version="")
@@ -197,6 +200,14 @@ def test_messages_of_the_environment_and_of_users() -> None:
     assert told == {"role": "tool", "content": "[1]"}
     assert stop == {"role": "system", "content": "Stop."}
     assert left_out(run, "messages")["calls of the environment"] == 2
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    deep = orjson.loads(b'{"a":' * 500 + b"1" + b"}" * 500)
+    run = example(steps=(TrajectoryStep("agent", "call", calls=(ToolCall("add", deep, "c1"),)),))
+    for write in (to_messages, to_atif):
+        with pytest.raises(RowError, match="expected values that can be written as JSON"):
+            write(run)
 
 
 # What is lost -------------------------------------------------------------------------------------

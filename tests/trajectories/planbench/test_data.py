@@ -42,6 +42,8 @@ def test_the_digest_follows_the_files(tmp_path: Path) -> None:
         ("blocker_tools", None, "blocker_tools.json: can't be read"),
         ("tasks", [{"name": "t1"}], "tasks.json: field 0.task_id: "),
         ("queries", _with("queries", 1, task_id="t9"), "field q2.task_id: expected a task of t"),
+        ("queries", _with("queries", 2, target_datatype="isbn"), "q3.target_datatype: "),
+        ("noisy_tools", _with("noisy_tools", 0, baseline_tool_name="x"), "baseline_tool_name: "),
         ("queries", _with("queries", 1, query_id="q1"), "field 1.query_id: expected an id of its"),
         ("paths_set_catalog", {"t1": [], "t2": []}, "queries.json: field q1.task_id: expected a "),
         (
