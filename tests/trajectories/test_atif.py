@@ -181,18 +181,6 @@ def test_results_without_calls_and_calls_without_results_are_counted() -> None:
     assert trajectory.remarks == counts
 
 
-@pytest.mark.parametrize(
-    ("given", "arguments", "problem"),
-    [('{"x": 2}', {"x": 2}, False), (None, None, True), ([1], [1], True)],
-)
-def test_arguments_that_are_no_object(given: Any, arguments: Any, *, problem: bool) -> None:
-    trajectory = read(agent(tool_calls=[call(arguments=given)], observation=results({})))
-    (made,) = trajectory.steps[0].calls
-    assert made.arguments == arguments
-    assert bool(made.parse_error) is (problem and given is not None)
-    assert trajectory.remarks == ({"unreadable arguments": 1} if problem else {})
-
-
 def test_steps_of_no_known_kind_are_kept_apart() -> None:
     odd = [{"source": "tool", "message": "x"}, "text", None, {"message": "x"}]
     trajectory = read(user(), steps=[*odd, user()])
@@ -206,7 +194,6 @@ def test_steps_of_no_known_kind_are_kept_apart() -> None:
     [
         ({"schema_version": "ATIF-v2.0"}, "schema_version"),
         ({"agent": {"name": "a", "tool_definitions": "add"}}, "agent.tool_definitions"),
-        ({"trajectory_id": 5}, "trajectory_id"),
         ({"extra": {"apbjudge": {"outcome": {"reward": "much"}}}}, "outcome.reward"),
         ({"steps": [user(5)]}, "steps.0.message"),
         ({"steps": [agent(tool_calls=["add"])]}, "steps.0.tool_calls.0"),

@@ -188,8 +188,17 @@ def test_tools_and_the_model_fill_what_the_log_does_not_state(tmp_path: Path) ->
     assert found[::2] == [("birch", [{"name": "find"}]), ("alder", [{"name": "own"}])]
 
 
+def test_steps_and_places_reach_the_rows(tmp_path: Path) -> None:
+    says = tuple(TrajectoryStep("agent", text=str(i)) for i in range(8))
+    log = log_of(tmp_path / "log.jsonl", replace(RUN, steps=says))
+    convert(log, tmp_path / "out.jsonl", to="cases", steps=2, at="quartiles")
+    ids = [values["id"] for values in lines(tmp_path / "out.jsonl")]
+    assert ids == ["t1/0-step2-k2", "t1/0-step4-k2", "t1/0-step6-k2"]
+
+
 def test_options_without_effect_are_refused(log: Path, tmp_path: Path) -> None:
-    for name, value in (("tools", "t.json"), ("steps", 2), ("at", "quartiles")):
+    options: dict[str, Any] = {"tools": "t.json", "steps": 2, "at": "quartiles"}
+    for name, value in options.items():
         message = f"--{name}: expected --to cases with it, got --to atif"
         with pytest.raises(OptionError, match=message):
             convert(log, tmp_path / "out.jsonl", to="atif", **{name: value})

@@ -138,11 +138,6 @@ def test_blocks_of_anthropic_in_one_message_and_a_question_beside_a_result() -> 
     assert (asked.source, asked.text, run.remarks) == ("user", "And?", {"cut content": 1})
 
 
-def test_lists_of_messages_have_several_names() -> None:
-    assert MESSAGES.score({"traj": [user()]})
-    assert read({"trajectory": [user()], "other": 1}).query == "Where is my order?"
-
-
 # Which call a result answers ---------------------------------------------------------------------
 
 
@@ -335,7 +330,6 @@ def test_tools_are_as_in_the_log() -> None:
         ({"messages": [tool(is_error="x")]}, "messages.0.is_error"),
         ({"messages": [user()], "id": " "}, "id"),
         ({"messages": [user()], "trial": 1e300}, "trial"),
-        ({"messages": [user()], "reward": "1"}, "reward"),
     ],
 )
 def test_runs_that_cannot_be_read_name_the_field(entry: dict[str, Any], field: str) -> None:

@@ -100,22 +100,11 @@ def test_traces_of_one_file_are_runs_in_whatever_lines_their_spans_are(tmp_path:
     assert (first.trajectory_id, second.trajectory_id) == ("0af7", "0af8")
 
 
-def test_a_trace_without_contents_is_refused_alone(tmp_path: Path) -> None:
-    bare = records_of("logfire.jsonl")[:2]
-    bare[1]["attributes"] = {"gen_ai.operation.name": "chat"}
-    other = [{**row, "trace_id": "0af8"} for row in records_of("logfire.jsonl")]
-    refused, run = read_rows(tmp_path, [*bare, *other])
-    assert str(refused) == "no message in 1 model spans: content capture is off"
-    assert isinstance(run, Trajectory)
-
-
 @pytest.mark.parametrize(
     ("written", "arguments"),
     [
         ("{'city': 'Oslo', 'at': (1, None)}", {"city": "Oslo", "at": [1, None]}),
-        ("{1: True}", {"1": True}),
         ("{'a': {1, 2}}", "{'a': {1, 2}}"),
-        ("[" * 500, "[" * 500),
         (r"{'\d': 1}", {r"\d": 1}),
     ],
 )

@@ -47,7 +47,6 @@ def test_a_run_of_tau_bench_that_raised_is_not_the_models_fault() -> None:
     ("entry", "field"),
     [
         (TAU | {"traj": []}, "traj"),
-        (TAU | {"info": []}, "info"),
         (TAU | {"info": {"user_cost": "much"}}, "user_cost"),
         (SIMULATION | {"messages": None, "ticks": []}, "messages"),
         (SIMULATION | {"task_id": {}}, "task_id"),

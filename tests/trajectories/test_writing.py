@@ -187,12 +187,17 @@ def test_messages_are_those_of_openai() -> None:
     assert last == {"role": "assistant", "content": "3"}
 
 
+def ring(result: Any) -> TrajectoryStep:
+    called = (ToolCall("ring", {}, "u1"),)
+    return TrajectoryStep("user", "call", calls=called, observations=(ToolResult(result, "u1"),))
+
+
 def test_messages_of_the_environment_and_of_users() -> None:
-    called = {"calls": (ToolCall("ring", {}, "u1"),), "observations": (ToolResult(None, "u1"),)}
-    ring = TrajectoryStep("user", "call", **called)
-    odd = {"calls": (ToolCall("tick"), ToolCall("tock")), "observations": (ToolResult([1]),)}
-    notice = TrajectoryStep("environment", text="Closed.", **odd)
-    run = example(system_prompt="", steps=(ring, notice, TrajectoryStep("system", text="Stop.")))
+    odd, listed = (ToolCall("tick"), ToolCall("tock")), (ToolResult([1]),)
+    notice = TrajectoryStep("environment", text="Closed.", calls=odd, observations=listed)
+    run = example(
+        system_prompt="", steps=(ring(None), notice, TrajectoryStep("system", text="Stop."))
+    )
     asked, rung, closed, told, stop = to_messages(run)["messages"]
     assert (asked["role"], asked["tool_calls"][0]["function"]["name"]) == ("user", "ring")
     assert rung == {"role": "tool", "tool_call_id": "u1", "content": ""}
@@ -214,11 +219,9 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
 
 
 def test_what_a_format_cannot_hold_is_counted() -> None:
-    called = {"calls": (ToolCall("ring", {}, "u1"),), "observations": (ToolResult("", "u1"),)}
-    user = TrajectoryStep("user", "call", **called)
-    facts = {"retrieval": Retrieval(), "execution": Execution(), "extra": {"turn": 2}}
-    search = TrajectoryStep("agent", "retrieve", **facts)
-    run = example(steps=(*example().steps, user, search), extra={"seed": 1, "host": "x"}, trial=1)
+    search = TrajectoryStep("agent", "retrieve", retrieval=Retrieval(), execution=Execution())
+    steps = (*example().steps, ring(""), replace(search, extra={"turn": 2}))
+    run = example(steps=steps, extra={"seed": 1, "host": "x"}, trial=1)
     common = "retrieval facts|execution facts|kinds of steps|results as values|marks of errors"
     own = "user-side calls|unreadable arguments|names of answering tools"
     own += "|results for calls of other steps|outcome|case and trial"

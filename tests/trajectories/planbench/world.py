@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "runs" / "library"
-FILES: Mapping[str, Any] = {
+FILES: dict[str, Any] = {
     path.name: json.loads(path.read_text()) for path in sorted((EXAMPLE / "data").iterdir())
 }
 RECORD: Mapping[str, str] = FILES["database.json"]["order_cases"]["only"]
