@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from apbjudge.construction.checks.leaks import LEAK_CHECKS, P_VALUE, Placement, chance_of_order
 from apbjudge.construction.findings import CaseFinding
 
-from .checking import BUILT, built, case_of, codes, findings_of
+from .checking import case_of, codes, findings_of
 
 Row = dict[str, Any]
 
@@ -92,11 +92,6 @@ UNSOLVABLE = {"split": "holistic_unsolvable", "unsolvable_type": "tool_removal"}
 
 def found(row: Row) -> list[str]:
     return codes(LEAK_CHECKS, row)
-
-
-@pytest.mark.parametrize("kind", BUILT)
-def test_built_cases_give_nothing_away(kind: str) -> None:
-    assert found(built(kind)) == []
 
 
 def test_the_steps_of_this_module_give_nothing_away() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apbjudge.construction.checks.personal import PERSONAL_CHECKS
 
-from .checking import BUILT, built, codes, findings_of
+from .checking import codes, findings_of
 
 Row = dict[str, Any]
 
@@ -73,11 +73,6 @@ NOTHING = [
     "Bearer tokens are sent in the header",
     "-----BEGIN CERTIFICATE-----",
 ]
-
-
-@pytest.mark.parametrize("kind", BUILT)
-def test_built_cases_hold_nothing_personal(kind: str) -> None:
-    assert codes(PERSONAL_CHECKS, built(kind)) == []
 
 
 @pytest.mark.parametrize("text", PERSONAL)

@@ -27,29 +27,10 @@ from apbjudge.records import Row as RowReader
 from apbjudge.records.tools import read_tool
 from apbjudge.records.trajectories import ToolCall, ToolResult, TrajectoryStep
 
-from .worlds import CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
+from .worlds import BAKERY, CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
 
 BARE = tuple((name, arguments, None) for name, arguments, _ in CROSSING)
 NEEDS = {1: {"sailing_id": 0}, 2: {"sailing_id": 0}, 3: {"booking_id": 2}}
-BAKERY = seed_of(
-    name="bakery",
-    category="Shopping",
-    tools=tuple(
-        tool(name, f"{text}.", thing="string")
-        for name, text in (
-            ("list_breads", "Lists the breads of a bakery"),
-            ("order_loaves", "Orders loaves to be collected"),
-            ("rate_bakery", "Leaves a mark for a bakery"),
-            ("water_garden", "Waters a bed of the garden"),
-            ("lend_novel", "Lends a novel to a reader"),
-            ("tune_piano", "Sends somebody who tunes a piano"),
-            ("sharpen_knife", "Sharpens a kitchen knife"),
-            ("paint_fence", "Paints a wooden fence"),
-            ("walk_dog", "Walks a dog in the park"),
-            ("mend_shoe", "Mends the sole of a shoe"),
-        )
-    ),
-)
 
 
 def rows(transform: Transform, seed: Seed, context: Context | None = None) -> list[Row]:
