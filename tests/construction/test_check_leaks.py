@@ -20,6 +20,7 @@ from apbjudge.construction.checks.leaks import LEAK_CHECKS, P_VALUE, Placement, 
 from apbjudge.construction.findings import CaseFinding
 
 from .checking import case_of, codes, findings_of
+from .worlds import tool as offered
 
 Row = dict[str, Any]
 
@@ -32,11 +33,7 @@ PLAN = (
 
 
 def tool(name: str, description: str = "") -> Row:
-    return {
-        "name": name,
-        "description": description or f"Does what {name} says.",
-        "parameters": {"type": "object", "properties": {"title": {"type": "string"}}},
-    }
+    return offered(name, description or f"Does what {name} says.", title="string")
 
 
 def entry(name: str, reason: str = "") -> Row:
@@ -94,72 +91,61 @@ def found(row: Row) -> list[str]:
     return codes(LEAK_CHECKS, row)
 
 
-def test_the_steps_of_this_module_give_nothing_away() -> None:
-    assert found(next_steps()) == found(next_steps(**BROKEN)) == []
-
-
 # One case -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        (library(**EXTRANEOUS, system_prompt="Leave dust_shelf alone."), "system_prompt"),
-        (next_steps(**BROKEN, system_prompt="find_book is broken today."), "system_prompt"),
-        (library(**EXTRANEOUS, prompt="Ignore dust_shelf."), "prompt"),
-    ],
-)
-def test_a_condition_that_is_told(row: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, row)
-    assert (finding.check, finding.field) == ("condition-told", field)
+def quoting(query: str) -> list[Row]:
+    """The tools, one of which is described in the query's words, or a parameter of it is."""
+    tools = [tool(name) for name in NAMES]
+    tools[3]["parameters"]["properties"]["title"]["description"] = query
+    return tools
 
 
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        (library(**EXTRANEOUS | {"extraneous_tool_names": ["decoy_7"]}), "tools"),
-        (next_steps(**BROKEN | {"replacement_tool": tool("find_book_fallback")}), "tools"),
-        (library(**UNSOLVABLE, files=["images/contradiction-3.png"]), "files[0].path"),
-        (
-            next_steps(
-                **BROKEN,
-                trajectory_prefix=[
-                    {"role": "tool", "tool_call_id": "broken_call_1", "content": "Error"}
-                ],
-            ),
-            "trajectory_prefix",
-        ),
-    ],
-)
-def test_a_name_that_tells(row: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, row)
-    assert (finding.check, finding.field) == ("telling-name", field)
+CALL_ID = [{"role": "tool", "tool_call_id": "broken_call_1", "content": "Error"}]
+LEAKS: list[tuple[str, str, Row]] = [
+    ("condition-told", "system_prompt", next_steps(**BROKEN, system_prompt="find_book is broken.")),
+    ("condition-told", "prompt", library(**EXTRANEOUS, prompt="Ignore dust_shelf.")),
+    ("telling-name", "tools", library(**EXTRANEOUS | {"extraneous_tool_names": ["decoy_7"]})),
+    (
+        "telling-name",
+        "tools",
+        next_steps(**BROKEN | {"replacement_tool": tool("find_book_fallback")}),
+    ),
+    (
+        "telling-name",
+        "files[0].path",
+        library(**UNSOLVABLE, files=["images/contradiction-3.png"]),
+    ),
+    ("telling-name", "trajectory_prefix", next_steps(**BROKEN, trajectory_prefix=CALL_ID)),
+    ("telling-id", "id", library(**EXTRANEOUS, id="x-distractors-4")),
+    ("telling-id", "case_id", next_steps(**BROKEN, case_id="broken3")),
+    ("reference-quoted", "query", library(query=f"{QUERY} {PLAN}")),
+    ("reference-quoted", "system_prompt", library(system_prompt=PLAN.upper())),
+    (
+        "reference-quoted",
+        "tools",
+        library(tools=[tool("find_book"), tool("scrub_floor", PLAN)]),
+    ),
+    (
+        "reference-quoted",
+        "trajectory_prefix",
+        library(trajectory_prefix=[{"role": "user", "content": PLAN}]),
+    ),
+    ("reference-named", "query", library(query=f"{QUERY} Use find_book and lend_book.")),
+    ("task-in-tool", "tools", library(tools=[*quoting(""), tool("scrub_floor", QUERY)])),
+    ("task-in-tool", "tools", library(tools=quoting(QUERY))),
+]
 
 
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        (library(**EXTRANEOUS, id="x-distractors-4"), "id"),
-        (next_steps(**BROKEN, case_id="broken3"), "case_id"),
-    ],
-)
-def test_an_id_that_tells(row: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, row)
-    assert (finding.check, finding.field) == ("telling-id", field)
+@pytest.mark.parametrize(("check", "field", "row"), LEAKS)
+def test_what_is_given_away_is_found(check: str, field: str, row: Row) -> None:
+    assert [(f.check, f.field) for f in findings_of(LEAK_CHECKS, row)] == [(check, field)]
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"query": f"{QUERY} {PLAN}"}, "query"),
-        ({"system_prompt": PLAN.upper()}, "system_prompt"),
-        ({"tools": [tool("find_book"), tool("scrub_floor", PLAN)]}, "tools"),
-        ({"trajectory_prefix": [{"role": "user", "content": PLAN}]}, "trajectory_prefix"),
-    ],
-)
-def test_a_reference_that_is_quoted(fields: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, library(**fields))
-    assert (finding.check, finding.field) == ("reference-quoted", field)
+def test_what_gives_nothing_away() -> None:
+    assert found(next_steps()) == found(next_steps(**BROKEN)) == []
+    assert found(library(query=f"{QUERY} Use find_book.")) == []
+    assert found(library(tools=[*quoting(""), tool("scrub_floor", "Lend the book.")])) == []
 
 
 def test_a_reference_may_have_the_words_of_what_came_before() -> None:
@@ -172,40 +158,22 @@ def test_a_reference_may_have_the_words_of_what_came_before() -> None:
     assert found(library(tool_chain=[passed])) == []
 
 
-def test_a_query_that_names_the_tools_to_call() -> None:
-    assert found(library(query=f"{QUERY} Use find_book and lend_book.")) == ["reference-named"]
-    assert found(library(query=f"{QUERY} Use find_book.")) == []
-
-
-def test_a_description_that_quotes_the_task() -> None:
-    tools = [tool(name) for name in NAMES]
-    assert found(library(tools=[*tools, tool("scrub_floor", QUERY)])) == ["task-in-tool"]
-    tools[3]["parameters"]["properties"]["title"]["description"] = QUERY
-    assert found(library(tools=tools)) == ["task-in-tool"]
-    assert found(library(tools=[*tools[:3], tool("scrub_floor", "Lend the book.")])) == []
-
-
 def later(text: str) -> list[Row]:
     return [called("bind_book"), {"role": "tool", "name": "bind_book", "content": text}]
 
 
-@pytest.mark.parametrize("field", ["reference_remaining_steps", "reference_remaining_steps_json"])
-def test_a_file_of_a_later_step(field: str) -> None:
-    steps: Any = later("saved images/plant.png")
-    row = next_steps(files=["images/plant.png"])
-    row[field] = json.dumps(steps) if field.endswith("json") else steps
+def test_a_file_of_a_later_step() -> None:
+    steps = later("saved images/plant.png")
+    row = next_steps(files=["images/plant.png"], reference_remaining_steps_json=json.dumps(steps))
     (finding,) = findings_of(LEAK_CHECKS, row)
     assert (finding.check, finding.certainty) == ("file-past-cut", "suspected")
     assert found(row | {"query": f"{QUERY} See plant.png."}) == []
     seen = [{"role": "tool", "content": "took images/plant.png"}]
     assert found(row | {"trajectory_prefix": seen}) == []
     assert found(row | {"split": "holistic_planning", "tool_chain": []}) == []
-
-
-@pytest.mark.parametrize("text", ["saved images/house_plant.png", "plant.png-2"])
-def test_a_file_of_another_name_is_another_file(text: str) -> None:
-    row = next_steps(files=["images/plant.png"], reference_remaining_steps=later(text))
-    assert found(row) == []
+    for text in ("saved images/house_plant.png", "plant.png-2"):  # another file
+        row["reference_remaining_steps_json"] = json.dumps(later(text))
+        assert found(row) == []
 
 
 @pytest.mark.parametrize(
@@ -248,9 +216,8 @@ def test_distractors_at_one_end(is_last: bool, where: str) -> None:
     order = [*used, *others] if is_last else [*others, *used]
     (finding,) = placed(listed(n, order, **EXTRANEOUS) for n in range(6))
     assert (finding.check, finding.line, finding.case) == ("distractors-placed", 0, None)
-    last = 6 if is_last else 0
     assert f"in 6 cases distractors stand towards the {where}" in finding.message
-    assert f"in {last} of them behind all other tools (p = " in finding.message
+    assert f"in {6 * is_last} of them behind all other tools (p = " in finding.message
 
 
 def test_tools_in_the_order_of_their_calls() -> None:

@@ -75,20 +75,13 @@ NOTHING = [
 ]
 
 
-@pytest.mark.parametrize("text", PERSONAL)
-def test_addresses_and_numbers_of_people(text: str) -> None:
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [*(("personal-data", text) for text in PERSONAL), *(("secret", text) for text in SECRET)],
+)
+def test_addresses_numbers_keys_and_passwords(check: str, text: str) -> None:
     (finding,) = findings_of(PERSONAL_CHECKS, row(f"Please see: {text}\nThanks."))
-    assert (finding.check, finding.certainty, finding.field) == (
-        "personal-data",
-        "suspected",
-        "query",
-    )
-
-
-@pytest.mark.parametrize("text", SECRET)
-def test_keys_and_passwords(text: str) -> None:
-    (finding,) = findings_of(PERSONAL_CHECKS, row(f"Please see: {text}\nThanks."))
-    assert (finding.check, finding.certainty) == ("secret", "suspected")
+    assert (finding.check, finding.certainty, finding.field) == (check, "suspected", "query")
     assert "hunter22" not in finding.message
     assert "9fK2mQ7xT4v" not in finding.message
 
@@ -101,19 +94,13 @@ def test_what_is_neither(text: str) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"tools": [{"name": "t", "description": "Write to ana@mailbox.pt."}]},
         {"tools_json": json.dumps([{"name": "t", "description": "Write to\nana@mailbox.pt."}])},
-        {"trajectory_prefix": [{"role": "tool", "content": json.dumps({"to": "ana@mailbox.pt"})}]},
         {"note": {"deep": [[{"er": "ana@mailbox.pt"}]]}},
     ],
-    ids=str,
 )
 def test_every_field_is_looked_at(fields: Row) -> None:
     (finding,) = findings_of(PERSONAL_CHECKS, row("Hello.", **fields))
-    assert (finding.field, finding.message) == (
-        next(iter(fields)),
-        "an e-mail address, 'ana@mailbox.pt'",
-    )
+    assert (finding.field, finding.message) == (*fields, "an e-mail address, 'ana@mailbox.pt'")
 
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)
