@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from apbjudge.construction.sources import read_seeds
 from apbjudge.construction.sources.evidence import Result, holds, normal
+from apbjudge.records import FileRef
 from apbjudge.trajectories.outcomes import Outcomes
 
 from .sourcing import BAKERY, chat, fates, lines, needs, only, seeds
@@ -70,27 +71,20 @@ def test_only_runs_that_are_known_to_have_succeeded_are_taken(tmp_path: Path) ->
 
 
 def test_runs_without_what_a_case_needs_are_rejected(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "till.jsonl",
-        chat("a", ASK),
-        chat("b", FIND),
-        chat("c", ASK, ("bake", {}, "done")),
-        chat("d", ASK, FIND, tools=None),
-        chat("e", ASK, ("find_loaves", ["rye"], "found")),
-        chat("f", ASK, FIND, tools=[{"parameters": {}}]),
-        chat("g", ASK, FIND, id="g", files=["../till.png"]),
-        '{"id": "h", "messages": 4}',
-    )
-    assert fates(path) == [
-        "- no call is made",
-        "- the query is missing",
-        "- a called tool is not offered",
-        "- no tools are known",
-        "- the arguments of a call can't be read",
-        "! tools[0].name",
-        "! files[0].path",
-        "! messages",
+    rows_and_fates = [
+        (chat("a", ASK), "- no call is made"),
+        (chat("b", FIND), "- the query is missing"),
+        (chat("c", ASK, ("bake", {}, "done")), "- a called tool is not offered"),
+        (chat("d", ASK, FIND, tools=None), "- no tools are known"),
+        (
+            chat("e", ASK, ("find_loaves", ["rye"], "found")),
+            "- the arguments of a call can't be read",
+        ),
+        (chat("f", ASK, FIND, tools=[{"parameters": {}}]), "! tools[0].name"),
+        ('{"id": "h", "messages": 4}', "! messages"),
     ]
+    path = lines(tmp_path / "till.jsonl", *(row for row, _ in rows_and_fates))
+    assert fates(path) == [fate for _, fate in rows_and_fates]
     assert fates(path, tools=BAKERY)[3] == "d"
 
 
@@ -101,9 +95,7 @@ def test_runs_without_what_a_case_needs_are_rejected(tmp_path: Path) -> None:
         ('{"error": "no such loaf"}', True),
         ("{'error': 'no such loaf'}", True),
         ('{"error": null, "loaf": "R-7"}', False),
-        ("Errors are rare: one loaf", False),
         ('{"loaf": "error"}', False),
-        ("", False),
     ],
 )
 def test_calls_that_failed_are_left_out(tmp_path: Path, result: str, is_failed: bool) -> None:
@@ -115,29 +107,18 @@ def test_calls_that_failed_are_left_out(tmp_path: Path, result: str, is_failed: 
     assert needs(seed)[-1] == {"loaf_id": 0}
 
 
-def test_calls_of_one_message_have_their_own_results(tmp_path: Path) -> None:
-    run = chat("a", ASK, FIND)
-    call = {"type": "function", "function": {"name": "find_loaves", "arguments": '{"kind": "rye"}'}}
-    run["messages"][1]["tool_calls"] = [{**call, "id": "x"}, {**call, "id": "y"}]
-    run["messages"][2:] = [
-        {"role": "tool", "tool_call_id": "y", "content": "second"},
-        {"role": "tool", "tool_call_id": "x", "content": "first"},
+@pytest.mark.parametrize(("second", "by"), [("find_loaves", "tool_call_id"), ("pay_order", "name")])
+def test_calls_of_one_message_have_their_own_results(tmp_path: Path, second: str, by: str) -> None:
+    run, names = chat("a", ASK, FIND), ("find_loaves", second)
+    keys = names if by == "name" else ("x", "y")
+    run["messages"][1]["tool_calls"] = [
+        {"function": {"name": name, "arguments": "{}"}} | ({} if by == "name" else {"id": key})
+        for name, key in zip(names, keys, strict=True)
     ]
+    run["messages"][2:] = [{"role": "tool", by: key, "content": f"of {key}"} for key in keys[::-1]]
     seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
-    assert [(c.step, c.result) for c in seed.calls] == [(1, "first"), (1, "second")]
-    for message, name in zip(
-        run["messages"][1]["tool_calls"], ("find_loaves", "pay_order"), strict=True
-    ):
-        message["function"] = {**call["function"], "name": name}
-        del message["id"]
-    run["messages"][2:] = [
-        {"role": "tool", "name": "pay_order", "content": "paid"},
-        {"role": "tool", "name": "find_loaves", "content": "found"},
-    ]
-    seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
-    assert [(c.name, c.result) for c in seed.calls] == [
-        ("find_loaves", "found"),
-        ("pay_order", "paid"),
+    assert [(c.name, c.step, c.result) for c in seed.calls] == [
+        (name, 1, f"of {key}") for name, key in zip(names, keys, strict=True)
     ]
 
 
@@ -175,12 +156,9 @@ def test_what_the_user_says_later_was_not_known_before(tmp_path: Path) -> None:
     assert needs(seed) == [{}, {"loaf_id": 0}, {}]
 
 
-def test_the_latest_of_several_parts_counts(tmp_path: Path) -> None:
+def test_a_value_of_parts_rests_on_the_latest_result(tmp_path: Path) -> None:
     calls = (("see", {}, "R-77"), ("see", {}, "R-78"), ("take", {"ids": ["R-77", "R-78"]}, "ok"))
     assert rests_on(tmp_path, "Go", *calls)[-1] == {"ids": 1}
-
-
-def test_a_part_of_a_value_may_rest_on_a_result(tmp_path: Path) -> None:
     value = {"loaves": [{"id": "R-77", "slices": 12}], "kind": "rye"}
     calls = (("see", {}, {"id": "R-77"}), ("take", {"what": value, "ribbon": "red"}, "ok"))
     assert rests_on(tmp_path, "rye in 12 slices, red ribbon", *calls)[-1] == {"what": 0}
@@ -209,11 +187,9 @@ def test_what_is_known_otherwise_rests_on_no_result(tmp_path: Path) -> None:
     [
         ("pay $1,250.00 now", 1250, True),
         ("pay 1250.75 now", 1250, False),
-        ("pay 37.5.", 37.5, True),
         ("on 2026-03-14", 14, False),
         ("on 2026-03-14", "2026-03-14", True),
         ("Loaf  R-77!", "loaf r-77", True),
-        ("say (rye)", "rye", True),
         ("rye_bread", "rye", False),
     ],
 )
@@ -243,16 +219,11 @@ def test_what_no_case_could_hold_is_an_entry(tmp_path: Path) -> None:
 
 
 def test_files_and_words_about_the_task_are_read(tmp_path: Path) -> None:
-    fields = {
-        "files": [{"type": "image", "path": "pictures/loaf.png"}, "list.txt"],
-        "category": "Food",
-        "plan": "Look, order, pay.",
-    }
-    seed = only(seeds(lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, **fields))))
-    assert [(file.type, file.path) for file in seed.files] == [
-        ("image", "pictures/loaf.png"),
-        ("file", "list.txt"),
-    ]
+    picture = FileRef(type="image", path="pictures/loaf.png")
+    files = [picture.model_dump(), "list.txt"]
+    run = chat("a", ASK, FIND, files=files, category="Food", plan="Look, order, pay.")
+    seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
+    assert seed.files == (picture, FileRef(type="file", path="list.txt"))
     assert (seed.category, seed.plan, seed.source) == ("Food", "Look, order, pay.", "till")
 
 
