@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,3 +29,13 @@ def findings_of(checks: Iterable[CaseCheck], row: Mapping[str, Any]) -> list[Cas
 def codes(checks: Iterable[CaseCheck], row: Mapping[str, Any]) -> list[str]:
     """Names of the checks that find something, once each."""
     return sorted({finding.check for finding in findings_of(checks, row)})
+
+
+def opened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row that was built, with its parts as values; names of tools are those of the tools."""
+    parts = {
+        name.removesuffix("_json"): json.loads(value) if name.endswith("_json") else value
+        for name, value in row.items()
+    }
+    assert parts.pop("tool_names") == [tool["name"] for tool in parts["tools"]]
+    return parts

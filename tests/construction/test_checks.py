@@ -25,6 +25,7 @@ from apbjudge.construction.transforms.unsolvable import (
 )
 from apbjudge.records import Composite, FileRef, Tool
 
+from .checking import opened
 from .worlds import BAKERY, QUERY, context_of, seed_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -35,15 +36,6 @@ def made(transform: Transform, seed: Seed, **settings: Any) -> list[Row]:
     """Rows of a transform, with their parts as values that a test can change."""
     rows = transform(seed, context_of(seed, BAKERY, **settings))
     return [opened(row) for row in rows if not isinstance(row, Reject)]
-
-
-def opened(row: Row) -> Row:
-    parts = {
-        name.removesuffix("_json"): json.loads(value) if name.endswith("_json") else value
-        for name, value in row.items()
-    }
-    del parts["tool_names"]
-    return parts
 
 
 def twins(transform: Transform, **fields: Any) -> list[Row]:
