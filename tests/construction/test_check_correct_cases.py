@@ -265,42 +265,7 @@ UNSOLVABLE: Mapping[str, list[Row]] = {
 }
 
 
-# Costs --------------------------------------------------------------------------------------------
-
-COSTS = {"get_forecast": 2, "sky_outlook": 5, "find_town": 2, "ask_user": 1, "town_weather": 3}
-
-
-def bank(**changes: Any) -> list[Row]:
-    """Costs, a tool for both calls of the chain of three, and a trap."""
-    composite = {"name": "town_weather", "description": "The weather of a town by name."}
-    fields: Row = {
-        "split": None,
-        "tools": [each | {"cost": COSTS[each["name"]]} for each in (*TOOLS, composite)],
-        "tool_chain": [*CHAIN, {"name": "ask_user", "parameter_description": {}}],
-        "construction": {
-            "composites": [{"name": "town_weather", "replaces": [0, 1]}],
-            "traps": ["sky_outlook"],
-        },
-    }
-    return plan(**fields | changes)
-
-
-BANKS: Mapping[str, list[Row]] = {
-    "costs": bank(),
-    "the reference takes the composite": bank(
-        tool_chain=[{"name": "town_weather"}, {"name": "ask_user"}]
-    ),
-    "the reference is not the cheapest": bank(
-        tool_chain=[CHAIN[0], {"name": "sky_outlook"}, {"name": "ask_user"}]
-    ),
-    "another style of the names": bank(
-        construction={
-            "composites": [{"name": "townWeather", "replaces": [0, 1]}],
-            "traps": ["functions.sky_outlook"],
-        }
-    ),
-}
-CORRECT: Mapping[str, list[Row]] = {**BROKEN, **DISTRACTORS, **UNSOLVABLE, **BANKS}
+CORRECT: Mapping[str, list[Row]] = {**BROKEN, **DISTRACTORS, **UNSOLVABLE}
 
 
 @pytest.mark.parametrize("name", CORRECT)

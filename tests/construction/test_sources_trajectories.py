@@ -15,7 +15,6 @@ from apbjudge.records import FileRef
 from apbjudge.trajectories.outcomes import Outcomes
 
 from .sourcing import BAKERY, chat, fates, lines, needs, only, seeds
-from .worlds import TOWN
 
 ASK = "Two loaves of rye, please, and pay 9.50 for them."
 FIND = ("find_loaves", {"kind": "rye"}, {"loaves": [{"id": "R-77"}, {"id": "R-78"}]})
@@ -245,9 +244,3 @@ def test_a_folder_of_runs_names_the_file(tmp_path: Path) -> None:
     first, second = read_seeds(tmp_path / "runs")
     assert (first.file, first.line) == (str(tmp_path / "runs" / "1.json"), 1)
     assert (second.file, second.line) == (str(tmp_path / "runs" / "2.json"), 1)
-
-
-def test_the_town_is_read() -> None:
-    found = fates(TOWN)
-    assert found[-1] == "- the run did not succeed"
-    assert found[:-1] == [f"town-0{i}" for i in range(1, 9)]

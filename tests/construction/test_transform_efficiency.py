@@ -130,26 +130,6 @@ def test_the_cheapest_way_takes_a_composite_and_no_trap(
         assert {*way} & {composite.name for composite in composites}
 
 
-def test_parameters_of_a_composite_are_those_that_nobody_hands_on() -> None:
-    for number in range(20):
-        construction, tools, _ = parts_of(made(seed_of(), number=number))
-        merged = {
-            composite.replaces: tools[composite.name].parameters
-            for composite in construction.composites
-        }
-        expected = {
-            (0, 1): ["origin", "day"],
-            (1, 2): ["check_space_sailing_id", "book_crossing_sailing_id", "people"],
-            (2, 3): ["sailing_id", "people", "account"],
-            (0, 1, 2): ["origin", "day", "people"],
-            (1, 2, 3): ["check_space_sailing_id", "book_crossing_sailing_id", "people", "account"],
-        }
-        for span, schema in merged.items():
-            assert list(schema["properties"]) == expected[span] == schema["required"]
-            people = schema["properties"].get("people", {"type": "integer"})
-            assert people == {"type": "integer"}
-
-
 def test_names_follow_the_style_of_the_tools() -> None:
     camel = [
         {**each, "name": "".join(map(str.capitalize, each["name"].split("_")))} for each in FERRY

@@ -101,13 +101,6 @@ def left_in(row: Row) -> set[str]:
     return set(tools.names)
 
 
-def test_the_last_tool_goes() -> None:
-    row = row_of(tool_removal, seed_of())
-    assert claims_of(row).removed_tools == ("pay_crossing",)
-    assert left_in(row) == {each["name"] for each in FERRY} - {"pay_crossing"}
-    assert "Pays a crossing from an account" in row["plan"]
-
-
 def test_a_capability_of_two_tools_is_preferred() -> None:
     tools = (*FERRY, tool("reserve_crossing", "Books places on a sailing.", people="integer"))
     removed = claims_of(row_of(tool_removal, seed_of(tools=tools))).removed_tools
@@ -194,15 +187,6 @@ def test_limits_exclude_each_other_around_the_value(value: float, phrase: str, n
     assert all(("$" in text) == ("$" in query) for text in texts)
     assert all(("euros" in text) == ("euros" in query) for text in texts)
     assert row["query"].endswith("Thank you.") == query.endswith("Thank you.")
-
-
-def test_things_that_are_counted_are_limited_by_number() -> None:
-    query = "Order 4 loaves for me at 4 o'clock."
-    seed = seed_of(("order_bread", {"loaves": 4}, None), tools=BREAD, query=query)
-    row = row_of(contradictory_constraints, seed)
-    assert_exclusive(row, query, 4)
-    assert {bound.subject for bound in claims_of(row).bounds} == {"number of loaves"}
-    assert all(bound.value.is_integer() for bound in claims_of(row).bounds)
 
 
 def test_amounts_are_told_from_ids() -> None:
@@ -346,14 +330,6 @@ def with_schema(**fields: Any) -> tuple[dict[str, Any], ...]:
     changed = json.loads(json.dumps(LIBRARY[1]))
     changed["parameters"]["properties"]["card_number"] |= fields
     return (LIBRARY[0], changed)
-
-
-def test_the_result_of_a_call_that_needs_the_value_does_not_supply_it() -> None:
-    echoing = lending()
-    call = dataclasses.replace(echoing.calls[0], result='{"card": "L-20417"}')
-    row = row_of(information_missing, dataclasses.replace(echoing, calls=(call,)))
-    assert claims_of(row).removed_value == "L-20417"
-    assert row["query"] == "Please find the book 'Knots' and lend it to me."
 
 
 # What makes no case -------------------------------------------------------------------------------

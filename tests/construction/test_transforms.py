@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
-from apbjudge.construction.likeness import name_words, stems
+from apbjudge.construction.likeness import name_words
 from apbjudge.construction.seeds import Seed, draw
 from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
 from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
@@ -74,32 +74,6 @@ def test_a_seed_without_calls_makes_none(transform: Any) -> None:
 
 
 # Steps --------------------------------------------------------------------------------------------
-
-
-def test_steps_are_cut_at_quarters_and_the_prefix_ends_before_the_reference() -> None:
-    made = rows(step_wise, seed_of())
-    assert [(row["stage"], row["prediction_horizon"]) for row in made] == [
-        *(("early", 1), ("early", 2), ("early", 3)),
-        *(("middle", 1), ("middle", 2), ("late", 1)),
-    ]
-    solution = [name for name, _, _ in CROSSING]
-    for row in made:
-        prefix, steps, rest = (
-            json.loads(row[f"{name}_json"])
-            for name in ("trajectory_prefix", "ground_truth_steps", "reference_remaining_steps")
-        )
-        before = names([m for m in prefix if m["role"] == "assistant"])
-        assert before + names(steps) + names(rest) == solution
-        assert prefix[-1]["role"] == "tool"
-        later = [json.dumps(result) for _, _, result in CROSSING[len(before) :]]
-        assert not any(
-            result in message["content"]
-            for message in prefix
-            for result in later
-            if message["content"]
-        )
-        assert all(message["role"] != "user" for message in prefix)
-        assert row["query"] == QUERY
 
 
 def test_without_results_only_the_beginning_can_be_asked_for() -> None:
@@ -322,19 +296,6 @@ def test_what_has_no_other_word_is_left_out_where_enough_is_left(
 ) -> None:
     for number in range(8):
         assert re.fullmatch(other, renamed(name, number=number, **types))
-
-
-def test_no_word_of_the_list_is_akin_to_the_one_that_it_replaces_in_a_name() -> None:
-    for word in ("reports", "booking", "client", "sale", "art"):
-        for number in range(20):
-            other = renamed(f"get_{word}", number=number)
-            assert not any(stems(word) & stems(o) or word in o for o in name_words(other))
-    known = {"get_account_summary": "account", "get_profile_digest": "profile"}
-    offered = seed_of(tools=tuple(tool(name, "Does.") for name in known))
-    for number in range(20):
-        made = substitute_of(offered.toolset.by_name["get_account_summary"], offered, draw(number))
-        if not isinstance(made, Reject):
-            assert set(name_words(made[0].name)) != {"get", "profile", "digest"}
 
 
 def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:

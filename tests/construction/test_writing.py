@@ -24,21 +24,14 @@ from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.construction.transforms.unsolvable import private_reference
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
 from apbjudge.construction.writing.prompts import messages_of, repair_of, write_prompts
-from apbjudge.construction.writing.records import WRITING_RECORDS
 from apbjudge.construction.writing.rules import read_reply
-from apbjudge.construction.writing.source import TaskRow, TaskSource
 from apbjudge.construction.writing.tasks import WritingTask, task_of
-from apbjudge.construction.writing.worker import WritingWorker
 from apbjudge.construction.writing.write import forecast_texts
-from apbjudge.construction.writing.writings import Writings
-from apbjudge.errors import OptionError, OtherRunError, RowError
+from apbjudge.errors import OptionError, OtherRunError
 from apbjudge.llm.base import ScriptedClient
-from apbjudge.prediction.config import PlannerSpec
-from apbjudge.prediction.worker import Planner
 from apbjudge.records import Row
 from apbjudge.records.tools import read_tool
 from apbjudge.runs.loop import Events
-from apbjudge.runs.rows import BadRow
 from tests.support.predicting import read_lines
 from tests.support.server import (
     PATIENCE_S,
@@ -373,33 +366,6 @@ def test_a_damaged_line_is_written_again_without_a_request(serve: Any, tmp_path:
     assert run.counts["query"].accepted == 3
     assert "damaged" in notes[0]
     assert all(run.writings().applied(seed).run.query == REWRITTEN for seed in ferries(3))
-
-
-def test_a_task_that_someone_spoiled_is_a_failure_and_no_other_suffers(tmp_path: Path) -> None:
-    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    write(tmp_path, ferries(2), client=client, kinds=("query",))
-    file = tmp_path / "tasks.jsonl"
-    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0] + b'{"id": "b", "seed": 3}\n')
-    first, bad = TaskSource(rows=file)
-    assert isinstance(first, TaskRow)
-    assert isinstance(bad, BadRow)
-    planner = Planner(PlannerSpec(model=MODEL), client, sees=False)
-    worker = WritingWorker(planner, write_prompts("writing@1"), 2, Writings(tmp_path))
-    record = worker.reject(bad, "spoiled")
-    assert (record["id"], record["reason"], record["line"]) == ("b", "bad_input", 2)
-    assert WRITING_RECORDS.check(record)["detail"] == "spoiled"
-    assert first.rejected(bad.error).item_id == "ferry-0:query"
-
-
-def test_a_record_that_no_run_wrote_is_told_by_its_field(tmp_path: Path) -> None:
-    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    write(tmp_path, [seed_of()], client=client, kinds=("query",))
-    (row,) = written(tmp_path)
-    assert WRITING_RECORDS.check(row) == row
-    spoiled = {"id": 3, "task": None, "kind": 1, "model": None, "rejected": 7, "attempts": {}}
-    for name, value in (spoiled | {"value": {"plan": "I go."}}).items():
-        with pytest.raises(RowError, match=f"^field {name}: "):
-            WRITING_RECORDS.check({**row, name: value})
 
 
 def test_a_run_of_another_model_is_refused_before_anything_is_written(tmp_path: Path) -> None:

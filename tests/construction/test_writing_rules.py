@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apbjudge.construction.literals import is_worded, literals_of, results_of, written_at
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
-from apbjudge.construction.writing.rules import names_tool, read_reply, style_of
+from apbjudge.construction.writing.rules import names_tool, read_reply
 from apbjudge.construction.writing.tasks import WritingTask, task_of
 from apbjudge.errors import OptionError
 from apbjudge.records.trajectories import TrajectoryStep
@@ -64,16 +64,6 @@ def test_only_what_nobody_could_know_is_removable(name: str) -> None:
     seed = seed_of(*calls, needs=needs, **fields)
     assert "T-7715" in literals_of(seed)
     assert task("private", seed).removable == ("Vik", "2026-08-14")
-
-
-def test_what_shares_words_with_another_literal_is_not_removable() -> None:
-    calls = (
-        ("find_sailings", {"origin": "Vik bay", "day": "2026-08-14"}, None),
-        ("get_tides", {"harbour": "Vik"}, None),
-    )
-    seed = seed_of(*calls, query="From Vik bay on 2026-08-14.")
-    assert literals_of(seed) == ("Vik bay", "2026-08-14", "Vik")
-    assert task("private", seed).removable == ("2026-08-14",)
 
 
 @pytest.mark.parametrize(
@@ -220,15 +210,6 @@ def test_parameters_are_described_where_the_others_are() -> None:
     assert codes("distractors", {"tools": INVENTED}, seed) == ["parameter not described"]
 
 
-def test_styles_of_names() -> None:
-    assert style_of(["find_a", "findB", "see_c", "go"]) == "snake_case"
-    assert style_of(["findA", "seeB"]) == "camelCase"
-    assert style_of(["FindA"]) == "PascalCase"
-    assert style_of(["find-a"]) == "kebab-case"
-    assert style_of(["a.find"]) == "dotted.case"
-    assert style_of(["find", "see"]) == style_of(["find_a", "seeB"]) == style_of([]) == ""
-
-
 def test_words_that_are_names_of_tools_may_be_used_as_words() -> None:
     assert not names_tool("search", "I search for it with a tool")
     for text in ("call search(x)", "the search tool", "use `search`"):
@@ -260,13 +241,6 @@ def test_a_query_of_several_messages_is_not_rewritten() -> None:
     seed = replace(seed, run=replace(seed.run, steps=(*seed.run.steps, more)))
     assert task_of(seed, "query") == "the query is not one message of the user's"
     assert isinstance(task_of(seed, "plan"), WritingTask)
-
-
-def test_tasks_that_share_a_digest_may_share_an_answer() -> None:
-    assert task("query").digest == task("query", seed_of(name="other")).digest
-    others = [seed_of(query=f"{QUERY} Please."), seed_of(tools=FERRY[:5]), seed_of(CROSSING[0])]
-    assert len({task("query", each).digest for each in (seed_of(), *others)}) == 4
-    assert len({task(kind).digest for kind in KINDS}) == 4
 
 
 # Settings -----------------------------------------------------------------------------------------
