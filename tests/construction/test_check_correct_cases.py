@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.construction.checks.conditions import CONDITION_CHECKS
-from apbjudge.construction.checks.efficiency import EFFICIENCY_CHECKS
 from apbjudge.construction.checks.twins import Twins
 from apbjudge.construction.findings import CaseFinding
 
@@ -23,12 +22,12 @@ Message = dict[str, Any]
 
 
 def found(rows: Iterable[Mapping[str, Any]]) -> list[CaseFinding]:
-    """What the checks of conditions, twins and tool banks find."""
+    """What the checks of conditions and twins find."""
     twins, findings = Twins(), list[CaseFinding]()
     for line, row in enumerate(rows, start=1):
         case = case_of(row, line)
         twins.add(case)
-        findings += (f for each in (*CONDITION_CHECKS, *EFFICIENCY_CHECKS) for f in each(case))
+        findings += (f for each in CONDITION_CHECKS for f in each(case))
     return [*findings, *twins.findings()]
 
 
@@ -103,14 +102,12 @@ PREFIXES: Mapping[str, list[Message]] = {
         {"role": "user", "parts": [{"functionResponse": {"response": {"error": "down"}}}]},
     ],
     "plain text": [{"role": "user", "content": "So far: get_forecast was called and timed out."}],
-    "parallel, broken first": [says(CALL, LOOKUP), result(), result("Vik", tool_call_id="c2")],
     "parallel, a message each": [says(CALL), says(LOOKUP), result(), result("Vik, South")],
     "no result": [says(CALL)],
     "the agent's remark": [says(CALL), result(), {"role": "assistant", "content": "Let me see."}],
     "a list as the result": [says(CALL), result([{"type": "text", "text": FAILED}])],
     "a namespace": [says(openai("functions.get_forecast", ARGUMENTS)), result()],
     "a result of a user": [says(CALL), result(role="user")],
-    "a result of an environment": [says(CALL), result(role="environment")],
 }
 DOUBTFUL: Mapping[str, list[Message]] = {
     "wrapped in another tool": [
@@ -159,10 +156,8 @@ BROKEN: Mapping[str, list[Row]] = {
         tool("get_forecast", {"town": TEXT}, ["town"]),
         tool("sky_outlook", {"flag": {"type": "boolean"}}, [], oneOf=[{"required": ["place"]}]),
     ),
-    "the broken tool is gone from the list": broken(tools=TOOLS[1:]),
     "the replacement by its name": broken(replacement_tool="sky_outlook"),
     "no replacement": broken(replacement_tool=None),
-    "no map": broken(construction={"transform": "tool_broken"}),
     "a constant beside": broken(
         ground_truth_steps=[step("sky_outlook", {"place": "Vik", "span": 3, "unit": "metric"})]
     ),
@@ -205,7 +200,6 @@ def extraneous(*names: str, **changes: Any) -> list[Row]:
 TALK = {"role": "user", "name": "ask_user", "content": "Hello.", "tool_calls": None}
 DISTRACTORS: Mapping[str, list[Row]] = {
     "distractors": extraneous("ask_user"),
-    "level 0": extraneous(),
     "a distractor in a namespace": extraneous(
         "ask_user", tools=[*TOOLS[:3], {"name": "functions.ask_user"}]
     ),

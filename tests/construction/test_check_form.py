@@ -147,19 +147,10 @@ def test_a_planted_fault_is_found(code: str, row: Row) -> None:
         assert finding.field.startswith("tool_chain[0]")
 
 
-@pytest.mark.parametrize(
-    ("path", "part"),
-    [
-        ("images/nowhere.png", "a readable picture"),
-        ("../README.md", "inside the data folder"),
-        ("images", "a regular file"),
-        ("images/\0.png", "inside the data folder"),
-    ],
-)
-def test_a_file_that_is_not_there(path: str, part: str) -> None:
-    (finding,) = findings_of(FORM_CHECKS, library(files=[{"type": "image", "path": path}]))
-    assert (finding.check, finding.field) == ("missing-file", "files[0].path")
-    assert part in finding.message
+def test_a_file_that_is_not_there() -> None:
+    for path in ("images/nowhere.png", "../README.md", "images", "images/\0.png"):
+        (finding,) = findings_of(FORM_CHECKS, library(files=[{"type": "image", "path": path}]))
+        assert (finding.check, finding.field) == ("missing-file", "files[0].path")
 
 
 # Schemas ------------------------------------------------------------------------------------------
@@ -251,28 +242,14 @@ GEMINI = {
 }
 ITEM = {"type": "function_call", "call_id": "c", "name": "find_book", "arguments": "{}"}
 OWN = {"thought": "I look.", "action": "call", "tool": "find_book", "arguments": {"title": "T"}}
-LANGCHAIN = {
-    "type": "ai",
-    "content": "",
-    "tool_calls": [{"name": "find_book", "args": {"title": "Tides"}, "id": "x"}],
-}
-OLDER = {
-    "role": "assistant",
-    "content": None,
-    "function_call": {"name": "find_book", "arguments": "{}"},
-}
-TAGGED = {"role": "assistant", "content": '<tool_call>{"name": "find_book", "arguments": {}}'}
 CALLING = {
     "openai": said(FIND),
     "anthropic": ANTHROPIC,
-    "gemini": GEMINI,
     "responses": ITEM,
     "own": OWN,
-    "tags": TAGGED,
 }
 BLOCK = {"type": "tool_result", "tool_use_id": "t1", "content": "B-1"}
 ANSWERED: dict[str, list[Row]] = {
-    "no ids": [said(FIND), ANSWER],
     "parallel, one answer without an id": [said(FIND, FIND), ANSWER],
     "parallel in messages of their own": [said(FIND), said(FIND), ANSWER, ANSWER],
     "anthropic, parallel": [ANTHROPIC, ANTHROPIC, {"role": "user", "content": [BLOCK, BLOCK]}],
@@ -291,16 +268,10 @@ ANSWERED: dict[str, list[Row]] = {
     "own, empty observation": [OWN | {"observation": ""}],
     "own, observation after": [OWN, {"observation": "B-1"}],
     "result in the call": [said(FIND | {"result": "B-1"})],
-    "langchain": [LANGCHAIN, {"type": "tool", "content": "B-1", "tool_call_id": "x"}],
-    "function_call": [OLDER, {"role": "function", "name": "find_book", "content": "B-1"}],
     "react": [
         {"role": "assistant", "content": 'Action: find_book\nAction Input: {"title": "Tides"}'},
         {"role": "user", "content": "Observation: B-1"},
     ],
-    "react in one text": [{"role": "assistant", "content": "Action: find_book\nObservation: B-1"}],
-    "tags": [TAGGED, {"role": "user", "content": "<tool_response>B-1</tool_response>"}],
-    "llama": [said(FIND), {"role": "ipython", "content": "B-1"}],
-    "results as system messages": [said(FIND), {"role": "system", "content": "B-1"}],
     "a role of its own": [said(FIND), {"role": "library", "content": "B-1"}],
     "fields without a value": [
         {"role": "assistant", "content": None, "name": None, "tool_calls": [FIND]},
@@ -410,12 +381,6 @@ def test_a_fault_of_the_reference(code: str, made: Row, place: str) -> None:
     assert (finding.check, finding.certainty) == (code, CHECKS[code].certainty)
     at = len(row["ground_truth_steps"]) - 1  # the message, not the step
     assert finding.field == f"ground_truth_steps[{at}].tool_calls[0]{place}"
-
-
-def test_the_names_that_the_messages_show_are_offered() -> None:
-    weigh = said(call("weigh_book"))
-    row = library(trajectory_prefix=[weigh, ANSWER], ground_truth_steps=[LENT, weigh])
-    assert proven(row | {"prediction_horizon": 2}) == []
 
 
 # Anything -----------------------------------------------------------------------------------------

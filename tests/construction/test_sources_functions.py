@@ -151,7 +151,6 @@ def test_unusable_sources_are_named(tmp_path: Path) -> None:
     ("kind", "value", "expected"),
     [
         ("number", "37.5", 37.5),
-        ("number", "12", 12),
         ("number", "1234567890.1234567", "1234567890.1234567"),
         ("number", "nan", "nan"),
         ("number", "１２", "１２"),
@@ -160,19 +159,13 @@ def test_unusable_sources_are_named(tmp_path: Path) -> None:
         ("integer", "007", "007"),
         ("integer", 12.0, 12),
         ("integer", 12.5, 12.5),
-        ("integer", "9" * 30, "9" * 30),
         ("boolean", "True", True),
-        ("boolean", "yes", "yes"),
         ("string", 12, "12"),
-        ("string", True, True),
         ("string", None, None),
         ("array", '["a"]', ["a"]),
         ("array", "a, b", "a, b"),
-        ("array", '{"a": 1}', '{"a": 1}'),
         ("object", '{"a": 1}', {"a": 1}),
         (["integer", "null"], "4", 4),
-        (["string", "integer"], "4", "4"),
-        (None, "4", "4"),
     ],
 )
 def test_arguments_are_converted_where_nothing_is_lost(

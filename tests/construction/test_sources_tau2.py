@@ -13,7 +13,7 @@ import pytest
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.sources import detect, read_seeds
 from apbjudge.construction.sources import tau2 as reader
-from apbjudge.construction.sources.replaying import Replay, is_installed, replay
+from apbjudge.construction.sources.replaying import replay
 from apbjudge.environments.execution.sandbox import HOSTED
 
 from .sourcing import BAKERY, fates, needs, only, seeds
@@ -59,7 +59,6 @@ _PACKAGE = {
     "domains/__init__.py": "",
     "domains/bakery/__init__.py": "",
     "domains/bakery/environment.py": """
-        import os
         from types import SimpleNamespace
 
         print("baking")
@@ -72,7 +71,7 @@ _PACKAGE = {
                 return "Sell bread."
 
             def get_tools(self):
-                names = ("find_loaves", "order_loaf", "stop", "tell")
+                names = ("find_loaves", "order_loaf", "tell")
                 return [SimpleNamespace(openai_schema={"name": name}) for name in names]
 
             def set_state(self, data, actions, messages):
@@ -84,8 +83,6 @@ _PACKAGE = {
 
             def make_tool_call(self, name, requestor, **arguments):
                 print("called")
-                if name == "stop":
-                    os.abort()
                 if name == "tell":
                     return "x" * arguments["n"]
                 if name == "find_loaves":
@@ -205,17 +202,6 @@ def test_actions_are_replayed_in_a_world_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("package")
-def test_a_task_that_ends_the_process_costs_no_other() -> None:
-    stop = {"name": "stop", "arguments": {}}
-    wanted = [_wanted(*actions) for actions in ((FIND,), (FIND, stop), (stop,), (FIND,))]
-    world, replays = replay("bakery", wanted)
-    assert world is not None
-    found = Replay((('["R-77"]', False),))
-    stopped = Replay(fault="the suite's process ended or did not answer in time")
-    assert replays == [found, stopped, stopped, found]
-
-
-@pytest.mark.usefixtures("package")
 def test_faults_of_a_replay_are_named(tmp_path: Path) -> None:
     private = {"initialization_actions": [{"func_name": "__init__", "arguments": {}}]}
     long = {"name": "tell", "arguments": {"n": 300_000}}
@@ -235,17 +221,6 @@ def test_a_domain_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
         path = tasks(tmp_path, task("a", FIND, user_scenario=wanted))
         assert only(seeds(path, tools=BAKERY)).calls[0].result is None
     assert replay("smithy", [_wanted(FIND)]) == (None, [])
-
-
-def test_another_package_of_that_name_is_not_the_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "tau2").mkdir()
-    (tmp_path / "tau2" / "__init__.py").write_text("raise RuntimeError\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert not is_installed()
-    (tmp_path / "tau2" / "domains").mkdir()
-    assert is_installed()
 
 
 def _wanted(*actions: dict[str, Any]) -> dict[str, Any]:

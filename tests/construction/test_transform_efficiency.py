@@ -179,7 +179,6 @@ def with_references(seed: Seed) -> Seed:
             "a tool of the solution has no JSON Schema",
             seed_of(tools=(*FERRY[1:], {"name": "find_sailings", "description": "Finds."})),
         ),
-        ("a tool of the solution has no JSON Schema", seed_of(tools=FERRY[1:])),
         ("too few runs of calls can be merged", seed_of(*CROSSING[:1] * 5)),
         ("too few runs of calls can be merged", with_references(seed_of())),
     ],

@@ -279,23 +279,12 @@ def renamed(name: str, *, number: int = 3, **types: str) -> str:
     return "" if isinstance(made, Reject) else made[0].name
 
 
-@pytest.mark.parametrize(
-    ("name", "types", "other"),
-    [
-        ("getZorgWeatherReport", {"day": "string"}, r"\w+ClimateSummary"),  # a word left out
-        ("find_direct_flights_to_zorg", {"day": "string"}, r"(locate|seek)_nonstop_departures_\w+"),
-        ("getZorgCount", {"patient_id": "string"}, r"\w+ByClientIdentifier"),
-        ("getZorg", {"blurp": "string"}, ""),  # blurp_value would tell nothing
-        ("createZorg", {"price": "string"}, ""),  # what is made is not its price
-        # nor is a zorg a flight
-        ("weather_report", {}, "climate_summary"),
-    ],
-)
-def test_what_has_no_other_word_is_left_out_where_enough_is_left(
-    name: str, types: dict[str, str], other: str
-) -> None:
+def test_what_has_no_other_word_is_left_out_where_enough_is_left() -> None:
     for number in range(8):
-        assert re.fullmatch(other, renamed(name, number=number, **types))
+        assert re.fullmatch(r"\w+ClimateSummary", renamed("getZorgWeatherReport", number=number))
+        other = renamed("getZorgCount", number=number, patient_id="string")
+        assert re.fullmatch(r"\w+ByClientIdentifier", other)
+        assert renamed("getZorg", number=number, blurp="string") == ""  # blurp_value tells nothing
 
 
 def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:

@@ -118,14 +118,6 @@ def test_a_record_says_what_it_was_made_of(serve: Any, tmp_path: Path) -> None:
     assert manifest["counts"]["query"]["accepted"] == 1
 
 
-def test_equal_seeds_are_asked_about_once(serve: Any, tmp_path: Path) -> None:
-    server = serve(obliging)
-    twins = [seed_of(name="a"), seed_of(name="b")]
-    run = write(tmp_path, twins, address=server.address, kinds=("query",))
-    assert len(server.requests) == 1
-    assert [run.writings().applied(seed).run.query for seed in twins] == [REWRITTEN] * 2
-
-
 def test_cases_name_the_model_where_it_wrote_a_part(tmp_path: Path) -> None:
     client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
 
@@ -285,19 +277,6 @@ def test_what_was_never_answered_is_tried_again(serve: Any, tmp_path: Path) -> N
     assert not (tmp_path / "failures.jsonl").exists()
 
 
-def test_a_failed_repair_keeps_the_attempt_and_what_it_cost(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: Status(500) if is_repair(seen) else Answer(LOST))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    (failure,) = read_lines(tmp_path / "failures.jsonl")
-    assert [attempt["reply"] for attempt in failure["attempts"]] == [LOST]
-    assert failure["usage"]["calls"] > 1
-    assert run.counts["query"].failed == {"transport": 1}
-    server.behave = lambda seen: Answer(good(seen.text))
-    server.forget()
-    write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    assert [is_repair(seen) for seen in server.requests] == [True]
-
-
 def test_a_bad_key_ends_the_run(serve: Any, tmp_path: Path) -> None:
     server = serve(lambda seen: Status(401))
     with pytest.raises(OptionError, match=f"^--model {MODEL}: "):
@@ -429,21 +408,6 @@ def test_what_a_seed_says_stays_in_its_block(kind: Kind) -> None:
         assert "SYSTEM" not in outside + text.partition('<data name="')[0]
         assert "<|im_start|>" not in text
         assert "\u200b" not in text
-
-
-def test_a_prompt_set_of_ones_own_is_used_and_checked(tmp_path: Path) -> None:
-    source = (
-        ROOT / "src/apbjudge/construction/writing/prompt_sets/write_prompts/writing@1.toml"
-    ).read_text(encoding="utf-8")
-    own = tmp_path / "own.toml"
-    own.write_text(source.replace("You put plans into words.", "MINE"), encoding="utf-8")
-    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    options: dict[str, Any] = {"client": client, "kinds": ("plan",), "write_prompts": str(own)}
-    write(tmp_path / "out", [seed_of()], **options)
-    assert client.requests[0].messages[0]["content"].startswith("MINE")
-    own.write_text(source.replace('fence("solution", solution)', "answer"), encoding="utf-8")
-    with pytest.raises(OptionError, match=r"--write-prompts: .*query.user: .*, got answer"):
-        write(tmp_path / "out", [seed_of()], **options)
 
 
 # Dry run ------------------------------------------------------------------------------------------

@@ -243,6 +243,12 @@ def test_a_query_of_several_messages_is_not_rewritten() -> None:
     assert isinstance(task_of(seed, "plan"), WritingTask)
 
 
+def test_tasks_that_share_a_digest_may_share_an_answer() -> None:
+    assert task("query").digest == task("query", seed_of(name="other")).digest
+    others = [seed_of(query=f"{QUERY} Please."), seed_of(tools=FERRY[:5]), seed_of(CROSSING[0])]
+    assert len({task("query", each).digest for each in (seed_of(), *others)}) == 4
+
+
 # Settings -----------------------------------------------------------------------------------------
 
 
