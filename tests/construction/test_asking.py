@@ -74,35 +74,20 @@ def test_three_votes_are_asked_and_the_majority_decides(serve: Any, tmp_path: Pa
                 "split": [votes("UnclearQuery"), OK, votes("UnclearQuery", "UnrealisticTools")],
                 "doubted": [OK, votes("GivesItselfAway"), OK],
                 "apart": [votes("UnclearQuery"), votes("WrongReference"), OK],
-                "all": [votes("UsefulDistractor")] * 3,
             }
         )
     )
-    names = ("fine", "split", "doubted", "apart")
-    offered = {"name": "fry", "description": "Fries a loaf."}
-    rows = [
-        *map(row, names),
-        row("all", extraneous_tool_names=["fry"], tools=[*row("x")["tools"], offered]),
-    ]
-    cases = write_rows(tmp_path / "cases.jsonl", rows)
+    cases = write_rows(tmp_path / "cases.jsonl", map(row, ("fine", "split", "doubted", "apart")))
     asked = ask(cases, spec(server))
-    texts = ("query unrealistic or unclear", "reference wrong", "distractor is useful")
-    wanted = [(0, "2 of 3", "UnclearQuery"), (0, "1 of 3", "UnclearQuery")]
-    wanted += [(1, "1 of 3", "UnclearQuery"), (2, "3 of 3", "UsefulDistractor")]
-    assert [(f.case, f.check) for f in asked.findings] == [
-        ("split", "asked-unclear-query"),
-        ("apart", "asked-unclear-query"),
-        ("apart", "asked-wrong-reference"),
-        ("all", "asked-useful-distractor"),
+    unclear, why = "query unrealistic or unclear", "because of ('UnclearQuery',)"
+    assert [(f.line, f.case, f.check, f.message) for f in asked.findings] == [
+        (2, "split", "asked-unclear-query", f"{unclear} (2 of 3 votes): {why}"),
+        (4, "apart", "asked-unclear-query", f"{unclear} (1 of 3 votes): {why}"),
+        (4, "apart", "asked-wrong-reference", f"reference wrong (1 of 3 votes): {why}"),
     ]
-    assert [f.message for f in asked.findings] == [
-        f"{texts[at]} ({n} votes): because of ('{code}',)" for at, n, code in wanted
-    ]
-    assert [(f.file, f.line, f.certainty) for f in asked.findings] == [
-        (str(cases), line, "asked") for line in (2, 4, 4, 5)
-    ]
-    assert (asked.n_answered, asked.n_split, asked.n_void, asked.unanswered) == (5, 1, 0, ())
-    assert len(server.requests) == 5 * VOTES
+    assert {(f.file, f.certainty) for f in asked.findings} == {(str(cases), "asked")}
+    assert (asked.n_answered, asked.n_split, asked.n_void, asked.unanswered) == (4, 1, 0, ())
+    assert len(server.requests) == 4 * VOTES
     assert {seen.body["temperature"] for seen in server.requests} == {1.0}
     assert {seen.body["seed"] for seen in server.requests} == {SEED, SEED + 1, SEED + 2}
 

@@ -137,8 +137,6 @@ def test_unusable_sources_are_named(tmp_path: Path) -> None:
         fates(lines(tmp_path / "x.jsonl", {"a": 1}, {"a": 2}))
     with pytest.raises(OptionError, match=r"--from: expected one of auto, .*, got 'nope'"):
         fates(tmp_path, source_format="nope")
-    with pytest.raises(InputError):
-        fates(tmp_path, source_format="functions")
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="expected a folder of JSON files"):
         fates(tmp_path / "folder")

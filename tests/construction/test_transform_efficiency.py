@@ -140,15 +140,6 @@ def test_names_follow_the_style_of_the_tools() -> None:
     assert all("And" in composite.name for composite in construction.composites)
 
 
-def test_a_trap_of_another_task_does_nothing_for_this_one() -> None:
-    seen: set[str] = set()
-    for number in range(20):
-        construction, tools, _ = parts_of(made(seed_of(), TOWN, number=number))
-        seen |= {*construction.traps} & TOWN.toolset.by_name.keys()
-        assert all(tools[name].cost is not None for name in construction.traps)
-    assert seen == {"list_breads"}  # the nearest in subject, which lists something as well
-
-
 def test_tools_that_note_a_thought_are_neither_merged_nor_copied() -> None:
     tools = (*FERRY, tool("think", "Notes a thought.", thought="string"))
     calls = [*CROSSING[:2], ("think", {"thought": "hm"}, ""), *CROSSING[2:]]

@@ -170,20 +170,19 @@ def test_what_the_run_calls_at_all_is_no_distractor(transform: Transform) -> Non
 
 
 def test_tools_invented_for_the_task_come_before_those_of_other_tasks() -> None:
-    invented = [
-        *(tool("get_ferry_menu", "States what the kitchen on board cooks.", ferry="string"),),
-        *(tool("rent_deck_chair", "Rents a chair to sit in.", deck="string"),),
-        *(tool("look_up_sailings", "Shows sailings between harbours.", start="string"),),
-        *(tool("GetTides", "Something else.", thing="string"),),
-    ]
+    invented = (
+        tool("get_ferry_menu", "States what the kitchen on board cooks.", ferry="string"),
+        tool("rent_deck_chair", "Rents a chair to sit in.", deck="string"),
+        tool("look_up_sailings", "Shows sailings between harbours.", start="string"),
+        tool("GetTides", "Something else.", thing="string"),
+    )
     seed = seed_of(invented=tuple(read_tool(each, "t") for each in invented), model="m")
-    levels = [
-        json.loads(row["extraneous_tool_names_json"])
+    one, two, four = (
+        set(json.loads(row["extraneous_tool_names_json"]))
         for row in rows(extraneous_plans, seed, context_of(seed, BAKERY, levels=(1, 2, 4)))
-    ]
-    assert set(levels[1]) == {"get_ferry_menu", "rent_deck_chair"}
-    assert set(levels[0]) < set(levels[1]) < set(levels[2])
-    assert set(levels[2]) - set(levels[1]) <= {tool.name for tool in BAKERY.toolset.tools}
+    )
+    assert one < two == {"get_ferry_menu", "rent_deck_chair"}
+    assert two < four <= two | BAKERY.toolset.names
 
 
 def test_what_ends_a_run_or_may_serve_is_no_distractor() -> None:
@@ -294,20 +293,3 @@ def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:
     assert row["broken_tool_name"] == "get_tides"
     named = seed_of(*calls, tools=tools, query="Call get_tides for me.")
     assert rejects(tool_broken, named) == ["no call that can fail"]
-
-
-def test_of_calls_made_at_once_the_one_that_worked_is_broken() -> None:
-    both = attempt("check_space", "Error: no such sailing.", '{"left": 14}')
-    calls = (
-        replace(both.calls[0], arguments={"sailing_id": "S-1"}),
-        replace(both.calls[1], arguments={"sailing_id": "S-310"}),
-    )
-    seed = seed_of(("check_space", {"sailing_id": "S-310"}, {"left": 14}))
-    steps = (seed.run.steps[0], replace(both, calls=calls))
-    (row,) = rows(tool_broken, replace(seed, run=replace(seed.run, steps=steps)))
-    asked, failed = json.loads(row["trajectory_prefix_json"])
-    (made,) = asked["tool_calls"]
-    assert made["function"]["arguments"] == {"sailing_id": "S-310"}
-    assert failed["content"] in FAILURES
-    (step,) = json.loads(row["ground_truth_steps_json"])
-    assert [*step["tool_calls"][0]["function"]["arguments"].values()] == ["S-310"]

@@ -167,39 +167,6 @@ def test_what_was_written_makes_cases_without_a_proven_fault(tmp_path: Path) -> 
 LOST = json.dumps({"query": REWRITTEN.replace("T-7715", "mine")})
 
 
-def test_a_complaint_is_mended_in_one_repair(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: Answer(good(seen.text) if is_repair(seen) else LOST))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    (row,) = written(tmp_path)
-    assert row["value"] == {"query": REWRITTEN}
-    assert [[each["code"] for each in a["complaints"]] for a in row["attempts"]] == [
-        ["literal lost"],
-        [],
-    ]
-    assert len({attempt["fingerprint"] for attempt in row["attempts"]}) == 2
-    assert row["usage"]["calls"] == 2
-    assert run.counts["query"].repaired == 1
-    roles = [message["role"] for message in server.requests[1].body["messages"]]
-    assert roles == ["system", "user", "assistant", "user"]
-    assert server.requests[1].body["messages"][2]["content"] == LOST
-    asked = server.requests[1].body["messages"][3]["content"]
-    assert "lacks the value 'T-7715', which must stand in it word for word" in asked
-
-
-@pytest.mark.parametrize(("kind", "reply"), [("query", '{"query": 3}'), ("distractors", "\0{}")])
-def test_nonsense_is_rejected_and_kept(serve: Any, tmp_path: Path, reply: str, kind: Kind) -> None:
-    server = serve(lambda seen: Answer(reply))
-    for _ in range(2):
-        run = write(tmp_path, [seed_of()], address=server.address, kinds=(kind,), repairs=1)
-        (row,) = written(tmp_path)
-        assert row["value"] is None
-        assert row["rejected"] == row["attempts"][-1]["complaints"][0]["code"]
-        assert [attempt["reply"] for attempt in row["attempts"]] == [reply, reply]
-        assert (run.counts[kind].rejected, run.failed) == ({row["rejected"]: 1}, 0)
-        assert run.writings().applied(seed_of()) == seed_of()
-        assert len(server.requests) == 2
-
-
 def test_more_repairs_take_up_what_was_rejected_and_pay_for_no_reply_again(
     serve: Any, tmp_path: Path
 ) -> None:
@@ -209,10 +176,19 @@ def test_more_repairs_take_up_what_was_rejected_and_pay_for_no_reply_again(
 
     server, seeds = serve(behave), [seed_of()]
     options: dict[str, Any] = {"address": server.address, "kinds": ("query", "plan")}
-    write(tmp_path, seeds, **options, repairs=1)
+    run = write(tmp_path, seeds, **options, repairs=1)
     assert len(server.requests) == 3  # two for the query, one for the plan
+    assert (run.counts["query"].rejected, run.failed) == ({"literal lost": 1}, 0)
+    assert run.writings().applied(seed_of()).run.query == QUERY
     server.forget()
     run = write(tmp_path, seeds, **options, repairs=2)
+    mended = next(row for row in written(tmp_path) if row["kind"] == "query")
+    codes = [[each["code"] for each in a["complaints"]] for a in mended["attempts"]]
+    assert codes == [["literal lost"], ["literal lost"], []]
+    assert (mended["usage"]["calls"], run.counts["query"].repaired) == (1, 1)
+    conversation = server.requests[0].body["messages"]
+    assert [message["content"] for message in conversation[2::2]] == [LOST, LOST]
+    assert "lacks the value 'T-7715', which must stand in it" in conversation[3]["content"]
     assert [kind_of(seen.text) for seen in server.requests] == ["query", "plan"]
     assert run.writings().applied(seed_of()).run.query == REWRITTEN
     assert [row["rejected"] for row in read_lines(tmp_path / "superseded.jsonl")] == [

@@ -42,42 +42,11 @@ def test_literals_are_what_the_arguments_take_from_the_query() -> None:
     assert results_of(seed_of()) == ("S-310", "B-9021")
 
 
-REMOVABLE: dict[str, dict[str, Any]] = {
-    "a tool states it": {"tools": (*FERRY, tool("close", "Closes account T-7715.", x="string"))},
-    "another result states it": {
-        "calls": [*CROSSING[:3], ("who", {}, "it is t-7715"), CROSSING[3]]
-    },
-    "it is optional": {
-        "tools": (
-            *FERRY[:3],
-            tool("pay_crossing", "Pays.", "account", booking_id="string", account="string"),
-        )
-    },
-}
-
-
-@pytest.mark.parametrize("name", REMOVABLE)
-def test_only_what_nobody_could_know_is_removable(name: str) -> None:
-    fields = dict(REMOVABLE[name])
-    calls = fields.pop("calls", CROSSING)
-    needs = {1: {"sailing_id": 0}, 2: {"sailing_id": 0}, len(calls) - 1: {"booking_id": 2}}
-    seed = seed_of(*calls, needs=needs, **fields)
-    assert "T-7715" in literals_of(seed)
-    assert task("private", seed).removable == ("Vik", "2026-08-14")
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "found"),
-    [
-        ("4", "for 4 people", "4"),
-        ("4", "4.5 metres", None),
-        ("ada", "ada@x.example", None),
-        ("T-7715", "t-7715", None),
-        ("two words", "Two\n  words here", "Two words"),
-    ],
-)
-def test_values_are_looked_for_as_wholes(value: str, text: str, found: str | None) -> None:
-    assert written_at(value, text) == found
+def test_values_are_looked_for_as_wholes() -> None:
+    assert written_at("4", "for 4 people") == "4"
+    assert written_at("two words", "Two\n  words here") == "Two words"
+    for value, text in (("4", "4.5 metres"), ("ada", "ada@x.example"), ("T-7715", "t-7715")):
+        assert written_at(value, text) is None
 
 
 @given(st.text(min_size=1), st.text(), st.text())
