@@ -329,105 +329,84 @@ def with_schema(**fields: Any) -> tuple[dict[str, Any], ...]:
 
 # What makes no case -------------------------------------------------------------------------------
 
-LAST = CROSSING[-1:]
 TRIP = tool("buy_ticket", "Does what a traveller needs.")
 READERS = tool("find_reader", "Gives the card numbers of readers.", surname="string")
 AUNT = ("lend_out", {"card_number": "L-7", "copy": "C-1"}, {})
+SHELF = ("search_shelf", {"title": "Tides"}, {"reader": "L-20417"})
+CARD = FileRef(type="text", path="cards/L-20417.txt")
 
 
-def pictured(query: str, file: FileRef = SHOT) -> Seed:
-    return seed_of(TIDES, query=query, files=(file,))
+def pictured(query: str) -> Seed:
+    return seed_of(TIDES, query=query, files=(SHOT,))
+
+
+def paying(**fields: Any) -> Seed:
+    return seed_of(CROSSING[-1], **fields)
 
 
 def baking(query: str, **arguments: Any) -> Seed:
     return seed_of(("bake_dough", arguments, None), tools=BREAD, query=query)
 
 
-NO_CASE: Mapping[Transform, list[tuple[str, Seed]]] = {
-    visual_missing: [
-        ("the query names the file", pictured("Which harbour is in Jetty.png, my photo?")),
-        (
-            "the query has an address that may lead to the picture",
-            pictured("Which harbour is in the photo at https://harbours.example/1?"),
-        ),
-        (
-            "neither query nor solution speaks of the picture",
-            pictured("How high is the water?"),
-        ),
-    ],
-    tool_removal: [
-        ("the solution calls a tool that is not offered", seed_of(*LAST, tools=FERRY[:3])),
-        (
-            "another tool may serve",
-            seed_of(*LAST, tools=(FERRY[3], TRIP, tool("run_python", ""))),
-        ),
-        (
-            "the query or the system prompt names the tool",
-            seed_of(*LAST, query="Use pay_crossing for B-9021."),
-        ),
-    ],
-    contradictory_constraints: [
-        ("no amount among the arguments", baking("Is it open on the 4th?", open=True)),
-        ("the query is not English", baking("Bestelle 4 loaves Brot bis morgen.", loaves=4)),
-        *(
-            ("the query does not state the amount by its name", seed)
-            for seed in (
-                baking("Please order four loaves for me.", loaves=4),
-                baking("I have a weight of 12 firlots in my cart.", weight=12),  # an unknown unit
-                baking("The dough has a weight of 12 kg, and I am in a hurry.", weight=12),
-                baking(  # which weight?
-                    "Take a weight of 12 kg and for the cake weight 5 kg, please.",
-                    weight=12,
-                    cake_weight=5,
-                ),
-            )
-        ),
-    ],
-    information_missing: [
-        ("the query is not English", lending(query="Karte L-20417, Buch Knots.")),
-        (
-            "no value of a required parameter is in the query word for word",
-            lending(query="Please lend me the book on my card."),
-        ),
-        *(
-            (
-                "the value may be guessed",
-                lending(query=f"Please lend me {query}.", arguments={"card_number": value}),
-            )
-            for query, value in (("a book on my blue card", "blue"), ("the book of 2021", "2021"))
-        ),
-        (
-            "a result may state the value",
-            lending(before=(("search_shelf", {"title": "Tides"}, {"reader": "L-20417"}),)),
-        ),
-        ("the value is stated elsewhere", lending(query=f"{ASKED} I said l 20417.")),
-        (
-            "the value is stated elsewhere",
-            lending(files=(FileRef(type="text", path="cards/L-20417.txt"),)),
-        ),
-        ("a tool may look the value up", lending(tools=(*LIBRARY, READERS))),
-        (
-            "another value may be taken in its place",
-            lending(query=f"{ASKED} My aunt has the card L-7, by the way.", before=(AUNT,)),
-        ),
-        (
-            "the value can't be taken out of its sentence",
-            lending(query="L-20417 is my card, so lend me the book."),
-        ),
-        (
-            "another value would be lost",
-            lending(
-                query="Please lend me a book on knots. The card of Ada is L-20417.",
-                arguments={"reader": "Ada"},
-            ),
-        ),
-    ],
+def lent(query: str, **arguments: Any) -> Seed:
+    return lending(query=query, arguments=arguments)
+
+
+NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
+    visual_missing: {
+        "the query names the file": [pictured("Which harbour is in Jetty.png, my photo?")],
+        "the query has an address that may lead to the picture": [
+            pictured("Which harbour is in the photo at https://harbours.example/1?")
+        ],
+        "neither query nor solution speaks of the picture": [pictured("How high is the water?")],
+    },
+    tool_removal: {
+        "the solution calls a tool that is not offered": [paying(tools=FERRY[:3])],
+        "another tool may serve": [paying(tools=(FERRY[3], TRIP, tool("run_python", "")))],
+        "the query or the system prompt names the tool": [paying(query="Use pay_crossing.")],
+    },
+    contradictory_constraints: {
+        "no amount among the arguments": [baking("Is it open on the 4th?", open=True)],
+        "the query is not English": [baking("Bestelle 4 loaves Brot bis morgen.", loaves=4)],
+        "the query does not state the amount by its name": [
+            baking("Please order four loaves for me.", loaves=4),
+            baking("I have a weight of 12 firlots in my cart.", weight=12),  # an unknown unit
+            baking("The dough has a weight of 12 kg, and I am in a hurry.", weight=12),
+            baking("Weight of 12 kg, and for the cake weight 5 kg.", weight=12, cake_weight=5),
+        ],
+    },
+    information_missing: {
+        "the query is not English": [lent("Karte L-20417, Buch Knots.")],
+        "no value of a required parameter is in the query word for word": [
+            lent("Please lend me the book on my card.")
+        ],
+        "the value may be guessed": [
+            lent("Please lend me a book on my blue card.", card_number="blue"),
+            lent("Please lend me a book for the year 2021.", card_number="2021"),
+        ],
+        "the schema supplies the value": [lending(tools=with_schema(default="L-1"))],
+        "a result may state the value": [lending(before=(SHELF,))],
+        "the value is stated elsewhere": [
+            lent(f"{ASKED} I said l 20417."),
+            lending(files=(CARD,)),
+        ],
+        "a tool may look the value up": [lending(tools=(*LIBRARY, READERS))],
+        "another value may be taken in its place": [
+            lending(query=f"{ASKED} My aunt has the card L-7, by the way.", before=(AUNT,))
+        ],
+        "the value can't be taken out of its sentence": [
+            lent("L-20417 is my card, so lend me the book.")
+        ],
+        "another value would be lost": [
+            lent("Please lend me a book on knots. The card of Ada is L-20417.", reader="Ada")
+        ],
+    },
 }
 
 
 @pytest.mark.parametrize("transform", NO_CASE)
 def test_what_may_be_solved_after_all_makes_no_case(transform: Transform) -> None:
-    for reason, seed in NO_CASE[transform]:
-        assert reason_of(transform, seed) == reason
+    for reason, seeds in NO_CASE[transform].items():
+        assert [reason_of(transform, seed) for seed in seeds] == [reason] * len(seeds)
     bare = dataclasses.replace(seed_of(files=(SHOT,)), calls=())
     assert reason_of(transform, bare) == "no solution"
