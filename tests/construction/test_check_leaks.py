@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
@@ -102,44 +102,39 @@ def quoting(query: str) -> list[Row]:
 
 
 CALL_ID = [{"role": "tool", "tool_call_id": "broken_call_1", "content": "Error"}]
-LEAKS: list[tuple[str, str, Row]] = [
-    ("condition-told", "system_prompt", next_steps(**BROKEN, system_prompt="find_book is broken.")),
-    ("condition-told", "prompt", library(**EXTRANEOUS, prompt="Ignore dust_shelf.")),
-    ("telling-name", "tools", library(**EXTRANEOUS | {"extraneous_tool_names": ["decoy_7"]})),
-    (
-        "telling-name",
-        "tools",
-        next_steps(**BROKEN | {"replacement_tool": tool("find_book_fallback")}),
-    ),
-    (
-        "telling-name",
-        "files[0].path",
-        library(**UNSOLVABLE, files=["images/contradiction-3.png"]),
-    ),
-    ("telling-name", "trajectory_prefix", next_steps(**BROKEN, trajectory_prefix=CALL_ID)),
-    ("telling-id", "id", library(**EXTRANEOUS, id="x-distractors-4")),
-    ("telling-id", "case_id", next_steps(**BROKEN, case_id="broken3")),
-    ("reference-quoted", "query", library(query=f"{QUERY} {PLAN}")),
-    ("reference-quoted", "system_prompt", library(system_prompt=PLAN.upper())),
-    (
-        "reference-quoted",
-        "tools",
-        library(tools=[tool("find_book"), tool("scrub_floor", PLAN)]),
-    ),
-    (
-        "reference-quoted",
-        "trajectory_prefix",
-        library(trajectory_prefix=[{"role": "user", "content": PLAN}]),
-    ),
-    ("reference-named", "query", library(query=f"{QUERY} Use find_book and lend_book.")),
-    ("task-in-tool", "tools", library(tools=[*quoting(""), tool("scrub_floor", QUERY)])),
-    ("task-in-tool", "tools", library(tools=quoting(QUERY))),
-]
+LEAKS: Mapping[str, list[tuple[str, Row]]] = {
+    "condition-told": [
+        ("system_prompt", next_steps(**BROKEN, system_prompt="find_book is broken today.")),
+        ("prompt", library(**EXTRANEOUS, prompt="Ignore dust_shelf.")),
+    ],
+    "telling-name": [
+        ("tools", library(**EXTRANEOUS | {"extraneous_tool_names": ["decoy_7"]})),
+        ("tools", next_steps(**BROKEN | {"replacement_tool": tool("find_book_fallback")})),
+        ("files[0].path", library(**UNSOLVABLE, files=["images/contradiction-3.png"])),
+        ("trajectory_prefix", next_steps(**BROKEN, trajectory_prefix=CALL_ID)),
+    ],
+    "telling-id": [
+        ("id", library(**EXTRANEOUS, id="x-distractors-4")),
+        ("case_id", next_steps(**BROKEN, case_id="broken3")),
+    ],
+    "reference-quoted": [
+        ("query", library(query=f"{QUERY} {PLAN}")),
+        ("system_prompt", library(system_prompt=PLAN.upper())),
+        ("tools", library(tools=[tool("find_book"), tool("scrub_floor", PLAN)])),
+        ("trajectory_prefix", library(trajectory_prefix=[{"role": "user", "content": PLAN}])),
+    ],
+    "reference-named": [("query", library(query=f"{QUERY} Use find_book and lend_book."))],
+    "task-in-tool": [
+        ("tools", library(tools=[*quoting(""), tool("scrub_floor", QUERY)])),
+        ("tools", library(tools=quoting(QUERY))),
+    ],
+}
 
 
-@pytest.mark.parametrize(("check", "field", "row"), LEAKS)
-def test_what_is_given_away_is_found(check: str, field: str, row: Row) -> None:
-    assert [(f.check, f.field) for f in findings_of(LEAK_CHECKS, row)] == [(check, field)]
+@pytest.mark.parametrize("check", LEAKS)
+def test_what_is_given_away_is_found(check: str) -> None:
+    for field, row in LEAKS[check]:
+        assert [(f.check, f.field) for f in findings_of(LEAK_CHECKS, row)] == [(check, field)]
 
 
 def test_what_gives_nothing_away() -> None:

@@ -128,6 +128,19 @@ def says(content: str) -> Row:
     return {"role": "tool", "content": content}
 
 
+def uses_distractor(row: Row) -> None:
+    made = {"name": distractor(row)["name"], "parameter_description": {"thing": "it"}}
+    row["tool_chain"].append(made)
+
+
+def copies_tool(row: Row) -> None:
+    distractor(row).update(named(row, "check_space") | {"name": distractor(row)["name"]})
+
+
+def calls_another(row: Row) -> None:
+    row["trajectory_prefix"] += [calls("get_tides", harbour="Vik"), says("Error: no answer.")]
+
+
 def needs_more(row: Row) -> None:
     schema = replacement(row)["parameters"]
     schema["properties"]["extra"] = {"type": "array"}
@@ -143,10 +156,15 @@ def gives_back_the_tools(row: Row) -> None:
     row["tools"] = CLEAN["removal"]()[0]["tools"]
 
 
-def stops_before_removal(row: Row) -> None:
+def removes_nothing(row: Row) -> None:
     gives_back_the_tools(row)
     row["construction"]["removed_tools"] = []
     row["tool_chain"] = chain_of(seed_of())
+
+
+def agree(row: Row) -> None:
+    one, other = row["construction"]["bounds"]
+    other["value"] = one["value"]
 
 
 def does_all_at_once(row: Row) -> None:
@@ -154,9 +172,16 @@ def does_all_at_once(row: Row) -> None:
     row["construction"]["composites"] = [{"name": "book_and_pay", "replaces": [0, 1]}]
 
 
-def replaces(name: str, *places: int) -> Callable[[Row], object]:
-    composites = [{"name": name, "replaces": places}]
-    return lambda row: row["construction"].update(composites=composites)
+def claims(**values: Any) -> Callable[[Row], None]:
+    return lambda row: row["construction"].update(values)
+
+
+def replaces(name: str, *places: int) -> Callable[[Row], None]:
+    return claims(composites=[{"name": name, "replaces": places}])
+
+
+def costs(name: str, cost: float) -> Callable[[Row], None]:
+    return lambda row: named(row, name).update(cost=cost)
 
 
 def argument(row: Row) -> str:
@@ -164,101 +189,72 @@ def argument(row: Row) -> str:
 
 
 ASKING = ("case_id", "query", "system_prompt", "files")
-Fault = tuple[str, str, Callable[[Row], object]]
-"""Check, clean case, and what is done to the last row."""
-PLANTED: list[Fault] = [
-    ("unreadable", "plan", lambda r: r.update(split="sideways")),
-    ("no-task", "extraneous", lambda r: r.update(dict.fromkeys(ASKING))),
-    ("distractor-not-offered", "extraneous", lambda r: r["tools"].remove(distractor(r))),
-    (
-        "distractor-used",
-        "extraneous",
-        lambda r: r["tool_chain"].append(
-            {"name": distractor(r)["name"], "parameter_description": {"thing": "it"}}
+ROOM = "States how much room a sailing has left. Check space."
+PLANTED: Mapping[str, list[tuple[str, Callable[[Row], object]]]] = {
+    "plan": [("unreadable", lambda r: r.update(split="sideways"))],
+    "extraneous": [
+        ("no-task", lambda r: r.update(dict.fromkeys(ASKING))),
+        ("distractor-not-offered", lambda r: r["tools"].remove(distractor(r))),
+        ("distractor-used", uses_distractor),
+        ("distractor-equals-tool", copies_tool),
+        ("distractor-like-tool", lambda r: distractor(r).update(description=ROOM)),
+        (
+            "distractor-called",
+            lambda r: r.update(reference_remaining_steps=[calls(distractor(r)["name"])]),
         ),
-    ),
-    (
-        "distractor-equals-tool",
-        "extraneous",
-        lambda r: distractor(r).update(
-            named(r, "check_space") | {"name": r["extraneous_tool_names"][0]}
+        (
+            "distractor-called",
+            lambda r: r.update(trajectory_prefix=[calls(distractor(r)["name"]), says("Nothing.")]),
         ),
-    ),
-    (
-        "distractor-like-tool",
-        "extraneous",
-        lambda r: distractor(r).update(
-            description="States how much room a sailing has left. Check space."
+    ],
+    "broken": [
+        ("broken-not-called", lambda r: r.update(broken_tool_name="get_tides")),
+        ("broken-not-last", calls_another),
+        ("broken-without-error", lambda r: r["trajectory_prefix"][-1].update(content="Fine.")),
+        ("replacement-not-offered", lambda r: r["tools"].remove(replacement(r))),
+        ("replacement-parameters", needs_more),
+        ("replacement-alike", renames_replacement),
+        (
+            "reference-calls-broken",
+            lambda r: r.update(ground_truth_steps=[r["trajectory_prefix"][-2]]),
         ),
-    ),
-    (
-        "distractor-called",
-        "extraneous",
-        lambda r: r.update(reference_remaining_steps=[calls(distractor(r)["name"])]),
-    ),
-    (
-        "distractor-called",
-        "extraneous",
-        lambda r: r.update(trajectory_prefix=[calls(distractor(r)["name"]), says("Nothing.")]),
-    ),
-    ("broken-not-called", "broken", lambda r: r.update(broken_tool_name="get_tides")),
-    (
-        "broken-not-last",
-        "broken",
-        lambda r: r["trajectory_prefix"].extend(
-            [calls("get_tides", harbour="Vik"), says("Error: no answer.")]
+        (
+            "reference-not-replacement",
+            lambda r: reference(r).update(name="get_tides", arguments={"harbour": "Vik"}),
         ),
-    ),
-    (
-        "broken-without-error",
-        "broken",
-        lambda r: r["trajectory_prefix"][-1].update(content="All is well."),
-    ),
-    ("replacement-not-offered", "broken", lambda r: r["tools"].remove(replacement(r))),
-    ("replacement-parameters", "broken", needs_more),
-    ("replacement-alike", "broken", renames_replacement),
-    (
-        "reference-calls-broken",
-        "broken",
-        lambda r: r.update(ground_truth_steps=[r["trajectory_prefix"][-2]]),
-    ),
-    (
-        "reference-not-replacement",
-        "broken",
-        lambda r: reference(r).update(name="get_tides", arguments={"harbour": "Vik"}),
-    ),
-    ("map-broken", "broken", lambda r: reference(r)["arguments"].update({argument(r): "other"})),
-    ("map-broken", "broken", lambda r: reference(r)["arguments"].pop(argument(r))),
-    ("visual-present", "visual", lambda r: r.update(files=[PICTURE.model_dump()])),
-    ("visual-not-needed", "visual", lambda r: r.update(query=QUERY)),
-    ("removed-tool-present", "removal", gives_back_the_tools),
-    ("nothing-removed", "removal", stops_before_removal),
-    ("removed-tool-like", "removal", lambda r: r["tools"].append({"name": "pay_any_crossing"})),
-    ("value-present", "missing", lambda r: r.update(plan="", system_prompt="It is 2026-08-14.")),
-    (
-        "bounds-agree",
-        "contradiction",
-        lambda r: r["construction"]["bounds"][1].update(
-            value=r["construction"]["bounds"][0]["value"]
-        ),
-    ),
-    ("bounds-agree", "contradiction", lambda r: r.update(query=f"{QUERY} Hurry.")),
-    ("twin-missing", "removal", lambda r: r["construction"].update(twin="none")),
-    ("twin-differs", "missing", lambda r: r["tools"].append({"name": "new_one"})),
-    ("cost-missing", "bank", lambda r: named(r, "get_tides").pop("cost")),
-    ("cost-not-whole", "bank", lambda r: named(r, "get_tides").update(cost=1.5)),
-    ("composite-unknown", "bank", replaces("ghost", 0, 1)),
-    ("composite-unknown", "bank", lambda r: r["construction"].update(traps=["ghost"])),
-    ("composite-unknown", "bank", replaces("book_and_pay", 3, 4)),
-    ("composite-not-consecutive", "bank", replaces("book_and_pay", 0, 3)),
-    ("composite-not-cheaper", "bank", lambda r: named(r, "book_and_pay").update(cost=6)),
-    ("composite-covers-all", "bank", does_all_at_once),
-    (
-        "trap-on-cheapest-plan",
-        "bank",
-        lambda r: r["construction"].update(traps=["find_sailings"]),
-    ),
-]
+        ("map-broken", lambda r: reference(r)["arguments"].update({argument(r): "other"})),
+        ("map-broken", lambda r: reference(r)["arguments"].pop(argument(r))),
+    ],
+    "visual": [
+        ("visual-present", lambda r: r.update(files=[PICTURE.model_dump()])),
+        ("visual-not-needed", lambda r: r.update(query=QUERY)),
+    ],
+    "removal": [
+        ("removed-tool-present", gives_back_the_tools),
+        ("nothing-removed", removes_nothing),
+        ("removed-tool-like", lambda r: r["tools"].append({"name": "pay_any_crossing"})),
+        ("twin-missing", claims(twin="none")),
+    ],
+    "missing": [
+        ("value-present", lambda r: r.update(plan="", system_prompt="It is 2026-08-14.")),
+        ("twin-differs", lambda r: r["tools"].append({"name": "new_one"})),
+    ],
+    "contradiction": [
+        ("bounds-agree", agree),
+        ("bounds-agree", lambda r: r.update(query=f"{QUERY} Hurry.")),
+    ],
+    "bank": [
+        ("cost-missing", lambda r: named(r, "get_tides").pop("cost")),
+        ("cost-not-whole", costs("get_tides", 1.5)),
+        ("composite-unknown", replaces("ghost", 0, 1)),
+        ("composite-unknown", claims(traps=["ghost"])),
+        ("composite-unknown", replaces("book_and_pay", 3, 4)),
+        ("composite-not-consecutive", replaces("book_and_pay", 0, 3)),
+        ("composite-not-cheaper", costs("book_and_pay", 6)),
+        ("composite-covers-all", does_all_at_once),
+        ("trap-on-cheapest-plan", claims(traps=["find_sailings"])),
+    ],
+}
 TOGETHER = {
     "value-present": {"twin-differs"},
     "no-task": {"levels-differ"},
@@ -272,14 +268,11 @@ TOGETHER = {
 """Checks that may find what another one found too."""
 
 
-@pytest.mark.parametrize(
-    ("name", "base", "plant"), PLANTED, ids=[f"{n}-{name}" for n, (name, *_) in enumerate(PLANTED)]
-)
-def test_a_planted_fault_is_found_by_its_check(
-    name: str, base: str, plant: Callable[[Row], object]
-) -> None:
-    rows = CLEAN[base]()
-    plant(rows[-1])
-    result = found(rows)
-    assert name in result
-    assert result - {name} <= TOGETHER.get(name, set())
+@pytest.mark.parametrize("base", PLANTED)
+def test_a_planted_fault_is_found_by_its_check(base: str) -> None:
+    for name, plant in PLANTED[base]:
+        rows = CLEAN[base]()
+        plant(rows[-1])
+        result = found(rows)
+        assert name in result
+        assert result - {name} <= TOGETHER.get(name, set())
