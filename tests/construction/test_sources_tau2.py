@@ -36,29 +36,20 @@ _PACKAGE = {
     """,
     "__init__.py": "",
     "data_model/__init__.py": "",
-    "data_model/message.py": """
-        from dataclasses import dataclass
-
-        @dataclass
-        class ToolCall:
-            name: str
-            arguments: dict
-            requestor: str
-    """,
+    "data_model/message.py": "from types import SimpleNamespace as ToolCall",
     "data_model/tasks.py": """
         from types import SimpleNamespace
 
         class InitialState:
             @staticmethod
             def model_validate(value):
-                actions = value.get("initialization_actions") or ()
-                actions = [SimpleNamespace(**each) for each in actions]
-                data = value.get("initialization_data")
-                return SimpleNamespace(initialization_data=data, initialization_actions=actions)
+                actions = [SimpleNamespace(**each) for each in value["initialization_actions"]]
+                return SimpleNamespace(initialization_data=None, initialization_actions=actions)
     """,
     "domains/__init__.py": "",
     "domains/bakery/__init__.py": "",
     "domains/bakery/environment.py": """
+        import json
         from types import SimpleNamespace
 
         print("baking")
@@ -95,7 +86,7 @@ _PACKAGE = {
                 pass
 
             def to_json_str(self, value):
-                return value if isinstance(value, str) else f'["{value[0]}"]' if value else "[]"
+                return value if isinstance(value, str) else json.dumps(value)
 
         get_environment = World
     """,
