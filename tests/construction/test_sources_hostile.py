@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,21 +154,3 @@ def test_results_may_be_deep_and_arguments_not_too_deep(tmp_path: Path) -> None:
     run = chat("deep", "Rye?", ("find_loaves", {"kind": "rye"}, "[" * 900 + "]" * 900))
     first, _ = read_seeds(source(tmp_path, "trajectories", run), source_format="trajectories")
     assert isinstance(first.content, Seed)
-
-
-@pytest.mark.slow
-def test_memory_stays_flat(tmp_path: Path) -> None:
-    def peak(n: int) -> int:
-        rows = (
-            {**_GOOD["functions"], "id": str(i), "query": f"Rye {i}? " + "x" * 10_000}
-            for i in range(n)
-        )
-        path = lines(tmp_path / f"{n}.jsonl", *rows)
-        tracemalloc.start()
-        assert sum(isinstance(entry.content, Seed) for entry in read_seeds(path)) == n
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
-
-    peak(10)
-    assert peak(800) < peak(200) + 1_000_000  # the rows themselves grow by 6 MB

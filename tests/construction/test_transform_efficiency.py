@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -55,23 +55,16 @@ def costs(tools: dict[str, Tool]) -> dict[str, int]:
     return {name: int(tool.cost or 0) for name, tool in tools.items()}
 
 
-def ways(calls: list[str], covers: dict[str, list[tuple[int, ...]]]) -> list[tuple[str, ...]]:
-    """Every way to do the calls in order, each by the tools that do one or several of them."""
-    doing: dict[int, list[tuple[str, int]]] = {}
+def ways(
+    n: int, covers: dict[str, list[tuple[int, ...]]], done: int = 0
+) -> Iterator[tuple[str, ...]]:
+    """Every way to do n calls in order, each by the tools that do one or several of them."""
+    if done == n:
+        yield ()
     for name, spans in covers.items():
         for span in spans:
-            doing.setdefault(span[0], []).append((name, len(span)))
-    found: list[tuple[str, ...]] = []
-
-    def go(at: int, way: tuple[str, ...]) -> None:
-        if at == len(calls):
-            found.append(way)
-            return
-        for name, n in doing.get(at, ()):
-            go(at + n, (*way, name))
-
-    go(0, ())
-    return found
+            if span[0] == done:
+                yield from ((name, *rest) for rest in ways(n, covers, done + len(span)))
 
 
 CHAINS = st.lists(st.sampled_from(range(6)), min_size=4, max_size=7)
@@ -123,7 +116,7 @@ def test_the_cheapest_way_takes_a_composite_and_no_trap(
             if tools[name].description.rstrip(".").lower() in tools[trap].description.lower():
                 assert cost[trap] > cost[name]
                 covers[trap] += [(at,) for at, other in enumerate(reference) if other == name]
-    priced = sorted((sum(map(cost.__getitem__, way)), way) for way in ways(reference, covers))
+    priced = sorted((sum(map(cost.__getitem__, way)), way) for way in ways(len(reference), covers))
     cheapest = [way for total, way in priced if total == priced[0][0]]
     for way in cheapest:
         assert not {*way} & {*traps}
@@ -153,14 +146,6 @@ def test_tools_that_note_a_thought_are_neither_merged_nor_copied() -> None:
     assert offered["think"].cost is not None
 
 
-def with_references(seed: Seed) -> Seed:
-    """The same, with parameters that are described elsewhere in the schema."""
-    tools = orjson.loads(orjson.dumps(seed.run.tools))
-    for each in tools:
-        each["parameters"]["$defs"] = {}
-    return dataclasses.replace(seed, run=dataclasses.replace(seed.run, tools=tuple(tools)))
-
-
 @pytest.mark.parametrize(
     ("reason", "seed"),
     [
@@ -171,7 +156,6 @@ def with_references(seed: Seed) -> Seed:
             seed_of(tools=(*FERRY[1:], {"name": "find_sailings", "description": "Finds."})),
         ),
         ("too few runs of calls can be merged", seed_of(*CROSSING[:1] * 5)),
-        ("too few runs of calls can be merged", with_references(seed_of())),
     ],
 )
 def test_what_can_not_be_merged_makes_no_case(reason: str, seed: Seed) -> None:

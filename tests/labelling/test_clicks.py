@@ -88,14 +88,6 @@ def test_a_faulty_step_says_that_the_prediction_is_not_correct() -> None:
     assert clicked(label, INCORRECT, PASS).faulty_steps == (1,)
 
 
-def test_a_doubt_changes_nothing_else() -> None:
-    sure = after(flag("E4"), grade(0.6))
-    doubted = clicked(sure, {"set": "unsure", "to": True}, FLAGS)
-    assert doubted == sure.model_copy(update={"unsure": True})
-    assert not missing(doubted, FLAGS)
-    assert clicked(doubted, {"set": "unsure", "to": False}, FLAGS) == sure
-
-
 @pytest.mark.parametrize(
     ("click", "rubric"),
     [

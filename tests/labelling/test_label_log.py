@@ -199,18 +199,6 @@ def test_labels_say_when_they_were_made_and_how_long_it_took(tmp_path: Path) -> 
     ]
 
 
-def test_labels_made_elsewhere_are_taken_over_once(tmp_path: Path) -> None:
-    log = opened(tmp_path / "labels.jsonl")
-    elsewhere = [label(grade=0.2), label("bo", is_correct=True)]
-    assert log.take_over(elsewhere) == 2
-    before = log.path.read_bytes()
-    assert log.take_over(elsewhere) == 0
-    log.undo("ann", KEYS[0])
-    log.close()
-    assert log.path.read_bytes() == before
-    assert [one.grade for one in read_labels(log.path)] == [0.2, None]
-
-
 def test_undoing_everything_takes_the_lines_away_and_leaves_all_others(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_bytes(

@@ -12,8 +12,7 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import Source, Task
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
-from apbjudge.labelling.queue import ItemReader, JudgeVerdicts, shuffled
-from tests.reports.rows import verdict
+from apbjudge.labelling.queue import ItemReader, shuffled
 from tests.support.judging import plan_row, write_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -114,11 +113,3 @@ def test_a_file_that_changes_meanwhile_is_noticed(predictions: Path) -> None:
         predictions.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=r"rows\.jsonl:5: the file has changed; start anew"):
             reader.item(place)
-
-
-def test_a_row_of_the_run_that_is_no_judgement_is_left_out(tmp_path: Path) -> None:
-    row = verdict("a")
-    rows = [{**row, "item_id": ["a"]}, {**row, "tested_model": None}, row]
-    write_rows(tmp_path / "judgements.jsonl", rows)
-    shown = JudgeVerdicts(tmp_path, [("a", "m")]).view(("a", "m"))
-    assert (shown["judge"], shown["kind"], shown["is_correct"]) == ("j", "verdict", True)
