@@ -39,3 +39,13 @@ def opened(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     assert parts.pop("tool_names") == [tool["name"] for tool in parts["tools"]]
     return parts
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A call as chat messages hold it."""
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def said(*calls: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """A message of the agent's."""
+    return {"role": "assistant", "content": None, "tool_calls": list(calls), **fields}

@@ -14,7 +14,7 @@ from apbjudge.construction.checks.conditions import CONDITION_CHECKS
 from apbjudge.construction.checks.twins import Twins
 from apbjudge.construction.findings import CaseFinding
 
-from .checking import case_of
+from .checking import call, case_of, said
 from .worlds import tool as offered
 
 Row = dict[str, Any]
@@ -49,25 +49,12 @@ FAILED = "Error 503: this endpoint is unavailable."
 MAP = {"town": "place", "days": "span"}
 
 
-def openai(name: str, arguments: object, call_id: str = "c1") -> Message:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"id": call_id, "type": "function", "function": function}
-
-
-def says(*calls: Message, text: str | None = None) -> Message:
-    return {"role": "assistant", "content": text, "tool_calls": list(calls)}
-
-
 def result(content: Any = FAILED, role: str = "tool", **fields: Any) -> Message:
     return {"role": role, "content": content, **fields}
 
 
-def step(name: str, arguments: object) -> Message:
-    return {"role": "assistant", "thought": "", "tool_calls": [openai(name, arguments)]}
-
-
-CALL = openai("get_forecast", ARGUMENTS)
-RIGHT = step("sky_outlook", {"place": "Vik", "span": 3})
+CALL, LOOKUP = call("get_forecast", **ARGUMENTS), call("find_town", words="Vik")
+RIGHT = said(call("sky_outlook", place="Vik", span=3))
 
 
 def broken(*prefix: Message, **changes: Any) -> list[Row]:
@@ -79,7 +66,7 @@ def broken(*prefix: Message, **changes: Any) -> list[Row]:
         "system_prompt": "You help travellers.",
         "tools": TOOLS,
         "prediction_horizon": 1,
-        "trajectory_prefix": list(prefix) or [says(CALL), result()],
+        "trajectory_prefix": list(prefix) or [said(CALL), result()],
         "ground_truth_steps": [RIGHT],
         "broken_tool_name": "get_forecast",
         "replacement_tool": OUTLOOK,
@@ -90,7 +77,6 @@ def broken(*prefix: Message, **changes: Any) -> list[Row]:
 
 BLOCK = {"type": "tool_use", "id": "t1", "name": "get_forecast", "input": ARGUMENTS}
 RESULT_BLOCK = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}
-LOOKUP = openai("find_town", {"words": "Vik"}, "c2")
 
 PREFIXES: Mapping[str, list[Message]] = {
     "content blocks": [
@@ -102,27 +88,27 @@ PREFIXES: Mapping[str, list[Message]] = {
         {"role": "user", "parts": [{"functionResponse": {"response": {"error": "down"}}}]},
     ],
     "plain text": [{"role": "user", "content": "So far: get_forecast was called and timed out."}],
-    "parallel, a message each": [says(CALL), says(LOOKUP), result(), result("Vik, South")],
-    "no result": [says(CALL)],
-    "the agent's remark": [says(CALL), result(), {"role": "assistant", "content": "Let me see."}],
-    "a list as the result": [says(CALL), result([{"type": "text", "text": FAILED}])],
-    "a namespace": [says(openai("functions.get_forecast", ARGUMENTS)), result()],
-    "a result of a user": [says(CALL), result(role="user")],
+    "parallel, a message each": [said(CALL), said(LOOKUP), result(), result("Vik, South")],
+    "no result": [said(CALL)],
+    "the agent's remark": [said(CALL), result(), {"role": "assistant", "content": "Let me see."}],
+    "a list as the result": [said(CALL), result([{"type": "text", "text": FAILED}])],
+    "a namespace": [said(call("functions.get_forecast", **ARGUMENTS)), result()],
+    "a result of a user": [said(CALL), result(role="user")],
 }
 DOUBTFUL: Mapping[str, list[Message]] = {
     "wrapped in another tool": [
-        says(openai("use_tool", {"tool": "get_forecast", "arguments": ARGUMENTS})),
+        said(call("use_tool", tool="get_forecast", arguments=ARGUMENTS)),
         result(),
     ],
-    "the old name of a renamed tool": [says(openai("weather_v1", ARGUMENTS)), result()],
+    "the old name of a renamed tool": [said(call("weather_v1", **ARGUMENTS)), result()],
     "a summary": [
         {"role": "system", "content": "Earlier: the weather service failed three times."},
-        says(LOOKUP),
+        said(LOOKUP),
         result("Vik"),
     ],
     "a failure told in another language": [
         {"role": "user", "content": "Der Wetterdienst ist leider ausgefallen."},
-        says(LOOKUP),
+        said(LOOKUP),
         result("Vik, im Süden"),
     ],
 }
@@ -159,13 +145,13 @@ BROKEN: Mapping[str, list[Row]] = {
     "the replacement by its name": broken(replacement_tool="sky_outlook"),
     "no replacement": broken(replacement_tool=None),
     "a constant beside": broken(
-        ground_truth_steps=[step("sky_outlook", {"place": "Vik", "span": 3, "unit": "metric"})]
+        ground_truth_steps=[said(call("sky_outlook", place="Vik", span=3, unit="metric"))]
     ),
     "other types of values": broken(
-        ground_truth_steps=[step("sky_outlook", {"place": ["Vik"], "span": "3"})]
+        ground_truth_steps=[said(call("sky_outlook", place=["Vik"], span="3"))]
     ),
     "the replacement after a look-up": broken(
-        prediction_horizon=2, ground_truth_steps=[step("find_town", {"words": "Vik"}), RIGHT]
+        prediction_horizon=2, ground_truth_steps=[said(LOOKUP), RIGHT]
     ),
     "no reference": broken(ground_truth_steps=None),
 }
@@ -214,7 +200,7 @@ DISTRACTORS: Mapping[str, list[Row]] = {
         replacement_tool=None,
         construction=None,
         extraneous_tool_names=["ask_user"],
-        ground_truth_steps=[step("get_forecast", ARGUMENTS), result("ok", name="ask_user")],
+        ground_truth_steps=[said(CALL), result("ok", name="ask_user")],
         reference_remaining_steps=[TALK, result("ok", name="ask_user")],
     ),
 }
@@ -301,7 +287,7 @@ REWRITES: tuple[Callable[[Row], Row], ...] = (
     of_tools(lambda tools: [as_function(each) for each in tools]),
     of_tools(lambda tools: [*tools, {"name": "ring_bell", "description": "Rings.", "cost": 4}]),
     of_prefix(lambda prefix: [{"role": "user", "content": "Go on."}, *prefix]),
-    of_prefix(lambda prefix: [says(LOOKUP), result("Vik"), *prefix]),
+    of_prefix(lambda prefix: [said(LOOKUP), result("Vik"), *prefix]),
     of_prefix(lambda prefix: [*prefix, {"role": "assistant", "content": "Let me think."}]),
     of_prefix(lambda prefix: [{"name": "planner", **message} for message in prefix]),
     of_prefix(

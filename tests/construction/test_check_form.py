@@ -17,7 +17,7 @@ from apbjudge.construction.findings import CHECKS
 from tests.support.rows import plan, step
 from tests.support.worlds import PROSE, World, call_of, references_to, with_placeholder, worlds
 
-from .checking import codes, findings_of
+from .checking import call, codes, findings_of, said
 from .worlds import tool
 
 Row = dict[str, Any]
@@ -40,15 +40,7 @@ def proven(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def call(name: str = "find_book", **arguments: Any) -> Row:
-    return {"type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def said(*calls: Row, **fields: Any) -> Row:
-    return {"role": "assistant", "content": None, "tool_calls": list(calls), **fields}
-
-
-FIND = call(title="Tides")
+FIND = call("find_book", title="Tides")
 ANSWER = {"role": "tool", "content": "B-1"}
 
 
@@ -361,10 +353,10 @@ REFERENCES: list[tuple[str, Row, str]] = [
     ("reference-unknown-tool", call("weigh_book"), ""),
     ("reference-missing-parameter", call("lend_book", days=3), ""),
     ("reference-unknown-parameter", call("lend_book", book_id="B-1", colour="red"), ".colour"),
-    ("reference-wrong-type", call(title=7), ".arguments.title"),
+    ("reference-wrong-type", call("find_book", title=7), ".arguments.title"),
     ("reference-not-allowed-value", call("lend_book", book_id="B-7"), ".arguments.book_id"),
-    ("reference-schema-violation", call(title="Tides", shelf=10), ".arguments.shelf"),
-    ("reference-used-before-made", call(title="$lend_book.title"), ".arguments.title"),
+    ("reference-schema-violation", call("find_book", title="Tides", shelf=10), ".arguments.shelf"),
+    ("reference-used-before-made", call("find_book", title="$lend_book.title"), ".arguments.title"),
     ("terminator-not-offered", call("Finish", answer="done"), ""),
 ]
 

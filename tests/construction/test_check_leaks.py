@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from apbjudge.construction.checks.leaks import LEAK_CHECKS, P_VALUE, Placement, chance_of_order
 from apbjudge.construction.findings import CaseFinding
 
-from .checking import case_of, codes, findings_of
+from .checking import call, case_of, codes, findings_of, said
 from .worlds import tool as offered
 
 Row = dict[str, Any]
@@ -55,12 +55,7 @@ def library(**fields: Any) -> Row:
 
 
 def called(name: str, **fields: Any) -> Row:
-    function = {"name": name, "arguments": {"title": "Tides"}}
-    return {
-        "role": "assistant",
-        "tool_calls": [{"type": "function", "function": function}],
-        **fields,
-    }
+    return said(call(name, title="Tides"), **fields)
 
 
 def next_steps(**fields: Any) -> Row:
@@ -145,9 +140,9 @@ def test_what_gives_nothing_away() -> None:
 
 def test_a_reference_may_have_the_words_of_what_came_before() -> None:
     """Of the agent, of results, of the tools that it calls, and of what it is to pass on."""
-    said = next_steps(ground_truth_steps=[called("lend_book", thought=PLAN)])
-    assert found(said | {"trajectory_prefix": [called("find_book", content=PLAN)]}) == []
-    assert found(said | {"trajectory_prefix": [{"role": "tool", "content": PLAN}]}) == []
+    step = next_steps(ground_truth_steps=[called("lend_book", thought=PLAN)])
+    assert found(step | {"trajectory_prefix": [called("find_book", content=PLAN)]}) == []
+    assert found(step | {"trajectory_prefix": [{"role": "tool", "content": PLAN}]}) == []
     assert found(library(tools=[tool("find_book", PLAN)])) == []
     passed = entry("lend_book") | {"parameter_description": {"title": QUERY}}
     assert found(library(tool_chain=[passed])) == []

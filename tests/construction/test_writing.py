@@ -83,7 +83,9 @@ def written(folder: Path) -> list[dict[str, Any]]:
 # What is written ----------------------------------------------------------------------------------
 
 
-def test_every_kind_is_written_and_put_into_the_seed(serve: Any, tmp_path: Path) -> None:
+def test_every_kind_is_written_and_makes_cases_without_a_proven_fault(
+    serve: Any, tmp_path: Path
+) -> None:
     server = serve(obliging)
     run = write(tmp_path, [seed_of()], address=server.address)
     assert run.failed == run.waiting == 0
@@ -93,12 +95,23 @@ def test_every_kind_is_written_and_put_into_the_seed(serve: Any, tmp_path: Path)
     assert (run.progress.done, run.progress.calls) == (4, 4)
     seed = run.writings().applied(seed_of())
     assert (seed.run.query, seed.run.steps[0].text) == (REWRITTEN, REWRITTEN)
-    assert seed.plan == PLAN
+    assert (seed.plan, seed.private, seed.model) == (PLAN, (PRIVATE, "T-7715"), MODEL)
     assert seed.invented == tuple(read_tool(each, "t") for each in INVENTED)
-    assert seed.private == (PRIVATE, "T-7715")
-    assert (seed.model, seed.written) == (MODEL, (REWRITTEN, PLAN))
-    assert seed.repairs == ("query rewritten by a model",)
+    assert (seed.written, seed.repairs) == ((REWRITTEN, PLAN), ("query rewritten by a model",))
     assert seed.calls == seed_of().calls
+    rows = [
+        row
+        for transform in (holistic, step_wise, private_reference)
+        for row in transform(seed, context_of(seed))
+    ]
+    report = check(rows)
+    assert report.cases == len(rows) > 2
+    assert report.count("proven") == 0, list(report.listed())
+    twin, missing = (Row(rows[at], 1).to_case() for at in (0, -1))
+    assert missing.construction is not None
+    assert (missing.query, missing.construction.removed_value) == (PRIVATE, "T-7715")
+    assert (twin.item_id, twin.query) == (missing.construction.twin, REWRITTEN)
+    assert QUERY not in json.dumps(rows)
 
 
 def test_a_record_says_what_it_was_made_of(serve: Any, tmp_path: Path) -> None:
@@ -137,29 +150,6 @@ def test_cases_name_the_model_where_it_wrote_a_part(tmp_path: Path) -> None:
     assert model_in("private", query=lambda seed: seed.private[0]) == MODEL
     assert model_in("distractors") is None
     assert model_in("distractors", tools=lambda seed: [*seed.toolset.tools, *seed.invented])
-
-
-def test_what_was_written_makes_cases_without_a_proven_fault(tmp_path: Path) -> None:
-    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    run = write(tmp_path / "writing", [seed_of()], client=client)
-    seed = run.writings().applied(seed_of())
-    rows = [
-        row
-        for transform in (holistic, step_wise, private_reference)
-        for row in transform(seed, context_of(seed))
-    ]
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    report = check(cases)
-    assert report.cases == len(rows) > 2
-    assert report.count("proven") == 0, list(report.listed())
-    missing = Row(rows[-1], 1).to_case()
-    assert missing.query == PRIVATE
-    assert missing.construction is not None
-    assert missing.construction.removed_value == "T-7715"
-    twin = Row(rows[0], 1).to_case()
-    assert (twin.item_id, twin.query) == (missing.construction.twin, REWRITTEN)
-    assert QUERY not in json.dumps(rows)
 
 
 # Repairs ------------------------------------------------------------------------------------------
