@@ -286,7 +286,6 @@ REWRITES: tuple[Callable[[Row], Row], ...] = (
     of_tools(lambda tools: tools[::-1]),
     of_tools(lambda tools: [as_function(each) for each in tools]),
     of_tools(lambda tools: [*tools, {"name": "ring_bell", "description": "Rings.", "cost": 4}]),
-    of_prefix(lambda prefix: [{"role": "user", "content": "Go on."}, *prefix]),
     of_prefix(lambda prefix: [said(LOOKUP), result("Vik"), *prefix]),
     of_prefix(lambda prefix: [*prefix, {"role": "assistant", "content": "Let me think."}]),
     of_prefix(lambda prefix: [{"name": "planner", **message} for message in prefix]),
@@ -296,7 +295,6 @@ REWRITES: tuple[Callable[[Row], Row], ...] = (
             for message in prefix
         ]
     ),
-    lambda row: row | {"query": f"  {row['query']}\n"},
     lambda row: row | {"model": None, "stage": "early"},
 )
 

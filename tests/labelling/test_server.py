@@ -321,8 +321,7 @@ def test_what_is_skipped_has_no_label_and_is_not_done(plain: Client) -> None:
 def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row(f"r{n}") for n in range(5)])
     out = tmp_path / "labels.jsonl"
-    order: dict[str, Any] = {"predictions": path, "out": out, "order": "file"}
-    program = Program(**order)
+    program = Program(path, "--out", out, "--order", "file")
     client = program.client()
     answered: dict[str, int] = {}
     enough = threading.Event()
@@ -345,11 +344,11 @@ def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path
         thread.start()
     assert enough.wait(PATIENCE_S)
     with pytest.raises(OptionError, match="--out: another process is labelling into"):
-        open_service(LabelConfig(**order), problem=pytest.fail)
+        open_service(LabelConfig(predictions=path, out=out), problem=pytest.fail)
     program.stop(signal.SIGKILL)
     for thread in threads:
         thread.join()
-    again = Program(**order)
+    again = Program(path, "--out", out, "--order", "file")
     client = again.client()
     lines = out.read_bytes().split(b"\n")
     assert lines.pop() == b""
