@@ -220,15 +220,6 @@ def test_few_cases_and_tools_in_any_order_prove_nothing() -> None:
     assert placed(listed(n, shuffled(n), **EXTRANEOUS) for n in range(60)) == []
 
 
-def test_one_long_list_in_order_among_many_is_chance() -> None:
-    """Which an approximation by a normal distribution would take for proof."""
-    five = [f"tool_{n}" for n in range(5)]
-    chain = [entry(name) for name in five]
-    rows = [listed(n, five if n == 0 else five[::-1], tool_chain=chain) for n in range(5)]
-    assert placed(rows) == []
-    assert chance_of_order(1, {5: 5}) > 0.04  # 4.9 standard deviations
-
-
 @given(
     lengths=st.dictionaries(st.integers(2, 6), st.integers(1, 6), min_size=1, max_size=3),
     share=st.floats(0, 1),

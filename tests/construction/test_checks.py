@@ -11,6 +11,7 @@ import pytest
 
 from apbjudge.construction.cases import Reject, Row, Transform, case_row
 from apbjudge.construction.check import check
+from apbjudge.construction.findings import CHECKS
 from apbjudge.construction.references import chain_of, plan_of
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.transforms.broken import tool_broken
@@ -276,3 +277,9 @@ def test_a_planted_fault_is_found_by_its_check(base: str) -> None:
         result = found(rows)
         assert name in result
         assert result - {name} <= TOGETHER.get(name, set())
+
+
+def test_the_page_lists_every_check_of_code_with_its_claim() -> None:
+    text = (EXAMPLES.parent / "docs" / "construct.md").read_text(encoding="utf-8")
+    for name, each in CHECKS.items():
+        assert (f"| `{name}` | {each.claim} |" in text) == (each.certainty != "asked")

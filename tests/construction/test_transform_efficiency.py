@@ -135,10 +135,6 @@ def test_names_follow_the_style_of_the_tools() -> None:
 
 def test_tools_that_note_a_thought_are_neither_merged_nor_copied() -> None:
     tools = (*FERRY, tool("think", "Notes a thought.", thought="string"))
-    calls = [*CROSSING[:2], ("think", {"thought": "hm"}, ""), *CROSSING[2:]]
-    reject = made(seed_of(*calls, tools=tools, needs={}))
-    assert isinstance(reject, Reject)
-    assert reject.reason == "too few runs of calls can be merged"
     more = seed_of(*CROSSING, ("think", {"thought": "hm"}, ""), tools=tools, needs={})
     construction, offered, _ = parts_of(made(more))
     new = {*construction.traps, *(each.name for each in construction.composites)}
@@ -162,14 +158,3 @@ def test_what_can_not_be_merged_makes_no_case(reason: str, seed: Seed) -> None:
     reject = made(seed)
     assert isinstance(reject, Reject)
     assert (reject.transform, reject.reason) == ("efficiency", reason)
-
-
-def test_names_that_are_there_are_not_taken_again() -> None:
-    joined = [
-        tool("_and_".join(call[0] for call in CROSSING[at : at + 2]), "Sells maps.", size="string")
-        for at in range(3)
-    ]
-    assert isinstance(made(seed_of(tools=(*FERRY, *joined))), Reject)  # two runs are left
-    construction, _, _ = parts_of(made(seed_of(tools=(*FERRY, joined[0]))))
-    assert joined[0]["name"] not in construction.traps
-    assert (0, 1) not in {each.replaces for each in construction.composites}

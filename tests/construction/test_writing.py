@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,13 +34,10 @@ from tests.support.predicting import read_lines
 from tests.support.server import (
     PATIENCE_S,
     Answer,
-    Behave,
     Behaviour,
-    ChatServer,
     Hang,
     Seen,
     Status,
-    in_turn,
 )
 
 from .worlds import QUERY, context_of, seed_of
@@ -62,14 +57,6 @@ from .writers import (
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[Behave | Sequence[Behaviour]], ChatServer]]:
-    with ExitStack() as stack:
-        yield lambda behave: stack.enter_context(
-            ChatServer(behave if callable(behave) else in_turn(behave))
-        )
 
 
 def obliging(seen: Seen) -> Behaviour:

@@ -167,11 +167,6 @@ def test_no_tools_or_one_twice_are_complaints() -> None:
     assert codes("distractors", {"tools": [*INVENTED, INVENTED[0]]}) == ["name taken"]
 
 
-def test_a_cost_that_a_model_makes_up_is_left_out() -> None:
-    reading = read_reply(task("distractors"), json.dumps({"tools": [{**INVENTED[0], "cost": 3}]}))
-    assert reading.value == {"tools": [INVENTED[0]]}
-
-
 def test_parameters_are_described_where_the_others_are() -> None:
     origin = {"origin": {"type": "string", "description": "the harbour"}}
     described = {**FERRY[0], "parameters": {"type": "object", "properties": origin}}
