@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -145,16 +144,6 @@ def test_a_mended_case_is_asked_about_alone(serve: Any, tmp_path: Path) -> None:
     assert ask(cases, spec(server), out=out, cache=False).findings == ()
     assert len(server.requests) == VOTES
     assert all("(mended)" in seen.text for seen in server.requests)
-
-
-def test_refuted_claims_of_a_table_are_findings_too(serve: Any, tmp_path: Path) -> None:
-    case, path = row("a"), tmp_path / "cases.csv"
-    cells = (value if isinstance(value, str) else json.dumps(value) for value in case.values())
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["id", "Wish", *list(case)[2:]], cells])
-    asked = spec(serve(lambda seen: votes(PLAN.codes[0])))
-    (finding,) = ask(path, asked, votes=1, cache=False, map=["query=Wish"]).findings
-    assert (finding.file, finding.case, finding.line) == (str(path), "a", 2)
 
 
 def test_a_model_that_wrote_part_of_a_case_is_named(serve: Any) -> None:

@@ -14,8 +14,8 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from apbjudge.construction.checks.form import FORM_CHECKS
 from apbjudge.construction.findings import CHECKS
-from tests.support.rows import plan, step
-from tests.support.worlds import PROSE, World, call_of, references_to, with_placeholder, worlds
+from tests.support.rows import step
+from tests.support.worlds import World, call_of, references_to, with_placeholder, worlds
 
 from .checking import call, codes, findings_of, said
 from .worlds import tool
@@ -397,17 +397,6 @@ def test_valid_steps_are_never_proven_wrong(data: st.DataObject, world: World, k
     if draw(st.booleans()):
         row |= {f"{name}_json": json.dumps(row.pop(name)) for name in ("tools",)}
     assert [fault for fault in proven(row) if fault[0] != "duplicate-tool"] == []
-
-
-@MANY
-@given(data=st.data(), world=worlds())
-def test_a_valid_plan_is_never_proven_wrong(data: st.DataObject, world: World) -> None:
-    draw = data.draw
-    calls = [call_of(draw, world) for _ in range(draw(st.integers(1, 5)))]
-    words = st.sampled_from(PROSE) | st.text(max_size=9) | st.integers(-9, 9) | st.none()
-    made = [(name, {key: draw(words) for key in arguments}) for name, arguments in calls]
-    chain = plan(*made)["tool_chain"]
-    assert proven(planned(*chain, tools=world.tools)) == []
 
 
 MESSAGES = st.lists(

@@ -107,22 +107,11 @@ def test_a_capability_of_two_tools_is_preferred() -> None:
     assert set(removed) == {"book_crossing", "reserve_crossing"}  # not the last, pay_crossing
 
 
-ENDS = frozenset({"finish"})
-
-
 def test_a_tool_that_only_ends_the_run_is_none_that_the_task_turns_on() -> None:
-    tools = (*FERRY, tool("finish", "Ends the run."))
-    seed = seed_of(
-        *CROSSING,
-        ("finish", {}, {}),
-        tools=tools,
-        needs={1: {"sailing_id": 0}, 3: {"booking_id": 2}},
-        ends=ENDS,
-    )
-    row = row_of(tool_removal, seed)
-    assert claims_of(row).removed_tools == ("pay_crossing",)
-    assert row["ends"] == [*ENDS]
-    only = seed_of(("finish", {}, {}), tools=tools, ends=ENDS)
+    fields: dict[str, Any] = {"tools": (*FERRY, tool("finish", "Ends.")), "ends": {"finish"}}
+    row = row_of(tool_removal, seed_of(*CROSSING, ("finish", {}, {}), needs={}, **fields))
+    assert (claims_of(row).removed_tools, row["ends"]) == (("pay_crossing",), ["finish"])
+    only = seed_of(("finish", {}, {}), **fields)
     assert reason_of(tool_removal, only) == "no call that the task turns on"
 
 

@@ -246,15 +246,12 @@ def in_a_process(folder: Path, address: str, n: int) -> subprocess.Popen[bytes]:
 def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: Path) -> None:
     """Killed while three queries are mended, whose first replies have been paid for."""
     n = 6
-    lost = {"[0]", "[1]", "[2]", "[3]"}
 
-    def behave(seen: Seen) -> Behaviour:
-        if is_repair(seen):
-            return Hang()
-        is_lost = kind_of(seen.text) == "query" and any(mark in seen.text for mark in lost)
-        return Answer(LOST if is_lost else good(seen.text))
+    def answer(seen: Seen) -> Behaviour:
+        is_lost = kind_of(seen.text) == "query" and any(f"[{at}]" in seen.text for at in range(4))
+        return Answer(LOST if is_lost and not is_repair(seen) else good(seen.text))
 
-    server = serve(behave)
+    server = serve(lambda seen: Hang() if is_repair(seen) else answer(seen))
     with in_a_process(tmp_path, server.address, n) as process:
         server.wait_for(6)  # three calls at once: three queries, and the repairs of all three
         process.send_signal(signal.SIGKILL)
@@ -263,13 +260,7 @@ def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: 
     first = Counter(is_repair(seen) for seen in server.requests)
     assert first == {False: 3, True: 3}
     assert json.loads((tmp_path / "manifest.json").read_bytes())["state"] == "running"
-    server.behave = lambda seen: Answer(
-        LOST
-        if kind_of(seen.text) == "query"
-        and any(mark in seen.text for mark in lost)
-        and not is_repair(seen)
-        else good(seen.text)
-    )
+    server.behave = answer
     server.forget()
     run = write(tmp_path, ferries(n), address=server.address, cache=False)
     assert run.failed == 0
