@@ -16,7 +16,7 @@ from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows
 from tests.support.server import Answer, Behaviour, ChatServer, Seen, Status
 
-PLAN, STEPS = load_rubric("case-plan@1"), load_rubric("case-steps@1")
+PLAN = load_rubric("case-plan@1")
 SEED = 40
 
 
