@@ -354,6 +354,21 @@ def test_what_a_seed_says_stays_in_its_block(kind: Kind) -> None:
         assert "\u200b" not in text
 
 
+def test_a_prompt_set_of_ones_own_is_used_and_has_to_fence_what_it_shows(tmp_path: Path) -> None:
+    shipped = ROOT / "src/apbjudge/construction/writing/prompt_sets/write_prompts/writing@1.toml"
+    source, own = shipped.read_text(encoding="utf-8"), tmp_path / "own.toml"
+    own.write_text(source.replace("You put plans into words.", "MINE"), encoding="utf-8")
+    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
+    options: dict[str, Any] = {"client": client, "kinds": ("plan",), "write_prompts": str(own)}
+    twins = [seed_of(name="a"), seed_of(name="b")]  # who are asked about once
+    write(tmp_path / "out", twins, **options)
+    (asked,) = client.requests
+    assert asked.messages[0]["content"].startswith("MINE")
+    own.write_text(source.replace('fence("solution", solution)', "answer"), encoding="utf-8")
+    with pytest.raises(OptionError, match=r"--write-prompts: .*query.user: .*, got answer"):
+        write(tmp_path / "out", twins, **options)
+
+
 # Dry run ------------------------------------------------------------------------------------------
 
 
