@@ -122,24 +122,6 @@ def test_grades_in_decimals_tie_where_they_do_on_paper() -> None:
     assert (result.annotators[0].rho_judge.value, result.annotators[0].rho_human.value) == (1, 1)
 
 
-def test_a_clustered_p_value_is_the_t_test_of_cluster_means_where_clusters_are_alike() -> None:
-    judge, humans = simulated(1, r=3, n=80)
-    judge, humans = np.nan_to_num(judge), np.nan_to_num(humans)
-    clusters = np.repeat(np.arange(20), 4)
-    # questions in which all rows do alike, so that the cluster variance is the larger one
-    judge, humans = judge[clusters * 4], humans[clusters * 4]
-    result = alternative_annotator_test(judge, humans, score="same", clusters=clusters, test="t")
-    for j, annotator in enumerate(result.annotators):
-        rest = np.delete(humans, j, axis=1)
-        f = (rest == judge[:, None]).mean(axis=1)
-        h = (rest == humans[:, [j]]).mean(axis=1)
-        means = ((h >= f).astype(float) - (f >= h)).reshape(20, 4).mean(axis=1)
-        expected = stats.ttest_1samp(means, 0.2, alternative="less").pvalue
-        assert annotator.test == "cluster-t"
-        assert annotator.p_value == pytest.approx(expected, rel=1e-9)
-        assert annotator.rho_judge.n_clusters == 20
-
-
 def test_the_score_test_gives_the_published_statistic() -> None:
     """Tango 1998, section 3.4: 44 pairs, one discordant, 10 points allowed: Z = 1.709."""
     judge, humans = np.zeros(44), np.zeros((44, 2))
@@ -169,7 +151,7 @@ def p_of(outcome: Array, epsilon: float, test: str) -> tuple[float, str]:
     return _p_value(duel, Sample(), epsilon, test)
 
 
-@pytest.mark.parametrize(("n", "judge_ahead"), [(30, 0.0), (30, 0.1), (100, 0.0)])
+@pytest.mark.parametrize(("n", "judge_ahead"), [(30, 0.0), (30, 0.1)])
 def test_the_score_test_keeps_its_level_where_student_s_does_not(
     n: int, judge_ahead: float
 ) -> None:
@@ -231,32 +213,6 @@ def test_30_items_are_not_few(n: int, test: str) -> None:
     )
     assert result.test == test
     assert bool(result.reason) == (n < 30)
-
-
-def test_tests_differ_where_humans_answered_differently_many_items() -> None:
-    humans = np.zeros((40, 3))
-    humans[::2, 1] = 1
-    humans[20:, 2] = np.nan
-    result = alternative_annotator_test(np.zeros(40), humans, score="same", test="signed-rank")
-    assert [a.test for a in result.annotators] == ["t", "t", "signed-rank"]
-    assert result.test == "signed-rank, t"
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["same", "distance"]), st.data())
-def test_order_of_items_and_of_humans_does_not_matter(
-    seed: int, score: Score, data: st.DataObject
-) -> None:
-    judge, humans = simulated(seed, n=35, r=3)
-    rows = np.random.default_rng(seed).permutation(35)
-    columns = data.draw(st.permutations(range(3)))
-    one = alternative_annotator_test(judge, humans, score=score)
-    other = alternative_annotator_test(judge[rows], humans[rows][:, columns], score=score)
-    assert other.winning_rate == one.winning_rate
-    assert other.n_items + other.n_left_out == 35
-    for index, column in enumerate(columns):
-        a, b = other.annotators[index], one.annotators[column]
-        assert (a.n_items, a.rejected) == (b.n_items, b.rejected)
-        assert a.p_value == pytest.approx(b.p_value, rel=1e-6, abs=1e-12)
 
 
 def test_a_judge_who_copies_one_of_three_alike_humans_ties_everywhere() -> None:
@@ -336,10 +292,7 @@ def test_where_nothing_can_be_compared_there_is_a_reason(
         ({"judge": np.zeros(4)}, r"shapes \(n,\) and \(n, r\), got \(4,\) and \(3, 2\)"),
         ({"judge": np.array([0, 1, np.inf])}, "finite numbers"),
         ({"clusters": np.zeros(2)}, "clusters: expected 3 entries, got 2"),
-        ({"score": "rank"}, "score: .*got 'rank'"),
-        ({"test": "sign"}, "test: .*got 'sign'"),
         ({"epsilon": 1.0}, "epsilon: .*got 1.0"),
-        ({"q": 0.0}, "q: .*got 0.0"),
     ],
 )
 def test_impossible_input_is_named(changed: dict, message: str) -> None:

@@ -54,23 +54,9 @@ def of_other_items(rng: np.random.Generator) -> list[Contender]:
     ]
 
 
-def partly_missing(rng: np.random.Generator) -> list[Contender]:
-    result: list[Contender] = []
-    for whole in paired(rng):
-        kept = rng.random(N) < 0.9
-        result.append(row(whole.values[kept], whole.items[kept], whole.cases[kept]))
-    return result
-
-
 def costs(rng: np.random.Generator) -> list[Contender]:
     ease = rng.gamma(2.0, 4.0, N)
     return [row(ease + rng.gamma(3.0, 3.0 - mean, N)) for mean in MEANS]
-
-
-def others_costs(rng: np.random.Generator) -> list[Contender]:
-    return [
-        row(rng.gamma(2.0, 8.0 - mean, N), np.arange(N) + i * N) for i, mean in enumerate(MEANS)
-    ]
 
 
 def grades(rng: np.random.Generator) -> list[Contender]:
@@ -84,9 +70,7 @@ def grades(rng: np.random.Generator) -> list[Contender]:
         (paired, "higher", (0.0, 1.0)),
         (grades, "higher", (0.0, 1.0)),
         (of_other_items, "higher", (0.0, 1.0)),
-        (partly_missing, "higher", (0.0, 1.0)),
         (costs, "lower", None),
-        (others_costs, "lower", None),
     ],
 )
 @pytest.mark.slow
@@ -115,11 +99,9 @@ ELSEWHERE = np.arange(80) + 500
 NONE = row([])
 SETS: dict[str, tuple[list[Contender], list[bool]]] = {
     "a clearly worse row is out": ([share(90), share(88), share(50)], [True, True, False]),
-    "of other items as well": ([share(90), share(50, first=1000)], [True, False]),
     "pairs tell": ([share(60), share(50)], [True, False]),
     "what rows of other items do not": ([share(60), share(50, first=1000)], [True, True]),
     "6 of 6 differing pairs tell": ([share(56), share(50)], [True, False]),
-    "4 of 4 do not": ([share(54), share(50)], [True, True]),
     "nor do 5 of 5 among three rows": ([share(55), share(50), share(55)], [True, True, True]),
     "but 6 of 6 do": ([share(56), share(50), share(56)], [True, False, True]),
     "cases count": ([in_cases([1] * 7 + [0] * 3), in_cases([1] * 4 + [0] * 6)], [True, True]),
@@ -127,12 +109,7 @@ SETS: dict[str, tuple[list[Contender], list[bool]]] = {
         [in_cases([1] * 70 + [0] * 30, 1), in_cases([1] * 40 + [0] * 60, 1)],
         [True, False],
     ),
-    "no row": ([], []),
-    "one row": ([share(90)], [False]),
     "one row with values": ([share(90), NONE], [False, False]),
-    "a row without values is never best": ([share(90), NONE, share(20)], [True, False, False]),
-    "equal rows": ([share(90)] * 5, [True] * 5),
-    "one case": ([in_cases([1], 20), in_cases([0], 20)], [True, True]),
     "two cases": ([in_cases([1] * 2), in_cases([0] * 2)], [True, True]),
     "nine other cases": ([row(np.ones(9)), row(np.zeros(9), np.arange(9) + 50)], [True, True]),
     "ten other cases": ([row(np.ones(10)), row(np.zeros(10), np.arange(10) + 50)], [True, False]),
@@ -188,26 +165,6 @@ def contenders(draw: st.DrawFn) -> list[Contender]:
         kept = np.flatnonzero(rng.random(n) >= missing)
         result.append(row(rng.random(len(kept)) < mean, kept, kept // 2))
     return result
-
-
-@given(rows=contenders(), seed=st.integers(0, 2**32))
-@settings(max_examples=30)
-def test_the_order_of_rows_and_items_leaves_no_trace(rows: Sequence[Contender], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(rows)).tolist()
-    mixed: list[Contender] = []
-    for i in order:
-        at = rng.permutation(len(rows[i].values))
-        mixed.append(row(rows[i].values[at], rows[i].items[at] + 7, rows[i].cases[at] + 9))
-    expected = best_set(rows, better="higher")
-    assert best_set(mixed, better="higher") == [expected[i] for i in order]
-
-
-@given(rows=contenders())
-@settings(max_examples=30)
-def test_right_is_to_higher_what_wrong_is_to_lower(rows: Sequence[Contender]) -> None:
-    wrong = [row(1 - r.values, r.items, r.cases) for r in rows]
-    assert best_set(rows, better="higher") == best_set(wrong, better="lower")
 
 
 @given(rows=contenders())

@@ -24,7 +24,7 @@ from apbjudge.statistics.agreement import (
 from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.estimates import Array, Ids
 from apbjudge.statistics.measures import calibrate, grade_prior
-from apbjudge.statistics.proportions import bounded, share
+from apbjudge.statistics.proportions import bounded
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample, Strata
 from apbjudge.statistics.scores import score_means
 from tests.statistics.builders import ends, ratings, square
@@ -63,19 +63,6 @@ def test_rates_by_case_are_covered_while_rows_taken_for_independent_are_not(
     by_row = held((bounded(yes, Sample()) for yes, _ in drawn), p)
     assert 0.92 <= by_case <= 0.98
     assert by_row < 0.88
-
-
-def test_precision_by_case_is_covered() -> None:
-    """The denominator is random too: rows that the judge calls correct."""
-
-    def estimate(rng: np.random.Generator) -> Estimate:
-        yes, cases = of_cases(rng, [8] * 40, 0.7)
-        said = (rng.random(len(yes)) < np.where(yes == 1, 0.9, 0.2)).astype(float)
-        return share(yes * said, said, Sample(clusters=cases))
-
-    rng = np.random.default_rng(21)
-    truth = 0.7 * 0.9 / (0.7 * 0.9 + 0.3 * 0.2)
-    assert 0.92 <= held((estimate(rng) for _ in range(500)), truth) <= 0.98
 
 
 @pytest.mark.parametrize(("n", "p"), [(30, 0.5), (100, 0.1), (300, 0.02)])
@@ -213,25 +200,6 @@ def test_measures_under_a_label_plan_are_covered(planned: Planned) -> None:
             held_by.setdefault(name, []).append(low is not None and low <= truth <= (high or 0))
     for name, hits in held_by.items():
         assert 0.92 <= np.mean(hits) <= 0.995, name
-
-
-@pytest.mark.slow
-def test_rows_left_out_of_a_rate_s_denominator_count_within_strata() -> None:
-    """Plans that both found incorrect are not in F1's denominator; how many there are varies."""
-    planned, rng = Planned(0.9, 200, 750, half=False), np.random.default_rng(27)
-    drawn = [planned.draw(rng) for _ in range(300)]
-    f1 = planned.truths()["F1"]
-
-    def jaccard(*, forgetful: bool) -> Iterator[Estimate]:
-        for judge, human, sample in drawn:
-            part = (judge | human) == 1
-            rows = sample.take(part)
-            if forgetful:
-                rows = Sample(weights=rows.weights, strata=rows.strata)
-            yield bounded((judge & human)[part].astype(float), rows)
-
-    assert held(jaccard(forgetful=True), f1 / (2 - f1)) < 0.87
-    assert 0.92 <= held(jaccard(forgetful=False), f1 / (2 - f1)) <= 0.985
 
 
 # Rare classes -------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from apbjudge.statistics.differences import (
     adjust,
     detectable_difference,
     mcnemar,
-    newcombe,
     paired_test,
 )
 from apbjudge.statistics.sample import Sample
@@ -52,34 +51,6 @@ def test_mcnemar_agrees_with_statsmodels_and_with_a_sum(b: int, c: int) -> None:
 def test_a_negative_count_is_refused() -> None:
     with pytest.raises(ValueError, match="b=-1 c=3"):
         mcnemar(-1, 3)
-
-
-def test_the_mid_p_test_keeps_its_size_and_the_exact_one_wastes_it() -> None:
-    n, psi = 100, 0.2
-    mid = exact = 0.0
-    for m in range(61):
-        chance = comb(n, m) * psi**m * (1 - psi) ** (n - m)
-        result = [(mcnemar(k, m - k), comb(m, k) / 2**m) for k in range(m + 1)]
-        mid += chance * sum(p for test, p in result if test.p_mid <= 0.05)
-        exact += chance * sum(p for test, p in result if test.p_exact <= 0.05)
-    assert 0.035 < mid < 0.052
-    assert exact < 0.035
-
-
-# Newcombe 1998 (Statistics in Medicine 17, 873), table II, method 10.
-@pytest.mark.parametrize(
-    ("counts", "low", "high"),
-    [
-        ((56, 70, 48, 80), 0.0524, 0.3339),
-        ((5, 56, 0, 29), -0.0381, 0.1926),
-        ((0, 10, 0, 20), -0.1611, 0.2775),
-        ((10, 10, 0, 10), 0.6075, 1.0),
-    ],
-)
-def test_newcombe_s_printed_intervals_come_out(
-    counts: tuple[int, int, int, int], low: float, high: float
-) -> None:
-    assert newcombe(*counts) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_bonett_and_price_s_standard_error_comes_out() -> None:

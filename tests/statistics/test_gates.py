@@ -51,19 +51,11 @@ def one(condition: str, **options: Any) -> GateResult:
     ("condition", "outcome", "shown"),
     [
         ("CR=0.8", "passed", "CR >= 0.8"),
-        ("CR==0.81", "failed", "CR >= 0.81"),
         ("  cr >=  80% ", "passed", "CR >= 0.8"),
-        ("CR<=0.7", "failed", "CR <= 0.7"),
-        ("E2=0.05", "passed", "E2-H <= 0.05"),
         ("e2-h = 4e-2", "failed", "E2-H <= 0.04"),
-        ("C-all=3", "failed", "C_all <= 3"),
         ("C_all <= 3.5", "passed", "C_all <= 3.5"),
         ("Q1=.1", "failed", "code Q1 <= 0.1"),
-        ("grade mae = 0.1", "passed", "grade MAE <= 0.1"),
-        ("4 refusal >= 0.1", "passed", "4 refusal >= 0.1"),
-        ("low CR=0.62", "passed", "CR >= 0.62 at the low end"),
         ("low CR=0.63", "failed", "CR >= 0.63 at the low end"),
-        ("low E2<=0.16", "passed", "E2-H <= 0.16 at the high end"),
         ("low E2=0.15", "failed", "E2-H <= 0.15 at the high end"),
     ],
 )
@@ -93,11 +85,8 @@ def test_what_passes_at_the_harder_end_passes_at_the_value(
     [
         ("upper", "CR>=0.7", "passed", "not refuted: an upper bound"),
         ("upper", "CR>=0.9", "failed", ""),
-        ("upper", "CR<=0.9", "passed", ""),
         ("upper", "CR<=0.7", "failed", "not shown: an upper bound"),
         ("lower", "CR<=0.9", "passed", "not refuted: a lower bound"),
-        ("lower", "CR<=0.7", "failed", ""),
-        ("lower", "CR>=0.7", "passed", ""),
         ("lower", "CR>=0.9", "failed", "not shown: a lower bound"),
     ],
 )
@@ -138,13 +127,8 @@ def test_a_condition_on_one_group() -> None:
 @pytest.mark.parametrize(
     ("condition", "text"),
     [
-        ("CR", "expected a condition such as CR=0.8"),
         ("=0.8", "expected a condition such as CR=0.8"),
-        ("CR>0.8", "expected a condition such as CR=0.8"),
-        ("CR=>0.8", "expected a condition such as CR=0.8"),
         ("CR=0.8.1", "expected a condition such as CR=0.8"),
-        ("CR=nan", "expected a condition such as CR=0.8"),
-        (": CR=0.8", "expected a condition such as CR=0.8"),
         ("CR=80", "CR: expected a limit from 0 to 1, such as 0.8 or 80%, got 80"),
         ("C_all=1e999", "expected a limit such as 0.8 or 80%"),
         ("C=0.8", "expected a measure among CR, E2-H, C_all, 4 refusal, code Q1, grade MAE; got"),
@@ -155,35 +139,23 @@ def test_what_can_not_be_checked_is_refused(condition: str, text: str) -> None:
     with pytest.raises(OptionError) as refused:
         one(condition)
     assert text in str(refused.value)
-
-
-def test_a_short_name_of_several_measures_is_none_of_them() -> None:
-    of = [(ALDER, {"E2-H": estimate(0.1), "E2-S": estimate(0.1)})]
+    several = {"E2-H": estimate(0.1), "E2-S": estimate(0.1)}
     with pytest.raises(OptionError, match="among E2-H, E2-S; got 'E2'"):
-        check(["E2=0.1"], of)
+        check(["E2=0.1"], [(ALDER, several)])
 
 
 @pytest.mark.parametrize(
     ("meaning", "better", "bounds"),
     [
-        *((meaning_of(name), "lower", (0, 1)) for name in ("E1", "E2-H", "code Q1", "ExtUse@5")),
-        *((meaning_of(name), "lower", None) for name in ("C_com", "C_all", "TC")),
-        *((meaning_of(name), "higher", (0, 1)) for name in ("CR", "no provable fault", "Grade")),
+        (meaning_of("E2-H"), "lower", (0, 1)),
+        (meaning_of("TC"), "lower", None),
         (meaning_of("no provable fault, base@2"), "higher", (0, 1)),
-        (meaning_of("refusal visual_missing"), "higher", (0, 1)),
         (meaning_of("4 refusal"), None, (0, 1)),
         (meaning_of("end of the world"), None, None),
         (reliability_meaning("E1 precision"), "higher", (0, 1)),
         (reliability_meaning("kappa"), "higher", (-1, 1)),
         (reliability_meaning("grade MAE"), "lower", None),
-        (reliability_meaning("grade bias"), None, None),
-        (reliability_meaning("judge CR"), None, (0, 1)),
-        (run_meaning("outcome", "success"), "higher", (0, 1)),
         (run_meaning("outcome", "pass^4"), "higher", (0, 1)),
-        (run_meaning("outcome", "repeated calls"), "lower", (0, 1)),
-        (run_meaning("outcome", "turns"), None, None),
-        (run_meaning("slate", "wrong tool"), None, (0, 1)),
-        (run_meaning("slate", "TMR"), "higher", (0, 1)),
         (run_meaning("planbench-xl", "UIRR"), "lower", (0, 1)),
     ],
 )

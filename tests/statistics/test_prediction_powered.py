@@ -126,12 +126,9 @@ def test_grades_on_another_scale_give_the_same_on_that_scale() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("design", "share", "per_case"),
-    [("random", 0.6, 1), ("random", 0.9, 1), ("random", 0.6, 3), ("weighted", 0.6, 1)],
-)
+@pytest.mark.parametrize(("share", "per_case"), [(0.6, 1), (0.9, 1), (0.6, 3)])
 def test_a_judge_that_knows_nothing_adds_no_labels_and_a_good_one_as_many_as_it_is_worth(
-    design: str, share: float, per_case: int
+    share: float, per_case: int
 ) -> None:
     rng = np.random.default_rng(6)
     n, n_labelled, times = 900, 90, 300
@@ -142,12 +139,8 @@ def test_a_judge_that_knows_nothing_adds_no_labels_and_a_good_one_as_many_as_it_
         useless = (rng.random(n) < share).astype(float)
         at = np.isin(cases, rng.choice(n // per_case, n_labelled // per_case, replace=False))
         labels, sample = np.where(at, truth, NAN), Sample(clusters=cases)
-        if design == "weighted":
-            chance = rng.uniform(0.05, 0.15, n)
-            labels = np.where(rng.random(n) < chance, truth, NAN)
-            sample = Sample(weights=1 / chance)
         for name, judged in (("useless", useless), ("good", good)):
-            results[name].append(rectify(judged, labels, design=design, sample=sample))  # type: ignore[arg-type]
+            results[name].append(rectify(judged, labels, design="random", sample=sample))
     added = {name: np.array([of.added for of in own]) for name, own in results.items()}
     assert np.mean(added["useless"] > 0) < 0.09
     assert added["useless"].mean() < 0.02 * n_labelled
@@ -178,12 +171,11 @@ def test_a_judge_that_was_always_right_is_not_taken_for_perfect(
     assert result.worth >= 0.999 * 5
 
 
-@pytest.mark.parametrize("value", [0.0, 0.6])
-def test_labels_that_are_all_the_same_speak_for_themselves(value: float) -> None:
+def test_labels_that_are_all_the_same_speak_for_themselves() -> None:
     judged = np.random.default_rng(1).integers(0, 6, 100) / 5
-    labels = only(np.full(100, value), np.arange(25))
+    labels = only(np.full(100, 0.6), np.arange(25))
     result = rectify(judged, labels, design="random")
-    assert result.rectified.value == pytest.approx(value)
+    assert result.rectified.value == pytest.approx(0.6)
     own = result.labelled_only
     assert (result.rectified.low, result.rectified.high) == (own.low, own.high)
     assert result.rectified.note.startswith("all labels are the same")
@@ -271,9 +263,7 @@ SOME = np.array([1.0, 0.0, NAN, NAN])
         ("hand-picked", Sample(), "picked by hand say nothing about the items"),
         ("convenient", Sample(), "expected one of random, .*got 'convenient'"),
         ("stratified", Sample(), "need the strata"),
-        ("weighted", Sample(), "need the weights"),
         ("random", Sample(strata=ONES), "neither strata nor weights"),
-        ("other-population", Sample(weights=ONES), "neither strata nor weights"),
     ],
 )
 def test_a_sample_that_does_not_fit_its_design_is_refused(
@@ -281,19 +271,10 @@ def test_a_sample_that_does_not_fit_its_design_is_refused(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         rectify(ONES, SOME, design=design, sample=sample)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("judged", "labels", "message"),
-    [
-        (np.ones(3), SOME, "labels: expected 3 entries, got 4"),
-        (np.array([1.0, NAN, 0.0, 0.0]), SOME, "judged: expected numbers from"),
-        (ONES, np.array([2.0, NAN, NAN, NAN]), "labels: expected numbers from"),
-    ],
-)
-def test_unusable_values_are_refused(judged: np.ndarray, labels: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rectify(judged, labels, design="random")
+    with pytest.raises(ValueError, match="labels: expected numbers from"):
+        rectify(ONES, 2 * SOME, design="random")
+    with pytest.raises(ValueError, match="labels: expected 4 entries, got 3"):
+        rectify(ONES, SOME[:3], design="random")
 
 
 def cover(result: Rectified, rate: float, covered: dict[str, int]) -> None:
@@ -316,41 +297,6 @@ def test_random_labels_make_a_judge_s_rate_right(
     assert 0.925 <= covered["rectified"] / 400 <= 0.99
     assert 0.92 <= covered["labelled_only"] / 400 <= 0.99
     assert right[0] == right[1] or covered["raw"] / 400 < 0.8
-
-
-@pytest.mark.slow
-def test_labels_in_clusters_are_covered() -> None:
-    rng, covered = np.random.default_rng(18), {}
-    clusters = np.arange(600) // 6
-    for _ in range(400):
-        chance = np.repeat(rng.beta(1.2, 1.2, 100), 6)
-        truth = (rng.random(600) < chance).astype(float)
-        shared = np.repeat(rng.random(100), 6)
-        judged = np.where(np.where(rng.random(600) < 0.5, shared, rng.random(600)) < 0.2, 1, truth)
-        rows = np.flatnonzero(np.isin(clusters, rng.choice(100, 40, replace=False)))
-        result = rectify(
-            judged, only(truth, rows), design="random", sample=Sample(clusters=clusters)
-        )
-        cover(result, 0.5, covered)
-    assert 0.925 <= covered["rectified"] / 400 <= 0.98
-    assert covered["raw"] / 400 < 0.5
-
-
-@pytest.mark.slow
-def test_unequal_draws_are_covered_and_would_mislead_if_taken_for_equal() -> None:
-    rng, covered, naive = np.random.default_rng(19), {}, 0
-    for _ in range(400):
-        truth, judged = items(rng, 900, 0.5, 0.85, 0.8)
-        strata = judged.astype(int)
-        few = rng.choice(np.flatnonzero(strata == 1), 30, replace=False)
-        many = rng.choice(np.flatnonzero(strata == 0), 90, replace=False)
-        labels = only(truth, np.concatenate([few, many]))
-        result = rectify(judged, labels, design="stratified", sample=Sample(strata=strata))
-        cover(result, 0.5, covered)
-        wrong = rectify(judged, labels, design="random").labelled_only
-        naive += wrong.low <= 0.5 <= wrong.high
-    assert 0.925 <= covered["rectified"] / 400 <= 0.98
-    assert naive / 400 < 0.3
 
 
 @pytest.mark.slow
@@ -391,11 +337,9 @@ def test_lang_and_reiczigel_s_interval_by_hand() -> None:
 @pytest.mark.parametrize(
     ("counts", "note"),
     [
-        ((0, 0, 9, 10, 9, 10), "no judged rows"),
         ((5, 10, 0, 0, 9, 10), "no label is positive"),
         ((5, 10, 9, 10, 0, 0), "no label is negative"),
         ((5, 10, 5, 10, 5, 10), "no better than chance"),
-        ((5, 10, 1, 10, 2, 10), "no better than chance"),
         ((5, 10, 1, 1, 1, 100), "too few labels"),
     ],
 )

@@ -113,21 +113,6 @@ def test_the_jackknife_is_that_of_a_loop_over_units(clustered: bool) -> None:
     assert quantiles[0] * error - 1e-9 <= (high - low) / 2 <= quantiles[1] * error
 
 
-def test_a_stratified_mean_has_the_textbook_variance() -> None:
-    rng = np.random.default_rng(9)
-    strata = codes_of(40, 60)
-    codes = (rng.random(100) > np.array([0.2, 0.7])[strata]).astype(int)
-    estimate = jackknife(
-        tabulate(codes, 2, Sample(strata=strata)), first_share, n_items=100, bounds=None
-    )
-    low, high = ends(estimate)
-    parts = [
-        (np.mean(strata == h) ** 2) * codes[strata == h].var(ddof=1) / np.sum(strata == h)
-        for h in (0, 1)
-    ]
-    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 98) * sum(parts) ** 0.5, rel=0.01)
-
-
 @given(st.lists(st.integers(0, 25), min_size=4, max_size=4), st.sampled_from(METHODS))
 def test_intervals_hold_their_value_or_say_why_there_is_none(
     counts: list[int], method: Method
