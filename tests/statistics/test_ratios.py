@@ -45,13 +45,6 @@ def test_counts_are_never_below_0_and_rewards_may_be() -> None:
     assert below.low < 0
 
 
-def test_bounded_ratios_keep_within_their_bounds_and_0_of_many_has_an_upper_end() -> None:
-    calls = np.full(327, 10.0)
-    estimate = ratio_of_sums(np.zeros(327), calls, Sample(), bounds=(0.0, 1.0))
-    assert (estimate.value, estimate.low) == (0.0, 0.0)
-    assert estimate.high == pytest.approx(0.0116, abs=1e-3)  # Wilson at 0 of 327
-
-
 def test_ratios_without_spread_or_rows_have_no_interval() -> None:
     same = ratio_of_sums(np.full(5, 2.0), np.ones(5), Sample())
     assert (same.value, same.low, same.method) == (2.0, None, "no-spread")
