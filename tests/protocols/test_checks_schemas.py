@@ -29,13 +29,10 @@ from tests.support.rows import (
 OPEN_SCHEMAS: dict[str, dict[str, Any]] = {
     "additional allowed": {"additionalProperties": True},
     "additional by schema": {"additionalProperties": STRING},
-    "additional by empty schema": {"additionalProperties": {}},
     "pattern properties": {"patternProperties": {"^x": STRING}},
     "all of": {"allOf": [{"properties": {"extra": STRING}}]},
     "any of": {"anyOf": [{"required": ["a"]}, {"required": ["extra"]}]},
-    "one of": {"oneOf": [{"properties": {"extra": STRING}}]},
     "reference": {"$ref": "#/$defs/more", "$defs": {"more": {"properties": {"extra": STRING}}}},
-    "conditional": {"if": {"required": ["a"]}, "then": {"properties": {"extra": STRING}}},
     "dependent": {"dependentSchemas": {"a": {"properties": {"extra": STRING}}}},
     "required but not described": {"required": ["extra"]},
 }
@@ -50,25 +47,14 @@ def test_a_schema_that_lets_further_names_in_makes_no_name_unknown(more: dict[st
     assert proven(step_row(step(call), tools=[spec])) == []
 
 
-def test_of_two_tools_with_one_name_either_may_be_meant() -> None:
-    tools = [tool("t", {"a": STRING}, ("a",)), tool("t", {"b": STRING}, ("b",))]
-    for call in (("t", {"a": "x"}), ("t", {"b": "x"})):
-        assert proven(plan_row(plan(call), tools=tools)) == []
-        assert proven(step_row(step(call), tools=tools)) == []
-
-
 NO_SCHEMA: dict[str, Any] = {
-    "absent": None,
     "empty": {},
     "names to prose": {"city": "where to", "day": "when"},
-    "names to specs": {"city": {"type": "string"}, "day": {"type": "string"}},
     "names to specs, one named properties": {
         "kind": {"type": "string"},
         "properties": {"type": "object"},
     },
-    "list": [{"name": "city", "type": "string"}],
     "prose": "a city and a day",
-    "number": 3,
     "array schema": {"type": "array", "items": STRING, "properties": {}},
     "properties is a list": {"type": "object", "properties": ["city"], "required": ["city"]},
 }
@@ -84,26 +70,19 @@ def test_what_is_no_json_schema_proves_nothing(parameters: Any) -> None:
 
 ODD_PARTS: dict[str, Any] = {
     "unknown type word": {"type": "file"},
-    "one unknown type of two": {"type": ["integer", "file"]},
-    "any": {"type": "any"},
-    "type is a number": {"type": 3},
     "draft-4 exclusive limit": {"minimum": 5, "exclusiveMinimum": True},
     "draft-4 items": {"items": [{"type": "integer"}]},
-    "enum is text": {"enum": "abc"},
-    "text for a schema": "a string",
     "null for a schema": None,
+    "one unknown type of two": {"type": ["integer", "file"]},
+    "enum is text": {"enum": "abc"},
     "negative length": {"maxLength": -1},
     "broken pattern": {"pattern": "(["},
     "hostile pattern": {"type": "string", "pattern": "^(a+)+$"},
     "endless reference": {"$ref": "#/$defs/loop"},
     "reference to itself": {"$ref": "#/properties/v"},
     "reference to nowhere": {"$ref": "#/$defs/nowhere"},
-    "reference that is no text": {"$ref": 5},
     "reference to the network": {"$ref": "http://127.0.0.1:9/s.json"},
     "reference to a file": {"$ref": "file:///etc/hostname"},
-    "relative reference": {"$ref": "other.json#/x"},
-    "broken address": {"$ref": "http://[/s.json"},
-    "dynamic reference": {"$dynamicRef": "#nowhere"},
     "broken id": {"$id": "http://[", "$ref": "a"},
     "foreign dialect": {"$schema": "http://127.0.0.1:9/dialect"},
 }
