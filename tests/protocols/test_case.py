@@ -61,26 +61,14 @@ def test_limits_and_values_that_were_taken_out_are_shown() -> None:
         {"subject": "weight", "kind": kind, "value": value, "text": f"{kind} {value} kg"}
         for kind, value in (("at least", 9), ("at most", 5))
     ]
-    changes: dict[str, Any] = {"split": "holistic_unsolvable"}
-    contradictory = render(
-        row_of(
-            "asked-01",
-            **changes,
-            unsolvable_type="contradictory_constraints",
-            construction={"bounds": bounds},
-        )
-    )
-    assert blocks(contradictory.case)["limits"] == "at least 9 kg\nat most 5 kg"
-    missing = render(
-        row_of(
-            "asked-01",
-            **changes,
-            unsolvable_type="information_missing",
-            construction={"removed_value": "L-4410"},
-        )
-    )
-    assert blocks(missing.case)["removed_value"] == "L-4410"
-    assert "what a correct reply says, or the solution from before" in missing.prediction
+    row = row_of("asked-01", split="holistic_unsolvable")
+    contradictory = {"unsolvable_type": "contradictory_constraints"}
+    shown = blocks(render({**row, **contradictory, "construction": {"bounds": bounds}}).case)
+    assert shown["limits"] == "at least 9 kg\nat most 5 kg"
+    missing = {"unsolvable_type": "information_missing"}
+    prompt = render({**row, **missing, "construction": {"removed_value": "L-4410"}})
+    assert blocks(prompt.case)["removed_value"] == "L-4410"
+    assert "what a correct reply says, or the solution from before" in prompt.prediction
 
 
 # Foreign text ---------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from tests.support.rows import FIND_OK, SEAT_OK, plan, plan_row, published, read
 from tests.support.rows import step_row as row_of_steps
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = "holistic step_wise efficiency tool_extraneous tool_broken unsolvable".split()
 
 
 def chain(*names: str) -> dict[str, Any]:
@@ -113,20 +112,9 @@ SAME = {
 """Looked up by eye; all other chains of these files differ."""
 
 
-COUNTS = {
-    "holistic": {True: 6, False: 19, None: 2},
-    "step_wise": {True: 14, False: 24, None: 1},
-    "efficiency": {True: 1, False: 21, None: 2},
-    "tool_extraneous": {True: 25, False: 47},
-    "tool_broken": {None: 27},
-    "unsolvable": {None: 36},
-}
-
-
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", SAME)
 def test_the_examples_go_the_way_they_are_seen_to_go(name: str) -> None:
-    run = grade(EXAMPLES / f"{name}.jsonl", protocol="auto")
-    results = {(row.item_id, row.tested_model): row.matches_reference for row in run.judgements}
-    assert Counter(results.values()) == COUNTS[name]
-    if name in SAME:
-        assert {key for key, answer in results.items() if answer} == SAME[name]
+    judged = grade(EXAMPLES / f"{name}.jsonl", protocol="auto").judgements
+    assert {(row.item_id, row.tested_model) for row in judged if row.matches_reference} == SAME[
+        name
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import socket
 import urllib.request
 from pathlib import Path
@@ -111,22 +110,6 @@ def test_an_odd_schema_neither_crashes_nor_connects_nor_proves(part: Any, value:
     assert proven(row) == []
 
 
-def test_no_pattern_of_a_schema_is_ever_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[str] = []
-    search = re.search
-
-    def watch(pattern: Any, *rest: Any, **more: Any) -> Any:
-        tried.append(str(pattern))
-        return search(pattern, *rest, **more)
-
-    monkeypatch.setattr(re, "search", watch)
-    hostile = "^(hostile+)+$"
-    inner = {"type": "object", "patternProperties": {hostile: {}}, "additionalProperties": False}
-    spec = tool("t", {"o": inner, "s": {"type": "string", "pattern": hostile}})
-    findings(step_row(step(("t", {"o": {"hostile!": 1}, "s": "hostile!"})), tools=[spec]))
-    assert hostile not in tried
-
-
 def test_a_schema_that_branches_at_every_level_takes_no_exponential_work() -> None:
     def node(operator: str) -> dict[str, Any]:
         return {
@@ -145,9 +128,7 @@ def test_a_schema_that_branches_at_every_level_takes_no_exponential_work() -> No
     assert proven(step_row(step(("t", {"v": value})), tools=tools)) == []
 
 
-@pytest.mark.parametrize(
-    ("depth", "kind"), [(10, "verdict"), (60, "verdict"), (100, "verdict"), (200, "unscored")]
-)
+@pytest.mark.parametrize(("depth", "kind"), [(100, "verdict"), (200, "unscored")])
 @pytest.mark.filterwarnings("ignore:no row has a verdict")
 def test_a_deeply_nested_schema_is_used_or_named_as_too_deep(
     tmp_path: Path, depth: int, kind: str

@@ -213,26 +213,3 @@ def test_one_fault_in_steps_gets_exactly_its_code(
     fields = _reference(draw, world, "ground_truth_steps") | {"tools": world.tools}
     results = _proven(step_row([step(call) for call in calls], k, **fields))
     assert {code for code, *_ in results} == {code}
-
-
-@given(data=st.data(), world=worlds(), k=st.integers(1, 3), n=st.integers(0, 5))
-def test_a_wrong_number_of_steps_gets_e3(data: st.DataObject, world: World, k: int, n: int) -> None:
-    assume(k != n)
-    calls = [call_of(data.draw, world) for _ in range(n)]
-    row = step_row([step(call) for call in calls], k, tools=world.tools)
-    results = _proven(row | {"format_demanded": True})
-    assert [(code, rule, where) for code, rule, where, _ in results] == [
-        ("E3", "format", "response")
-    ]
-    assert _proven(row) == []
-
-
-@given(data=st.data(), world=worlds(bare=False), as_plan=st.booleans())
-def test_a_used_distractor_gets_e5(data: st.DataObject, world: World, as_plan: bool) -> None:
-    call = call_of(data.draw, world)
-    fields = {"tools": world.tools, "extraneous_tool_names": [call[0]]}
-    if as_plan:
-        row = plan_row(plan(call), split="holistic_tool_extraneous", **fields)
-    else:
-        row = step_row(step(call), split="step_wise_tool_extraneous", **fields)
-    assert [(code, rule) for code, rule, *_ in _proven(row)] == [("E5", "distractor")]

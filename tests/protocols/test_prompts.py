@@ -126,18 +126,8 @@ def test_system_is_identical_for_all_rows_of_a_rubric() -> None:
     systems: dict[str, set[str]] = defaultdict(set)
     for task in every_task():
         systems[task.rubric.ref].add(render(task).system)
-    assert {ref: len(texts) for ref, texts in systems.items()} == dict.fromkeys(
-        [
-            "apb-holistic@1",
-            "apb-step-wise@1",
-            "apb-extraneous-holistic@1",
-            "apb-extraneous-step-wise@1",
-            "apb-tool-broken@1",
-            "apb-unsolvable@1",
-            "apb-efficiency@1",
-        ],
-        1,
-    )
+    assert {ref: len(texts) for ref, texts in systems.items()} == dict.fromkeys(systems, 1)
+    assert len(systems) == 7
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -155,27 +145,6 @@ def test_prompts_of_all_tested_models_share_everything_before_the_prediction(
         predictions[task.item.item_id] += 1
     assert {len(texts) for texts in prefixes.values()} == {1}
     assert set(predictions.values()) == {3}
-
-
-def test_the_judge_is_told_what_the_tested_model_was_not() -> None:
-    met: set[str] = set()
-    for task in every_task():
-        condition, shown = task.item.condition, blocks(render(task).case)
-        assert shown.get("distractors", "").split("\n") == list(condition.extraneous or [""])
-        assert shown.get("broken_tool") == condition.broken_tool
-        replacement = condition.replacement.name if condition.replacement else None
-        assert shown.get("replacement_tool") == replacement
-        met |= {
-            name for name in ("distractors", "broken_tool", "replacement_tool") if name in shown
-        }
-        if (kind := condition.unsolvable_type) is not None:
-            rule = task.rubric.types[kind]
-            others = [r for name, r in task.rubric.types.items() if name != kind]
-            text = render(task).case
-            assert all(line in text for line in (rule.situation, *rule.passes, *rule.fails))
-            assert not any(other.situation in text for other in others)
-            met.add(kind)
-    assert len(met) == 7
 
 
 @pytest.mark.parametrize("ref", rubric_names())
