@@ -158,17 +158,6 @@ def test_without_unscored_items_it_is_the_plain_calibration() -> None:
     assert (result.policy, result.codes, result.tables) == ("bounds", plain.codes, plain.tables)
 
 
-def test_clusters_and_the_level_reach_the_intervals() -> None:
-    clusters = Sample(clusters=np.arange(40) // 4)
-    judge, human = (ratings(np.repeat(part.correct, 4).tolist()) for part in (JUDGE, HUMAN))
-    plain, clustered = (bounds(judge, human, s).measures["agreement"] for s in (None, clusters))
-    assert values(plain) == values(clustered)
-    assert (clustered.low or 0) < (plain.low or 0) < (plain.high or 0) < (clustered.high or 0)
-    assert clustered.n_clusters == 10
-    half = calibrate(judge, human, unscored="bounds", settings=IntervalSettings(level=0.5))
-    assert (half.measures["agreement"].low or 0) > (plain.low or 0)
-
-
 # Little or no data -------------------------------------------------------------------------------
 
 

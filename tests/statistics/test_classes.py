@@ -118,44 +118,6 @@ def test_items_without_label_do_not_count() -> None:
     assert more == nominal(judge, human, NAMES)
 
 
-@pytest.mark.parametrize("unscored", ["bounds", "", "Tie"])
-def test_an_unknown_way_is_refused(unscored: str) -> None:
-    with pytest.raises(ValueError, match=r"unscored: expected one of exclude, wrong, tie"):
-        of_table(GPT_35, unscored)
-
-
-def test_an_answer_beyond_the_classes_is_refused() -> None:
-    zero, three = np.array([0]), np.array([3])
-    with pytest.raises(ValueError, match=r"judge: expected -1 to 2, got 3"):
-        nominal(three, zero, NAMES)
-    with pytest.raises(ValueError, match=r"human: expected -1 to 2, got 3"):
-        nominal(zero, three, NAMES)
-
-
-def row(*codes: int) -> np.ndarray:
-    return np.array(codes, dtype=np.int64)
-
-
-@pytest.mark.parametrize("unscored", ["exclude", "wrong", "tie"])
-@pytest.mark.parametrize(
-    ("judge", "human", "agreement"),
-    [
-        (row(), row(), None),
-        (row(1), row(0), 0.0),
-        (row(0, 1), row(-1, -1), None),
-    ],
-)
-def test_degenerate_items_give_a_value_or_a_reason(
-    unscored: str, judge: np.ndarray, human: np.ndarray, agreement: float | None
-) -> None:
-    result = nominal(judge, human, NAMES, unscored=unscored)
-    assert value(result, "agreement") == agreement
-    for estimate in result.measures.values():
-        assert estimate.value is not None or estimate.note
-        assert estimate.low is not None or estimate.note
-    json.dumps(asdict(result), allow_nan=False)
-
-
 def test_two_classes_in_clusters_have_the_intervals_of_yes_and_no() -> None:
     rng = np.random.default_rng(3)
     human = rng.integers(0, 2, 90)
@@ -165,3 +127,24 @@ def test_two_classes_in_clusters_have_the_intervals_of_yes_and_no() -> None:
     same = calibrate(ratings(judge), ratings(human), sample).measures
     for name in ("agreement", "kappa", "AC1"):
         assert ends(two[name]) == pytest.approx(ends(same[name]), abs=1e-12), name
+
+
+@pytest.mark.parametrize("unscored", ["exclude", "wrong", "tie"])
+@pytest.mark.parametrize("judge", [[], [1], [2, 2, 2], [0, -1]])
+def test_degenerate_items_give_a_value_or_a_reason(unscored: str, judge: list[int]) -> None:
+    said = np.array(judge, dtype=np.int64)
+    for human in (said, np.full(len(said), -1)):
+        result = nominal(said, human, NAMES, unscored=unscored)
+        for estimate in result.measures.values():
+            assert None not in (estimate.value, estimate.low) or estimate.note
+        json.dumps(asdict(result), allow_nan=False)
+
+
+def test_what_is_no_class_or_no_way_is_refused() -> None:
+    zero, three = np.array([0]), np.array([3])
+    with pytest.raises(ValueError, match=r"judge: expected -1 to 2, got 3"):
+        nominal(three, zero, NAMES)
+    with pytest.raises(ValueError, match=r"human: expected -1 to 2, got 3"):
+        nominal(zero, three, NAMES)
+    with pytest.raises(ValueError, match=r"unscored: expected one of exclude, wrong, tie"):
+        nominal(zero, zero, NAMES, unscored="bounds")

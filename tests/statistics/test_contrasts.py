@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from math import sqrt
 
 import numpy as np
@@ -133,50 +131,23 @@ def test_intervals_cover_whatever_the_sizes(n1: int, n2: int, p1: float, p2: flo
     assert 0.935 <= coverage(n1, n2, p1, p2) <= 0.985
 
 
-@pytest.mark.slow
-def test_under_no_difference_few_intervals_of_shared_cases_leave_out_0() -> None:
-    rng, misses, n_runs = np.random.default_rng(5), 0, 400
-    cases = np.repeat(np.arange(30), 6)
-    for _ in range(n_runs):
-        # the chance of a success hangs on the case: correlation 0.4 within it
-        values = (rng.random(180) < rng.beta(0.75, 0.75, 30)[cases]).astype(float)
-        low, high = ends(of_parts(values, rng.random(180) < 0.4, Sample(clusters=cases)))
-        misses += not low <= 0 <= high
-    assert 0.02 <= misses / n_runs <= 0.08
-
-
 # Little or no data -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
-@pytest.mark.parametrize(("n1", "n2"), [(0, 0), (0, 5), (5, 0)])
-def test_an_empty_side_has_no_difference(n1: int, n2: int, bounds: tuple[float, float]) -> None:
-    values, first = rates(0, n1, 0, n2)
-    result = part_difference(values, first, ~first, Sample(), bounds=bounds)
-    assert (result.estimate.value, result.detectable) == (None, None)
-    assert result.estimate.note == "one side has no items"
-    json.dumps(asdict(result), allow_nan=False)
+def test_sides_without_items_units_or_spread(bounds: tuple[float, float]) -> None:
+    def difference(*counts: int, sample: Sample | None = None) -> Contrast:
+        values, first = rates(*counts)
+        return part_difference(values, first, ~first, sample or Sample(), bounds=bounds)
 
-
-@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
-@pytest.mark.parametrize(
-    "sample", [Sample(clusters=np.array([0, 1, 1, 1, 1, 1, 1])), Sample(clusters=np.zeros(7))]
-)
-def test_one_unit_shows_no_spread(sample: Sample, bounds: tuple[float, float]) -> None:
-    values, first = rates(0, 1, 2, 6)
-    result = part_difference(values, first, ~first, sample, bounds=bounds)
-    assert result.estimate.value == pytest.approx(-1 / 3)
-    assert (result.estimate.low, result.estimate.high, result.detectable) == (None, None, None)
-    assert result.estimate.note.startswith("one side has no interval: ")
-    json.dumps(asdict(result), allow_nan=False)
-
-
-@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0)])
-def test_sides_without_spread_are_not_taken_for_certain(bounds: tuple[float, float]) -> None:
-    values, first = rates(40, 40, 60, 60)
-    result = part_difference(values, first, ~first, Sample(), bounds=bounds)
-    low, high = ends(result)
-    assert result.estimate.value == 0
-    assert low < -0.02
-    assert high > 0.02
-    assert (result.detectable or 0) > 0.05
+    empty = difference(0, 0, 0, 5)
+    assert (empty.estimate.value, empty.detectable) == (None, None)
+    assert empty.estimate.note == "one side has no items"
+    single = difference(0, 1, 2, 6, sample=Sample(clusters=np.array([0, 1, 1, 1, 1, 1, 1])))
+    assert single.estimate.value == pytest.approx(-1 / 3)
+    assert (single.estimate.low, single.estimate.high, single.detectable) == (None, None, None)
+    assert single.estimate.note.startswith("one side has no interval: ")
+    alike = difference(40, 40, 60, 60)
+    assert alike.estimate.value == 0
+    assert ends(alike)[0] < -0.02 < 0.02 < ends(alike)[1]
+    assert (alike.detectable or 0) > 0.05

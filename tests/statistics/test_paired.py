@@ -250,24 +250,14 @@ def test_an_unknown_primary_is_refused() -> None:
 
 # Little or no data -------------------------------------------------------------------------------
 
-EMPTY: list[int] = []
 
-
-@pytest.mark.parametrize("codes", [EMPTY, [-1, -1, -1], [1], [0, 0, 0], [0, 1]])
+@pytest.mark.parametrize("codes", [[], [-1, -1, -1], [1], [0, 0, 0], [0, 1]])
 def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
-    run = ratings(codes, [5 * max(code, 0) if code >= 0 else -1 for code in codes], known=63)
-    some = any(code >= 0 for code in codes)
+    run = ratings(codes, [5 * code if code >= 0 else -1 for code in codes], known=63)
     for human in (run, ratings([1] * len(codes)), ratings([-1] * len(codes))):
         result = compare_verdicts(run, run) + compare_reliability(run, run, human)
-        result = with_families(result)
-        assert bool(result) == some
+        assert bool(result) == any(code >= 0 for code in codes)
         for difference in result:
             assert difference.difference.value in {0, None}
-            if difference.p_value is None:
-                assert difference.difference.note, difference.name
-                assert difference.adjusted is None
-            else:
-                assert difference.p_value == pytest.approx(1)
-        json.dumps(
-            [asdict(d) for d in result] + [asdict(flips(run, run, Sample()))], allow_nan=False
-        )
+            assert difference.difference.note or difference.p_value == pytest.approx(1)
+        json.dumps([asdict(d) for d in result], allow_nan=False)

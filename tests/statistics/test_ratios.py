@@ -29,12 +29,9 @@ def test_a_ratio_has_the_value_and_error_of_weighted_least_squares(
     estimate = ratio_of_sums(above, below, Sample())
     fit = WLS(above / below, np.ones(len(rows)), weights=below).fit(cov_type="HC1")
     assert estimate.value == pytest.approx(fit.params[0], abs=1e-9)
-    if estimate.method == "t-ratio" and estimate.low is not None and estimate.high is not None:
+    if estimate.method == "t-ratio" and estimate.high is not None:
         half = estimate.high - above.sum() / below.sum()
-        normal_half = 1.959964 * fit.bse[0]
-        assert half >= normal_half * (1 - 1e-6)  # Student's t is never narrower
-        if len(rows) > 30 and half < 1.2 * normal_half:
-            assert half == pytest.approx(normal_half, rel=0.2)
+        assert half >= 1.959964 * fit.bse[0] * (1 - 1e-6)  # Student's t is never narrower
 
 
 def test_counts_are_never_below_0_and_rewards_may_be() -> None:
