@@ -70,19 +70,15 @@ def test_alpha_is_that_of_the_krippendorff_package(
 def test_means_are_over_all_pairs_of_raters(data: np.ndarray) -> None:
     correct = np.where(data < 0, -1, data // 3)
     result = between_raters(raters(correct, data), settings=FEW)
-    same: list[bool] = []
-    apart: list[float] = []
-    for row, grades in zip(correct, data, strict=True):
-        same += [a == b for a, b in combinations(row[row >= 0], 2)]
-        apart += [abs(VALUES[a] - VALUES[b]) for a, b in combinations(grades[grades >= 0], 2)]
+    pairs = [pair for grades in data for pair in combinations(grades[grades >= 0], 2)]
     agreement, error = result.together["agreement"], result.together["grade MAE"]
     assert result.n_items == np.count_nonzero((data >= 0).sum(axis=1) > 1)
-    if not same:
+    if not pairs:
         assert (agreement.value, error.value) == (None, None)
         assert agreement.note == error.note == "no item that two raters rated"
         return
-    assert agreement.value == pytest.approx(np.mean(same))
-    assert error.value == pytest.approx(np.mean(apart))
+    assert agreement.value == pytest.approx(np.mean([a // 3 == b // 3 for a, b in pairs]))
+    assert error.value == pytest.approx(np.mean([abs(VALUES[a] - VALUES[b]) for a, b in pairs]))
     assert agreement.n_items == result.n_items
 
 

@@ -160,7 +160,7 @@ def test_jeffreys_interval_of_a_rate_is_that_of_the_beta_distribution(k: int, n:
 # Every figure -------------------------------------------------------------------------------------
 
 
-def _by_case() -> dict[str, Array]:
+def _by_case() -> tuple[Ids, Array, Array, Array, Array]:
     """Columns of 300 rows in 40 cases, and what each case adds to the sums of each figure."""
     rng = np.random.default_rng(3)
     cases = np.append(np.arange(40), rng.integers(0, 40, 260))
@@ -168,40 +168,24 @@ def _by_case() -> dict[str, Array]:
     other = np.where(rng.random(300) < 0.7, yes, 1 - yes)
     calls = 1.0 + rng.poisson(3, 300)
     found = np.minimum(calls, rng.poisson(1 + yes))
-    return {"case": cases, "yes": yes, "other": other, "calls": calls, "found": found}
+    return cases, yes, other, calls, found
 
 
-_OF = _by_case()
-_ONES = np.ones(300)
-_FIRST: Ids = _OF["calls"] > 3
+CASES, YES, OTHER, CALLS, FOUND = _by_case()
+ONES = np.ones(300)
+FIRST: Ids = CALLS > 3
 MADE: dict[str, tuple[Callable[[Sample], Estimate], list[Array], Measure]] = {
-    "share of some": (
-        lambda s: share(_OF["yes"] * _OF["other"], _OF["other"], s),
-        [_OF["yes"] * _OF["other"], _OF["other"]],
-        RATIO,
-    ),
-    "ratio of totals": (
-        lambda s: ratio_of_sums(_OF["found"], _OF["calls"], s),
-        [_OF["found"], _OF["calls"]],
-        RATIO,
-    ),
-    "difference": (
-        lambda s: paired_test(_OF["yes"] - _OF["other"], s).estimate,
-        [_OF["yes"] - _OF["other"], _ONES],
-        RATIO,
-    ),
+    "share of some": (lambda s: share(YES * OTHER, OTHER, s), [YES * OTHER, OTHER], RATIO),
+    "ratio of totals": (lambda s: ratio_of_sums(FOUND, CALLS, s), [FOUND, CALLS], RATIO),
+    "difference": (lambda s: paired_test(YES - OTHER, s).estimate, [YES - OTHER, ONES], RATIO),
     "difference of ratios": (
-        lambda s: (
-            compare_ratios(
-                "x", (_OF["found"], _OF["calls"]), (_OF["yes"], _OF["calls"]), s
-            ).difference
-        ),
-        [_OF["found"], _OF["calls"], _OF["yes"], _OF["calls"]],
+        lambda s: compare_ratios("x", (FOUND, CALLS), (YES, CALLS), s).difference,
+        [FOUND, CALLS, YES, CALLS],
         difference_of_ratios,
     ),
     "difference of parts": (
-        lambda s: part_difference(_OF["yes"], _FIRST, ~_FIRST, s).estimate,
-        [_OF["yes"] * _FIRST, 1.0 * _FIRST, _OF["yes"] * ~_FIRST, 1.0 * ~_FIRST],
+        lambda s: part_difference(YES, FIRST, ~FIRST, s).estimate,
+        [YES * FIRST, 1.0 * FIRST, YES * ~FIRST, 1.0 * ~FIRST],
         difference_of_ratios,
     ),
 }
@@ -211,7 +195,7 @@ MADE: dict[str, tuple[Callable[[Sample], Estimate], list[Array], Measure]] = {
 @pytest.mark.parametrize("name", MADE)
 def test_every_kind_of_figure_is_resampled_by_case_as_scipy_does(name: str, method: Method) -> None:
     make, columns, measure = MADE[name]
-    sums = [np.bincount(_OF["case"].astype(int), column) for column in columns]
+    sums = [np.bincount(CASES, column) for column in columns]
     theirs = stats.bootstrap(
         sums,
         lambda *parts, axis: measure(np.stack([part.sum(axis=axis) for part in parts], axis=-1)),
@@ -222,14 +206,11 @@ def test_every_kind_of_figure_is_resampled_by_case_as_scipy_does(name: str, meth
         rng=6,
     ).confidence_interval
     settings = IntervalSettings(method=method, n_resamples=5_000, seed=42)
-    sample = settings.of(Sample(clusters=_OF["case"]))
-    ours, usual = make(sample), make(Sample(clusters=_OF["case"]))
+    sample = settings.of(Sample(clusters=CASES))
+    ours, usual = make(sample), make(Sample(clusters=CASES))
     assert ends(ours) == pytest.approx(tuple(theirs), abs=0.08 * (theirs.high - theirs.low))
-    assert (ours.value, ours.n_items, ours.n_clusters) == (
-        usual.value,
-        usual.n_items,
-        usual.n_clusters,
-    )
+    for field in ("value", "n_items", "n_clusters"):
+        assert getattr(ours, field) == getattr(usual, field)
     assert (ours.method, ours.n_resamples, ours.seed) == (method, 5_000, 42)
     assert make(sample) == ours
     assert ends(make(replace(sample, resampling=replace(settings, seed=43)))) != ends(ours)

@@ -96,8 +96,7 @@ def test_a_component_below_0_is_set_to_0_and_told() -> None:
     ],
 )
 def test_designs_that_tell_nothing_say_so(items: list[int], prompts: list[int], note: str) -> None:
-    values = np.linspace(0, 1, len(items))
-    result = of_items(values, np.array(items), np.array(prompts))
+    result = of_items(np.linspace(0, 1, len(items)), np.array(items), np.array(prompts))
     assert (result.note, result.variances, result.shares) == (note, {}, {})
 
 
