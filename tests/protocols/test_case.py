@@ -117,22 +117,17 @@ def test_code_alone_proves_nothing_and_counts_every_case() -> None:
 
 def test_a_model_is_asked_for_the_claims_of_the_form() -> None:
     def reply(request: Any) -> str:
-        assert request.reply is not None
         names = [*request.reply.model_fields]
         codes = [name for name in names if name[0].isupper()]
         assert names == ["reasoning", *codes]  # is_correct and the grade follow from the codes
-        return json.dumps(
-            {"reasoning": "r", **{code: code == "UnrealisticTools" for code in codes}}
-        )
+        said = {code: code == "UnrealisticTools" for code in codes}
+        return json.dumps({"reasoning": "r", **said})
 
-    client = ScriptedClient(reply)
-    run = apbjudge.grade(
-        CASES, protocol="case", judge=JudgeSpec(model="hosted_vllm/scripted"), client=client
-    )
+    client, spec = ScriptedClient(reply), JudgeSpec(model="hosted_vllm/scripted")
+    run = apbjudge.grade(CASES, protocol="case", judge=spec, client=client)
     for judgement in run.judgements:
         assert isinstance(judgement, Verdict)
-        assert judgement.rubric is not None
-        assert [*(judgement.errors or {})] == list(load_rubric(judgement.rubric).codes)
+        assert [*(judgement.errors or {})] == list(load_rubric(judgement.rubric or "").codes)
         assert (judgement.is_correct, judgement.grade) == (False, 0.0)
     assert {j.rubric for j in run.judgements} == {"case-plan@1", "case-steps@1"}
     assert run.manifest["identity"]["templates"] == template_digest("case@1")

@@ -87,12 +87,8 @@ def test_a_row_that_the_protocol_does_not_admit_is_bad_input() -> None:
     ("old", "new", "complaint"),
     [
         ('code = "A2"', 'code = "A1"', "expected 1 to 12 codes, each once .* got A1, A1, Other"),
-        (
-            'without = ["A1", "Other"]',
-            'without = ["E1"]',
-            "bands.1.flags: expected a code of the criteria",
-        ),
-        ('of = ["A1", "Other"], min = 1', 'of = ["A1"], min = 1', "got no grade for Other"),
+        ('["A1", "Other"]', '["E1"]', "bands.1.flags: expected a code of the criteria"),
+        ('of = ["A1", "Other"], min', 'of = ["A1"], min', "got no grade for Other"),
     ],
 )
 def test_a_rubric_whose_codes_do_not_fit_together_is_refused(
@@ -101,7 +97,7 @@ def test_a_rubric_whose_codes_do_not_fit_together_is_refused(
     text = RUBRIC.read_text()
     assert old in text
     with pytest.raises(OptionError, match=complaint):
-        read_rubric(text.replace(old, new).encode(), "approvals.toml")
+        read_rubric(text.replace(old, new, 1).encode(), "approvals.toml")
 
 
 def broken_check(item: Item, rubric: Rubric) -> Iterator[Finding]:

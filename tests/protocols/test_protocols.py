@@ -66,17 +66,14 @@ def test_without_a_split_auto_goes_by_the_fields(fields: dict[str, Any], name: s
     assert protocol_of(read(row)).name == name
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"ground_truth_steps": []},
-        {"ground_truth_steps_json": "[]"},
-        {"planning_regime": "", "trajectory_prefix": []},
-    ],
-    ids=str,
-)
-def test_an_empty_field_does_not_make_a_row_step_wise(fields: dict[str, Any]) -> None:
-    assert read(plan_row(plan(FIND_OK), split=None, **fields)).form == "plan"
+def test_an_empty_field_does_not_make_a_row_step_wise() -> None:
+    for name, value in (
+        ("ground_truth_steps", []),
+        ("ground_truth_steps_json", "[]"),
+        ("trajectory_prefix", []),
+        ("planning_regime", ""),
+    ):
+        assert read(plan_row(plan(FIND_OK), split=None, **{name: value})).form == "plan", name
 
 
 NEEDS = {
@@ -94,16 +91,10 @@ def test_a_protocol_names_the_field_it_misses(name: str) -> None:
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize(
-    ("protocol", "rubric"),
-    [
-        ("holistic", "apb-step-wise@1"),
-        ("tool-broken", "apb-step-wise@1"),
-    ],
-)
-def test_a_rubric_that_does_not_fit_is_refused_by_name(protocol: str, rubric: str) -> None:
-    with pytest.raises(OptionError, match=rubric):
-        get_protocol(protocol).check_rubric(load_rubric(rubric))
+def test_a_rubric_that_does_not_fit_is_refused_by_name() -> None:
+    for protocol, rubric in (("holistic", "apb-step-wise@1"), ("tool-broken", "apb-step-wise@1")):
+        with pytest.raises(OptionError, match=rubric):
+            get_protocol(protocol).check_rubric(load_rubric(rubric))
 
 
 @pytest.mark.parametrize("tools", [PRICED, [*PRICED, {"name": "bundle", "cost": 0}]])

@@ -49,11 +49,6 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
         {"enum": [[n] for n in range(MAX_STEPS + 1)]},
         [-1],
     ),
-    "a schema that refers to itself": ({"$ref": "#/properties/v"}, 1),
-    "one that refers to itself in a circle": (
-        {"allOf": [{"allOf": [{"$ref": "#/properties/v"}]}], "type": "integer"},
-        1,
-    ),
 }
 
 
@@ -62,9 +57,6 @@ def test_what_takes_too_much_is_not_checked_and_says_so(part: Any, value: Any) -
     row = step_row(step(("t", {"v": value, "w": "x"})), tools=[tool("t", {"v": part, "w": {}})])
     assert proven(row) == []
     unchecked = [f for f in findings(row) if f.rule == "unchecked-arguments"]
-    if part.get("$ref") or part.get("allOf"):  # held once against a value: nothing is left to do
-        assert unchecked == []
-        return
     assert [(f.where, f.certainty) for f in unchecked] == [(CALL, "suspected")]
     assert f"more than {MAX_STEPS} steps" in unchecked[0].message
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import krippendorff
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -67,12 +66,6 @@ def count_tables(draw: st.DrawFn, k: int | None = None) -> Array:
     return table
 
 
-@st.composite
-def ratings(draw: st.DrawFn) -> tuple[np.ndarray, int]:
-    k, n, r = draw(st.integers(2, 5)), draw(st.integers(1, 12)), draw(st.integers(2, 4))
-    return draw(hnp.arrays(np.int64, (n, r), elements=st.integers(-1, k - 1))), k
-
-
 @settings(max_examples=25)
 @given(count_tables())
 def test_kappa_and_phi_agree_with_scikit_learn(table: Array) -> None:
@@ -89,21 +82,6 @@ def test_kappa_and_phi_agree_with_scikit_learn(table: Array) -> None:
     if len(table) == 2 and not np.isnan(phi(table)):
         expected = matthews_corrcoef(first, second, sample_weight=counts)
         assert float(phi(table)) == pytest.approx(expected, abs=1e-9)
-
-
-@given(ratings(), st.sampled_from(["nominal", "ordinal", "interval"]))
-def test_alpha_agrees_with_krippendorff_where_ratings_are_missing(
-    rated: tuple[np.ndarray, int], metric: str
-) -> None:
-    codes, k = rated
-    value = float(krippendorff_alpha(coincidences(codes, k).sum(axis=0), metric=metric))
-    assume(not np.isnan(value))
-    expected = krippendorff.alpha(
-        np.where(codes < 0, np.nan, codes).T,
-        value_domain=list(range(k)),
-        level_of_measurement=metric,
-    )
-    assert value == pytest.approx(expected, abs=1e-9)
 
 
 def alpha_of(table: Array, metric: str = "nominal") -> Array:

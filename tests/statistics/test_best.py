@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from apbjudge.statistics.best import Contender, best_set
 
-Better = Literal["higher", "lower"]
 Draw = Callable[[np.random.Generator], list[Contender]]
 REPETITIONS = 400
 
@@ -35,28 +33,12 @@ MEANS = (0.7, 0.7, 0.65, 0.5)
 N, PER_CASE = 60, 2
 
 
-def answers(rng: np.random.Generator, mean: float, ease: Any) -> Any:
-    """0 or 1 an item, more often 1 in easy cases."""
-    return (rng.random(N) < np.clip(mean + ease, 0, 1)).astype(float)
-
-
-def paired(rng: np.random.Generator) -> list[Contender]:
+def answers(rng: np.random.Generator, *, apart: int) -> list[Contender]:
+    """0 or 1 an item, more often 1 in easy cases; each row has items of its own if apart."""
     cases = np.arange(N) // PER_CASE
     ease = rng.uniform(-0.3, 0.3, N // PER_CASE)[cases]
-    return [row(answers(rng, mean, ease), cases=cases) for mean in MEANS]
-
-
-def of_other_items(rng: np.random.Generator) -> list[Contender]:
-    cases = np.arange(N) // PER_CASE
-    ease = rng.uniform(-0.3, 0.3, N // PER_CASE)[cases]
-    return [
-        row(answers(rng, mean, ease), np.arange(N) + i * N, cases) for i, mean in enumerate(MEANS)
-    ]
-
-
-def costs(rng: np.random.Generator) -> list[Contender]:
-    ease = rng.gamma(2.0, 4.0, N)
-    return [row(ease + rng.gamma(3.0, 3.0 - mean, N)) for mean in MEANS]
+    rates = [np.clip(mean + ease, 0, 1) for mean in MEANS]
+    return [row(rng.random(N) < of, np.arange(N) + i * apart, cases) for i, of in enumerate(rates)]
 
 
 def grades(rng: np.random.Generator) -> list[Contender]:
@@ -64,22 +46,12 @@ def grades(rng: np.random.Generator) -> list[Contender]:
     return [row(1 - 0.2 * (rng.random(20) < 0.5)), row(rng.random(20) < 0.9)]
 
 
-@pytest.mark.parametrize(
-    ("draw", "better", "bounds"),
-    [
-        (paired, "higher", (0.0, 1.0)),
-        (grades, "higher", (0.0, 1.0)),
-        (of_other_items, "higher", (0.0, 1.0)),
-        (costs, "lower", None),
-    ],
-)
+@pytest.mark.parametrize("draw", [partial(answers, apart=0), grades, partial(answers, apart=N)])
 @pytest.mark.slow
-def test_a_truly_best_row_is_kept_as_often_as_the_level_says(
-    draw: Draw, better: Better, bounds: tuple[float, float] | None
-) -> None:
+def test_a_truly_best_row_is_kept_as_often_as_the_level_says(draw: Draw) -> None:
     """Three standard errors are allowed; the first two rows are equally good."""
     rng = np.random.default_rng(20_260_101)
-    kept = [best_set(draw(rng), better=better, bounds=bounds)[:2] for _ in range(REPETITIONS)]
+    kept = [best_set(draw(rng), better="higher")[:2] for _ in range(REPETITIONS)]
     allowed = 0.95 - 3 * (0.05 * 0.95 / REPETITIONS) ** 0.5
     assert np.mean(kept, axis=0).min() >= allowed
 
@@ -147,29 +119,3 @@ def test_values_out_of_bounds_are_refused() -> None:
 
 
 # laws --------------------------------------------------------------------------------------------
-
-
-@st.composite
-def contenders(draw: st.DrawFn) -> list[Contender]:
-    """Two to six rows of up to 60 items, some missing."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n = draw(st.integers(3, 60))
-    means = draw(st.lists(st.sampled_from([0.1, 0.5, 0.6, 0.95]), min_size=2, max_size=6))
-    missing = draw(st.sampled_from([0.0, 0.2]))
-    result: list[Contender] = []
-    for mean in means:
-        kept = np.flatnonzero(rng.random(n) >= missing)
-        result.append(row(rng.random(len(kept)) < mean, kept, kept // 2))
-    return result
-
-
-@given(rows=contenders())
-@settings(max_examples=30)
-def test_the_row_with_the_best_mean_is_in_and_a_surer_set_holds_a_less_sure_one(
-    rows: Sequence[Contender],
-) -> None:
-    sure, less = (best_set(rows, better="higher", level=level) for level in (0.99, 0.8))
-    assert all(one or not other for one, other in zip(sure, less, strict=True))
-    held = [r.values.mean() if len(r.values) else -1.0 for r in rows]
-    if sum(len(r.values) > 0 for r in rows) > 1:
-        assert less[int(np.argmax(held))]

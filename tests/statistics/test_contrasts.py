@@ -28,22 +28,6 @@ def of_parts(values: np.ndarray, first: np.ndarray, sample: Sample | None = None
     return part_difference(values, first, ~first, sample or Sample())
 
 
-# Newcombe 1998 (Statistics in Medicine 17, 873), table II, method 10.
-@pytest.mark.parametrize(
-    ("counts", "low", "high"),
-    [
-        ((56, 70, 48, 80), 0.0524, 0.3339),
-        ((5, 56, 0, 29), -0.0381, 0.1926),
-        ((0, 10, 0, 20), -0.1611, 0.2775),
-        ((10, 10, 0, 10), 0.6075, 1.0),
-    ],
-)
-def test_newcombe_s_printed_intervals_come_out(
-    counts: tuple[int, int, int, int], low: float, high: float
-) -> None:
-    assert ends(of_parts(*rates(*counts))) == pytest.approx((low, high), abs=5e-5)
-
-
 @given(TRIALS, TRIALS, st.sampled_from([0.8, 0.95, 0.99]))
 def test_parts_of_independent_items_have_statsmodels_interval(
     one: tuple[int, int], other: tuple[int, int], level: float

@@ -113,20 +113,6 @@ def world(slope: float, seed: int, plans: int = 40) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.slow
-def test_auroc_covers_under_the_null_with_clusters() -> None:
-    """Scores that know the plan but not the choice: the interval has to hold one half."""
-    rng, inside = np.random.default_rng(5), 0
-    for _ in range(200):
-        plans = np.repeat(np.arange(30), 6)
-        scores = rng.random(30)[plans] + 0.1 * rng.random(180)
-        wrong = rng.random(180) < rng.beta(2, 2, 30)[plans]
-        area = auroc(scores, wrong, clusters=plans)
-        low, high = ends(area)
-        inside += low <= 0.5 <= high
-    assert inside >= 182
-
-
-@pytest.mark.slow
 def test_the_position_is_a_confounder_and_is_taken_out() -> None:
     """Entropy that only rises with the position explains nothing once the position is known."""
     inside = 0

@@ -216,17 +216,6 @@ def test_every_kind_of_figure_is_resampled_by_case_as_scipy_does(name: str, meth
     assert ends(make(replace(sample, resampling=replace(settings, seed=43)))) != ends(ours)
 
 
-@pytest.mark.parametrize(("rate", "radius"), [(0.6308, 5.23), (62 / 327, 4.25), (0.0, 0.0)])
-def test_radii_of_planbench_xl_s_table_5(rate: float, radius: float) -> None:
-    """arXiv:2606.22388, 10,000 draws of 327 queries: half the width, in points."""
-    yes = np.arange(327) < round(rate * 327)
-    settings = IntervalSettings(method="percentile", seed=42)
-    estimate = share(yes, np.ones(327, dtype=bool), settings.of())
-    low, high = ends(estimate)
-    assert 50 * (high - low) == pytest.approx(radius, abs=0.16)  # ends are k of 327
-    assert estimate.n_resamples == 10_000
-
-
 def test_strata_and_weights_are_resampled_within_strata() -> None:
     """A stratum whose rows are all alike adds nothing, however many rows it has."""
     yes = np.concatenate([np.ones(300), np.arange(40) % 2])

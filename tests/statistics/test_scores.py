@@ -11,7 +11,7 @@ from scipy import stats
 
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
 from apbjudge.statistics.scores import score_coefficients, score_means
-from tests.statistics.builders import width
+from tests.statistics.builders import ends, width
 
 
 def drawn(seed: int, n: int, places: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -66,6 +66,9 @@ def test_missing_scores_do_not_count_and_none_at_all_has_a_reason() -> None:
     )
     assert wide["agreement"].value == pytest.approx(2 / 3)
     assert means["bias"].value == pytest.approx(0.0)
+    right = score_means(np.zeros(30), np.zeros(30), Sample(), level=0.95)
+    least, most = ends(right["bias"])
+    assert (-least, most) == pytest.approx((ends(right["MAE"])[1],) * 2)
     empty = score_coefficients(judge[1:2], human[1:2], Sample())
     assert {of.note for of in empty.values()} == {"no item that both scored"}
     same = score_coefficients(np.ones(5), np.ones(5), Sample())
