@@ -166,8 +166,6 @@ def test_steps_may_be_counted_by_their_calls() -> None:
 
 LONG_VALUES: dict[str, Callable[[int], str]] = {
     "dots after a placeholder": lambda n: "PREVIOUS_RESULT" + "." * n + "a!",
-    "blanks after a reference": lambda n: "$find_trains" + " " * n + "x",
-    "open braces": lambda n: "{{" + " " * n,
     "a very long name": lambda n: "_A" * n + "!a",
     "numbered steps": lambda n: "step 1 " * n,
 }
@@ -200,7 +198,6 @@ def _forward(value: str, text: str = LINES, **fields: Any) -> dict[str, Any]:
     "text",
     [
         LINES,
-        "Step 1: find_trains\nStep 2: reserve_seat\nStep 3: send_mail",
         "To do:\n\n1) find_trains\n   by ten\n2) reserve_seat\n3) send_mail\n\nDone.",
         "**1.** find_trains\n**2.** `reserve_seat` after find_trains\n**3.** send_mail",
     ],
@@ -214,11 +211,9 @@ def test_a_forward_reference_is_proven_where_each_numbered_line_names_its_call(
 @pytest.mark.parametrize(
     "text",
     [
-        "Find, reserve, tell.",
         "1. Find the trains.\n2. Reserve a seat.\n3. Tell the desk.",
         "1. find_trains_v2\n2. reserve_seat\n3. send_mail",
         "0. find_trains\n1. reserve_seat\n2. send_mail",
-        f"{LINES}\n4. Be glad.",
         "1. reserve_seat\n2. find_trains\n3. send_mail",
     ],
 )
@@ -232,7 +227,6 @@ def test_elsewhere_a_forward_reference_is_only_suspected(text: str) -> None:
     "value",
     [
         "a town that serves for the result of step 3 as well",
-        "not the result of step 3",
         "result of step 9",
         "the result of step 3, if there is one by then, or else Udine",
     ],

@@ -76,24 +76,37 @@ def test_exactly_k_steps_are_due(k: int, n: int) -> None:
     assert (FORMAT[0] in suspected(step_row(reply, k=k))) is (n != k)
 
 
-@pytest.mark.parametrize(
-    "reply", [{"plan": "", "tool_chain": []}, {"plan": None, "tool_chain": None}]
-)
-def test_an_empty_plan_is_proven(reply: Any) -> None:
-    assert proven(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
-    assert proven(plan_row(REJECT)) == [("E2", "empty-plan", "response")]
-
-
-def test_a_plan_in_words_is_suspected_where_the_reference_has_calls() -> None:
-    for fields in ({}, {"plan": "Ask the desk.", "tool_chain": []}):
-        row = plan_row(plan(text="Tell the traveller that it can't be done by ten."), **fields)
-        assert proven(row) == suspected(row) == []
-    row = plan_row(plan(text="Look for a train."), tool_chain=[{"name": "find_trains"}])
-    assert proven(row) == []
-    assert suspected(row) == [("E2", "empty-plan", "tool_chain")]
-
-
 REFERENCE = {"ground_truth_steps": [step(FIND_OK)]}
+WORDS = plan(text="Tell the traveller that it can't be done by ten.")
+MUTE: Any = {"thought": "", "tool_calls": []}
+AGAIN = ("find_trains", {"day": "2026-05-14", "origin": "Trieste"})
+OTHER_DAY = ("find_trains", {"origin": "Trieste", "day": "2026-05-15"})
+FOUND: dict[str, tuple[dict[str, Any], str]] = {
+    "empty plan": (plan_row({"plan": "", "tool_chain": []}), "proven E2 empty-plan tool_chain"),
+    "null": (plan_row({"plan": None, "tool_chain": None}), "proven E2 empty-plan tool_chain"),
+    "solvable and rejected": (plan_row(REJECT), "proven E2 empty-plan response"),
+    "words": (plan_row(WORDS), ""),
+    "words as in the reference": (plan_row(WORDS, plan="Ask the desk.", tool_chain=[]), ""),
+    "words where the reference has calls": (
+        plan_row(WORDS, tool_chain=[{"name": "find_trains"}]),
+        "suspected E2 empty-plan tool_chain",
+    ),
+    "mute step": (step_row(MUTE), ""),
+    "mute step where the reference calls": (
+        step_row(MUTE, **REFERENCE),
+        "proven E2 empty-plan response",
+    ),
+    "identical call": (
+        plan_row(plan(FIND_OK, OTHER_DAY, AGAIN)),
+        "suspected E4 repeated-call tool_chain[2]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "expected"), FOUND.values(), ids=FOUND)
+def test_what_is_empty_or_twice_is_found(row: dict[str, Any], expected: str) -> None:
+    found = [f"{f.certainty} {f.code} {f.rule} {f.where}" for f in findings(row)]
+    assert found == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize("reply", [step(thought="Done."), json.loads(REJECT)])
@@ -117,13 +130,6 @@ def test_a_step_without_a_call_is_proven_only_where_the_rubric_says_one_was_due(
     )
 
 
-def test_a_step_without_call_and_word_is_proven_where_the_reference_calls() -> None:
-    mute: Any = {"thought": "", "tool_calls": []}
-    assert proven(step_row(mute, **REFERENCE)) == [("E2", "empty-plan", "response")]
-    assert proven(step_row({**mute, "thought": "Wait."}, **REFERENCE)) == []
-    assert proven(step_row(mute)) == []
-
-
 @pytest.mark.parametrize(
     ("replies", "certainty"),
     [
@@ -145,14 +151,6 @@ def test_a_fault_is_proven_where_every_reading_of_the_reply_has_it(
     of_tool = [f for f in findings(row) if f.rule == "unknown-tool"]
     assert [f.certainty for f in of_tool] == [certainty]
     assert over_refusal(read(plan_row(text))) in (True, False)
-
-
-def test_a_repeated_call_is_only_suspected_and_only_when_identical() -> None:
-    again = ("find_trains", {"day": "2026-05-14", "origin": "Trieste"})
-    other = ("find_trains", {"origin": "Trieste", "day": "2026-05-15"})
-    row = plan_row(plan(FIND_OK, other, again))
-    assert proven(row) == []
-    assert suspected(row) == [("E4", "repeated-call", "tool_chain[2]")]
 
 
 def _unsolvable(kind: str, reply: Any) -> dict[str, Any]:

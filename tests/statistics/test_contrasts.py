@@ -62,20 +62,6 @@ def test_order_and_names_of_clusters_do_not_matter_and_sides_swap(
     assert ends(swapped) == pytest.approx((-high, -low), abs=1e-9)
 
 
-def test_items_of_neither_part_have_no_say() -> None:
-    values, first = rates(9, 20, 3, 30)
-    result = part_difference(values, first, ~first, Sample(clusters=np.arange(50) // 2))
-    more = part_difference(
-        np.append(values, [np.nan, 1.0]),
-        np.append(first, [False, False]),
-        np.append(~first, [False, False]),
-        Sample(clusters=np.append(np.arange(50) // 2, [0, 77])),
-    )
-    assert more == result
-    assert result.estimate.n_items == 50
-    assert result.estimate.n_clusters == 25
-
-
 def test_parts_that_move_alike_cancel_and_parts_that_move_apart_do_not() -> None:
     rng = np.random.default_rng(0)
     common = (rng.random(200) < 0.5).astype(float)

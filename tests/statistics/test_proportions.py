@@ -195,16 +195,6 @@ def test_the_variance_under_a_plan_is_that_of_the_jackknife_of_all_drawn_rows(se
     assert forgetful.variance < 0.9 * variance
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_part_of_a_planned_sample_is_its_rows_or_the_rest_at_0(seed: int) -> None:
-    yes, among, sample = planned(seed)
-    rows = among > 0
-    whole = share(yes, among, sample)
-    part = share(yes[rows], among[rows], sample.take(rows))
-    assert ends(part) == pytest.approx(ends(whole), abs=1e-12)
-    assert (part.value, part.n_items) == (pytest.approx(whole.value), whole.n_items)
-
-
 def test_one_outcome_alone_may_hide_another_in_the_heaviest_stratum() -> None:
     """All 40 rows of the light stratum that count are yes; the heavy one has none that count."""
     strata = np.repeat([0, 1], [50, 50])

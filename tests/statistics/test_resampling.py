@@ -39,15 +39,6 @@ def codes_of(*counts: int) -> Ids:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def test_strata_and_weights_are_kept_apart() -> None:
-    codes = np.array([0, 0, 1, 1])
-    strata, weights = np.array([1, 1, 1, 2]), np.array([1.0, 2.0, 2.0, 5.0])
-    first, second = tabulate(codes, 2, Sample(strata=strata, weights=weights))
-    assert first.observed.tolist() == pytest.approx([1.2, 0.8])  # weights have a mean of 1
-    assert (first.n_units, second.n_units) == (3, 1)
-    assert second.tables.tolist() == [[0, 2]]
-
-
 @given(CODES, st.permutations(range(5)), st.integers(0, 2**32 - 1))
 def test_neither_order_nor_names_of_clusters_matter(
     rows: list[tuple[int, int]], names: list[int], seed: int
@@ -118,18 +109,6 @@ def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
         first_share, IntervalSettings()
     )
     assert (one.value, one.note) == (pytest.approx(0.6), "one unit shows no spread")
-
-
-@pytest.mark.parametrize("method", ["bca", "percentile"])
-def test_many_codes_that_stand_for_the_same_are_put_together(method: Method) -> None:
-    codes = np.arange(200) % 50
-    above, below = np.tile([1.0, 0, 0, 2, 0], 10), np.tile([1.0, 1, 0, 2, 2], 10)
-    settings = IntervalSettings(method=method, n_resamples=2000)
-    many = CodedItems(codes, 50, PLAIN).ratio(above, below, settings)
-    few = CodedItems(codes % 5, 5, PLAIN).ratio(above[:5], below[:5], settings)
-    assert many.value == few.value == 0.5
-    assert many.n_items == few.n_items == 160
-    assert ends(many) == pytest.approx(ends(few), abs=0.02)
 
 
 def test_only_some_codes_leave_others_uncounted() -> None:
