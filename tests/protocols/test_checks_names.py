@@ -9,16 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.protocols import plan_cost, uses_distractor
+from apbjudge.protocols import uses_distractor
 from apbjudge.protocols.checks.names import category
 from tests.support.rows import (
-    FIND,
     FIND_OK,
-    MAIL,
     MAIL_OK,
-    SEAT,
     SEAT_OK,
-    TOOLS,
     findings,
     plan,
     plan_row,
@@ -26,7 +22,6 @@ from tests.support.rows import (
     read,
     step,
     step_row,
-    tool,
 )
 
 UNKNOWN_PLAN = [("E6", "unknown-tool", "tool_chain[1]")]
@@ -120,32 +115,6 @@ def test_tool_broken_is_hard_on_unreadable_replies_only() -> None:
     ):
         assert proven(_broken(model_response=reply, format_demanded=True)) == expected
         assert proven(_broken(model_response=reply)) == []
-
-
-def _priced(*costs: float | None) -> list[dict[str, Any]]:
-    pairs = zip((FIND, SEAT, MAIL), costs, strict=True)
-    return [spec | ({"cost": cost} if cost is not None else {}) for spec, cost in pairs]
-
-
-COSTS = {
-    "sum": (_priced(2, 3, 5), [FIND_OK, SEAT_OK], 5.0),
-    "each call counts": (_priced(2, 3, 5), [FIND_OK, FIND_OK, FIND_OK], 6.0),
-    "unknown tool": (_priced(2, 3, 5), [FIND_OK, ("hold_table", {})], None),
-    "one tool without cost": (_priced(2, None, 5), [FIND_OK], None),
-    "no costs": (TOOLS, [FIND_OK], None),
-    "inner function form": (
-        [{"type": "function", "cost": 4, "function": tool("find_trains")}],
-        [FIND_OK],
-        4.0,
-    ),
-}
-
-
-@pytest.mark.parametrize(("tools", "calls", "cost"), COSTS.values(), ids=COSTS)
-def test_the_cost_of_a_plan_is_the_sum_over_its_calls(
-    tools: Any, calls: list[Any], cost: float | None
-) -> None:
-    assert plan_cost(read(plan_row(plan(*calls), tools=tools))) == cost
 
 
 @given(

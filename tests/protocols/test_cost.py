@@ -62,6 +62,20 @@ def test_the_cheapest_way_is_that_of_all_ways(
         assert found is None
 
 
+def test_the_cost_of_a_plan_is_the_sum_over_its_calls() -> None:
+    tools = [{"name": "a", "cost": 2}, {"name": "b", "cost": 0.25}]
+    inner = [{"type": "function", "cost": 4, "function": {"name": "a"}}]
+    for listed, names, cost in (
+        (tools, "aab", 4.25),
+        (tools, "", 0.0),
+        (tools, "ax", None),
+        ([*tools, {"name": "c"}], "a", None),
+        (None, "a", None),
+        (inner, "a", 4.0),
+    ):
+        assert plan_cost(read(plan_row(plan(*((n, {}) for n in names)), tools=listed))) == cost
+
+
 def test_a_plan_costs_more_or_less_than_the_cheapest_way() -> None:
     bank = ([3, 3, 3], [([1, 2], 4)])
     cases = {("t0", "t1", "t2"): 2, ("t0", "c0"): 0, ("t0",): -4}

@@ -26,14 +26,7 @@ from apbjudge.rubrics import load_rubric, rubric_names
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-FILES = [
-    "holistic",
-    "step_wise",
-    "tool_extraneous",
-    "tool_broken",
-    "unsolvable",
-    "efficiency",
-]
+FILES = "holistic step_wise tool_extraneous tool_broken unsolvable efficiency".split()
 # Golden file: example file, item, tested model.
 GOLDEN_ROWS = {
     "holistic": ("holistic", "holistic-research-01", "cress-small"),

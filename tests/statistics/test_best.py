@@ -68,7 +68,6 @@ def in_cases(values: Sequence[int], per_case: int = 10) -> Contender:
 BASE = np.random.default_rng(5).gamma(2.0, 5.0, 80)
 DEARER = BASE + 1 + np.random.default_rng(6).random(80)
 ELSEWHERE = np.arange(80) + 500
-NONE = row([])
 SETS: dict[str, tuple[list[Contender], list[bool]]] = {
     "a clearly worse row is out": ([share(90), share(88), share(50)], [True, True, False]),
     "pairs tell": ([share(60), share(50)], [True, False]),
@@ -116,6 +115,3 @@ def test_the_best_rows_of_some(name: str) -> None:
 def test_values_out_of_bounds_are_refused() -> None:
     with pytest.raises(ValueError, match="differences"):
         best_set([share(90), row(np.full(100, -3.0))], better="higher")
-
-
-# laws --------------------------------------------------------------------------------------------

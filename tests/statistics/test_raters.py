@@ -109,12 +109,6 @@ def test_pairs_have_the_measures_of_a_judge_against_a_human() -> None:
         assert pair.measures["grade bias"].value == pytest.approx(bias)
 
 
-# Little or no data -------------------------------------------------------------------------------
-
-
-# Stand-in ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "data",
     [np.zeros((0, 2), np.int64), np.full((4, 3), -1), np.array([[1, 0]]), np.ones((5, 3), int)],
