@@ -76,16 +76,15 @@ def test_an_empty_field_does_not_make_a_row_step_wise() -> None:
         assert read(plan_row(plan(FIND_OK), split=None, **{name: value})).form == "plan", name
 
 
-NEEDS = {
-    "tool-broken": (step_row(step(FIND_OK)), "broken_tool_name"),
-    "unsolvable": (plan_row(plan(FIND_OK)), "unsolvable_type"),
-    "efficiency": (plan_row(plan(FIND_OK)), "tools"),
-}
-
-
-@pytest.mark.parametrize("name", NEEDS)
-def test_a_protocol_names_the_field_it_misses(name: str) -> None:
-    row, field = NEEDS[name]
+@pytest.mark.parametrize(
+    ("name", "row", "field"),
+    [
+        ("tool-broken", step_row(step(FIND_OK)), "broken_tool_name"),
+        ("unsolvable", plan_row(plan(FIND_OK)), "unsolvable_type"),
+        ("efficiency", plan_row(plan(FIND_OK)), "tools"),
+    ],
+)
+def test_a_protocol_names_the_field_it_misses(name: str, row: dict[str, Any], field: str) -> None:
     with pytest.raises(RowError) as caught:
         findings(row, protocol=name)
     assert caught.value.field == field

@@ -15,7 +15,6 @@ from apbjudge.statistics.agreement import (
     krippendorff_alpha,
     quadratic_weights,
 )
-from apbjudge.statistics.ratings import grade_codes, levels_of
 
 table_module = pytest.importorskip("irrCAC.table")
 
@@ -45,21 +44,3 @@ def test_alpha(table: np.ndarray, pair: tuple[str, str]) -> None:
     metric, weights = pair
     value = krippendorff_alpha(coincidences_of_table(table), metric=metric)
     assert value == pytest.approx(reference(table, weights, "krippendorff"), abs=1e-8)
-
-
-@pytest.mark.parametrize("steps", [2, 5, 10])
-def test_grades_are_on_the_scale_that_the_reference_sees(steps: int) -> None:
-    """Where every level occurs, the scale of the grades is what the package takes it for."""
-    raw = pytest.importorskip("irrCAC.raw")
-    marks = np.concatenate(
-        [RNG.integers(0, steps + 1, (60, 2)), np.arange(steps + 1)[:, None] * [1, 1]]
-    )
-    grades = marks / steps
-    levels = levels_of(grades[:, 0], grades[:, 1])
-    codes = grade_codes(grades, levels)
-    table = np.zeros((len(levels), len(levels)))
-    np.add.at(table, (codes[:, 0], codes[:, 1]), 1)
-    theirs = raw.CAC(pd.DataFrame(grades), weights="quadratic", digits=10).gwet()
-    assert gwet_ac(table, quadratic_weights(np.asarray(levels))) == pytest.approx(
-        theirs["est"]["coefficient_value"], abs=1e-8
-    )

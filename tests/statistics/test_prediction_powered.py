@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from apbjudge.errors import OptionError
 from apbjudge.statistics.prediction_powered import (
     Rectified,
-    corrected,
     rectify,
     rogan_gladen,
-    rows_of,
 )
 from apbjudge.statistics.sample import Sample
 
@@ -62,10 +60,6 @@ def test_strata_are_weighted_by_their_size() -> None:
     value = 0.6 * 15 / 20 + 0.4 * 1 / 10
     assert result.rectified.value == pytest.approx(value)
     assert result.labelled_only.value == pytest.approx(value)
-    within = 0.36 * (0.75 * 0.25 / 20) + 0.16 * (0.1 * 0.9 / 10)
-    between = (0.6 * (0.75 - value) ** 2 + 0.4 * (0.1 - value) ** 2) / 100
-    rows = rows_of(judged, labels, Sample(strata=strata), unequal=False, width=1.0)
-    assert corrected(rows, 0.0).variance == pytest.approx(30 / 28 * (within + between))
 
 
 def test_weights_are_hajek_s() -> None:
