@@ -231,17 +231,9 @@ def test_format_demanded_is_true_or_false() -> None:
         findings(plan_row(plan(FIND_OK), format_demanded="true"))
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (plan_row(REJECT), True),
-        (plan_row(plan(FIND_OK)), False),
-        (plan_row(""), False),
-        (_unsolvable("tool_removal", REJECT), None),
-        (step_row(REJECT), None),
-    ],
-)
-def test_only_the_reject_form_on_a_solvable_plan_case_is_an_over_refusal(
-    row: dict[str, Any], expected: bool | None
-) -> None:
-    assert over_refusal(read(row)) is expected
+def test_only_the_reject_form_on_a_solvable_plan_case_is_an_over_refusal() -> None:
+    assert over_refusal(read(plan_row(REJECT))) is True
+    for reply in (plan(FIND_OK), ""):
+        assert over_refusal(read(plan_row(reply))) is False
+    for row in (_unsolvable("tool_removal", REJECT), step_row(REJECT)):
+        assert over_refusal(read(row)) is None

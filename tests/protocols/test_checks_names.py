@@ -94,6 +94,11 @@ NO_CALL = [(None, "call-due", "response")]
 BROKEN: dict[str, tuple[dict[str, Any], int | None, list[Any]]] = {
     "replacement after another tool": (_broken(MAIL_OK, SEAT_OK), 1, []),
     "another known tool is for a judge": (_broken(MAIL_OK), None, []),
+    "retry as in the reference": (
+        _broken(BROKEN_CALL, ground_truth_steps=[step(BROKEN_CALL)]),
+        3,
+        RETRIED,
+    ),
     "retry before the replacement": (_broken(BROKEN_CALL, SEAT_OK), 3, RETRIED),
     "unknown tool before the replacement": (_broken(STRANGER, SEAT_OK), 5, UNKNOWN),
     "no call": (_broken(), None, NO_CALL),

@@ -73,16 +73,6 @@ def test_a_distractor_that_the_reference_calls_is_only_suspected() -> None:
     assert [rule for _, rule, _ in suspected(row)] == ["distractor"]
 
 
-def test_the_broken_tool_stays_a_retry_although_the_reference_calls_it() -> None:
-    row = step_row(
-        step(FIND_OK),
-        split="step_wise_tool_broken",
-        broken_tool_name="find_trains",
-        ground_truth_steps=[step(FIND_OK)],
-    )
-    assert [rule for _, rule, _ in proven(row)] == ["retry-broken-tool"]
-
-
 @given(data=st.data())
 def test_no_reply_equal_to_its_reference_is_proven_wrong(data: st.DataObject) -> None:
     words = st.sampled_from(["find_trains", "reserve_seat", "send_mail", "hold_table"])

