@@ -140,19 +140,14 @@ def test_prompts_of_all_tested_models_share_everything_before_the_prediction(
     assert set(predictions.values()) == {3}
 
 
-@pytest.mark.parametrize("ref", rubric_names())
-def test_rules_of_a_blind_judge_never_speak_of_a_reference(ref: str) -> None:
-    rubric = load_rubric(ref)
-    if ref.startswith("case-"):
-        return  # there it is the reference that is judged
-    said = (
-        PromptMaker(blind=True).system(rubric, "judge@1"),
-        PromptMaker().system(rubric, "judge@1"),
-    )
-    assert [bool(re.search(r"(?i)\breference", text)) for text in said] == [
-        False,
-        bool(rubric.reference_principles),
-    ]
+def test_rules_of_a_blind_judge_never_speak_of_a_reference() -> None:
+    for ref in rubric_names():
+        if ref.startswith("case-"):
+            continue  # there it is the reference that is judged
+        rubric = load_rubric(ref)
+        blind, seeing = (PromptMaker(blind=of).system(rubric, "judge@1") for of in (True, False))
+        assert not re.search(r"(?i)\breference", blind), ref
+        assert bool(re.search(r"(?i)\breference", seeing)) == bool(rubric.reference_principles), ref
 
 
 @given(TOOLS)

@@ -14,7 +14,7 @@ from apbjudge.statistics.coded import CodedItems
 from apbjudge.statistics.estimates import Array
 from apbjudge.statistics.jackknife import jackknife_variance
 from apbjudge.statistics.proportions import bounded, bounded_ratio, counted, counted_ratio, share
-from apbjudge.statistics.sample import Sample, Strata, effective_df, ratio_moments
+from apbjudge.statistics.sample import Sample, Strata, ratio_moments
 from tests.statistics.builders import ends
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40)
@@ -111,18 +111,6 @@ def test_rows_within_strata_agree_with_the_textbook_variance() -> None:
     assert held is not None
     assert held.variance == pytest.approx(float(expected))
     assert held.df == 57
-
-
-def test_effective_degrees_of_freedom_are_welch_s_for_even_values() -> None:
-    """With two values in equal number, kurtosis is 1 and each stratum has n - 1 of its own."""
-    first, second = np.tile([1.0, -1.0], 2), np.tile([5.0, 2.0], 6)
-    strata = np.repeat([0, 1], [4, 12])
-    residuals = np.concatenate([first / 4, second / 12])
-    centred = residuals - np.bincount(strata, residuals)[strata] / np.bincount(strata)[strata]
-    squares, fourths = (np.bincount(strata, centred**power) for power in (2, 4))
-    ours = effective_df(np.array([4, 12]), squares, fourths)
-    theirs = stats.ttest_ind(first, second, equal_var=False)
-    assert ours == pytest.approx(theirs.df)
 
 
 @given(ROWS)

@@ -111,16 +111,6 @@ def test_no_interval_without_spread_or_where_resamples_are_undefined() -> None:
     assert (one.value, one.note) == (pytest.approx(0.6), "one unit shows no spread")
 
 
-def test_only_some_codes_leave_others_uncounted() -> None:
-    items = CodedItems(codes_of(4, 5, 6), 3, PLAIN)
-    kept = items.only(np.array([1.0, 0, 1]))
-    assert kept.counts.tolist() == [4, 0, 6]
-    assert kept.n_items == 10
-    assert items.only(np.ones(3)) is items
-    again = kept.only(np.array([0.0, 1, 1]))
-    assert (again.counts.tolist(), again.n_items) == ([0, 0, 6], 6)
-
-
 @pytest.mark.parametrize(("k", "n"), [(0, 12), (3, 20), (40, 50), (100, 100)])
 def test_jeffreys_interval_of_a_rate_is_that_of_the_beta_distribution(k: int, n: int) -> None:
     """Brown, Cai & DasGupta 2001, section 3.1.3: quantiles of Beta(k + 1/2, n - k + 1/2)."""
