@@ -77,17 +77,13 @@ def test_a_template_may_be_filled_in_by_others(value: str) -> None:
 DEEP = ("reserve_seat", {"offer_id": "a", "passenger": {"name": ["x", "$find_trains.n"]}})
 
 
-@pytest.mark.parametrize(
-    ("calls", "where"),
-    [
-        ([_seat("$reserve_seat.id")], PLAN_PLACE),
+def test_a_result_that_no_earlier_call_yields_is_proven() -> None:
+    for calls, where in (
+        ([_seat("$reserve_seat.id")], PLAN_PLACE),  # its own result
         ([FIND_OK, _seat("$send_mail.id")], "tool_chain[1].arguments.offer_id"),
         ([DEEP, FIND_OK], "tool_chain[0].arguments.passenger.name[1]"),
-    ],
-    ids=["its own result", "a tool never called", "deep inside an argument"],
-)
-def test_a_result_that_no_earlier_call_yields_is_proven(calls: list[Any], where: str) -> None:
-    assert proven(plan_row(plan(*calls))) == _early(where)
+    ):
+        assert proven(plan_row(plan(*calls))) == _early(where)
 
 
 INNOCENT = [
@@ -115,18 +111,12 @@ def test_a_reference_that_the_query_itself_holds_is_a_quotation() -> None:
         assert proven(_before(value) | {"query": f"Its id is {value}, really."}) == []
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"role": "tool", "content": "two offers"},
-        {"thought": "t", "tool": "find_trains", "arguments": {}, "observation": "two offers"},
-    ],
-)
-def test_a_previous_result_after_an_executed_trajectory_is_only_vague(
-    message: dict[str, Any],
-) -> None:
-    row = step_row(step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[message])
-    assert (proven(row), suspected(row)) == ([], [("E5", "vague-value", STEP_PLACE)])
+def test_a_previous_result_after_an_executed_trajectory_is_only_vague() -> None:
+    answer = {"role": "tool", "content": "two offers"}
+    executed = {"thought": "t", "tool": "find_trains", "arguments": {}, "observation": "offers"}
+    for message in (answer, executed):
+        row = step_row(step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[message])
+        assert (proven(row), suspected(row)) == ([], [("E5", "vague-value", STEP_PLACE)])
 
 
 STEP_REFERENCES = [
@@ -163,6 +153,7 @@ def test_steps_may_be_counted_by_their_calls() -> None:
 
 LONG_VALUES: dict[str, Callable[[int], str]] = {
     "dots after a placeholder": lambda n: "PREVIOUS_RESULT" + "." * n + "a!",
+    "blanks after a reference": lambda n: "$find_trains" + " " * n + "x",
     "a very long name": lambda n: "_A" * n + "!a",
     "numbered steps": lambda n: "step 1 " * n,
 }
@@ -220,16 +211,13 @@ def test_elsewhere_a_forward_reference_is_only_suspected(text: str) -> None:
         assert ("E4", "early-reference", PLACE) in suspected(_forward(value, text))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_words_that_only_mention_a_later_step_prove_nothing() -> None:
+    for value in (
         "a town that serves for the result of step 3 as well",
         "result of step 9",
         "the result of step 3, if there is one by then, or else Udine",
-    ],
-)
-def test_words_that_only_mention_a_later_step_prove_nothing(value: str) -> None:
-    assert proven(_forward(value)) == []
+    ):
+        assert proven(_forward(value)) == []
 
 
 @pytest.mark.parametrize("value", FORWARD)

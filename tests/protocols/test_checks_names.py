@@ -28,13 +28,7 @@ UNKNOWN_STEP = [("E6", "unknown-tool", "step[0].tool_calls[0]")]
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "Reserve_Seat",
-        "reserve_seat\u200b",
-        "reserve_ſeat",
-        "hold_table",
-    ],
+    "name", ["Reserve_Seat", "reserve_seat\u200b", "reserve_ſeat", "hold_table"]
 )
 def test_a_name_that_is_not_letter_by_letter_in_the_list_is_unknown(name: str) -> None:
     call = (name, {"offer_id": "RJ-77"})

@@ -71,11 +71,7 @@ def render(
         shown = {"listed": tuple(files.not_shown), "images": PICTURES, "images_of": 1}
         files = files.model_copy(update={**shown, "not_shown": {}})
     return PromptMaker(blind=blind, evidence=evidence).make(
-        task.item,
-        task.rubric,
-        template=task.protocol.template,
-        findings=task.findings,
-        files=files,
+        task.item, task.rubric, template=task.protocol.template, findings=task.findings, files=files
     )
 
 

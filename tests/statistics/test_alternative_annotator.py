@@ -15,10 +15,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from apbjudge.statistics.estimates import Array
-from apbjudge.statistics.raters import (
-    _signed_rank,
-    alternative_annotator_test,
-)
+from apbjudge.statistics.raters import _signed_rank, alternative_annotator_test
 
 Score = Literal["same", "distance"]
 

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from apbjudge.statistics.differences import (
-    adjust,
-    detectable_difference,
-    mcnemar,
-    paired_test,
-)
+from apbjudge.statistics.differences import adjust, detectable_difference, mcnemar, paired_test
 from apbjudge.statistics.sample import Sample
 
 COUNTS = st.integers(0, 400)

@@ -12,13 +12,7 @@ import pytest
 from sklearn import metrics as sk
 
 from apbjudge.statistics import wilson
-from apbjudge.statistics.measures import (
-    PAPER,
-    POLICIES,
-    Policy,
-    calibrate,
-    paper_measures,
-)
+from apbjudge.statistics.measures import PAPER, POLICIES, Policy, calibrate, paper_measures
 from apbjudge.statistics.ratings import CODES, Ratings
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
 from tests.statistics.builders import ends, ratings, width
@@ -75,11 +69,7 @@ def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
 def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominator() -> None:
     (tp, fp, fn, tn), *_ = TABLE_7["GPT-5"]
     result = calibrate(*published("GPT-5")).measures
-    expected = {
-        "agreement": (tp + tn, 720),
-        "precision": (tp, tp + fp),
-        "human CR": (413, 720),
-    }
+    expected = {"agreement": (tp + tn, 720), "precision": (tp, tp + fp), "human CR": (413, 720)}
     for name, (k, n) in expected.items():
         assert ends(result[name]) == wilson(k, n), name
         assert (result[name].n_items, result[name].method) == (n, "wilson"), name

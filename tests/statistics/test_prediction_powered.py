@@ -10,11 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
-from apbjudge.statistics.prediction_powered import (
-    Rectified,
-    rectify,
-    rogan_gladen,
-)
+from apbjudge.statistics.prediction_powered import Rectified, rectify, rogan_gladen
 from apbjudge.statistics.sample import Sample
 
 NAN = math.nan

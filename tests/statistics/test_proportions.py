@@ -199,8 +199,7 @@ def test_one_outcome_alone_may_hide_another_in_the_heaviest_stratum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "n", "level"),
-    [(-1, 5, 0.95), (6, 5, 0.95), (float("nan"), 5, 0.95), (1, 5, 0.0)],
+    ("k", "n", "level"), [(-1, 5, 0.95), (6, 5, 0.95), (float("nan"), 5, 0.95), (1, 5, 0.0)]
 )
 def test_impossible_input_is_named(k: float, n: float, level: float) -> None:
     with pytest.raises(ValueError, match=rf"wilson: .*k={k} n={n} level={level}"):
