@@ -51,9 +51,10 @@ def variant(
     severity: Severity | None = None,
     tags: Mapping[str, str] | None = None,
     tested_model: str = "some-model",
+    **row: Any,
 ) -> Variant:
-    """A variant of the case that its name begins with."""
-    row: dict[str, Any] = {"id": name, "tested_model": tested_model, "model_response": "x" * length}
+    """A variant of the case that its name begins with; ``row`` adds to its row."""
+    row = {"id": name, "tested_model": tested_model, "model_response": "x" * length} | row
     return Variant(
         name=name,
         role=role,
@@ -68,8 +69,8 @@ def variant(
     )
 
 
-def observed(of: Variant, says: Says, arm: str = MAIN) -> Response:
-    return Response(
+def observed(of: Variant, says: Says, arm: str = MAIN, **more: Any) -> Response:
+    response = Response(
         variant=of,
         arm=arm,
         is_correct=says.is_correct,
@@ -83,6 +84,7 @@ def observed(of: Variant, says: Says, arm: str = MAIN) -> Response:
         tokens=100,
         cost_usd=0.01,
     )
+    return replace(response, **more)
 
 
 def hear(judge: Judge, arms: Arms) -> AuditResponses:
@@ -189,7 +191,8 @@ def _predictions(n: int) -> Iterable[Variant]:
     for k in range(4):
         truth = CORRECT if (n + k) % 2 else Truth(is_correct=False)
         length = 200 * 2 ** ((3 * n + k) % 5)
-        yield variant(f"c{n}/model-{k}", "prediction", truth=truth, length=length)
+        model = f"model-{k}"
+        yield variant(f"c{n}/{model}", "prediction", truth=truth, length=length, tested_model=model)
 
 
 # judges -------------------------------------------------------------------------------------------

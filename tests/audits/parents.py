@@ -11,7 +11,7 @@ from apbjudge.audits.variants import Truth, Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
 
-from .cases import EXAMPLES, NAMES, example_tasks
+from .cases import EXAMPLES, NAMES, call, example_tasks, message, tool
 
 
 @lru_cache(maxsize=2)
@@ -25,79 +25,43 @@ def example_bases(*, labelled: bool = True) -> tuple[Base, ...]:
     return tuple(result)
 
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "name": "find_room",
-        "description": "Finds free rooms.",
-        "parameters": {
-            "type": "object",
-            "properties": {"town": {"type": "string"}, "beds": {"type": "integer"}},
-            "required": ["town"],
-        },
-    },
-    {
-        "name": "send_note",
-        "description": "Sends a note to the traveller.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "text": {"type": "string"},
-                "tone": {"type": "string", "enum": ["warm and kind", "dry"]},
-            },
-            "required": ["text"],
-        },
-    },
+TOOLS = [
+    tool("find_room", "Finds free rooms.", {"town": "string"}, beds="integer"),
+    tool(
+        "send_note",
+        "Sends a note to the traveller.",
+        {"text": "string"},
+        tone={"type": "string", "enum": ["warm and kind", "dry"]},
+    ),
 ]
-
-CHAIN: list[dict[str, Any]] = [
-    {
-        "name": "find_room",
-        "parameter_description": {"town": "Ghent", "beds": 2},
-        "reason": "A room is needed.",
-    },
-    {
-        "name": "send_note",
-        "parameter_description": {"text": "name of the room found", "tone": "warm and kind"},
-        "reason": "The traveller wants to know.",
-    },
+CHAIN = [
+    call("find_room", "A room is needed.", town="Ghent", beds=2),
+    call(
+        "send_note",
+        "The traveller wants to know.",
+        text="name of the room found",
+        tone="warm and kind",
+    ),
 ]
-
-STEP: dict[str, Any] = {
-    "role": "assistant",
-    "thought": "Rooms come first. Ghent has few.",
-    "tool_calls": [
-        {"type": "function", "function": {"name": "find_room", "arguments": {"town": "Ghent"}}}
-    ],
-}
-
-PLAN_ROW: dict[str, Any] = {
-    "id": "p",
-    "tested_model": "reference",
-    "query": "Find a room in Ghent and send me a note.",
-    "tools": TOOLS,
+STEP = message("find_room", "Rooms come first. Ghent has few.", town="Ghent")
+QUERY = "Find a room in Ghent and send me a note."
+PLAN: dict[str, Any] = {
     "plan": "Step 1 finds a room in Ghent. Then a note goes out.",
     "tool_chain": CHAIN,
-    "model_response": {
-        "plan": "Step 1 finds a room in Ghent. Then a note goes out.",
-        "tool_chain": CHAIN,
-    },
 }
-
+COMMON = {"tested_model": "reference", "query": QUERY, "tools": TOOLS}
+PLAN_ROW: dict[str, Any] = {"id": "p", **COMMON, **PLAN, "model_response": PLAN}
 STEPS_ROW: dict[str, Any] = {
     "id": "s",
-    "tested_model": "reference",
-    "query": "Find a room in Ghent and send me a note.",
-    "tools": TOOLS,
+    **COMMON,
     "prediction_horizon": 1,
     "ground_truth_steps": [STEP],
     "model_response": STEP,
 }
-
 REFUSAL_ROW: dict[str, Any] = {
     "id": "r",
-    "tested_model": "elm",
+    **COMMON,
     "query": "Book the room in the picture.",
-    "tools": TOOLS,
     "unsolvable_type": "visual_missing",
     "plan": "A plan that solves nothing.",
     "model_response": {"status": "REJECT", "reason": "There is no picture. Please send it."},

@@ -164,7 +164,9 @@ def test_any_plan_is_planted_soundly(chain: list[Any], plan: str, seed: int) -> 
 @settings(max_examples=8)
 @given(seed=SEEDS)
 def test_any_seed_is_sound(seed: int) -> None:
-    for row in (cases.plan_row(), cases.steps_row(), cases.broken_row(), cases.unsolvable_row()):
+    distracted = cases.plan_row(extraneous_tool_names=["tide_table"])
+    broken = cases.broken_row()
+    for row in (cases.plan_row(), distracted, cases.steps_row(), broken, cases.unsolvable_row()):
         assert check_all(cases.base_of(row), seed)
 
 
@@ -193,21 +195,9 @@ def test_a_dropped_call_renumbers_the_rest() -> None:
 
 NO_FAULT = {
     "a lookup is never dropped": (cases.plan_row(tool_chain=list(cases.CHAIN[:2])), "drop-call"),
-    "nor what was not asked for": (
-        cases.plan_row(
-            tools=[{"name": "open_house"}, {"name": "find_rooms"}, {"name": "find_trains"}],
-            tool_chain=[cases.call("open_house", "The house."), *cases.CHAIN[:2]],
-            query="Open a house.",
-        ),
-        "drop-call",
-    ),
     "the query gives the id": (
         cases.steps_row(query=f"{cases.QUERY} Take R-71."),
         "invented-id",
-    ),
-    "an error is no answer": (
-        cases.steps_row(trajectory_prefix=list(cases.FAILED)),
-        "ignore-data",
     ),
     "a distractor is no wrong tool": (
         cases.plan_row(extraneous_tool_names=["tide_table"]),
@@ -254,20 +244,18 @@ def test_a_limit_is_raised_and_a_minimum_lowered() -> None:
     assert breached("Lock it after 30 minutes.", text="30 minutes") == {"text": "45 minutes"}
 
 
-@pytest.mark.parametrize(
-    ("query", "arguments"),
-    [
+def test_no_breach_without_a_sure_occasion() -> None:
+    for query, arguments in (
         ("Order 58213 is broken.", {"order": 58213}),
         ("It costs 120 euros, and the other 120 euros.", {"limit": 120}),
         ("Papers since 9 October 2026.", {"day": "2026-10-09"}),
         ("From 9 October 2026 to 3 December 2026.", {"day": "2026-10-09"}),
+        ("Set it to 9999-12-31.", {"day": "9999-12-31"}),  # stands for never
         ("It costs 120 euros.", {"limit": 121}),
-    ],
-)
-def test_no_breach_without_a_sure_occasion(query: str, arguments: dict[str, Any]) -> None:
-    chain = [cases.call("find_rooms", **arguments)]
-    row = cases.plan_row(query=query, tool_chain=chain, tools=[{"name": "find_rooms"}])
-    assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
+    ):
+        chain = [cases.call("find_rooms", **arguments)]
+        row = cases.plan_row(query=query, tool_chain=chain, tools=[{"name": "find_rooms"}])
+        assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
 
 
 def test_the_limit_is_stated_and_breached() -> None:
@@ -276,12 +264,6 @@ def test_the_limit_is_stated_and_breached() -> None:
     assert match is not None
     names = [call.name for call in base.read(variant).prediction.calls]
     assert names.count(match[1]) == 2
-
-
-def test_a_distractor_is_called_with_all_it_requires() -> None:
-    base, variant = planted(cases.plan_row(extraneous_tool_names=["tide_table"]), "use-distractor")
-    rules = {f.rule for f in base.findings(variant) if f.certainty == "proven"}
-    assert rules == {"distractor"}
 
 
 def test_behaviours_after_a_broken_tool() -> None:
@@ -332,3 +314,68 @@ def test_guards_let_nothing_else_pass() -> None:
     assert not sound(other, is_proven=True)
     assert not sound(Change(reply="no plan at all", what="w"))
     assert not sound(Change(reply=parts, what="w"))
+
+
+# which value is meant, and what goes with it ------------------------------------------------------
+
+LOOKUPS = (
+    cases.tool("get_meter", "Reads a meter.", {"meter_id": "string"}),
+    cases.tool("get_bill", "Shows a bill.", {"meter_id": {"type": ["string", "integer"]}}),
+    cases.tool("get_tariff", "Shows a tariff.", {"tariff_no": "string"}),
+    cases.tool("get_recording", "Shows a recording.", {"sound_file": "string"}),
+    cases.tool("add_client", "Adds a client.", {"contact_person": "string"}),
+)
+METER = ("get_meter", {"meter_id": "M-4471"})
+
+
+def changed_goal(query: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """The arguments of a plan whose goal is changed; none where it can't be."""
+    chain = [cases.call(name, **arguments) for name, arguments in calls]
+    row = cases.plan_row(query=query, tools=list(LOOKUPS), plan="As asked.", tool_chain=chain)
+    base = cases.base_of(row)
+    made = plant(base, seed=0, kinds=["change-goal"])
+    return [call.arguments for variant in made for call in calls_of(base, variant)]
+
+
+def test_one_of_many_things_is_not_what_a_plan_is_about() -> None:
+    query = "Read meter M-4471. Show me tariffs T-000 and T-100, too."
+    tariffs = [("get_tariff", {"tariff_no": f"T-{n}00"}) for n in range(2)]
+    assert changed_goal(query, METER)
+    assert changed_goal(query, METER, tariffs[0])
+    assert not changed_goal(query, METER, *tariffs)
+    said = [("get_tariff", {"tariff_no": "the cheap one"}), ("get_tariff", {"tariff_no": "green"})]
+    assert not changed_goal("Read meter M-4471, show the cheap one and green.", METER, *said)
+    built = [("get_tariff", {"tariff_no": "tariff that get_meter names"})] * 2
+    assert changed_goal("Read meter M-4471.", METER, *built)  # the others build on it
+
+
+def test_another_object_is_written_as_the_one_was() -> None:
+    calls = [("get_meter", {"meter_id": "44710"}), ("get_bill", {"meter_id": 44710})]
+    first, second = changed_goal("What do I owe for meter 44710?", *calls)
+    assert first["meter_id"] == str(second["meter_id"]) != "44710"
+    assert isinstance(second["meter_id"], int)
+    assert not changed_goal("Play talk2.mp3.", ("get_recording", {"sound_file": "talk2.mp3"}))
+    (added,) = changed_goal("Add Ada Moor.", ("add_client", {"contact_person": "Ada Moor"}))
+    assert added["contact_person"] != "Ada Moor"
+    assert " " not in added["contact_person"]
+
+
+def test_an_id_that_the_user_gave_is_no_result() -> None:
+    said = {"role": "user", "content": "My number is C-5512."}
+    answer = {"role": "tool", "name": "find_rooms", "content": '{"room_id": "R-71"}'}
+    step = cases.message("send_note", "Now the note.", text="C-5512")
+    given = cases.steps_row(step, trajectory_prefix=[cases.ANSWERED[0], answer, said])
+    assert plant(cases.base_of(given), seed=0, kinds=["invented-id"]) == ()
+    told = cases.steps_row(step, trajectory_prefix=[*cases.ANSWERED, said | {"role": "tool"}])
+    assert planted(told, "invented-id")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("setScale", "smartSetScale"), ("Set Scale", "Smart Set Scale")]
+)
+def test_an_unknown_name_is_written_like_the_known_one(name: str, other: str) -> None:
+    tools = [cases.tool(name, "Sets a scale.", {"unit": "string"})]
+    chain = [cases.call(name, unit="kg")]
+    row = cases.plan_row(query="Set it to kg.", tools=tools, plan="Set it.", tool_chain=chain)
+    base, variant = planted(row, "unknown-tool")
+    assert [call.name for call in calls_of(base, variant)] == [other]
