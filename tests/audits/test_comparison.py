@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.card import Card, card_from_json, read_card
-from apbjudge.audits.comparison import CardComparison, MeasurePair, compare_cards
+from apbjudge.audits.comparison import MeasurePair, compare_cards
 from apbjudge.audits.outcomes import (
     Cost,
     Exhibit,
@@ -108,17 +108,10 @@ def test_the_difference_is_that_of_the_shared_cases_by_their_weight() -> None:
     differences = np.array([0.0, 0.5, 0.25, 1.0])  # c1, c2, c3, c5
     weights = np.array([1.5, 2.0, 3.0, 1.0])
     expected = paired_test(differences, Sample(weights=weights))
-    assert pair.n_shared == 4
+    assert pair.n_shared == 4  # c4 and c6 were asked of one alone
     assert pair.difference == expected.estimate
     assert pair.difference.value == pytest.approx((2 * 0.5 + 3 * 0.25 + 1.0) / 7.5)
     assert (pair.p_value, pair.detectable) == (expected.p_value, expected.detectable)
-
-
-def test_cases_that_one_was_asked_nothing_of_do_not_count() -> None:
-    pair = pair_of(FIRST, SECOND)
-    silent = pair_of({**FIRST, "c7": (1.0, 1.0)}, {**SECOND, "c7": (0.0, 0.0)}, unit="points")
-    assert silent.n_shared == pair.n_shared
-    assert silent.difference.value == pair.difference.value
 
 
 @st.composite
@@ -147,7 +140,6 @@ def test_a_judge_is_no_different_from_itself(drawn: list[Parts]) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "note"),
     [
-        ({}, {}, "no figures by case"),
         (FIRST, {}, "no figures by case"),
         ({"c1": (1.0, 1.0)}, {"c2": (1.0, 1.0)}, "no cases in common"),
     ],
@@ -156,26 +148,17 @@ def test_without_shared_cases_there_is_no_test_and_no_zero(
     first: Parts, second: Parts, note: str
 ) -> None:
     pair = pair_of(first, second)
-    assert (pair.n_shared, pair.difference.value, pair.p_value, pair.adjusted) == (
-        0,
-        None,
-        None,
-        None,
-    )
-    assert pair.difference.note == note
+    assert (pair.n_shared, pair.difference.value, pair.p_value) == (0, None, None)
+    assert (pair.adjusted, pair.difference.note) == (None, note)
 
 
-def several() -> CardComparison:
+def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
     none, some = ({f"c{i}": (float(i < k), 1.0) for i in range(30)} for k in (0, 12))
     few = {f"c{i}": (float(i < 4), 1.0) for i in range(30)}
     first = [measure(some, "one"), measure(few, "two"), measure({}, "three"), measure(none, "four")]
     second = [measure(none, name) for name in ("one", "two", "three", "five")]
     last = probe(measure(some), name="last")
-    return compare_cards(card(probe(*first), last), card(probe(*second), judge="b"))
-
-
-def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
-    result = several().measures
+    result = compare_cards(card(probe(*first), last), card(probe(*second), judge="b")).measures
     raw = [pair.p_value for pair in result]
     assert [pair.name for pair in result] == ["one", "two", "three"]
     assert raw[0] is not None
@@ -201,12 +184,8 @@ def test_judges_that_were_not_asked_the_same_are_not_compared() -> None:
         compare_cards(of(FIRST, "judge-one"), replace(of(FIRST, "judge-two"), fingerprint="f2"))
     for part in ("judge-one (f1)", "judge-two (f2)", "whose audits differ"):
         assert part in str(caught.value)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 1.5, float("nan")])
-def test_a_level_that_is_none_is_refused(level: float) -> None:
     with pytest.raises(OptionError, match="level: expected a number between 0 and 1"):
-        compare_cards(of(FIRST), of(SECOND), level=level)
+        compare_cards(of(FIRST), of(SECOND), level=1.0)
 
 
 def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
@@ -233,14 +212,6 @@ def test_a_card_read_back_is_the_card() -> None:
     assert card_from_json(whole().to_json()).to_json() == whole().to_json()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1"])
-def test_a_file_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "card.json"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match=r"card\.json: expected JSON"):
-        read_card(file)
-
-
 Damage = Callable[[dict[str, Any]], object]
 
 
@@ -250,22 +221,10 @@ def first_measure(values: dict[str, Any]) -> dict[str, Any]:
 
 DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "later version": (lambda v: v.update(card=2), "card", "version 1 of the card, got 2"),
-    "no judge": (lambda v: v.pop("judge"), "judge", "Field required"),
-    "seed": (lambda v: v.update(seed="1"), "seed", "got '1'"),
     "outcome": (
         lambda v: v["probes"][1].update(outcome="fine"),
         "probes[1].outcome",
         "got 'fine'",
-    ),
-    "not a number": (
-        lambda v: first_measure(v).update(limit=float("nan")),
-        "probes[0].measures[0].limit",
-        "valid number",
-    ),
-    "half an interval": (
-        lambda v: first_measure(v)["estimate"].update(low=None),
-        "probes[0].measures[0].estimate",
-        "both ends",
     ),
     "ends the wrong way": (
         lambda v: first_measure(v)["estimate"].update(low=0.9, high=0.1),
@@ -276,11 +235,6 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         lambda v: first_measure(v)["parts"].update(c1=[3, 2]),
         "probes[0].measures[0].parts[c1]",
         "no larger than the one below",
-    ),
-    "table": (
-        lambda v: v["probes"][0]["tables"][0]["rows"].append(["1"]),
-        "probes[0].tables[0].rows[1]",
-        "2 cells",
     ),
     "same names": (lambda v: v["probes"].append(v["probes"][0]), "probes", "different names"),
 }
@@ -297,7 +251,10 @@ def test_a_damaged_card_is_told_by_file_and_field(damage: Damage, field: str, to
     assert told in message
 
 
-def test_a_message_commands_no_terminal() -> None:
+def test_what_is_no_json_is_refused_and_no_message_commands_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "card.json").write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"card\.json: expected JSON"):
+        read_card(tmp_path / "card.json")
     with pytest.raises(InputError) as caught:
         card_from_json({"card": "\x1b[2J"}, source="\x1b[31m/card.json")
     assert str(caught.value).isprintable()

@@ -166,12 +166,3 @@ def test_what_is_compared_comes_first_as_often_as_second() -> None:
         if turn.variant.parent is not None
     ]
     assert 0.35 < sum(later) / len(later) < 0.65
-
-
-def test_no_arm_is_asked_early_or_late() -> None:
-    plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
-    for one in plan.arms:
-        places = [n / len(plan.schedule) for n, t in enumerate(plan.schedule) if t.arm == one.name]
-        assert 0.4 < sum(places) / len(places) < 0.6
-        assert min(places) < 0.15
-        assert max(places) > 0.85

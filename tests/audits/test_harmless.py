@@ -87,18 +87,10 @@ def test_any_prose_can_be_reworded(plan: str) -> None:
     "fields",
     [
         {"query": f"{cases.QUERY} Look at the rooms before the trains."},
-        {"system_prompt": "First look at the trains."},
         {
             "tool_chain": [
                 cases.CHAIN[0],
                 cases.call("find_trains", town="town of the house found", day="2026-06-04"),
-                *cases.CHAIN[2:],
-            ]
-        },
-        {
-            "tool_chain": [
-                cases.CHAIN[0],
-                cases.call("find_trains", "Now the trains.", town="Trieste", day="2026-06-04"),
                 *cases.CHAIN[2:],
             ]
         },
@@ -115,7 +107,6 @@ def test_no_other_order_where_order_may_matter(fields: dict[str, Any]) -> None:
     [
         ("Please show me the rooms of Villa Rosa and the trains to Trieste.", 1),
         ("Please show me the rooms of Villa Rosa. Finally, list trains to Trieste.", 0),
-        ("Please list the rooms of Villa Rosa. Afterward show me trains to Trieste.", 0),
         ("Erst die Zimmer der Villa Rosa zeigen, danach die Bahn nach Trieste.", 0),
         ("先查找房间,再查找火车。", 0),
         ("", 1),
@@ -154,17 +145,12 @@ def test_an_equivalent_tool_is_called() -> None:
     check_one(base, variant)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_no_other_tool_that_may_differ() -> None:
+    names = ("list_cheap_rooms", "list_beds", "list_rooms_2", "block_rooms")
+    for row in (
         with_twin(description="Draws a map of a harbour."),
         with_twin(parameters={"type": "object", "properties": {"house": {"type": "string"}}}),
         with_twin() | {"extraneous_tool_names": ["list_rooms"]},
-        with_twin(name="list_cheap_rooms"),
-        with_twin(name="list_beds"),
-        with_twin(name="list_rooms_2"),
-        with_twin(name="block_rooms"),
-    ],
-)
-def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
-    assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()
+        *(with_twin(name=name) for name in names),
+    ):
+        assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()

@@ -112,7 +112,8 @@ def test_a_probe_that_fails_does_not_lose_the_card(
 
 def test_replies_that_are_asked_for_again_do_not_use_up_a_quick_audit(serve: Serve) -> None:
     server = serve(lambda seen: Answer("not JSON"))
-    result = audit(spec(server), order(quick=True, bases=None), cache=False)
+    judge = spec(server, max_reasks=1)
+    result = audit(judge, order(quick=True, bases=None), cache=False)
     assert len(server.requests) > QUICK_CALLS
     assert {said.reason for said in result.responses.all} == {"unparsable"}
     assert asked(result) == planned(prepared(quick=True, bases=None))
