@@ -521,7 +521,7 @@ def read_back(message: Message) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(run=runs(), without_ids=st.booleans())
 @example(
     run=[Turn("", "", (Call("call", {}, "c", [{"type": "text", "text": "x"}], True),), (0,))],
@@ -595,8 +595,6 @@ def ai(**fields: Any) -> dict[str, Any]:
             ),
             *([("call", {})], [({"type": "text"}, False)], {}),
         ),
-        (part(UI | {"type": "tool-f", "state": "input-streaming"}), [("f", {})], [], OPEN),
-        (ai(additional_kwargs=old_call("{}")), [("f", {})], [], OPEN),
         (
             ai(invalid_tool_calls=[BROKEN], additional_kwargs=old_call("{")),
             *([("f", "{")], [], OPEN | {"unreadable arguments": 1}),
@@ -605,7 +603,6 @@ def ai(**fields: Any) -> dict[str, Any]:
             ai(tool_calls=[CHUNK | {"args": {"a": 1}}], additional_kwargs=old_call('{"a": 2}')),
             *([("f", {"a": 1})], [], OPEN),
         ),
-        (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {}),
         (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
         ({"type": "item_reference", "id": "x"}, None, [], CUT),
         (
@@ -618,9 +615,7 @@ def ai(**fields: Any) -> dict[str, Any]:
             *([("f", {})], [({"a": 1}, None)], {}),
         ),
         (AGENT_SAYS | {"content": [SIGNED]}, [], [], CUT),
-        (part({"reasoningContent": {"redactedContent": "x"}}), [], [], CUT),
         ({"type": "reasoning", "summary": [], "encrypted_content": "x"}, [], [], CUT),
-        (part({"type": "fallback", "from": {"model": "m"}}, {"text": "y"}), [], [], {}),
         (
             part({"toolCall": SEARCH | {"args": {}}}, {"toolResponse": SEARCH | {"response": "a"}}),
             *([("SEARCH", {})], [("a", None)], {}),
@@ -676,20 +671,14 @@ def test_what_stands_around_messages_is_found_in_every_form() -> None:
     assert (several.messages, several.n_others) == ([user, said], 1)
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        {"type": "search_result", "source": "a", "title": "T", "content": [{"text": "found"}]},
-        {"searchResult": {"source": "a", "title": "T", "content": [{"text": "found"}]}},
-    ],
-)
-def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read(found: dict[str, Any]) -> None:
+def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read() -> None:
     form = {"part_kind": "tool-call", "tool_name": "final_result", "args": {"a": 1}}
-    read = read_messages(
-        [{"role": "user", "content": [found]}, {"kind": "response", "parts": [form]}]
-    )
-    assert (read.query, read.final_answer) == ("T\nfound", '{"a":1}')
-    assert chat_of({"contents": "Hi"}).messages == [{"role": "user", "content": "Hi"}]
+    result = {"source": "a", "title": "T", "content": [{"text": "found"}]}
+    for found in ({"type": "search_result", **result}, {"searchResult": result}):
+        read = read_messages(
+            [{"role": "user", "content": [found]}, {"kind": "response", "parts": [form]}]
+        )
+        assert (read.query, read.final_answer) == ("T\nfound", '{"a":1}')
 
 
 SAYS = {"role": "assistant", "content": "Ho"}
@@ -700,13 +689,10 @@ CALLS = [{"toolCallId": "c", "toolName": "f", "input": {"n": 1}}]
     ("value", "messages", "n_others"),
     [
         ("Ho", [SAYS], 0),
-        (SAYS, [SAYS], 0),
-        ([SAYS], [SAYS], 0),
         (json.dumps(json.dumps([SAYS])), [SAYS], 0),
         ([[SAYS], [{"role": "user", "content": "x"}]], [SAYS], 1),
         ({"messages": [[SAYS]], "model": "m"}, [SAYS], 0),
         ({"output": "Ho"}, [SAYS], 0),
-        ({"content": {"role": "model", "parts": []}}, [{"role": "model", "parts": []}], 0),
         ({"generations": [[{"text": "Ho"}, {"text": "Hi"}]]}, [SAYS], 1),
         ([{"index": 0, "message": SAYS}, {"index": 1, "message": SAYS}], [SAYS], 1),
         ([{"message": SAYS}, {"message": SAYS}], [SAYS, SAYS], 0),
@@ -721,14 +707,13 @@ def test_a_chat_is_found_in_a_field_of_a_trace(value: Any, messages: Any, n_othe
 
 
 @pytest.mark.parametrize(
-    "style",
+    ("asked", "items", "raw"),
     [
         ("original_input", "generated_items", "raw_item"),
         ("originalInput", "generatedItems", "rawItem"),
     ],
 )
-def test_a_paused_run_of_the_agents_sdk_is_read(style: tuple[str, str, str]) -> None:
-    asked, items, raw = style
+def test_a_paused_run_of_the_agents_sdk_is_read(asked: str, items: str, raw: str) -> None:
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "x"}
     said = {"role": "assistant", "content": [{"type": "output_text", "text": "Ho"}]}

@@ -202,12 +202,9 @@ def test_any_call_is_the_same_in_every_form(name: str, arguments: Arguments) -> 
     "text",
     [
         "Action: we should book the flight, because the Action: is needed.",
-        "The plan.\nAction: do it now\nthen stop",
-        "Action: book",
         'I think {"name": "Bob"} is fine.',
         '{"city": "Porto"}',
         "My next Action: find_trains\nis the best Thought: of all",
-        "I would write <tool_call> here, if I had to.",
         "A [TOOL_CALLS] marker without any call.",
     ],
 )
@@ -233,15 +230,7 @@ def test_a_tools_message_with_calls_of_its_own_has_only_a_wrong_role() -> None:
     assert [p.where for p in read.problems] == ["step[0].role"]
 
 
-@pytest.mark.parametrize("value", [[], {"a": 1}, 5, None])
-@pytest.mark.parametrize("key", ["role", "type"])
-def test_a_role_or_type_may_be_any_json_value(key: str, value: Any) -> None:
-    message = _message(_openai("book", {})) | {key: value}
-    for reply in (message, [message], {"content": [message]}, [{"type": "text"}, message]):
-        assert read_response(json.dumps(reply), "steps", 1).kind in ("steps", "text")
-
-
-NESTED = (200, 253, 500, 1_023, 1_024, 5_000, 100_000)
+NESTED = (200, 253, 1_023, 1_024, 100_000)
 
 
 def test_arguments_nested_at_any_depth_are_never_bad_input_and_prove_nothing(
