@@ -62,17 +62,6 @@ def test_how_a_label_came_about_costs_no_label(field: str, tmp_path: Path) -> No
         assert label == HumanLabel(item_id="a", grade=0.2)
 
 
-@pytest.mark.parametrize("note", [None, 3, ["see above"]], ids=str)
-def test_a_note_that_is_no_text_is_none(note: object, tmp_path: Path) -> None:
-    (label,) = labels_in(tmp_path, {"item_id": "a", "note": note})
-    assert label.note == ""
-
-
-def test_null_says_nothing(tmp_path: Path) -> None:
-    silent = dict.fromkeys("tested_model rater is_correct grade errors category E3".split())
-    assert labels_in(tmp_path, {"item_id": "a"} | silent) == [HumanLabel(item_id="a")]
-
-
 def flags(*codes: str) -> dict[str, bool]:
     """All six flags, those of some codes set."""
     return {code: code in codes for code in ERROR_CODES}
@@ -81,16 +70,11 @@ def flags(*codes: str) -> dict[str, bool]:
 ERRORS: list[tuple[Any, dict[str, bool] | None]] = [
     ({"E1": True, "E4": False}, {"E1": True, "E4": False}),
     ({"e1": 1, " E4 ": "no"}, {"E1": True, "E4": False}),
-    ({"E1": True, "E4": None}, {"E1": True}),
-    ("", None),
     (["E1"], flags("E1")),
-    (["e6", "E2", "E2"], flags("E2", "E6")),
     ([], flags()),
     (" None ", flags()),
     ("E1;E4", flags("E1", "E4")),
-    (" E1|E4; ", flags("E1", "E4")),
     ('{"E1": true}', {"E1": True}),
-    ("[]", flags()),
 ]
 
 
@@ -113,26 +97,16 @@ def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
     ("line", "field"),
     [
         ("not JSON", "line"),
-        ("[]", "line"),
         ({}, "item_id"),
-        ({"item_id": 7}, "item_id"),
         ({"item_id": "a", "grade": 1.2}, "grade"),
-        ({"item_id": "  "}, "item_id"),
-        ({"item_id": "a", "tested_model": 5}, "tested_model"),
         ({"item_id": "a", "is_correct": 2}, "is_correct"),
-        ({"item_id": "a", "grade": True}, "grade"),
         ({"item_id": "a", "grade": "nan"}, "grade"),
-        ({"item_id": "a", "grade": "0_1"}, "grade"),
         ({"item_id": "a", "errors": {"line\nbreak": True}}, "errors"),
         ({"item_id": "a", "errors": {"E1": "maybe"}}, "errors.E1"),
-        ({"item_id": "a", "errors": ["E1", 4]}, "errors"),
         ({"item_id": "a", "errors": "E1;bad"}, "errors"),
-        ({"item_id": "a", "errors": "[E1"}, "errors"),
         ({"item_id": "a", "errors": ["E1"], "E2": True}, "E2"),
         ({"item_id": "a", "E2": "x"}, "E2"),
-        ({"item_id": "a", "category": 2.5}, "category"),
         ({"item_id": "a", "category": 6}, "category"),
-        ({"item_id": "a", "rater": ""}, "rater"),
     ],
 )
 def test_an_unusable_line_is_named_with_its_field(tmp_path: Path, line: Any, field: str) -> None:
@@ -140,13 +114,6 @@ def test_an_unusable_line_is_named_with_its_field(tmp_path: Path, line: Any, fie
         labels_in(tmp_path, {"item_id": "good"}, line)
     assert f": field {field}: expected " in str(caught.value)
     assert str(caught.value).isprintable()
-
-
-def test_a_complaint_says_what_was_expected_and_what_came(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        labels_in(tmp_path, {"item_id": 7})
-    said = f"{tmp_path / 'labels.jsonl'}:1: field item_id: expected a non-empty string, got 7 (int)"
-    assert str(caught.value) == said
 
 
 def test_bad_lines_are_handed_over_and_the_others_come_through(tmp_path: Path) -> None:
@@ -188,17 +155,11 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
         "E4 flagged, yet is_correct is true",
     ),
     ({"is_correct": True, "grade": 0.8}, "grade 0.8, yet is_correct is true"),
-    ({"is_correct": False, "grade": 0.8}, None),
     ({"is_correct": False, "grade": 1.0, "errors": {"E4": True}}, None),
     (
         {"is_correct": False, "grade": 1.0, "errors": {"E4": False}},
         "grade 1.0 and no error flagged, yet is_correct is false",
     ),
-    (
-        {"is_correct": False, "grade": 1.0},
-        "grade 1.0 and no error flagged, yet is_correct is false",
-    ),
-    ({"grade": 1.0, "errors": {"E1": True}}, None),
 ]
 
 
@@ -232,10 +193,7 @@ LIKERT = [{"grade": mark} for mark in [1] * 15 + [2, 3, 4, 5] * 20 + [5] * 5]
         (LIKERT, "grade", "got 2 .*85 of the 100"),
         ([{"grade": str(row["grade"])} for row in LIKERT], "grade", "got '2'.*85 of the 100"),
         ([{"grade": mark} for mark in (0, 1, 0, 100)], "grade", "got 100 .*1 of the 4"),
-        ([{"grade": mark / 2} for mark in range(11)], "grade", "got 1.5 .*8 of the 11"),
-        ([{"grade": mark} for mark in (2, 3, 4)], "grade", "got 2 .*3 of the 3"),
         ([{"is_correct": mark} for mark in (1, 2, 5, 1)], "is_correct", "got 2 .*2 of the 4"),
-        ([{"E4": mark} for mark in (0, 1, 3)], "E4", "got 3 .*1 of the 3"),
         ([{"errors": {"E4": mark}} for mark in (0, 1, 3)], "errors.E4", "got 3 .*1 of the 3"),
         ([{"category": mark} for mark in (1, 4, 0, 3)], "category", "got 0 .*1 of the 4"),
         ([{"is_correct": mark < 3, "grade": mark} for mark in (1, 2, 3)], "grade", "2 of the 3"),
@@ -254,7 +212,6 @@ def test_a_column_on_another_scale_is_refused(
     [
         [{"grade": grade} for grade in (0.2, 0.8, 1, 0, 0.4, 0.6, 8.0)],
         [{"grade": 1, "is_correct": "yes"}] * 4 + [{"grade": 10, "is_correct": True}],
-        [{"is_correct": word} for word in ("yes", "no", True, "false", 7)],
         [{"is_correct": True}, {"grade": 3}],
     ],
 )
