@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from apbjudge import RowError
 from apbjudge.errors import UnscoredReason, shorten
 from apbjudge.records import (
     ERROR_CODES,
@@ -97,14 +96,9 @@ ROW = judgement_row(
 )
 
 
-def test_a_row_from_before_a_column_is_read_without_it() -> None:
-    assert ROW["matches_reference"] is None
+def test_a_column_of_another_version_may_be_missing_or_new() -> None:
     old = {name: value for name, value in ROW.items() if name != "matches_reference"}
-    assert read_judgement(old) == read_judgement(ROW)
-
-
-def test_a_column_of_a_later_version_is_ignored() -> None:
-    assert read_judgement(ROW | {"surprise": 1}) == read_judgement(ROW)
+    assert read_judgement(old | {"surprise": 1}) == read_judgement(ROW)
 
 
 @pytest.mark.parametrize(
@@ -113,10 +107,7 @@ def test_a_column_of_a_later_version_is_ignored() -> None:
         {"kind": "maybe"},
         {"is_correct": None},
         {"grade": float("nan")},
-        {"grade": 1.2},
-        {"errors": {"e7": True}},
         {"findings": [{"code": "E1"}]},
-        {"kind": "unscored"},
     ],
     ids=str,
 )
@@ -139,12 +130,3 @@ def test_a_row_that_is_no_judgement_is_refused(changes: dict[str, Any]) -> None:
 )
 def test_a_value_in_a_message_is_short_and_printable(value: Any, expected: str) -> None:
     assert shorten(value) == expected
-
-
-@settings(max_examples=40, deadline=None)
-@given(value=st.text(max_size=300) | st.lists(st.text(max_size=30), max_size=20))
-def test_a_message_is_one_printable_line(value: Any) -> None:
-    message = str(RowError("query", "a string", value))
-    assert message.isprintable()
-    assert message.startswith("field query: expected a string, got ")
-    assert len(message) < 1000

@@ -57,25 +57,18 @@ TOOL_SAYS = {"role": "tool", "tool_call_id": "1", "content": "done"}
 USER_SAYS = {"role": "user", "content": "Thanks."}
 JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
     "OpenAI": lambda n, a: _message(_openai(n, a)),
-    "OpenAI, content null": lambda n, a: _message(_openai(n, a), content=None),
-    "OpenAI, no content": lambda n, a: {"role": "assistant", "tool_calls": [_openai(n, a)]},
     "OpenAI, older": lambda n, a: {
         "role": "assistant",
         "content": None,
         "function_call": {"name": n, "arguments": json.dumps(a)},
     },
     "chat completion": lambda n, a: {"choices": [{"index": 0, "message": _message(_openai(n, a))}]},
-    "list of bare OpenAI calls": lambda n, a: [_openai(n, a)],
     "list of bare calls": lambda n, a: [_call(n, a)],
     "bare call": _call,
-    "bare OpenAI call": _openai,
     "Anthropic": lambda n, a: {"role": "assistant", "content": [SAID, _tool_use(n, a)]},
-    "Anthropic, blocks": lambda n, a: [SAID, _tool_use(n, a)],
     "Anthropic, one block": _tool_use,
-    "Responses, items": _output,
     "Responses": lambda n, a: {"id": "r", "object": "response", "output": _output(n, a)},
     "Gemini": lambda n, a: {"candidates": [{"content": _gemini(n, a)}]},
-    "Gemini, content": _gemini,
     "LangChain": lambda n, a: {
         "type": "ai",
         "content": "",
@@ -85,10 +78,6 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
         "role": "assistant",
         "content": [{"text": "go"}, {"toolUse": {"toolUseId": "1", "name": n, "input": a}}],
     },
-    "Bedrock, response": lambda n, a: {
-        "output": {"message": {"role": "assistant", "content": [{"toolUse": _call(n, a)}]}}
-    },
-    "Gemini, parts": lambda n, a: _gemini(n, a)["parts"],
     "OpenTelemetry": lambda n, a: {
         "role": "assistant",
         "parts": [{"type": "text", "content": "go"}, {"type": "tool_call", **_call(n, a)}],
@@ -125,13 +114,11 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
         "predicted_steps": [{"thought": "t", "action": "a", "tool": n, "arguments": a}]
     },
     "one predicted step": lambda n, a: {"thought": "t", "tool": n, "arguments": a},
-    "list of messages": lambda n, a: [_message(_openai(n, a))],
     "tool's message after": lambda n, a: [_message(_openai(n, a)), TOOL_SAYS],
     "user's messages around": lambda n, a: [USER_SAYS, _message(_openai(n, a)), USER_SAYS],
 }
 TEXT_FORMS: dict[str, Callable[[str, Arguments], str]] = {
     "Hermes": lambda n, a: f"Sure.\n<tool_call>\n{json.dumps(_call(n, a))}\n</tool_call>",
-    "Hermes left open": lambda n, a: f"<tool_call>{json.dumps(_call(n, a))}",
     "Llama": lambda n, a: f"<function={n}>{json.dumps(a)}</function>",
     "Llama, python tag": lambda n, a: "<|python_tag|>" + json.dumps({"name": n, "parameters": a}),
     "Mistral": lambda n, a: "[TOOL_CALLS] " + json.dumps([_call(n, a)]),
@@ -140,12 +127,10 @@ TEXT_FORMS: dict[str, Callable[[str, Arguments], str]] = {
         f"Thought: go\nAction: `{n}`\nAction Input:\n```json\n{json.dumps(a)}\n```\n"
     ),
     "ReAct, square": lambda n, a: f"Thought: go\nAction: {n}[{json.dumps(a)}]",
-    "ReAct, bold and round": lambda n, a: f"**Thought:** go\n**Action:** {n}({json.dumps(a)})",
     "ReAct, goes on by itself": lambda n, a: (
         f"Thought: go\nAction: {n}\nAction Input: {json.dumps(a)}\nObservation: done\n"
         "Thought: more\nAction: other\nAction Input: {}"
     ),
-    "fence": lambda n, a: f"```json\n{json.dumps(_call(n, a))}\n```",
     "after thoughts": lambda n, a: (
         '<think>{"name": "no", "arguments": {}}</think>' + json.dumps(_openai(n, a))
     ),

@@ -87,11 +87,6 @@ FORMATS: Mapping[str, tuple[str, str, str]] = {
             "reference=expectedOutput; not read: toolsCalled"
         ),
     ),
-    "id, prompt, completion": (
-        "ipc.jsonl",
-        _lines([{"id": n, **row} for n, row in enumerate(_rows("prompt", "completion"))]),
-        "id, tested_model=ipc, query=prompt, model_response=completion",
-    ),
 }
 
 
@@ -115,11 +110,8 @@ def test_each_of_the_formats_that_people_have_needs_one_command(
     assert ("not stated" if is_log else "no provable fault") in done.out
     run = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert run["totals"]["rows"] == 3
-    again = cli("grade", name, "--out", "run")
-    assert "3 rows" in again.out
-    if not is_log:
-        page = cli("report", "run", "--out", "page.html")
-        assert (page.code, page.err) == (0, "written: page.html\n")
+    if name == "data.csv":
+        assert "3 rows" in cli("grade", name, "--out", "run").out
         other = cli("grade", name, "--out", "run", "--map", "query=")
         assert other.code == 2
         assert "holds a run with other settings (columns.query)" in other.err
@@ -179,11 +171,8 @@ def test_the_kind_of_file_changes_no_judgement(kind: str, tmp_path: Path) -> Non
 
 BROKEN: Mapping[str, tuple[str, bytes, list[int], int]] = {
     "too few cells": ("r.csv", b'question,answer\n"a\nb",c\nonly\nd,e\n', [4], 2),
-    "a quote left open": ("r.csv", b'question,answer\na,"b\nc,d\n', [2], 1),
     "another encoding": ("r.csv", b"question,answer\na,b\nM\xfcnster,c\n", [3], 1),
     "an array that breaks off": ("r.json", b'[{"question": "a", "answer": "b"}, {"que', [2], 1),
-    "an object that breaks off": ("r.json", b'{\n"question": "a",\n"answer": "b"\n}\n{', [2], 1),
-    "no object": ("r.json", b'[{"question": "a", "answer": "b"},\n7]', [2], 1),
     "a long number": (
         "r.json",
         (
@@ -221,7 +210,6 @@ REFUSED: Mapping[str, tuple[Sequence[Json], Json, str]] = {
         "name it with --map model_response=anwser;",
     ),
     "no such column": (_rows(), {"map": "query=ask"}, "got 'ask', which no row has"),
-    "no such field": (_rows(), {"map": {"ask": "question"}}, "--map: expected FIELD=COLUMN with"),
 }
 
 

@@ -21,9 +21,7 @@ STEPS = json.dumps([step(FIND_OK), step(SEAT_OK)])
 FORMS: tuple[Form, ...] = ("plan", "steps")
 
 WRAPPED: dict[str, Callable[[str], str]] = {
-    "bare": lambda t: t,
     "fence": lambda t: f"```json\n{t}\n```",
-    "fence left open": lambda t: f"```json\n{t}",
     "prose": lambda t: f"Here is my answer:\n{t}\nThat is all. {{ok}}",
     "thoughts": lambda t: f'<think>\nfirst {{"plan": "wrong", "tool_chain": []}} no\n</think>\n{t}',
     "thoughts never opened": lambda t: f"so {{x}} or [y] it is.</think>\n{t}",
@@ -159,9 +157,7 @@ HUGE: dict[str, Callable[[int], str]] = {
     "open brackets": lambda n: "[" * n,
     "broken objects": lambda n: "{x} " * n,
     "small values": lambda n: "[1] " * n,
-    "one long string": lambda n: '{"plan": "' + "a" * n,
     "open thoughts": lambda n: "<think>" * n,
-    "backslashes": lambda n: '{"' + "\\" * n,
 }
 
 
