@@ -117,16 +117,8 @@ def test_a_row_that_is_no_judgement_is_refused(changes: dict[str, Any]) -> None:
         read_judgement(ROW | changes)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, "nothing"),
-        ("two\nlines\there", "'two lines here'"),
-        ("\x1b[31mred\x07", "'\\x1b[31mred\\x07'"),
-        ("{{ 7*7 }}<script>", "'{{ 7*7 }}<script>'"),
-        (5, "5 (int)"),
-        ("x" * 500, "'" + "x" * 79 + "…'"),
-    ],
-)
-def test_a_value_in_a_message_is_short_and_printable(value: Any, expected: str) -> None:
-    assert shorten(value) == expected
+def test_a_value_in_a_message_is_short_and_printable() -> None:
+    assert [shorten(of) for of in (None, 5, "two\nlines\there", "x" * 500)] == [
+        *("nothing", "5 (int)", "'two lines here'", "'" + "x" * 79 + "…'"),
+    ]
+    assert shorten("\x1b[31mred\x07") == "'\\x1b[31mred\\x07'"

@@ -96,7 +96,6 @@ UNREADABLE = {
     "empty": "",
     "prose": "I would take the train at nine.",
     "not a number": '{"plan": "p", "tool_chain": [{"name": "a", "x": NaN}]}',
-    "trailing comma": '{"plan": "p", "tool_chain": [{"name": "a"},],}',
     "truncated": '{"plan": "p", "tool_chain": [{"name": "find_trains", "parameter_des',
     "only thoughts": f"<think>{TEXT}</think>",
     "deep": "[" * 5000 + "]" * 5000,

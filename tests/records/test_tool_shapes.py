@@ -83,7 +83,6 @@ def _unnamed(tool: Spec) -> Spec:
 ONE: dict[str, Callable[[Spec], Any]] = {
     "flat": lambda t: t,
     "OpenAI": lambda t: {"type": "function", "function": t},
-    "OpenAI, the newer": lambda t: {"type": "function", **t, "strict": True},
     "Anthropic": lambda t: _renamed(t, parameters="input_schema"),
     "MCP": lambda t: _renamed(t, parameters="inputSchema"),
     "Bedrock": lambda t: {
@@ -94,14 +93,12 @@ ONE: dict[str, Callable[[Spec], Any]] = {
     },
     "published": lambda t: _renamed(t, name="tool_name", description="tool_description"),
     "Seal-Tools": lambda t: _old(_renamed(t, name="api_name", description="api_description")),
-    "UltraTool": lambda t: _renamed(t, parameters="arguments"),
     "dict": lambda t: _with_schema(t, {**t["parameters"], "type": "dict"}),
     "Python words": lambda t: _with_schema(t, _words(t["parameters"], PYTHON_WORDS.__getitem__)),
     "no type": lambda t: _with_schema(
         t, {key: part for key, part in t["parameters"].items() if key != "type"}
     ),
     "required beside": _old,
-    "required inside": lambda t: _with_schema(t, _marked(t)),
     "required inside properties": lambda t: _with_schema(
         t, {"type": "object", "properties": _marked(t)}
     ),
@@ -121,7 +118,6 @@ ALL: dict[str, Callable[[list[Any]], Any]] = {
     "tools": lambda ts: {"tools": ts},
     "a request": lambda ts: {"model": "m", "tools": ts, "tool_choice": {"type": "auto"}},
     "declarations": lambda ts: [{"functionDeclarations": ts}],
-    "a list of lists": lambda ts: [{"tools": ts[:1]}, {"functions": ts[1:]}],
     "text": json.dumps,
     "a list of texts": lambda ts: [t if isinstance(t, str) else json.dumps(t) for t in ts],
 }

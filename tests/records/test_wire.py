@@ -120,13 +120,6 @@ def test_what_is_derived_of_a_row() -> None:
         assert read(plan_row("x", files=files, modality="audio")).groups["modality"] == "audio"
 
 
-def test_a_reply_given_as_structure_is_read_like_its_text() -> None:
-    reply = plan(FIND_OK)
-    assert read(plan_row("x", model_response=reply)).prediction == read(plan_row(reply)).prediction
-    steps = [step(FIND_OK)]
-    assert read(step_row("x", model_response=steps)).prediction == read(step_row(steps)).prediction
-
-
 @pytest.mark.parametrize("row", [FULL_PLAN, FULL_STEPS], ids=["plan", "steps"])
 def test_a_case_is_its_item_without_tested_model_and_response(row: dict[str, Any]) -> None:
     case, item = Row(row, 3).to_case(), Row(row, 3).to_item()
