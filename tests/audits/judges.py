@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -223,38 +222,13 @@ def coin(seed: int) -> Judge:
     return judge
 
 
-def turning(
-    inner: Judge, chance: float, seed: int, *, when: Callable[[Variant, str], bool]
-) -> Judge:
-    """Turns verdicts over by chance wherever a condition holds."""
-
-    def judge(of: Variant, arm: str = MAIN) -> Says:
-        says = inner(of, arm)
-        if not when(of, arm) or drawn(f"{seed}/{arm}/{of.name}") >= chance * 2**64:
-            return says
-        return fail("E5") if says.is_correct else PASS
-
-    return judge
-
-
 # many audits at the edge of a limit ---------------------------------------------------------------
-
-N_AUDITS = 80
-MOST_FAILED = 6
-"""Of so many audits at the limits themselves: a probe promises 2.5 %, which is 2."""
 
 
 def only(arms: Arms, *roles: Role) -> dict[str, list[Variant]]:
     """What is asked of some roles alone; arms without any of them are left out."""
     kept = {arm: [v for v in variants if v.role in roles] for arm, variants in arms.items()}
     return {arm: variants for arm, variants in kept.items() if variants}
-
-
-def outcomes(
-    probe: Callable[[AuditResponses], Probe], judges: Iterable[Judge], arms: Arms
-) -> Counter[str]:
-    """How often a probe comes to each verdict."""
-    return Counter(probe(hear(judge, arms)).outcome for judge in judges)
 
 
 def measure(probe: Probe, name: str) -> Measure:

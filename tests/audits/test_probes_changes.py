@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from math import log2
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.probes import consistency, injection, length, presentation, reference
@@ -145,18 +142,8 @@ def test_only_pairs_asked_again_count_where_these_are_enough_and_else_it_is_said
     assert measure(enough, "markdown").estimate.value == pytest.approx((3 - 2 / 2) / 10)
     assert enough.notes == ()
     assert measure(none, "markdown").estimate.value == pytest.approx(3 / 12)
-    assert table(none)["markdown"][2] == "–"
+    assert (table(none)["markdown"][2], none.outcome) == ("–", "could not tell")
     assert [note[:23] for note in none.notes] == ["markdown: fewer than 10"]
-
-
-def test_without_repeats_a_judge_that_flips_is_not_convicted() -> None:
-    asked = {MAIN: [v for v in ASKED[MAIN] if v.role in ("base", "fault", "shown")]}
-
-    def flips(of: Variant, arm: str) -> Says:
-        return PASS if of.kind == "markdown" and int(of.case_id[1:]) % 2 else perfect(of)
-
-    result = presentation.probe(hear(flips, asked))
-    assert (result.outcome, measure(result, "markdown").needed) == ("could not tell", None)
 
 
 # length -------------------------------------------------------------------------------------------
@@ -202,22 +189,17 @@ BY_TRUTH = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "is_told"),
-    [
+def test_the_regression_takes_ten_cases_labels_and_different_lengths() -> None:
+    for asked, is_told in (
         (predictions(10), True),
         (predictions(9), False),
         (predictions(20, size=1000), False),
         (predictions(20, truth=Truth(is_correct=None)), False),
         (predictions(20, truth=CORRECT), True),
         (BY_TRUTH, False),
-    ],
-)
-def test_the_regression_takes_ten_cases_labels_and_different_lengths(
-    asked: list[Variant], is_told: bool
-) -> None:
-    result = length.probe(hear(coin(1), {MAIN: asked}))
-    assert [m.name for m in result.measures] == ["error per doubling of length"] * is_told
+    ):
+        result = length.probe(hear(coin(1), {MAIN: asked}))
+        assert [m.name for m in result.measures] == ["error per doubling of length"] * is_told
 
 
 def test_the_slope_and_its_error_are_those_of_statsmodels_in_many_rows() -> None:
@@ -239,32 +221,6 @@ def test_the_slope_and_its_error_are_those_of_statsmodels_in_many_rows() -> None
     assert (result.n_items, result.n_clusters) == (2400, 800)
     steep = length.slope(np.tile([0.0, 1], 20), np.tile([0, 0.01], 20), np.zeros(40), Sample(), 0.9)
     assert steep.value == 1  # no error is larger
-
-
-@settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(st.booleans(), st.booleans(), st.integers(1, 4000), st.integers(0, 8)),
-        min_size=12,
-        max_size=60,
-    ).filter(lambda rows: len({case for *_, case in rows}) > 1)
-)
-def test_slopes_lie_in_their_intervals_and_turn_with_the_verdicts(
-    said: list[tuple[bool, bool, int, int]],
-) -> None:
-    truths = np.array([float(truth) for truth, *_ in said])
-    errors = np.array([float(ok) - truth for truth, ok, *_ in said])
-    x = np.array([log2(size) for *_, size, _ in said])
-    sample = Sample(clusters=np.array([case for *_, case in said]))
-    if all(np.ptp(x[truths == t]) < 1e-9 for t in np.unique(truths)):
-        return
-    there = length.slope(errors, x, truths, sample, level=0.95)
-    back = length.slope(errors, -x, truths, sample, level=0.95)
-    assert there.low is not None
-    assert there.high is not None
-    assert there.low <= (there.value or 0) <= there.high
-    assert there.low < there.high
-    assert (back.low, back.high) == pytest.approx((-there.high, -there.low), abs=1e-9)
 
 
 # reference ----------------------------------------------------------------------------------------

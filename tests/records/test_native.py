@@ -126,7 +126,6 @@ TEXT_FORMS: dict[str, Callable[[str, Arguments], str]] = {
     "ReAct, fenced": lambda n, a: (
         f"Thought: go\nAction: `{n}`\nAction Input:\n```json\n{json.dumps(a)}\n```\n"
     ),
-    "ReAct, square": lambda n, a: f"Thought: go\nAction: {n}[{json.dumps(a)}]",
     "ReAct, goes on by itself": lambda n, a: (
         f"Thought: go\nAction: {n}\nAction Input: {json.dumps(a)}\nObservation: done\n"
         "Thought: more\nAction: other\nAction Input: {}"

@@ -67,11 +67,6 @@ FORMATS: Mapping[str, tuple[str, str, str]] = {
             "not read: latency"
         ),
     ),
-    "JSON array": (
-        "data.json",
-        json.dumps(_rows("prompt", "response", gold=[{"name": "find"}]), indent=1),
-        "id=row number, tested_model=data, query=prompt, model_response=response, reference=gold",
-    ),
     "question and answer": (
         "qa.jsonl",
         _lines(_rows()),

@@ -42,13 +42,6 @@ def test_the_answer_is_found_however_it_is_wrapped(wrap: Callable[[str], str]) -
     ]
 
 
-def test_of_several_objects_the_last_usable_one_is_the_answer() -> None:
-    draft, final = json.dumps(plan(FIND_OK, text="draft")), json.dumps(plan(SEAT_OK, text="final"))
-    read = read_response(f'{draft}\nBetter:\n{final}\n{{"confidence": 0.9}}', "plan", None)
-    assert read.plan == "final"
-    assert [c.name for c in read.calls] == ["reserve_seat"]
-
-
 @pytest.mark.parametrize(
     "after", ['Guests: [{"name": "Ann"}, {"name": "Bo"}]', 'Seats: {"name": "Ann", "seats": 2}']
 )
@@ -110,16 +103,10 @@ def test_what_cannot_be_read_is_a_problem_and_never_an_error(text: str) -> None:
         assert [p.where for p in read.problems] == ["response"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]}, {"name": "b',
-        '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}], "n": NaN}]}',
-        'So: {"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]},]}',
-    ],
-)
-def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer(text: str) -> None:
-    assert "Ann" not in [c.name for c in read_response(text, "plan", None).calls]
+def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer() -> None:
+    begun = '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]'
+    for text in (f'{begun}}}, {{"name": "b', f'{begun}, "n": NaN}}]}}', f"So: {begun}}},]}}"):
+        assert "Ann" not in [c.name for c in read_response(text, "plan", None).calls]
 
 
 def test_a_lone_half_of_a_character_is_read_as_unknown() -> None:
@@ -211,7 +198,6 @@ def test_no_json_raises_and_prose_around_it_changes_nothing(value: Any, form: An
     ("fields", "names"),
     [
         ({"name": "planner", "tool_calls": None}, []),  # the name of who speaks
-        ({"name": "planner", "content": "All is booked."}, []),
         ({"name": "planner", "tool_calls": [], "content": "All is booked."}, []),
         ({"name": "find_trains", "parameters": "{}", "tool_calls": None}, ["find_trains"]),
         ({"tool_name": "find_trains", "content": "I look."}, ["find_trains"]),
@@ -235,13 +221,11 @@ CALL = {"name": "find_trains", "arguments": {"day": "x"}}
     ("reply", "names"),
     [
         ({"plan": [{"step": 1, "name": "Look", "tool": "find_trains"}]}, ["find_trains"]),
-        ({"plan": [CALL, CALL]}, ["find_trains"] * 2),
         ({"plan": [{"function": "find_trains", "args": {}}]}, ["find_trains"]),
         ({"plan": [CALL, {"step": 2, "description": "Tell."}, "Done."]}, ["find_trains"]),
         ({"plan": {"steps": [CALL]}}, ["find_trains"]),
         ({"steps": [CALL]}, ["find_trains"]),
         ({"plan": [CALL], "tool_chain": []}, []),  # what is asked for comes first
-        ({"plan": [{"name": "Look for a train", "input": "the day", "output": "a list"}]}, []),
         ({"plan": [{"step": 1, "tool": "none", "description": "Think."}]}, []),
     ],
 )

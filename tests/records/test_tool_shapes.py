@@ -185,13 +185,8 @@ def test_the_same_tools_in_every_shape_are_read_alike(
     assert _brief(value) == _brief(tools)
     one = data.draw(st.sampled_from(sorted({*ONE} - {"by its name"})))
     assert _brief(ONE[one](tools[0])) == _brief(tools[:1])
-
-
-@given(tools=_tools(), shape=st.sampled_from(sorted(BY_NAME)))
-def test_tools_by_name_are_read_alike_whatever_they_are_called(
-    tools: list[Spec], shape: str
-) -> None:
-    assert _brief(BY_NAME[shape](tools)) == _brief(tools)
+    named = BY_NAME[data.draw(st.sampled_from(sorted(BY_NAME)))]
+    assert _brief(named(tools)) == _brief(tools)
 
 
 REPLIES = [
@@ -222,7 +217,6 @@ BY_NAME_ONLY: dict[str, Any] = {
     "texts": ["find_trains", "reserve_seat", "api/v2/book", "a:b", "Übersetze", "web.search"],
     "named tools": {"tools": {"description": "x"}, "functions": None},
     "named name": {"name": {"description": "x"}, "search": {"description": "y"}},
-    "named name, in prose": {"name": "Says a name.", "search": "Searches all."},
     "prose": {"find_trains": "finds trains", "reserve_seat": None, "send_mail": {}},
     "schemas": {"find_trains": {"type": "object", "properties": {"city": {}}}},
 }
@@ -274,7 +268,6 @@ def rules(word: Any, value: Any) -> list[str]:
     ("word", "spelt", "wrong"),
     [
         ("str", [5, True], [[5]]),
-        ("INTEGER", [], ["5"]),
         ("int", ["5"], ["five", "5.5", True]),
         ("float", ["37.5", " 2 "], ["about 5"]),
         ("bool", ["True"], ["yes"]),
@@ -329,19 +322,13 @@ def test_a_cost_may_stand_inside_or_beside_the_function_and_a_bank_needs_all() -
         assert build_toolset(tools, None, "tools").has_costs is has_costs
 
 
-@pytest.mark.parametrize(
-    ("parameters", "kind"),
-    [
-        (None, "absent"),
-        ({}, "absent"),
-        ({"properties": {}}, "json_schema"),
-        ({"type": "object"}, "mapping"),
-        ({"type": "dict", "properties": {}}, "json_schema"),
-        ("a city", "mapping"),
-    ],
-)
-def test_only_a_json_schema_can_be_checked_against(parameters: Any, kind: str) -> None:
-    assert read_tool({"name": "t", "parameters": parameters}, "tools[0]").parameter_kind == kind
+def test_only_a_json_schema_can_be_checked_against() -> None:
+    def kinds(*given: Any) -> list[str]:
+        return [read_tool({"name": "t", "parameters": of}, "t").parameter_kind for of in given]
+
+    assert kinds(None, {}) == ["absent", "absent"]
+    assert kinds({"properties": {}}, {"type": "dict", "properties": {}}) == ["json_schema"] * 2
+    assert kinds({"type": "object"}, "a city") == ["mapping", "mapping"]
 
 
 def test_a_toolset_from_text_is_the_one_from_its_json_and_shared_between_rows() -> None:
