@@ -95,10 +95,15 @@ def shown(base: Base, kind: str) -> Variant:
     return variant
 
 
-@pytest.mark.parametrize("tools", [None, PLAN_ROW["tools"][:1], PLAN_ROW["tools"] * 2])
-def test_no_other_order_where_there_is_none_or_it_means_something(tools: Any) -> None:
-    base = base_of(PLAN_ROW, tools=tools)
-    assert change_format(base, base.variant, seed=1, kinds=["tool-order"]) == ()
+def test_no_other_order_where_there_is_none_and_no_json_where_there_is_more() -> None:
+    for tools in (None, PLAN_ROW["tools"][:1], PLAN_ROW["tools"] * 2):
+        base = base_of(PLAN_ROW, tools=tools)
+        assert change_format(base, base.variant, seed=1, kinds=["tool-order"]) == ()
+    base = base_of(PLAN_ROW)
+    parent = fault_of(base, reply=f"Here:\n{base.parts.text}")
+    kinds = {v.kind for v in change_format(base, parent, seed=1)}
+    assert kinds == {"tool-order", "reference-wording"}
+    assert inject(base, parent, seed=1, n=3) == ()
 
 
 def test_reference_says_the_same_in_other_words() -> None:
@@ -107,11 +112,10 @@ def test_reference_says_the_same_in_other_words() -> None:
     before, after = base.item.reference, base.read(variant).reference
     assert before is not None
     assert after is not None
-    assert [(c.name, c.arguments) for c in after.calls] == [
-        (c.name, c.arguments) for c in before.calls
-    ]
-    assert all(a.reason.endswith(b.reason) for a, b in zip(after.calls, before.calls, strict=True))
-    assert after.calls[0].reason != before.calls[0].reason
+    for new, old in zip(after.calls, before.calls, strict=True):
+        assert (new.name, new.arguments) == (old.name, old.arguments)
+        assert new.reason.endswith(old.reason)
+        assert new.reason != old.reason
     lines = [line.split(":")[0] for line in after.plan.splitlines()]
     assert lines == ["1. find_room", "2. send_note"]
     assert variant.row["model_response"] == base.variant.row["model_response"]
@@ -166,13 +170,6 @@ def test_pictures_turn_round_where_nobody_counts_them() -> None:
         assert change_format(base, base.variant, seed=1, kinds=["image-order"]) == ()
 
 
-def test_a_reply_that_is_more_than_json_is_only_shown_among_other_things() -> None:
-    base = base_of(PLAN_ROW)
-    parent = fault_of(base, reply=f"Here:\n{base.parts.text}")
-    kinds = {v.kind for v in change_format(base, parent, seed=1)}
-    assert kinds == {"tool-order", "reference-wording"}
-
-
 def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
     base = base_of(PLAN_ROW)
     drop = base.parts.with_calls(1).text
@@ -216,7 +213,7 @@ def test_plans_and_thoughts_are_three_times_as_long() -> None:
             assert all(_is_idle(text) for text in (before, after))
 
 
-def test_reasons_say_what_the_tool_is_for() -> None:
+def test_reasons_say_what_the_tool_is_for_where_there_are_any() -> None:
     base = base_of(PLAN_ROW)
     _, longer = pad(base, base.variant, seed=2)
     reason = reply(longer)["tool_chain"][0]["reason"]
@@ -226,9 +223,6 @@ def test_reasons_say_what_the_tool_is_for() -> None:
     steps = base_of(STEPS_ROW)
     _, longer = pad(steps, steps.variant, seed=2)
     assert reply(longer)["thought"].endswith("Finds free rooms.")
-
-
-def test_nothing_to_be_made_longer() -> None:
     base = base_of(REFUSAL_ROW)
     assert [v.kind for v in pad(base, base.variant, seed=2)] == ["padded-plan"]
     mute = base_of(STEPS_ROW, model_response=STEPS_ROW["model_response"] | {"thought": ""})
@@ -269,17 +263,14 @@ def other_case(**changes: Any) -> Base:
     return base_of(PLAN_ROW | {"id": "q", "plan": "Mow.", "tool_chain": STRANGE} | changes)
 
 
-@pytest.mark.parametrize("row", [PLAN_ROW, STEPS_ROW])
-def test_the_echoed_reference_is_the_faulty_plan(row: dict[str, Any]) -> None:
-    base = base_of(row)
-    fault = fault_of(base)
-    item = base.read(referred(base, fault)["echoed-reference"])
-    assert matches_reference(item) is True
-    assert item.reference is not None
-    assert [(c.name, c.arguments) for c in item.reference.calls] == calls_of(base, fault)
-
-
-def test_a_fault_that_the_echo_would_clear_is_not_echoed() -> None:
+def test_the_echoed_reference_is_the_faulty_plan_unless_that_would_clear_it() -> None:
+    for row in (PLAN_ROW, STEPS_ROW):
+        base = base_of(row)
+        fault = fault_of(base)
+        item = base.read(referred(base, fault)["echoed-reference"])
+        assert matches_reference(item) is True
+        assert item.reference is not None
+        assert [(c.name, c.arguments) for c in item.reference.calls] == calls_of(base, fault)
     base = base_of(PLAN_ROW)
     fault = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
     assert proven(base, fault)
@@ -400,10 +391,6 @@ def test_thinking_that_would_hide_the_plan_is_not_put_after_it() -> None:
     made = [inject(base, fault, seed=seed, n=1, turn=turn)[0] for seed in range(20)]
     assert {v.tags["payload"] for v in made} == {"end-reasoning"}
     assert {v.tags["place"] for v in made} == {"thought", "extra-key", "before"}
-
-
-def test_a_reply_that_is_no_json_is_left_alone() -> None:
-    assert inject(SMALL["p"], fault_of(SMALL["p"], reply="Words."), seed=1, n=3) == ()
 
 
 ROWS = {"thought": "s", "extra-key": "s", "after": "s", "refusal": "r"}

@@ -13,10 +13,11 @@ from apbjudge.audits.design import FULL, QUICK, QUICK_CALLS, AuditDesign, design
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.faults import plant
 from apbjudge.audits.responses import AGAIN, BLIND, MAIN, WARM
-from apbjudge.audits.variants import Truth, Variant
+from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES
 
 from .cases import SMALL, base_of, example_bases, plan_row, plans, small, unsolvable_row
+from .judges import variant
 
 
 def of_role(plan: AuditDesign, role: str) -> list[Variant]:
@@ -39,17 +40,7 @@ def arm(plan: AuditDesign, name: str) -> tuple[Variant, ...]:
 
 
 def prediction(n: int, case: str) -> Variant:
-    name = f"p{n}/as-it-came"
-    return Variant(
-        name=name,
-        role="prediction",
-        kind="as-it-came",
-        parent=None,
-        case_id=case,
-        truth=Truth(is_correct=True),
-        row=plan_row(id=name),
-        what="as it came",
-    )
+    return variant(f"{case}/p{n}", "prediction", **plan_row(id=f"p{n}"))
 
 
 def test_the_same_input_and_seed_give_the_same_plan() -> None:
@@ -59,13 +50,6 @@ def test_the_same_input_and_seed_give_the_same_plan() -> None:
     assert again.schedule == small().schedule
     names = [[turn.variant.name for turn in small(seed=n).schedule] for n in (1, 2)]
     assert names[0] != names[1]
-
-
-def test_a_blind_judge_is_asked_nothing_about_references() -> None:
-    plan = small(blind=True)
-    assert BLIND not in [one.name for one in plan.arms]
-    assert of_role(plan, "reference") == []
-    assert of_role(small(), "reference") != []
 
 
 def test_other_arms_ask_what_the_main_arm_asks() -> None:
@@ -124,13 +108,15 @@ def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
     alone = design_audit((), given_ones, sizes, seed=1, blind=False)
     repeats = [f"{AGAIN}-{k + 1}" for k in range(sizes.again)]
     repeats += [f"{WARM}-{k + 1}" for k in range(sizes.warm)]
+    repeated = tuple(given_ones[: min(3, 2 * sizes.repeated)])
     arms = {one.name: one.variants for one in alone.arms}
-    assert arms == {MAIN: tuple(given_ones[:3])} | dict.fromkeys(
-        repeats, tuple(given_ones[:3][: 2 * sizes.repeated])
-    )
+    assert arms == {MAIN: tuple(given_ones[:3]), **dict.fromkeys(repeats, repeated)}
 
 
-def test_what_has_no_reference_is_not_judged_without_it() -> None:
+def test_what_has_no_reference_is_not_judged_without_it_and_a_blind_judge_nothing() -> None:
+    blind = small(blind=True)
+    assert BLIND not in [one.name for one in blind.arms]
+    assert of_role(blind, "reference") == []
     bare = base_of(unsolvable_row())
     plan = design_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
     assert {v.case_id for v in arm(plan, BLIND)} == {"p1"}

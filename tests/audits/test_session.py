@@ -110,7 +110,12 @@ def test_a_probe_that_fails_does_not_lose_the_card(
 # quick --------------------------------------------------------------------------------------------
 
 
-def test_replies_that_are_asked_for_again_do_not_use_up_a_quick_audit(serve: Serve) -> None:
+def test_a_quick_audit_makes_a_hundred_calls_but_for_what_is_asked_for_again(serve: Serve) -> None:
+    server = serve()
+    result = audit(spec(server, samples=3), order(quick=True, bases=None), cache=False)
+    assert result.n_unscored == 0
+    assert 30 < len(server.requests) <= QUICK_CALLS
+    assert len(server.requests) == 3 * len(result.responses.all)
     server = serve(lambda seen: Answer("not JSON"))
     judge = spec(server, max_reasks=1)
     result = audit(judge, order(quick=True, bases=None), cache=False)
@@ -123,14 +128,6 @@ def test_replies_that_are_asked_for_again_do_not_use_up_a_quick_audit(serve: Ser
     assert result.card.cost.unscored == n
     open_ones = [probe for probe in result.card.probes if probe.name != "leaks"]
     assert {probe.outcome for probe in open_ones} == {"could not tell"}
-
-
-def test_a_quick_audit_of_a_judge_with_samples_has_fewer_bases(serve: Serve) -> None:
-    server = serve()
-    result = audit(spec(server, samples=3), order(quick=True, bases=None), cache=False)
-    assert result.n_unscored == 0
-    assert 30 < len(server.requests) <= QUICK_CALLS
-    assert len(server.requests) == 3 * len(result.responses.all)
 
 
 def test_rows_without_references_and_labels_are_audited_for_what_needs_neither(
@@ -250,13 +247,12 @@ def test_an_unscored_variant_counts_in_no_figure(serve: Serve) -> None:
 # pictures -----------------------------------------------------------------------------------------
 
 
-def picture_rows(folder: Path) -> Path:
-    row = plan_row("p", files=[{"type": "image", "path": "bay.png"}])
-    return write_rows(folder / "rows.jsonl", [row])
-
-
 def test_pictures_are_looked_for_beside_the_rows(serve: Serve, tmp_path: Path) -> None:
-    rows = picture_rows(tmp_path)
+    row = plan_row("p", files=[{"type": "image", "path": "bay.png"}])
+    rows = write_rows(tmp_path / "rows.jsonl", [row])
+    lacking = audit(spec(serve(), vision="yes"), order(rows=rows), cache=False)
+    assert {said.reason for said in lacking.responses.all} == {"bad_input"}
+    assert any("bad_input" in note for note in lacking.card.notes)
     (tmp_path / "bay.png").write_bytes((EXAMPLES / "images" / "retail_bay7.png").read_bytes())
     server = serve()
     result = audit(spec(server, vision="yes"), order(rows=rows), cache=False)
@@ -266,15 +262,3 @@ def test_pictures_are_looked_for_beside_the_rows(serve: Serve, tmp_path: Path) -
     unseen = audit(spec(server), order(rows=rows), cache=False)
     expected = f"the judge is not shown: picture {len(unseen.responses.all)} ("
     assert any(expected in note for note in unseen.card.notes)
-
-
-def test_missing_pictures_are_unscored_and_told(serve: Serve, tmp_path: Path) -> None:
-    rows = picture_rows(tmp_path)
-    server, told = serve(), list[str]()
-    events = Events(progress=lambda progress: None, bad_row=told.append)
-    result = audit(spec(server, vision="yes"), order(rows=rows), cache=False, events=events)
-    assert {said.reason for said in result.responses.all} == {"bad_input"}
-    assert len(told) == len(result.responses.all)
-    assert all("bay.png" in line for line in told)
-    assert server.requests == []
-    assert any("bad_input" in note for note in result.card.notes)
