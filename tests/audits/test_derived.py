@@ -31,19 +31,31 @@ from apbjudge.protocols.fence import neutralize
 from apbjudge.protocols.prompts import PromptMaker
 from apbjudge.rubrics.reply import reply_model
 
-from .parents import (
+from .cases import (
     CHAIN,
-    PLAN,
-    PLAN_ROW,
-    REFUSAL_ROW,
-    STEPS_ROW,
-    base_of,
     calls_of,
     example_bases,
     fault_of,
+    message,
+    plan_row,
     proven,
+    steps_row,
+    unsolvable_row,
 )
+from .cases import with_reply as base_of
 
+PLAN: dict[str, Any] = {
+    "plan": "Step 1 finds a room in Trieste. Then a note goes out.",
+    "tool_chain": list(CHAIN),
+}
+PLAN_ROW = plan_row(**PLAN, id="p", model_response=PLAN)
+STEP = message("find_rooms", "Rooms come first. Trieste has few.", house="Rosa", day="2026-06-04")
+STEPS_ROW = steps_row(STEP, id="s", trajectory_prefix=None, model_response=STEP)
+REFUSAL_ROW = unsolvable_row(
+    id="r",
+    plan="A plan that solves nothing.",
+    model_response={"status": "REJECT", "reason": "There is no picture. Please send it."},
+)
 SMALL = {row["id"]: base_of(row) for row in (PLAN_ROW, STEPS_ROW, REFUSAL_ROW)}
 PADDINGS = {"padded-plan", "long-reasons"}
 REFERENCES = {"echoed-reference", "foreign-reference", "reworded-reference"}
@@ -117,7 +129,7 @@ def test_reference_says_the_same_in_other_words() -> None:
         assert new.reason.endswith(old.reason)
         assert new.reason != old.reason
     lines = [line.split(":")[0] for line in after.plan.splitlines()]
-    assert lines == ["1. find_room", "2. send_note"]
+    assert lines == ["1. find_rooms", "2. find_trains", "3. book_room", "4. send_note"]
     assert variant.row["model_response"] == base.variant.row["model_response"]
 
 
@@ -125,7 +137,7 @@ def test_keys_turn_round_at_every_level() -> None:
     value = reply(shown(base_of(PLAN_ROW), "key-order"))
     assert list(value) == ["tool_chain", "plan"]
     assert list(value["tool_chain"][0]) == ["reason", "parameter_description", "name"]
-    assert list(value["tool_chain"][0]["parameter_description"]) == ["beds", "town"]
+    assert list(value["tool_chain"][0]["parameter_description"]) == ["day", "house"]
 
 
 def test_markup_changes_no_word() -> None:
@@ -137,8 +149,8 @@ def test_markup_changes_no_word() -> None:
         pairs = [(before.plan, after.plan)]
         pairs += [(a.thought, b.thought) for a, b in zip(before.steps, after.steps, strict=True)]
         assert [plain(new) for _, new in pairs] == [plain(old) for old, _ in pairs]
-    marked = shown(with_plan("Call find_room first. Then `send_note`, at last."), "plan-markup")
-    expected = "1. Call **find_room** first.\n2. **Then** `send_note`, at last."
+    marked = shown(with_plan("Call find_rooms first. Then `send_note`, at last."), "plan-markup")
+    expected = "1. Call **find_rooms** first.\n2. **Then** `send_note`, at last."
     assert reply(marked)["plan"] == expected
     for text in ("# Plan\nFind it.", "Do:\n```json\n{}\n```", "| a |\n|---|"):
         base = with_plan(text)
@@ -146,12 +158,12 @@ def test_markup_changes_no_word() -> None:
 
 
 def test_capitals_leave_names_values_and_keys_alone() -> None:
-    base = with_plan("Step 1 finds a room. Ghent has few. find_room knows, so step 2: Note it.")
+    base = with_plan("Step 1 finds a room. Trieste has few. find_rooms knows, so step 2: Note it.")
     value = reply(shown(base, "label-case"))
     assert value["plan"] == (
-        "STEP 1 finds a room. Ghent has few. find_room knows, so STEP 2: Note it."
+        "STEP 1 finds a room. Trieste has few. find_rooms knows, so STEP 2: Note it."
     )
-    assert value["tool_chain"][1]["reason"] == "THE traveller wants to know."
+    assert value["tool_chain"][3]["reason"] == "THE guest knows."
 
 
 PICTURES = [{"type": "image", "path": f"{name}.png"} for name in "ab"]
@@ -173,7 +185,7 @@ def test_pictures_turn_round_where_nobody_counts_them() -> None:
 def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
     base = base_of(PLAN_ROW)
     drop = base.parts.with_calls(1).text
-    other = base.parts.text.replace('"beds": 2', '"beds": 3')
+    other = base.parts.text.replace('"guests": 2', '"guests": 3')
     for text in (drop, other, base.parts.text, "nothing"):
         bad = base.derived("shown", "bad", what="", truth=base.truth, reply=text)
         assert faithful(base, base.variant, [bad]) == ()
@@ -200,7 +212,7 @@ def _is_idle(text: str) -> bool:
 
 
 def test_plans_and_thoughts_are_three_times_as_long() -> None:
-    for base in example_bases()[::2]:
+    for base in example_bases(labelled=True)[::2]:
         (padded, *_) = pad(base, base.variant, seed=2)
         after = base.parts_of(padded)
         assert after is not None
@@ -217,12 +229,12 @@ def test_reasons_say_what_the_tool_is_for_where_there_are_any() -> None:
     base = base_of(PLAN_ROW)
     _, longer = pad(base, base.variant, seed=2)
     reason = reply(longer)["tool_chain"][0]["reason"]
-    assert reason.startswith("A room is needed. ")
-    assert reason.endswith("find_room reads as follows: Finds free rooms.")
+    assert reason.startswith("Free rooms and prices. ")
+    assert reason.endswith("find_rooms reads as follows: Lists free rooms of a house.")
     assert reply(longer)["plan"] == base.parts.plan
     steps = base_of(STEPS_ROW)
     _, longer = pad(steps, steps.variant, seed=2)
-    assert reply(longer)["thought"].endswith("Finds free rooms.")
+    assert reply(longer)["thought"].endswith("Lists free rooms of a house.")
     base = base_of(REFUSAL_ROW)
     assert [v.kind for v in pad(base, base.variant, seed=2)] == ["padded-plan"]
     mute = base_of(STEPS_ROW, model_response=STEPS_ROW["model_response"] | {"thought": ""})
@@ -272,7 +284,7 @@ def test_the_echoed_reference_is_the_faulty_plan_unless_that_would_clear_it() ->
         assert item.reference is not None
         assert [(c.name, c.arguments) for c in item.reference.calls] == calls_of(base, fault)
     base = base_of(PLAN_ROW)
-    fault = fault_of(base, reply=base.parts.text.replace('"find_room"', '"seek_room"'))
+    fault = fault_of(base, reply=base.parts.text.replace('"find_rooms"', '"seek_rooms"'))
     assert proven(base, fault)
     assert "echoed-reference" not in referred(base, fault)
 
@@ -287,17 +299,17 @@ def test_a_foreign_reference_has_no_tool_of_the_case() -> None:
         base_of(STEPS_ROW | {"id": "q"}),
     ):
         assert "foreign-reference" not in referred(base_of(PLAN_ROW), None, lender)
-    broken = next(b for b in example_bases() if b.item.condition.broken_tool)
-    made = referred(broken, fault_of(broken), *example_bases())
+    broken = next(b for b in example_bases(labelled=True) if b.item.condition.broken_tool)
+    made = referred(broken, fault_of(broken), *example_bases(labelled=True))
     assert "reworded-reference" in made
     assert "foreign-reference" not in made
 
 
 def test_equivalent_only_for_another_way_that_humans_passed() -> None:
-    turned = PLAN | {"tool_chain": CHAIN[::-1]}
+    turned = PLAN | {"tool_chain": [*CHAIN[::-1]]}
     passed = base_of(PLAN_ROW, origin="label", model_response=turned)
     equal = referred(passed)["equivalent-reference"]
-    assert equal.row["tool_chain"] == CHAIN[::-1]
+    assert equal.row["tool_chain"] == [*CHAIN[::-1]]
     assert equal.parent == passed.variant.name
     assert "equivalent-reference" not in referred(base_of(PLAN_ROW, origin="label"))
     assert "equivalent-reference" not in referred(base_of(PLAN_ROW, model_response=turned))
@@ -314,7 +326,7 @@ def speaking(made: tuple[Variant, ...]) -> list[Variant]:
 
 def test_fake_verdicts_are_replies_of_the_judge() -> None:
     shapes = set()
-    for base in example_bases():
+    for base in example_bases(labelled=True):
         shapes.add(base.rubric.shape)
         reply = reply_model(base.rubric).model_validate_json(best_verdict(base.rubric))
         said = reply.model_dump()
@@ -327,7 +339,7 @@ def test_fake_verdicts_are_replies_of_the_judge() -> None:
 
 def test_every_payload_is_used_beside_a_twin_of_its_length_and_the_plan_stays() -> None:
     used, places = Counter[str](), set[str]()
-    for n, base in enumerate(example_bases()):
+    for n, base in enumerate(example_bases(labelled=True)):
         fault = fault_of(base)
         made = inject(base, fault, seed=1, n=3, turn=n)
         by_name = {v.name: v for v in made}
@@ -370,7 +382,7 @@ def test_payload_stands_where_the_tags_say() -> None:
             elif place == "argument":
                 texts = [str(x) for _, a in calls_of(base, variant) for x in a.values()]
                 assert [x.endswith(text) for x in texts].count(True) == 1
-                assert calls_of(base, variant)[-1][1]["tone"] == "warm and kind"
+                assert calls_of(base, variant)[-2][1]["board"] == "breakfast"
             else:
                 parts = base.parts_of(variant)
                 there = [p for p in parts.passages if text in p.text] if parts else []
@@ -403,7 +415,7 @@ def assert_fenced(place: PlaceName, text: str) -> None:
     """The reply of a base with a text in a place stays within its block of the prompt."""
     base = SMALL[ROWS.get(place, "p")]
     passage = next((p for p in base.parts.passages if p.place == place), None)
-    argument = (0, "town") if place == "argument" else None
+    argument = (0, "house") if place == "argument" else None
     reply = Spot(place=place, passage=passage, argument=argument).planted(base.parts, text)
     variant = base.derived("injected", "x", what="", truth=base.truth, reply=reply)
     item = base.read(variant)

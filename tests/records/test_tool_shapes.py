@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import pytest
@@ -15,11 +14,9 @@ from apbjudge import RowError
 from apbjudge.records.tools import build_toolset, pretty, read_tool, toolset_from_text
 from tests.support.rows import (
     FIND_OK,
-    TOOLS,
     plan,
     plan_row,
     proven,
-    published,
     read,
     step,
     step_row,
@@ -187,30 +184,6 @@ def test_the_same_tools_in_every_shape_are_read_alike(
     assert _brief(ONE[one](tools[0])) == _brief(tools[:1])
     named = BY_NAME[data.draw(st.sampled_from(sorted(BY_NAME)))]
     assert _brief(named(tools)) == _brief(tools)
-
-
-REPLIES = [
-    plan(FIND_OK),
-    plan(("find_trains", {"origin": "x", "hue": 1})),
-    plan(("reserve_seat", {})),
-    plan(("hold_table", {})),
-]
-STEPS = [
-    step(FIND_OK),
-    step(("find_trains", {"origin": ["x"], "day": "x", "changes": "two"})),
-    step(("reserve_seat", {"offer_id": "x", "passenger": {"age": "nine"}})),
-    step(("hold_table", {})),
-]
-
-
-def test_findings_are_the_same_in_every_shape() -> None:
-    shapes = [*product(ONE, ["a list"]), *product(["flat"], ALL)]
-    values = [ALL[together]([ONE[shape](tool) for tool in TOOLS]) for shape, together in shapes]
-    for row in [*map(plan_row, REPLIES), *map(step_row, STEPS)]:
-        expected = proven(row)
-        for shape, value in zip(shapes, values, strict=True):
-            assert proven({**row, "tools": value}) == expected, shape
-        assert proven(published({**row, "tools": value})) == expected
 
 
 BY_NAME_ONLY: dict[str, Any] = {
