@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from apbjudge.audits.perturbations.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.perturbations.words import is_lookup, possible_needs, sure_needs
@@ -138,23 +136,15 @@ def noted(text: str) -> ReplyParts:
     return draft(ROOMS, TRAINS, ("send_note", {"text": text}))
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("${find_rooms.items[0]}", [{0}]),
-        ("the id that find_rooms gives", [{0}]),
-        ("trains of step 2", [{1}]),
+def test_named_sources_and_described_parameters_are_sure() -> None:
+    for value, expected in (
+        ("${find_rooms.items[0]}", [(2, {0})]),
+        ("the id that find_rooms gives", [(2, {0})]),
+        ("trains of step 2", [(2, {1})]),
         ("step 7", []),
         ("Villa Rosa", []),
-    ],
-)
-def test_named_sources_are_sure(value: str, expected: list[set[int]]) -> None:
-    needs = sure_needs(noted(value), TOOLS)
-    assert [set(need.on) for need in needs] == expected
-    assert {need.call for need in needs} <= {2}
-
-
-def test_a_described_parameter_is_sure_unless_its_value_is_given() -> None:
+    ):
+        assert [(need.call, set(need.on)) for need in sure_needs(noted(value), TOOLS)] == expected
     plan = draft(ROOMS, TRAINS, ("book_room", {"room_id": "R-71", "guests": 2}))
     assert [(need.call, set(need.on)) for need in sure_needs(plan, TOOLS)] == [(2, {0})]
     assert sure_needs(plan, TOOLS, case="Take R-71, please.") == ()

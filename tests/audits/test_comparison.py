@@ -16,14 +16,9 @@ from hypothesis import strategies as st
 from apbjudge.audits.card import Card, card_from_json, read_card
 from apbjudge.audits.comparison import MeasurePair, compare_cards
 from apbjudge.audits.outcomes import (
-    Cost,
-    Exhibit,
-    Figure,
     Measure,
     Probe,
-    ProbeSpec,
     Side,
-    Table,
     Unit,
     measured,
     outcome_of,
@@ -33,13 +28,9 @@ from apbjudge.statistics.differences import adjust, paired_test
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
+from tests.reports import cards
 
 Parts = Mapping[str, tuple[float, float]]
-
-
-def unasked(name: str, title: str, question: str, because: str) -> Probe:
-    """A probe for which there is nothing to measure."""
-    return ProbeSpec(name=name, title=title, question=question).unasked(because)
 
 
 def measure(
@@ -56,38 +47,12 @@ def measure(
 
 def probe(*measures: Measure, name: str = "faults") -> Probe:
     outcome, because = outcome_of(measures)
-    return Probe(
-        name=name,
-        title=name.title(),
-        question="Does it?",
-        outcome=outcome,
-        because=because,
-        measures=measures,
-        figures=(Figure(name="grade", estimate=nothing(), unit="plain"),),
-        tables=(Table(title="t", columns=("a", "b"), rows=(("1", "2"),)),),
-        exhibits=(Exhibit(name="v", arm="main", what="w"),),
-        n_exhibits=3,
-        cost=Cost(judgements=4, unscored=1, calls=4, tokens=9, usd=None),
-        notes=("n",),
-    )
+    like = cards.faults(0.5)
+    return replace(like, name=name, outcome=outcome, because=because, measures=measures)
 
 
 def card(*probes: Probe, judge: str = "a", fingerprint: str = "f1") -> Card:
-    return Card(
-        judge=judge,
-        settings={"temperature": 0.0, "params": {"x": [1, None, "y"]}},
-        rows="rows.jsonl",
-        protocols={"holistic": 2},
-        origins={"reference": 2},
-        left_out={},
-        size="quick",
-        seed=3,
-        version="0.1.0",
-        fingerprint=fingerprint,
-        probes=probes,
-        cost=Cost(),
-        notes=("whole",),
-    )
+    return replace(cards.card(), judge=judge, fingerprint=fingerprint, probes=probes)
 
 
 def of(parts: Parts, judge: str = "a", **further: Any) -> Card:
@@ -158,11 +123,11 @@ def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
     first = [measure(some, "one"), measure(few, "two"), measure({}, "three"), measure(none, "four")]
     second = [measure(none, name) for name in ("one", "two", "three", "five")]
     last = probe(measure(some), name="last")
-    other = unasked("other", "Other", "Is it?", "no labels")
-    cards = compare_cards(card(probe(*first), last), card(probe(*second), other, judge="b"))
-    probes = [(pair.name, pair.second, pair.second_because) for pair in cards.probes]
+    other = cards.unasked("other", "Other", "Is it?", "no labels")
+    both = compare_cards(card(probe(*first), last), card(probe(*second), other, judge="b"))
+    probes = [(pair.name, pair.second, pair.second_because) for pair in both.probes]
     assert probes[1:] == [("last", None, ""), ("other", "could not tell", "no labels")]
-    result = cards.measures
+    result = both.measures
     raw = [pair.p_value for pair in result]
     assert [pair.name for pair in result] == ["one", "two", "three"]
     assert raw[0] is not None
@@ -197,7 +162,9 @@ def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
 
 
 def whole() -> Card:
-    return card(probe(measure(FIRST), measure(SECOND, "passed")), unasked("b", "B", "Q?", "x"))
+    return card(
+        probe(measure(FIRST), measure(SECOND, "passed")), cards.unasked("b", "B", "Q?", "x")
+    )
 
 
 def test_a_card_read_back_is_the_card() -> None:

@@ -273,8 +273,13 @@ def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
     assert any(note.startswith("60 planted faults") for note in result.notes)
 
 
-def test_contradictions_count_among_scored_and_unscored() -> None:
-    said = [observed(variant(f"c{i}/base"), PASS) for i in range(6)]
+def test_contradictions_and_further_codes_are_counted() -> None:
+    flags = ["E1 E4", "E1 E2", "E2 E3", "E1 E2 E3 E6"]  # E4 may follow: 0, 1, 2 and 3 more
+    said = [
+        observed(fault(f"c{i}/1", "E1", also="E4"), fail(*(c for c in ERROR_CODES if c in of)))
+        for i, of in enumerate(flags)
+    ]
+    said += [observed(variant(f"c{i}/base"), PASS) for i in range(2)]
     said.append(observed(variant("odd/base"), PASS, is_inconsistent=True))
     said.append(observed(variant("lost/base"), NONE, reason="inconsistent"))
     said.append(observed(variant("late/base"), NONE))
@@ -282,19 +287,10 @@ def test_contradictions_count_among_scored_and_unscored() -> None:
     result = scale.probe(AuditResponses(tuple(said)))
     share = measure(result, "contradictory replies").estimate
     assert (share.value, share.n_items) == (0.25, 8)
-    assert (result.n_exhibits, result.cost.unscored) == (2, 2)
-
-
-def test_further_codes_leave_out_consequences() -> None:
-    flags = ["E1 E4", "E1 E2", "E2 E3", "E1 E2 E3 E6"]  # E4 may follow: 0, 1, 2 and 3 more
-    said = [
-        (fault(f"c{i}/1", "E1", also="E4"), fail(*(c for c in ERROR_CODES if c in of)))
-        for i, of in enumerate(flags)
-    ]
-    result = scale.probe(rows(*said))
     assert measure(result, "further codes flagged").estimate.value == pytest.approx(0.5)
     assert figure(result, "further codes a caught fault") == pytest.approx(6 / 4)
-    assert [e.name for e in result.exhibits] == ["c2/1", "c3/1"]
+    assert [e.name for e in result.exhibits] == ["odd/base", "lost/base", "c2/1", "c3/1"]
+    assert result.cost.unscored == 2
 
 
 def test_labelled_predictions_have_a_balance_and_correlations_of_their_own() -> None:

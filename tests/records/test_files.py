@@ -115,13 +115,6 @@ def test_zstd_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         detect(path)
 
 
-def test_faults_name_the_packed_file_and_not_its_copy(tmp_path: Path) -> None:
-    path = tmp_path / "x.json.gz"
-    path.write_bytes(gzip.compress(b"\xff\xfe{\x00"))
-    with pytest.raises(InputError, match=rf"^{path}: expected JSON in UTF-8, got UTF-16"):
-        detect(path)
-
-
 # Several files -----------------------------------------------------------------------------------
 
 

@@ -466,37 +466,10 @@ def test_odd_messages_lose_nothing_in_silence(
     assert bool(read.messages) == (calls is not None)
 
 
-def test_what_stands_around_messages_is_found_in_every_form() -> None:
+def test_of_several_answers_the_first_one_is_read() -> None:
     user, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
-    tools = [{"name": "f"}]
-    for entry in (
-        {"messages": [user, said], "system": "S", "tools": tools, "model": "m"},
-        {
-            "request": {"messages": [user], "system": "S", "tools": tools, "model": "m"},
-            "response": {"status_code": 200, "body": {"choices": [{"message": said}]}},
-        },
-        {
-            "contents": [user],
-            "systemInstruction": {"parts": [{"text": "S"}]},
-            "tools": [{"functionDeclarations": tools}],
-            "modelVersion": "m",
-            "candidates": [{"content": said}],
-        },
-        {
-            "messages": [user],
-            "system": [{"text": "S"}],
-            "toolConfig": {"tools": tools},
-            "modelId": "m",
-            "output": {"message": said},
-        },
-        {"input": "Hi", "instructions": "S", "tools": tools, "model": "m", "output": [said]},
-    ):
-        chat = chat_of(entry)
-        assert (chat.messages, chat.system, chat.tools) == ([user, said], "S", tuple(tools))
-        assert (chat.model, chat.n_others) == ("m", 0)
-        assert entry.keys() <= chat.read
-    several = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
-    assert (several.messages, several.n_others) == ([user, said], 1)
+    chat = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
+    assert (chat.messages, chat.n_others) == ([user, said], 1)
 
 
 def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read() -> None:

@@ -193,28 +193,16 @@ def test_a_broken_row_of_a_table_costs_no_other(
     assert run.summary.scored == good
 
 
-REFUSED: Mapping[str, tuple[Sequence[Json], Json, str]] = {
-    "two columns": (
-        _rows(prompt="b"),
-        {},
-        "any of the columns question, prompt: --map query=quest",
-    ),
-    "no reply": (
-        [{"question": "a", "anwser": "b"}],
-        {},
-        "name it with --map model_response=anwser;",
-    ),
-    "no such column": (_rows(), {"map": "query=ask"}, "got 'ask', which no row has"),
-}
-
-
-@pytest.mark.parametrize(("rows", "settings", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_clear_is_refused_with_the_map(
-    rows: Sequence[Json], settings: Json, message: str, tmp_path: Path
-) -> None:
-    for given_rows in (rows, _written(tmp_path, "csv", rows)):
-        with pytest.raises(InputError, match=message):
-            apbjudge.grade(given_rows, **settings)
+def test_what_is_not_clear_is_refused_with_the_map(tmp_path: Path) -> None:
+    misspelt = [{"question": "a", "anwser": "b"}]
+    for rows, columns, message in (
+        (_rows(prompt="b"), None, "any of the columns question, prompt: --map query=quest"),
+        (misspelt, None, "name it with --map model_response=anwser;"),
+        (_rows(), "query=ask", "got 'ask', which no row has"),
+    ):
+        for given_rows in (rows, _written(tmp_path, "csv", rows)):
+            with pytest.raises(InputError, match=message):
+                apbjudge.grade(given_rows, map=columns)
 
 
 def test_a_column_may_be_a_part_and_first_stand_in_a_late_row() -> None:
@@ -233,9 +221,8 @@ def test_data_sets_need_a_split_and_tables_have_none(tmp_path: Path) -> None:
 
 
 def test_cases_have_columns_of_their_own(tmp_path: Path) -> None:
-    cases = _written(
-        tmp_path, "csv", [{"case_id": "a", "goal": "Find", "tools": json.dumps(TOOLS)}]
-    )
+    case = {"case_id": "a", "goal": "Find", "tools": json.dumps(TOOLS)}
+    cases = _written(tmp_path, "csv", [case])
     rows = [{"id": "a", "task": "another", "output": REPLY}]
     run = apbjudge.grade(_written(tmp_path, "json", rows), cases=cases)
     (judgement,) = run.judgements

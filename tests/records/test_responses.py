@@ -130,15 +130,6 @@ def test_a_whole_number_of_any_length_is_read(digits: int) -> None:
             assert abs(call.arguments["n"]) >= min(int("9" * min(digits, 30)), 2**63)
 
 
-def test_calls_beside_a_plan_are_its_chain_and_alone_they_are_no_plan() -> None:
-    calls = [{"function": {"name": "find_trains", "arguments": "{}"}}]
-    for key in ("tool_calls", "calls"):
-        read = read_response(json.dumps({"plan": "p", key: calls}), "plan", None)
-        assert [c.name for c in read.calls] == ["find_trains"]
-        message = {"role": "assistant", "content": "I would stop.", key: []}
-        assert read_response(json.dumps(message), "plan", None).kind == "text"
-
-
 HUGE: dict[str, Callable[[int], str]] = {
     "open brackets": lambda n: "[" * n,
     "broken objects": lambda n: "{x} " * n,
