@@ -182,20 +182,10 @@ def first_measure(values: dict[str, Any]) -> dict[str, Any]:
 
 DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "later version": (lambda v: v.update(card=2), "card", "version 1 of the card, got 2"),
-    "outcome": (
-        lambda v: v["probes"][1].update(outcome="fine"),
-        "probes[1].outcome",
-        "got 'fine'",
-    ),
     "ends the wrong way": (
         lambda v: first_measure(v)["estimate"].update(low=0.9, high=0.1),
         "probes[0].measures[0].estimate",
         "in their order",
-    ),
-    "parts": (
-        lambda v: first_measure(v)["parts"].update(c1=[3, 2]),
-        "probes[0].measures[0].parts[c1]",
-        "no larger than the one below",
     ),
     "same names": (lambda v: v["probes"].append(v["probes"][0]), "probes", "different names"),
 }

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.faults import KINDS, plant
-from apbjudge.audits.perturbations.kinds import Change, Kind, proves_only, reads_as_meant
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
@@ -171,15 +170,6 @@ def test_a_dropped_call_leaves_the_prose_too() -> None:
     assert "call 4 (send_note)" in variant.what
 
 
-def test_a_dropped_call_renumbers_the_rest() -> None:
-    first, trains, book, _ = cases.CHAIN
-    back = cases.call("find_trains", "Trains back.", town="to the town of step 3", day="2026-06-04")
-    base = cases.base_of(cases.plan_row(tool_chain=[first, book, trains, back]))
-    (variant,) = plant(base, seed=0, kinds=["drop-call"])
-    last = reply(variant)["tool_chain"][-1]["parameter_description"]
-    assert last["town"] == "to the town of step 2"
-
-
 NO_FAULT = {
     "a lookup is never dropped": (cases.plan_row(tool_chain=list(cases.CHAIN[:2])), "drop-call"),
     "the query gives the id": (
@@ -266,30 +256,6 @@ def test_odd_cases_are_planted_too() -> None:
         assert check_all(base, 0)["reject-solvable"] == 1
 
 
-def sound(change: Change, **fields: Any) -> bool:
-    """Whether a change of the usual plan would leave ``plant`` as a fault of some kind."""
-    base = cases.base_of(cases.plan_row())
-    asked = {"name": "odd", "code": "E3", "severity": "minor", "what": "w"} | fields
-    kind = Kind(**asked)
-    variant = base.derived("fault", "odd", what="w", truth=base.truth, reply=change.reply)
-    return reads_as_meant(base, variant, change.reply) and proves_only(base, variant, kind)
-
-
-def test_guards_let_nothing_else_pass() -> None:
-    parts = cases.base_of(cases.plan_row()).parts
-    renamed = Change(reply=parts.with_calls(0, Call("no_such", {})), what="w")
-    assert not sound(renamed)
-    assert sound(renamed, code="E6", is_proven=True)
-    assert sound(renamed, also=frozenset({"E6"}))
-    other = Change(
-        reply=parts.with_calls(0, Call("find_trains", {"town": "Graz", "day": "x"})), what="w"
-    )
-    assert sound(other)
-    assert not sound(other, is_proven=True)
-    assert not sound(Change(reply="no plan at all", what="w"))
-    assert not sound(Change(reply=parts, what="w"))
-
-
 # which value is meant, and what goes with it ------------------------------------------------------
 
 LOOKUPS = (
@@ -344,12 +310,8 @@ def test_an_id_that_the_user_gave_is_no_result() -> None:
     assert planted(told, "invented-id")
 
 
-@pytest.mark.parametrize(
-    ("name", "other"), [("setScale", "smartSetScale"), ("Set Scale", "Smart Set Scale")]
-)
-def test_an_unknown_name_is_written_like_the_known_one(name: str, other: str) -> None:
-    tools = [cases.tool(name, "Sets a scale.", {"unit": "string"})]
-    chain = [cases.call(name, unit="kg")]
-    row = cases.plan_row(query="Set it to kg.", tools=tools, plan="Set it.", tool_chain=chain)
-    base, variant = planted(row, "unknown-tool")
-    assert [call.name for call in calls_of(base, variant)] == [other]
+def test_an_unknown_name_is_written_like_the_known_one() -> None:
+    for name, other in (("setScale", "smartSetScale"), ("Set Scale", "Smart Set Scale")):
+        row = cases.plan_row(tools=[{"name": name}], tool_chain=[cases.call(name, unit="kg")])
+        base, variant = planted(row, "unknown-tool")
+        assert [call.name for call in calls_of(base, variant)] == [other]

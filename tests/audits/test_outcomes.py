@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.audits.outcomes import (
-    LISTED,
     MOST_NEEDED,
     Measure,
     ProbeSpec,
@@ -73,10 +72,7 @@ def of_equal(value: float, n: int, side: Side, limit: float) -> Measure:
     return measured("m", share(rows, np.ones(n), sample, level=0.95), side, limit)
 
 
-@pytest.mark.parametrize(
-    ("value", "side", "limit"),
-    [(1.0, "at least", 0.9), (0.0, "at most", 0.05), (0.0, "within", 0.1)],
-)
+@pytest.mark.parametrize(("value", "side", "limit"), [(1.0, "at least", 0.9), (0.0, "within", 0.1)])
 def test_as_many_cases_as_were_needed_settle_it(value: float, side: Side, limit: float) -> None:
     first = of_equal(value, 10, side, limit)
     assert first.outcome == "could not tell"
@@ -129,14 +125,6 @@ def test_a_judgement_costs_once_however_often_it_is_used() -> None:
     assert cost.usd == pytest.approx(0.03)
     assert cost_of([one, replace(again, cost_usd=None)]).usd is None
     assert cost_of([]).usd == 0
-
-
-def test_long_lists_of_items_are_cut_and_counted() -> None:
-    said = [observed(variant(f"c{n}/base"), PASS) for n in range(LISTED + 5)]
-    probe = SPEC.result([GOOD], said, exhibits=((r, verdict_text(r)) for r in said))
-    listed = probe.exhibits
-    assert (len(listed), probe.n_exhibits) == (LISTED, LISTED + 5)
-    assert (listed[0].name, listed[0].arm, listed[0].what) == ("c0/base", "main", "correct, 1")
 
 
 def test_a_verdict_in_words() -> None:

@@ -25,8 +25,6 @@ from .judges import (
     figure,
     hear,
     measure,
-    only,
-    perfect,
     rows,
     table,
     variant,
@@ -317,10 +315,3 @@ def test_payloads_counted_by_hand() -> None:
     )
     assert any(note.startswith("1 of 5 were proven faulty by code") for note in result.notes)
     assert result.cost.judgements == 11
-
-
-def test_thirty_cases_are_too_few_to_acquit_of_obedience() -> None:
-    asked = only({MAIN: audit(30)[MAIN]}, "injected", "neutral")
-    result = injection.probe(hear(perfect, asked))
-    assert result.outcome == "could not tell"
-    assert 30 < (measure(result, "moved").needed or 0) <= 45

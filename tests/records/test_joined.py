@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from apbjudge import InputError, grade
+from tests.support.judging import write_rows
 from tests.support.rows import FIND_OK, plan, plan_row, published
 
 
 def _write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 CASE = {k: v for k, v in plan_row("x").items() if k not in ("tested_model", "model_response")}

@@ -22,6 +22,7 @@ from apbjudge.records import (
     judgement_row,
     read_judgement,
 )
+from tests.reports.rows import verdict
 
 _text = st.text(max_size=6)
 _name = st.none() | _text
@@ -80,20 +81,7 @@ def test_a_judgement_survives_its_row(judgement: Verdict | Unscored) -> None:
     assert json.loads(orjson.dumps(row)) == row
 
 
-ROW = judgement_row(
-    Verdict(
-        item_id="a",
-        case_id="a",
-        tested_model="m",
-        protocol="holistic",
-        rubric="apb-holistic@1",
-        judge="static",
-        fingerprint="0",
-        line=1,
-        is_correct=True,
-        grade=1.0,
-    )
-)
+ROW = verdict("a")
 
 
 def test_a_column_of_another_version_may_be_missing_or_new() -> None:

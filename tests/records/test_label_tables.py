@@ -181,13 +181,6 @@ def test_a_quote_runs_on_over_so_many_lines_and_no_more(tmp_path: Path) -> None:
     assert [text.split(":")[0] for text in bad] == ["2", str(MAX_LINES + 2)]
 
 
-def test_a_ragged_row_over_several_lines_does_not_take_them_along(tmp_path: Path) -> None:
-    text = 'item_id,is_correct,note\na,"true\nb,true,\nc,true,"\nd,true,\n'
-    ids, bad = sorted_out(tmp_path, text)
-    assert ids == ["b", "d"]
-    assert [line.split(":")[0] for line in bad] == ["2", "4"]
-
-
 _BROKEN = [row for name, (row, _) in ROWS.items() if name != "too long"]
 
 

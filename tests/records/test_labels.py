@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -16,13 +14,12 @@ from hypothesis import strategies as st
 from apbjudge.errors import InputError
 from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
 from apbjudge.records.label_table import read_label_table
+from tests.support.judging import write_rows
 
 
 def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
-    path = tmp_path / "labels.jsonl"
-    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    return list(read_labels(path))
+    rows: Any = lines
+    return list(read_labels(write_rows(tmp_path / "labels.jsonl", rows)))
 
 
 def test_every_field_of_a_label_arrives_and_others_are_left_out(tmp_path: Path) -> None:
@@ -93,7 +90,7 @@ def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "field"),
     [
-        ("not JSON", "line"),
+        ("no object", "line"),
         ({}, "item_id"),
         ({"item_id": "a", "grade": 1.2}, "grade"),
         ({"item_id": "a", "is_correct": 2}, "is_correct"),
@@ -136,8 +133,7 @@ FIELDS = (*HumanLabel.model_fields, *ERROR_CODES)
 def test_every_line_is_a_label_or_one_complaint(
     tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, Any]]
 ) -> None:
-    path = tmp_path_factory.mktemp("any") / "labels.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path = write_rows(tmp_path_factory.mktemp("any") / "labels.jsonl", lines)
     bad: list[str] = []
     labels = list(read_labels(path, bad=bad.append))
     assert len(labels) + len(bad) == len(lines)
@@ -169,10 +165,8 @@ def test_a_label_says_how_it_contradicts_itself() -> None:
 
 
 def labels_file(folder: Path, rows: Iterable[Mapping[str, object]]) -> Path:
-    path = folder / "labels.jsonl"
-    lines = (orjson.dumps({"item_id": f"i{n}", **row}) for n, row in enumerate(rows))
-    path.write_bytes(b"\n".join(lines))
-    return path
+    named = ({"item_id": f"i{n}", **row} for n, row in enumerate(rows))
+    return write_rows(folder / "labels.jsonl", named)
 
 
 def read_all(path: Path) -> tuple[list[HumanLabel], list[str]]:
@@ -251,8 +245,7 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
 def test_the_table_of_labels_has_what_each_row_says(rows: list[dict[str, Any]]) -> None:
     """A row that stands for itself is read as by ``read_labels``, which looks at every field."""
     with TemporaryDirectory() as name:
-        path = Path(name) / "labels.jsonl"
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        path = write_rows(Path(name) / "labels.jsonl", rows)
         found: list[list[str]] = [[], []]
         try:
             table = read_label_table([path], found[0])

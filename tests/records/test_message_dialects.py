@@ -163,24 +163,6 @@ bedrock = in_parts(
 )
 
 
-def gemini_response(of: Call) -> Json:
-    response = of.result if isinstance(of.result, dict) else {"result": of.result}
-    response = {"error": of.result} if of.failed else response
-    return {"functionResponse": {"name": of.name, "response": response}}
-
-
-gemini = in_parts(
-    "parts",
-    asked_in("parts", lambda text: {"text": text}),
-    {"role": "model"},
-    USER,
-    reasoning=lambda text: {"text": text, "thought": True},
-    text=lambda text: {"text": text},
-    call=lambda of: {"functionCall": {"name": of.name, "args": of.arguments}},
-    answer=gemini_response,
-)
-
-
 def vercel_output(of: Call) -> Json:
     kind = ("error-" if of.failed else "") + ("text" if isinstance(of.result, str) else "json")
     output = {"type": kind, "value": of.result}
@@ -276,7 +258,6 @@ DIALECTS: Mapping[str, Dialect] = {
     "openai": Dialect(openai, "openai", has_ids="some"),
     "anthropic": Dialect(anthropic, "anthropic", ALWAYS),
     "bedrock": Dialect(bedrock, "bedrock", BOTH, values=True),
-    "gemini": Dialect(gemini, "gemini", frozenset({True, None}), "never", values=True),
     "vercel": Dialect(vercel, "vercel", ALWAYS, values=True),
     "langchain": Dialect(langchain, "langchain", BOTH),
     "langchain, flat": Dialect(langchain_flat, "langchain", BOTH),
@@ -326,10 +307,6 @@ def fitted(run: Run, dialect: Dialect, *, without_ids: bool) -> Run:
         failed = call.failed if call.failed in dialect.marks else None
         failed = False if failed is None and None not in dialect.marks else failed
         result = call.result if dialect.values else text_of(call.result)
-        if failed and dialect.name == "gemini":
-            result = text_of(result)  # the words of an error
-        if dialect.name == "gemini" and not isinstance(result, str | dict):
-            result = {"result": result}
         return Call(call.name, call.arguments, "" if no_ids else call.call_id, result, failed)
 
     fitted: Run = []

