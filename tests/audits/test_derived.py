@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.perturbations.bases import Base, faithful, planned
+from apbjudge.audits.perturbations.bases import Base, faithful
 from apbjudge.audits.perturbations.format_changes import FORMAT_CHANGES, change_format
 from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
@@ -341,7 +341,7 @@ def test_every_payload_is_used_beside_a_twin_of_its_length_and_the_plan_stays() 
         by_name = {v.name: v for v in made}
         assert len(by_name) == len(made)
         assert all((v.truth, v.parent) == (fault.truth, fault.name) for v in made)
-        for variant in made if n % 2 else ():
+        for variant in made:
             assert proven(base, variant) == proven(base, fault)
             pairs = zip(calls_of(base, variant), calls_of(base, fault), strict=True)
             assert sum(a != b for a, b in pairs) == (variant.tags["place"] == "argument")
@@ -383,22 +383,6 @@ def test_payload_stands_where_the_tags_say() -> None:
                 parts = base.parts_of(variant)
                 there = [p for p in parts.passages if text in p.text] if parts else []
                 assert [p.place for p in there] == [place]
-
-
-def test_thinking_that_would_hide_the_plan_is_not_put_after_it() -> None:
-    base = SMALL["s"]
-    fault = fault_of(base)
-    payload = next(p for p in payloads() if p.id == "end-reasoning").filled(base.rubric)
-    parts = base.parts_of(fault)
-    assert parts is not None
-    text = Spot(place="after").planted(parts, payload)
-    hidden = base.derived("injected", "x", what="", truth=fault.truth, reply=text, parent=fault)
-    assert planned(base, hidden) != planned(base, fault)
-    drawn = (inject(base, fault, seed=0, n=1, turn=turn)[0].tags["payload"] for turn in range(50))
-    turn = list(drawn).index("end-reasoning")
-    made = [inject(base, fault, seed=seed, n=1, turn=turn)[0] for seed in range(20)]
-    assert {v.tags["payload"] for v in made} == {"end-reasoning"}
-    assert {v.tags["place"] for v in made} == {"thought", "extra-key", "before"}
 
 
 ROWS = {"thought": "s", "extra-key": "s", "after": "s", "refusal": "r"}

@@ -463,9 +463,8 @@ SAYS = {"role": "assistant", "content": "Ho"}
 CALLS = [{"toolCallId": "c", "toolName": "f", "input": {"n": 1}}]
 
 
-@pytest.mark.parametrize(
-    ("value", "messages", "n_others"),
-    [
+def test_a_chat_is_found_in_a_field_of_a_trace() -> None:
+    for value, messages, n_others in (
         ("Ho", [SAYS], 0),
         (json.dumps(json.dumps([SAYS])), [SAYS], 0),
         ([[SAYS], [{"role": "user", "content": "x"}]], [SAYS], 1),
@@ -476,12 +475,10 @@ CALLS = [{"toolCallId": "c", "toolName": "f", "input": {"n": 1}}]
         ([{"message": SAYS}, {"message": SAYS}], [SAYS, SAYS], 0),
         (CALLS, [{"role": "assistant", "tool_calls": CALLS}], 0),
         *((of, [], 0) for of in (None, "", [], {}, "null", {"n": 1}, [1], {"messages": []})),
-    ],
-)
-def test_a_chat_is_found_in_a_field_of_a_trace(value: Any, messages: Any, n_others: int) -> None:
-    chat = chat_in(value, "assistant")
-    assert (chat.n_others if chat else 0) == n_others
-    assert (chat.messages if chat else []) == messages
+    ):
+        chat = chat_in(value, "assistant")
+        assert (chat.messages if chat else []) == messages
+        assert (chat.n_others if chat else 0) == n_others
 
 
 @pytest.mark.parametrize(

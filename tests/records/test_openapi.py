@@ -9,7 +9,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from apbjudge.errors import InputError, RowError
+from apbjudge.errors import InputError
 from apbjudge.records.openapi import tools_of
 from apbjudge.records.tools import build_toolset
 from apbjudge.trajectories.convert import read_tool_list
@@ -103,11 +103,8 @@ def test_what_is_no_tool_is_counted_and_named(tmp_path: Path) -> None:
 
 
 def test_a_file_without_usable_operations_is_refused(tmp_path: Path) -> None:
-    for other in ({"swagger": "2.0"}, {"openapi": "3.1.0", "paths": {}}):
-        with pytest.raises(RowError):
-            tools_of(other)
     path = tmp_path / "api.json"
-    for text in ("{", '{"swagger": "2.0"}', "3"):
+    for text in ("{", '{"swagger": "2.0"}', '{"openapi": "3.1.0", "paths": {}}', "3"):
         path.write_text(text)
         with pytest.raises(InputError, match=r"api\.json: expected a JSON list of tools"):
             read_tool_list(path, pytest.fail)
