@@ -112,14 +112,6 @@ def test_a_call_of_a_step_is_replaced_within_its_step() -> None:
     assert parts.with_calls(2).steps[1].thought == "Then."
 
 
-def test_what_a_call_lacks_is_not_written() -> None:
-    bare = {"name": "find_rooms"}
-    parts = of_reference(cases.plan_row(tool_chain=[bare, cases.call("send_note", text="hello")]))
-    assert parts is not None
-    assert parts.value["tool_chain"][0] == bare
-    assert "reason" not in parts.value["tool_chain"][1]
-
-
 # which call needs which ---------------------------------------------------------------------------
 
 TOOLS = build_toolset(list(cases.TOOLS), None, "tools")

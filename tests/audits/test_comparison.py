@@ -102,19 +102,14 @@ def test_a_judge_is_no_different_from_itself(drawn: list[Parts]) -> None:
         assert pair.p_value is None or pair.p_value == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "note"),
-    [
+def test_without_shared_cases_there_is_no_test_and_no_zero() -> None:
+    for first, second, note in (
         (FIRST, {}, "no figures by case"),
         ({"c1": (1.0, 1.0)}, {"c2": (1.0, 1.0)}, "no cases in common"),
-    ],
-)
-def test_without_shared_cases_there_is_no_test_and_no_zero(
-    first: Parts, second: Parts, note: str
-) -> None:
-    pair = pair_of(first, second)
-    assert (pair.n_shared, pair.difference.value, pair.p_value) == (0, None, None)
-    assert (pair.adjusted, pair.difference.note) == (None, note)
+    ):
+        pair = pair_of(first, second)
+        assert (pair.n_shared, pair.difference.value, pair.p_value) == (0, None, None)
+        assert (pair.adjusted, pair.difference.note) == (None, note)
 
 
 def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:

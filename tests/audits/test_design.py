@@ -62,19 +62,6 @@ def test_other_arms_ask_what_the_main_arm_asks() -> None:
         assert bases == leads
 
 
-def test_the_sizes_are_kept() -> None:
-    plan = small()
-    names = [one.name for one in plan.arms]
-    assert names == [MAIN, f"{AGAIN}-1", f"{AGAIN}-2", f"{WARM}-1", f"{WARM}-2", BLIND]
-    counts = Counter(variant.role for variant in plan.arms[0].variants)
-    assert counts["base"] == 2
-    assert 2 <= counts["fault"] <= 2 * SMALL.faults
-    assert 2 <= counts["harmless"] <= 2 * SMALL.harmless
-    assert counts["shown"] <= 2 * SMALL.shown
-    assert counts["injected"] == 2 * SMALL.payloads
-    assert plan.n_judgements == sum(len(one.variants) for one in plan.arms)
-
-
 FAULTS_ALONE = replace(
     FULL, harmless=0, repeated=0, warm=0, shown=0, padded=0, referred=0, blind=0, injected=0
 )

@@ -14,7 +14,7 @@ from apbjudge.audits.probes import preference, subgroups
 from apbjudge.audits.probes.measures import Split
 from apbjudge.audits.probes.preference import bare, family, relatives, same_model
 from apbjudge.audits.responses import AuditResponses, Response
-from apbjudge.audits.variants import CORRECT, Role, Truth
+from apbjudge.audits.variants import CORRECT, Role, Truth, Variant
 
 from .judges import PASS, Says, fail, figure, observed, rows, table, variant
 
@@ -103,18 +103,11 @@ def asked(
     judge: str = "",
 ) -> Probe:
     """The probe of predictions, each with case, tested model, truth and verdict."""
-    predictions = [
-        (
-            variant(
-                f"{case}/{model}",
-                "prediction",
-                truth=Truth(is_correct=truth),
-                tested_model=model,
-            ),
-            Says(verdict),
-        )
-        for case, model, truth, verdict in said
-    ]
+    predictions: list[tuple[Variant, Says]] = []
+    for case, model, is_correct, verdict in said:
+        truth, name = Truth(is_correct=is_correct), f"{case}/{model}"
+        of = variant(name, "prediction", truth=truth, tested_model=model)
+        predictions.append((of, Says(verdict)))
     return preference.probe(rows(*predictions), own=own, baseline=baseline, judge=judge)
 
 

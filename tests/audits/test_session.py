@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of
 from apbjudge.runs.loop import Events, Progress
 from tests.support.auditing import EXAMPLES, order, planned, prepared, spec, whimsical
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
-from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Seen
+from tests.support.server import Answer, Behave, ChatServer, Seen
 
 Serve = Callable[..., ChatServer]
 
@@ -191,22 +190,6 @@ def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Pat
     assert not (tmp_path / "schedule.jsonl").exists()
     drift = next(probe for probe in again.card.probes if probe.name == "drift")
     assert "order of the calls is unknown" in drift.because
-
-
-def test_the_leader_of_a_case_goes_ahead_in_every_arm_that_shows_the_same(serve: Serve) -> None:
-    """Until the first request is answered, one without the reference comes, and no follower."""
-    another = threading.Event()
-
-    def answer_first_after_another(seen: Seen) -> Any:
-        if seen.number == 1:
-            assert another.wait(PATIENCE_S)
-        another.set()
-        return whimsical(seen)
-
-    server = serve(answer_first_after_another)
-    audit(spec(server), prepared(), cache=False)
-    first, second, *_ = server.requests
-    assert {arm_of(first)[2], arm_of(second)[2]} == {True, False}
 
 
 # what is the judge's own --------------------------------------------------------------------------

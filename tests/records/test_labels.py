@@ -141,18 +141,13 @@ def test_every_line_is_a_label_or_one_complaint(
     assert all(label.errors is None or set(label.errors) <= set(ERROR_CODES) for label in labels)
 
 
+NO_ERROR = "grade 1.0 and no error flagged, yet is_correct is false"
 CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
     ({"is_correct": True, "grade": 1.0, "errors": {"E1": False}}, None),
-    (
-        {"is_correct": True, "errors": {"E1": False, "E4": True}},
-        "E4 flagged, yet is_correct is true",
-    ),
+    ({"is_correct": True, "errors": {"E4": True}}, "E4 flagged, yet is_correct is true"),
     ({"is_correct": True, "grade": 0.8}, "grade 0.8, yet is_correct is true"),
     ({"is_correct": False, "grade": 1.0, "errors": {"E4": True}}, None),
-    (
-        {"is_correct": False, "grade": 1.0, "errors": {"E4": False}},
-        "grade 1.0 and no error flagged, yet is_correct is false",
-    ),
+    ({"is_correct": False, "grade": 1.0, "errors": {"E4": False}}, NO_ERROR),
 ]
 
 

@@ -78,14 +78,6 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
         "role": "assistant",
         "content": [{"text": "go"}, {"toolUse": {"toolUseId": "1", "name": n, "input": a}}],
     },
-    "OpenTelemetry": lambda n, a: {
-        "role": "assistant",
-        "parts": [{"type": "text", "content": "go"}, {"type": "tool_call", **_call(n, a)}],
-    },
-    "Vercel": lambda n, a: {
-        "role": "assistant",
-        "content": [{"type": "tool-call", "toolCallId": "1", "toolName": n, "input": a}],
-    },
     "Vercel, interface": lambda n, a: {
         "role": "assistant",
         "parts": [
@@ -93,18 +85,10 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
             {"type": f"tool-{n}", "toolCallId": "1", "state": "input-available", "input": a},
         ],
     },
-    "pydantic-ai": lambda n, a: {
-        "kind": "response",
-        "parts": [{"part_kind": "tool-call", "tool_name": n, "args": a, "tool_call_id": "1"}],
-    },
     "LangChain, constructor": lambda n, a: {
         "lc": 1,
         "id": ["langchain", "schema", "messages", "AIMessage"],
         "kwargs": {"content": "", "tool_calls": [{"name": n, "args": a, "id": "1"}]},
-    },
-    "LangChain, older": lambda n, a: {
-        "type": "ai",
-        "data": {"content": "", "additional_kwargs": {"tool_calls": [_openai(n, a)]}},
     },
     "ShareGPT": lambda n, a: {
         "from": "gpt",
