@@ -133,12 +133,12 @@ def test_rows_without_references_and_labels_are_audited_for_what_needs_neither(
     serve: Serve, tmp_path: Path
 ) -> None:
     unknown = {"plan": None, "tool_chain": None}
-    path = write_rows(tmp_path / "rows.jsonl", [plan_row(f"case-{n}", **unknown) for n in range(3)])
+    path = write_rows(tmp_path / "rows.jsonl", [plan_row(f"case-{n}", **unknown) for n in range(2)])
     card = audit(spec(serve()), AuditConfig(rows=path), cache=False).card
     asked = {"consistency", "scale", "leaks", "presentation", "length"}
     assert {probe.name for probe in card.probes if probe.measures} == asked
-    assert card.origins == {"prediction": 3}
-    expected = "3 of 3 plans are predictions without a reference or a label"
+    assert card.origins == {"prediction": 2}
+    expected = "2 of 2 plans are predictions without a reference or a label"
     assert any(note.startswith(expected) for note in card.notes)
 
 

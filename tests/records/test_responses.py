@@ -128,19 +128,11 @@ def test_a_whole_number_of_any_length_is_read(digits: int) -> None:
             assert abs(call.arguments["n"]) >= min(int("9" * min(digits, 30)), 2**63)
 
 
-HUGE: dict[str, Callable[[int], str]] = {
-    "open brackets": lambda n: "[" * n,
-    "broken objects": lambda n: "{x} " * n,
-    "small values": lambda n: "[1] " * n,
-    "open thoughts": lambda n: "<think>" * n,
-}
-
-
-@pytest.mark.parametrize("make", HUGE.values(), ids=HUGE)
-def test_a_huge_broken_reply_is_read_to_its_end(make: Callable[[int], str]) -> None:
+@pytest.mark.parametrize("piece", ["[", "{x} ", "[1] ", "<think>"])
+def test_a_huge_broken_reply_is_read_to_its_end(piece: str) -> None:
     # Work that grew with the square of the length would not end within an hour.
     for form in FORMS:
-        assert read_response(make(50_000), form, 1).kind == "text"
+        assert read_response(piece * 50_000, form, 1).kind == "text"
 
 
 _PIECES = [*'{}[]":,\\', '{"plan": "p"}', TEXT, STEPS, "<think>", "</think>", "NaN"]
