@@ -89,20 +89,11 @@ def test_a_column_of_another_version_may_be_missing_or_new() -> None:
     assert read_judgement(old | {"surprise": 1}) == read_judgement(ROW)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"kind": "maybe"},
-        {"is_correct": None},
-        {"grade": float("nan")},
-        {"findings": [{"code": "E1"}]},
-    ],
-    ids=str,
-)
-def test_a_row_that_is_no_judgement_is_refused(changes: dict[str, Any]) -> None:
-    assert read_judgement(ROW).kind == "verdict"
-    with pytest.raises(ValidationError):
-        read_judgement(ROW | changes)
+def test_a_row_that_is_no_judgement_is_refused() -> None:
+    odd = {"kind": "maybe", "is_correct": None, "grade": float("nan"), "findings": [{"code": "E1"}]}
+    for name, value in odd.items():
+        with pytest.raises(ValidationError):
+            read_judgement(ROW | {name: value})
 
 
 def test_a_value_in_a_message_is_short_and_printable() -> None:

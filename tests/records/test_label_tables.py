@@ -57,16 +57,6 @@ def test_truth_and_grades_are_written_in_many_ways(tmp_path: Path) -> None:
     assert [label.grade for label in labels] == list(grades.values())
 
 
-def test_codes_in_one_cell(tmp_path: Path) -> None:
-    cells = ["E1;E4", '"E1, E4"', "E1 E4", '"{""E1"": true, ""E4"": true}"', "none", "-", ""]
-    body = "".join(f"i{n},{cell}\n" for n, cell in enumerate(cells))
-    labels = table(tmp_path, f"item_id,errors\n{body}")
-    every = {code: code in ("E1", "E4") for code in ERROR_CODES}
-    no = dict.fromkeys(ERROR_CODES, False)
-    partly = {"E1": True, "E4": True}
-    assert [label.errors for label in labels] == [every, every, every, partly, no, no, None]
-
-
 def test_rows_without_content_are_no_rows(tmp_path: Path) -> None:
     ids, bad = sorted_out(tmp_path, "\n,,\nitem_id,rater,\n\n,,\n , ,\na,,\n,,,,,\n")
     assert (ids, bad) == (["a"], [])

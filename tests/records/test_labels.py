@@ -70,7 +70,8 @@ ERRORS: list[tuple[Any, dict[str, bool] | None]] = [
     (["E1"], flags("E1")),
     ([], flags()),
     (" None ", flags()),
-    ("E1;E4", flags("E1", "E4")),
+    ("-", flags()),
+    *((codes, flags("E1", "E4")) for codes in ("E1;E4", "E1, E4", "E1 E4")),
     ('{"E1": true}', {"E1": True}),
 ]
 
