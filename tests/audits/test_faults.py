@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.faults import KINDS, plant
-from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
-from apbjudge.records import Call, Row
+from apbjudge.records import Row
 
 from . import cases
+from .cases import calls_of
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 ONE_CALL = {
@@ -30,14 +30,6 @@ ONE_CALL = {
     "invented-id",
 }
 SEEDS = st.integers(0, 10_000)
-
-
-def calls_of(base: Base, variant: Variant) -> list[Call]:
-    return [Call(c.name, c.arguments) for c in base.read(variant).prediction.calls]
-
-
-def bare(parts: ReplyParts) -> list[Call]:
-    return [Call(c.name, c.arguments or {}) for c in parts.calls]
 
 
 def planted(row: dict[str, Any], kind: str, seed: int = 0) -> tuple[Base, Variant]:
@@ -90,21 +82,22 @@ def check_one(base: Base, variant: Variant) -> None:
 
 def check_places(base: Base, variant: Variant) -> None:
     """Exactly one place differs."""
-    old, new = bare(base.parts), calls_of(base, variant)
+    old, new = (calls_of(base, of) for of in (base.variant, variant))
+    names = [[name for name, _ in calls] for calls in (old, new)]
     if variant.kind in ONE_CALL:
         assert len(old) == len(new)
         assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
     elif variant.kind in ("unknown-tool", "unlisted-tool"):
-        assert sum(a.name != b.name for a, b in zip(old, new, strict=True)) == 1
+        assert sum(a != b for a, b in zip(*names, strict=True)) == 1
     elif variant.kind == "drop-call":
         assert len(new) == len(old) - 1
     elif variant.kind in ("use-distractor", "breach-limit"):
         assert len(new) == len(old) + 1
     elif variant.kind == "swap-order":
-        assert Counter(c.name for c in old) == Counter(c.name for c in new)
+        assert sorted(names[0]) == sorted(names[1])
         assert old != new
     elif variant.kind in ("breach-value", "change-goal"):
-        assert [c.name for c in old] == [c.name for c in new]
+        assert names[0] == names[1]
         assert old != new
 
 
@@ -160,7 +153,7 @@ def test_any_seed_is_sound(seed: int) -> None:
 
 def test_a_dropped_call_leaves_the_prose_too() -> None:
     base, variant = planted(cases.plan_row(), "drop-call")
-    names = [call.name for call in calls_of(base, variant)]
+    names = [name for name, _ in calls_of(base, variant)]
     assert names == ["find_rooms", "find_trains", "book_room"]
     assert reply(variant)["plan"] == (
         "1. find_rooms: Free rooms and prices.\n2. find_trains: Trains that arrive in time.\n"
@@ -264,7 +257,7 @@ def changed_goal(query: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     row = cases.plan_row(query=query, tools=list(LOOKUPS), plan="As asked.", tool_chain=chain)
     base = cases.base_of(row)
     made = plant(base, seed=0, kinds=["change-goal"])
-    return [call.arguments for variant in made for call in calls_of(base, variant)]
+    return [arguments for variant in made for _, arguments in calls_of(base, variant)]
 
 
 def test_one_of_many_things_is_not_what_a_plan_is_about() -> None:
@@ -304,4 +297,4 @@ def test_an_unknown_name_is_written_like_the_known_one() -> None:
     for name, other in (("setScale", "smartSetScale"), ("Set Scale", "Smart Set Scale")):
         row = cases.plan_row(tools=[{"name": name}], tool_chain=[cases.call(name, unit="kg")])
         base, variant = planted(row, "unknown-tool")
-        assert [call.name for call in calls_of(base, variant)] == [other]
+        assert calls_of(base, variant)[0][0] == other

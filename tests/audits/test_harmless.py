@@ -12,7 +12,7 @@ from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.harmless import HARMLESS, harmless
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
-from apbjudge.records import Call, Finding, Row
+from apbjudge.records import Finding, Row
 
 from . import cases
 
@@ -21,10 +21,6 @@ NAMES = {kind.name for kind in HARMLESS}
 
 def proven(found: tuple[Finding, ...]) -> set[tuple[str, Any]]:
     return {(f.rule, f.code) for f in found if f.certainty == "proven"}
-
-
-def bare(calls: Any) -> list[Call]:
-    return [Call(c.name, c.arguments or {}) for c in calls]
 
 
 def check_all(base: Base, seed: int) -> Counter[str]:
@@ -37,7 +33,7 @@ def check_all(base: Base, seed: int) -> Counter[str]:
 
 def check_one(base: Base, variant: Variant) -> None:
     item = Row(variant.row, 0).to_item()
-    old, new = bare(base.parts.calls), bare(item.prediction.calls)
+    old, new = (cases.calls_of(base, of) for of in (base.variant, variant))
     assert variant.role == "harmless"
     assert variant.truth == base.truth
     assert variant.parent == base.variant.name

@@ -117,13 +117,6 @@ def in_parts(
     return write
 
 
-def asked_in(key: str, text: Callable[[str], Json]) -> list[Json]:
-    """What comes before the run, in parts."""
-    return [
-        {"role": role, key: [text(of)]} for role, of in (("system", SYSTEM), ("user", QUESTION))
-    ]
-
-
 def typed(text: str) -> Json:
     return {"type": "text", "text": text}
 
@@ -145,22 +138,6 @@ anthropic = in_parts(
         **({"is_error": True} if of.failed else {}),
     },
 )  # fmt: skip
-bedrock = in_parts(
-    "content",
-    asked_in("content", lambda text: {"text": text}),
-    AGENT,
-    USER,
-    reasoning=lambda text: {"reasoningContent": {"reasoningText": {"text": text}}},
-    text=lambda text: {"text": text},
-    call=lambda of: {"toolUse": {"toolUseId": of.call_id, "name": of.name, "input": of.arguments}},
-    answer=lambda of: {
-        "toolResult": {
-            "toolUseId": of.call_id,
-            "content": [{"text" if isinstance(of.result, str) else "json": of.result}],
-            **STATUS[of.failed],
-        }
-    },
-)
 
 
 def vercel_output(of: Call) -> Json:
@@ -257,7 +234,6 @@ ALWAYS: frozenset[bool | None] = frozenset({True, False})
 DIALECTS: Mapping[str, Dialect] = {
     "openai": Dialect(openai, "openai", has_ids="some"),
     "anthropic": Dialect(anthropic, "anthropic", ALWAYS),
-    "bedrock": Dialect(bedrock, "bedrock", BOTH, values=True),
     "vercel": Dialect(vercel, "vercel", ALWAYS, values=True),
     "langchain": Dialect(langchain, "langchain", BOTH),
     "langchain, flat": Dialect(langchain_flat, "langchain", BOTH),
