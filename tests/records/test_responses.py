@@ -183,6 +183,7 @@ def test_no_json_raises_and_prose_around_it_changes_nothing(value: Any, form: An
         ({"name": "find_trains", "parameters": "{}", "tool_calls": None}, ["find_trains"]),
         ({"tool_name": "find_trains", "content": "I look."}, ["find_trains"]),
         ({"name": "planner", "tool": "find_trains", "content": "I look."}, ["find_trains"]),
+        ({"name": "planner", "tool": "find_trains", "arguments": {}}, ["find_trains"]),
     ],
 )
 def test_a_name_beside_a_role_is_that_of_a_call_where_it_has_arguments(

@@ -311,4 +311,4 @@ def test_times_are_ordered_whatever_they_are_written_as() -> None:
         (float(seconds), day.replace("00Z", "01Z")),
     ):
         assert (time_of(earlier) or 0) < (time_of(later) or 0)
-    assert time_of("soon") is time_of(None) is None
+    assert time_of("soon") is time_of(None) is time_of(-1e300) is time_of(float("nan")) is None
