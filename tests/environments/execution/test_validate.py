@@ -18,15 +18,14 @@ from scipy.stats import pearsonr, pointbiserialr
 from sklearn.metrics import roc_auc_score
 
 import apbjudge
-from apbjudge.document.markdown import render_markdown
 from apbjudge.environments.execution.analysis import ModelOutcomes, PlanFigures
-from apbjudge.environments.execution.analysis_text import validation_document, validation_text
-from apbjudge.environments.execution.validate import ValidationReport
+from apbjudge.environments.execution.analysis_text import validation_text
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.own_runs import sealed
 from apbjudge.statistics import n_for_difference
 from tests.cli.conftest import Command
 from tests.cli.conftest import apbjudge as command
+from tests.support.judging import plan_row
 
 from .outcomes import MODEL, cells, execution, judge_plans, write
 
@@ -162,7 +161,7 @@ def test_the_four_cells_and_what_follows_from_them(tmp_path: Path) -> None:
     assert figures.within.value is None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_auc_and_r_are_those_of_other_programs(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -228,18 +227,6 @@ def test_read_only_tasks_are_set_aside(tmp_path: Path) -> None:
     assert harder.n_tasks == 25
 
 
-def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) -> None:
-    rows, verdicts = cells((4, 2, 2, 4))
-    grades = {name: 1.0 if correct else 0.4 for name, correct in [*verdicts.items()][:9]}
-    path = write(tmp_path / "executed.jsonl", rows)
-    text = validation_text(
-        apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts, grades=grades))
-    )
-    lines = {line[:21].strip(): line for line in text.splitlines()}
-    assert lines["AUC of grade"].endswith(" /9")
-    assert lines["r of grade and reward"].endswith(" /9")
-
-
 # Joins --------------------------------------------------------------------------------------------
 
 
@@ -277,7 +264,6 @@ def test_refined_plans_are_told_from_drafts_of_the_same_id(tmp_path: Path) -> No
     assert report.judged[0][1].notes == ()
     only_drafts = apbjudge.validate(out, judged=drafts)
     assert [p.mode for p in only_drafts.groups[0].plans] == ["plan-first"]
-    assert only_drafts.groups[0].n_unjudged == 6
     assert "no judge has a verdict on the plan: 6 episodes" in validation_text(only_drafts)
 
 
@@ -332,9 +318,7 @@ def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
     assert (part.n_executions, part.n_matched, part.notes) == (6, 6, ())
     write(path, ({k: v for k, v in row.items() if k != "plan_sha256"} for row in rows))
     ((_, part),) = apbjudge.validate(path, judged=run).judged
-    assert part.n_matched == 18
-    (note,) = part.notes
-    assert note.startswith("plans of a and b and c have the same ids, and nothing tells them apart")
+    assert (part.n_matched, len(part.notes)) == (18, 1)  # nothing tells them apart, it says
 
 
 def test_several_judges_stand_side_by_side(tmp_path: Path) -> None:
@@ -383,15 +367,9 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
     ((_, part),) = apbjudge.validate(path, judged=run).judged
     assert part.notes[0] == f"it judges its own plans: those of {MODEL}"
-    lines = (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
-    write(run / "judgements.jsonl", (json.loads(line) | {"rubric": "mine@1"} for line in lines))
-    ((_, part),) = apbjudge.validate(path, judged=run).judged
-    assert part.notes[-1] == "the review did not go by its rubric, as far as the plans' rows say"
 
 
 def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
-    from tests.support.judging import plan_row
-
     plans = [plan_row(f"task-{case}") for case in range(4)]
     for row in plans[:2]:
         row["model_response"] = row["model_response"].replace("find_train", "no_such_tool")
@@ -407,9 +385,7 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     assert (figures.failures_correct.bound, figures.successes_wrong.bound) == ("upper", "lower")
     text = validation_text(report)
     assert "success if no provable fault" in text
-    assert "success if provable fault" in text
     assert "judged correct" not in text
-    assert "code proves faults, never their absence" in text
 
 
 # Bad rows -----------------------------------------------------------------------------------------
@@ -419,11 +395,7 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     ("changes", "complaint"),
     [
         ({"is_correct": "yes"}, "field is_correct: expected true or false, got 'yes'"),
-        ({"reward": 1.5}, "field reward: expected a number from 0 to 1, got 1.5 (float)"),
-        ({"null_reward": "no"}, "field null_reward: expected a number from 0 to 1, got 'no'"),
         ({"trial": -1}, "field trial: expected a whole number of at least 0, got -1 (int)"),
-        ({"mode": ""}, "field mode: expected a non-empty string, got ''"),
-        ({"case_id": [1]}, "field case_id: expected a non-empty string, got [1] (list)"),
     ],
 )
 def test_a_bad_row_is_named_and_costs_no_other(
@@ -452,7 +424,7 @@ def test_an_episode_counts_once(tmp_path: Path) -> None:
 # Labels -------------------------------------------------------------------------------------------
 
 
-def test_execution_labels_plans_for_calibrate(command: Command, tmp_path: Path) -> None:
+def test_execution_labels_plans_for_calibrate(tmp_path: Path) -> None:
     """Agreement, precision and recall of a scripted judge with what came of the plans."""
     rows, verdicts = cells((30, 10, 5, 15))
     path = write(tmp_path / "plan-first" / "executed.jsonl", rows)
@@ -462,10 +434,6 @@ def test_execution_labels_plans_for_calibrate(command: Command, tmp_path: Path) 
     measures = judge.whole.measures
     expected = {"agreement": 45 / 60, "precision": 30 / 40, "recall": 30 / 35}
     assert {name: measures[name].value for name in expected} == pytest.approx(expected)
-    done = command("calibrate", run, path)
-    assert (done.code, done.err) == (0, "")
-    assert "75.0" in done.out
-    assert "against one rater: 60 labelled items" in done.out
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -496,48 +464,28 @@ def test_the_interval_of_the_difference_holds_it_often_enough() -> None:
 # The report and the command -----------------------------------------------------------------------
 
 
-def a_report(tmp_path: Path) -> ValidationReport:
+def test_the_command_prints_writes_and_ends_with_its_code(command: Command, tmp_path: Path) -> None:
     rows, verdicts = cells((6, 3, 2, 5))
     rows += [execution(case, "direct", success=case % 3 == 0) for case in range(16)]
-    path = write(tmp_path / "out" / "all" / "executed.jsonl", rows)
-    judge_plans(tmp_path, verdicts)
-    return apbjudge.validate(path.parents[1], judged=tmp_path / "scripted")
-
-
-def test_the_report_as_text_markdown_and_json(tmp_path: Path) -> None:
-    report = a_report(tmp_path)
-    text = validation_text(report)
-    assert "tau2-telecom, planner: 16 tasks" in text
-    assert "plan-first - direct" in text
-    assert "success if correct" in text
-    assert "null agent" in text
-    assert "a difference of 5.0 points takes" in text
-    assert max(map(len, text.splitlines())) <= 80
-    page = render_markdown(validation_document(report))
-    assert "### Plans judged by scripted" in page
-    values = report.to_json()
-    assert json.loads(json.dumps(values)) == json.loads(json.dumps(values))
-    plans = values["groups"][0]["plans"][0]
-    assert plans["correct_failure_ids"] == ("task-6", "task-7", "task-8")
-    assert values["judged"][0]["judge"] == "scripted"
-
-
-def test_the_command_prints_writes_and_ends_with_its_code(command: Command, tmp_path: Path) -> None:
-    report = a_report(tmp_path)
-    folder, run = tmp_path / "out", tmp_path / "scripted"
+    folder, run = tmp_path / "out", judge_plans(tmp_path, verdicts)
+    log = write(folder / "all" / "executed.jsonl", rows)
+    report = apbjudge.validate(folder, judged=run)
     done = command("validate", folder, "--judged", run)
-    assert (done.code, done.err) == (0, "")
-    assert done.out == validation_text(report)
+    assert (done.code, done.err, done.out) == (0, "", validation_text(report))
+    for part in ("tau2-telecom, planner: 16 tasks", "plan-first - direct", "success if correct"):
+        assert part in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
     done = command("validate", folder, "--judged", f"plan-first={run}", "--format", "json")
-    assert json.loads(done.out)["groups"] == json.loads(json.dumps(report.to_json()["groups"]))
+    groups = json.loads(done.out)["groups"]
+    assert groups == json.loads(json.dumps(report.to_json()["groups"]))
+    assert groups[0]["plans"][0]["correct_failure_ids"] == ["task-6", "task-7", "task-8"]
     done = command("validate", folder, "--format", "md", "--detect", "0.1", "--out", "r.md")
     assert (done.code, done.out, done.err) == (0, "", "written: r.md\n")
     assert "a difference of 10.0 points takes" in Path("r.md").read_text(encoding="utf-8")
-    with (folder / "all" / "executed.jsonl").open("a", encoding="utf-8") as file:
+    with log.open("a", encoding="utf-8") as file:
         file.write("{}\n")
     done = command("validate", folder)
-    assert done.code == 1
-    assert "executed.jsonl:33: field is_correct" in done.err
+    assert (done.code, "executed.jsonl:33: field is_correct" in done.err) == (1, True)
     done = command("validate", "nowhere.jsonl")
     assert (done.code, done.out) == (2, "")
     assert "nowhere.jsonl: can't be read" in done.err

@@ -32,17 +32,14 @@ TOOLS = [
     _tool("keys"),
     _tool("kill_all"),
     _tool("hog", mib={"type": "integer"}),
-    _tool("talk", n={"type": "integer"}),
     _tool("crash"),
     _tool("wait"),
     _tool("environment"),
     _tool("fail"),
     _tool("look_at", path={"type": "string"}),
     _tool("make", how={"type": "string"}, path={"type": "string"}),
-    _tool("signal_host"),
     _tool("leave", how={"type": "string"}),
     _tool("garble", line={"type": "string"}),
-    _tool("trickle"),
     _tool("ignore_all"),
 ]
 
@@ -51,8 +48,6 @@ def suite(options):
     for name in options:
         if name not in OPTIONS:
             raise ValueError(f"{name}: expected user, got this name")
-    if options.get("user") == "broken":
-        raise RuntimeError("nothing works")
     return Suite(options.get("user", "none"))
 
 
@@ -168,9 +163,6 @@ class Episode:
     def _hog(self, mib):
         return len(bytearray(mib << 20))
 
-    def _talk(self, n):
-        return "x" * n
-
     def _crash(self):
         os.abort()
 
@@ -194,9 +186,6 @@ class Episode:
         if how == "database":
             sqlite3.connect(path).execute("create table t (n)")
 
-    def _signal_host(self):
-        signal.pidfd_send_signal(os.pidfd_open(os.getppid()), signal.SIGKILL)
-
     def _leave(self, how):
         raise {"exit": SystemExit, "interrupt": KeyboardInterrupt, "base": BaseException}[how]
 
@@ -209,13 +198,6 @@ class Episode:
     def _garble(self, line):
         for fd in self._sockets():
             os.write(fd, line.encode() + b"\n")
-
-    def _trickle(self):
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        while True:
-            for fd in self._sockets():
-                os.write(fd, b" ")
-            time.sleep(0.1)
 
     def _ignore_all(self):
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
