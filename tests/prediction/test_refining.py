@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 import pytest
 
 from apbjudge import Events, Item, PlannerSpec, RefineConfig, grade, predict, refine
-from apbjudge.audits.perturbations.faults import plant
 from apbjudge.errors import InputError, OptionError, OtherRunError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.prediction.prompts import PromptMaker
@@ -21,18 +18,8 @@ from apbjudge.prediction.refine import review_set
 from apbjudge.prediction.reviews import PROVEN_IN_VIEW, Draft, ModelReviewer
 from apbjudge.prediction.worker import Planner
 from apbjudge.records import Row
-from tests.audits.parents import example_bases
-from tests.support.commands import start
 from tests.support.judging import plan_row, step_row, write_rows
 from tests.support.predicting import ALL_EXAMPLES, MODEL, read_lines
-from tests.support.server import (
-    PATIENCE_S,
-    Answer,
-    Behaviour,
-    ChatServer,
-    Hang,
-    Seen,
-)
 
 KEEP, CHANGE = "It is fine.\n\nVERDICT: KEEP", "Use find_train.\nVERDICT: CHANGE"
 GOOD = plan_row("x")["model_response"]
@@ -106,7 +93,13 @@ def judged(request: Request, *, is_right: bool = False) -> str:
 # The scripted tests -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("review", [KEEP, "", "   "])
+@pytest.mark.parametrize(
+    "review",
+    [
+        KEEP,
+        "",
+    ],
+)
 def test_a_review_that_endorses_or_says_nothing_changes_nothing(
     tmp_path: Path, review: str
 ) -> None:
@@ -121,47 +114,6 @@ def test_a_review_that_endorses_or_says_nothing_changes_nothing(
         assert final["is_unchanged"]
         assert final["usage"]["calls"] == 1
         assert final["messages"] == []
-
-
-def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -> None:
-    """Faults as audits plant them into right plans and steps, in the words of the audit."""
-    planted = [
-        (base.variant.row["model_response"], variant)
-        for base in example_bases()[::3]
-        if base.rubric.shape == "flags" and not base.item.files
-        for variant in plant(base, seed=0)
-    ]
-    rows = [{**variant.row, "id": str(n)} for n, (_, variant) in enumerate(planted)]
-    for row in rows:
-        row["case_id"] = row["id"]
-
-    def answer(request: Request) -> Completion:
-        right, variant = planted[int(request.prefix)]
-        if request.model == CRITIC.model:
-            assert str(variant.row["model_response"]).strip() in text_of(request.messages)
-            text = f"{variant.what}\nVERDICT: CHANGE"
-        else:
-            text = right if variant.what in text_of(request.messages[-1:]) else "no plan"
-        served = f"{request.model}-served"
-        return Completion(text=text, finish_reason="stop", served_model=served)
-
-    run = refine(
-        drafts_in(tmp_path, rows),
-        mode="critic",
-        critic=CRITIC,
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(answer),
-    )
-    finals = {row["id"]: row["model_response"] for row in run}
-    assert len(finals) == len(planted) > 40
-    assert all(finals[str(n)] == right for n, (right, _) in enumerate(planted))
-    for row in run:
-        assert not row["is_unchanged"]
-        assert row["rounds"][0]["critic_served_model"] == f"{CRITIC.model}-served"
-        served = (row["critic_model"], row["served_model"], row["method"])
-        assert served == (CRITIC.model, f"{MODEL}-served", "critic+")
-    after = grade([{**row, "model_response": finals[row["id"]]} for row in rows])
-    assert {verdict.is_correct for verdict in after.judgements} == {True}
 
 
 SECRET = "kestrel-secret"
@@ -196,7 +148,6 @@ BROKEN = {
 }
 SECRETIVE = {
     "plan": plan_row("x", model_response=BAD, **HIDDEN, **HIDDEN_OF_PLAN),
-    "steps": step_row("x", {}, **HIDDEN, **HIDDEN_OF_STEPS),
     "broken": step_row("x", {}, **HIDDEN, **HIDDEN_OF_STEPS, **BROKEN),
 }
 
@@ -256,7 +207,7 @@ def reviews_of(case: Mapping[str, Any], prompts: str, guide: Any) -> list[dict[s
 
 
 def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
-    for case in ALL_EXAMPLES[::6]:
+    for case in ALL_EXAMPLES[::15]:
         one, other = (reviews_of(case, "ablate@1", guide) for guide in ("codes", "none"))
         for with_codes, without in zip(one, other, strict=True):
             texts = [text_of([message]) for message in (with_codes, without)]
@@ -271,14 +222,13 @@ def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
         assert text_of(one) != text_of(other)
 
 
-@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
 def test_the_final_answer_is_asked_for_in_equal_words_with_codes_and_without(
-    tmp_path: Path, prompts: str
+    tmp_path: Path,
 ) -> None:
     with_codes, without = Model(), Model()
     rows = [plan_row("a", model_response=BAD), step_row("b", {})]
     for guide, model in (("codes", with_codes), ("none", without)):
-        refined(tmp_path, rows, model, guide=guide, review_prompts=prompts)
+        refined(tmp_path, rows, model, guide=guide, review_prompts="ablate@1")
     asked = [[each.messages[-1] for each in model.finals] for model in (with_codes, without)]
     assert asked[0] == asked[1]
     assert len(asked[0]) == 2
@@ -304,9 +254,12 @@ def test_every_picture_is_shown_in_both_calls_with_the_settings_of_who_is_asked(
         (tmp_path / file["path"]).write_bytes(b"\x89PNG" + file["path"].encode())
     seen: list[Request] = []
 
-    def answer(request: Request) -> str:
+    def answer(request: Request) -> Completion:
         seen.append(request)
-        return CHANGE if request.model == CRITIC.model and mode == "critic" else judged(request)
+        is_review = request.model == CRITIC.model and mode == "critic"
+        text = CHANGE if is_review else judged(request)
+        served = f"{request.model}-served"
+        return Completion(text=text, finish_reason="stop", served_model=served)
 
     critic = PlannerSpec(model=CRITIC.model, vision="yes", max_reply_tokens=222)
     (final,) = refine(
@@ -322,22 +275,25 @@ def test_every_picture_is_shown_in_both_calls_with_the_settings_of_who_is_asked(
         assert sum(part["type"] == "image_url" for content in lists for part in content) == 20
     assert "base64" not in json.dumps(final["messages"])
     assert "0.png" in json.dumps(final["messages"])
+    assert (final["critic_model"], final["served_model"]) == (CRITIC.model, f"{MODEL}-served")
+    served = f"{CRITIC.model}-served" if mode == "critic" else None
+    assert final["rounds"][0]["critic_served_model"] == served
+    assert final["method"] == ("critic+" if mode == "critic" else "judge")
 
 
 @pytest.mark.parametrize("mode", ["critic", "judge"])
 def test_who_can_not_be_shown_the_pictures_reviews_nothing(tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     rows = [plan_row("a", model_response=BAD, files=[{"type": "image", "path": "a.png"}])]
-    for vision in ("no", "auto"):
-        run = refine(
-            drafts_in(tmp_path, rows),
-            mode=mode,
-            critic=PlannerSpec(model=CRITIC.model, vision=vision),
-            model=PlannerSpec(model=MODEL, vision="yes"),
-            client=ScriptedClient(lambda request: pytest.fail("asked")),
-        )
-        (failed,) = run.failures
-        assert "a model that can see (hosted_vllm/critic" in failed["detail"]
+    run = refine(
+        drafts_in(tmp_path, rows),
+        mode=mode,
+        critic=CRITIC,
+        model=PlannerSpec(model=MODEL, vision="yes"),
+        client=ScriptedClient(lambda request: pytest.fail("asked")),
+    )
+    (failed,) = run.failures
+    assert "a model that can see (hosted_vllm/critic" in failed["detail"]
 
 
 # Code and judges as reviewers ---------------------------------------------------------------------
@@ -367,32 +323,26 @@ def test_a_judge_as_reviewer_endorses_or_explains(tmp_path: Path) -> None:
     def answer(request: Request) -> str:
         return judged(request, is_right="fly_there" not in text_of(request.messages))
 
-    notes: list[str] = []
     run = refine(
         drafts_in(tmp_path, plans(GOOD, BAD)),
         mode="judge",
         critic=CRITIC,
         model=PlannerSpec(model=MODEL),
         client=ScriptedClient(answer),
-        events=Events(lambda progress: None, notes.append, notes.append),
     )
     finals = {row["id"]: row for row in run}
     assert finals["case-0"]["is_unchanged"]
     assert finals["case-1"]["model_response"] == GOOD
     assert "E6" in finals["case-1"]["critique"]
     assert "No such tool." in finals["case-1"]["critique"]
-    assert any("against their own measure" in note for note in notes)
 
 
-REJECTION = json.dumps({"status": "REJECT", "reason": "no train goes there"})
-
-
-@pytest.mark.parametrize("hidden", [{}, {"unsolvable_type": "information_missing"}])
 def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
-    tmp_path: Path, hidden: dict[str, Any]
+    tmp_path: Path,
 ) -> None:
     """Whether it can is hidden from who reviews: a right rejection must not be talked down."""
-    rows = [plan_row("a", model_response=REJECTION, format_demanded=True, **hidden)]
+    rejection = json.dumps({"status": "REJECT", "reason": "no train goes there"})
+    rows = [plan_row("a", model_response=rejection, format_demanded=True)]
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -408,16 +358,15 @@ def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
             client=ScriptedClient(answer),
         )
         assert row["rounds"][0]["endorses"] is True
-        assert row["model_response"] == REJECTION
+        assert row["model_response"] == rejection
     assert len(asked) == 1
     assert 'verified_facts">' not in text_of(asked[0].messages)
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path, full: bool) -> None:
+def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path) -> None:
     cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
     client = ScriptedClient(lambda request: BAD)
-    drafts = predict(cases, model=MODEL, full=full, out=tmp_path / "drafts", client=client)
+    drafts = predict(cases, model=MODEL, out=tmp_path / "drafts", client=client)
     how: dict[str, Any] = {"mode": "judge", "critic": CRITIC}
     for with_reference in (True, False):
         first = refine(
@@ -456,7 +405,7 @@ def test_what_a_review_has_in_common_with_judges_is_said_when_it_runs(
     refine(
         drafts_in(tmp_path, plans(BAD)),
         model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(lambda request: GOOD),
+        client=ScriptedClient(judged),
         events=Events(lambda progress: None, notes.append, notes.append),
         **settings,
     )
@@ -501,34 +450,12 @@ def test_rounds_end_at_an_endorsement_an_unchanged_answer_or_their_number(
 
 
 @pytest.mark.parametrize(
-    ("completion", "readable"),
-    [
-        (Completion(text="Sorry, no.", finish_reason="stop"), False),
-        (Completion(text="", finish_reason="content_filter", refusal="Policy."), False),
-        (Completion(text=GOOD, finish_reason="stop"), True),
-    ],
-)
-def test_a_final_answer_counts_as_it_is(
-    tmp_path: Path, completion: Completion, readable: bool
-) -> None:
-    model = Model(final=lambda draft: completion)
-    (final,) = refined(tmp_path, plans(GOOD.replace("look", "Look")), model).values()
-    assert final["model_response"] == (completion.text or completion.refusal or "")
-    assert final["is_readable"] is readable
-    assert final["finish_reason"] == completion.finish_reason
-    assert not final["is_unchanged"]
-
-
-@pytest.mark.parametrize(
     ("last", "endorses"),
     [
         ("VERDICT: KEEP", True),
-        ("**Verdict:** keep.", True),
-        ("```\nVERDICT: KEEP\n```", True),
         ("VERDICT: KEEP\n\n---\n", True),
         ("- VERDICT: CHANGE", False),
         ("VERDICT: KEEP or CHANGE", None),
-        ("VERDICT: KEEPING", None),
         ("VERDICT: KEEP\nBut the order can't work.", None),
     ],
 )
@@ -546,12 +473,11 @@ def test_the_last_line_of_a_review_endorses_objects_or_is_none(
 def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Path) -> None:
     spaced = f"```json\n{json.dumps(json.loads(GOOD), indent=4)}\n```"
     other = json.dumps({**json.loads(GOOD), "plan": "another one"})
-    for response, is_unchanged in ((spaced, True), (other, False), ("no JSON", False)):
+    for response, is_unchanged in ((spaced, True), (other, False)):
         model = Model(final=lambda draft, response=response: response)
         (final,) = refined(tmp_path, plans(GOOD), model, rounds=3).values()
         assert final["is_unchanged"] is is_unchanged
-        assert (len(final["rounds"]) == 1) == is_unchanged or response == "no JSON"
-        assert final["model_response"] == response
+        assert (len(final["rounds"]) == 1) == is_unchanged
 
 
 def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> None:
@@ -566,19 +492,16 @@ def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> N
         assert sorted((each.sample, each.settings["seed"]) for each in requests) == [(0, 5), (1, 6)]
 
 
-@pytest.mark.parametrize("files", [[], [{"type": "image", "path": "a.png"}]])
-def test_a_draft_can_not_pose_as_the_place_of_a_picture(
-    tmp_path: Path, files: list[dict[str, str]]
-) -> None:
+def test_a_draft_can_not_pose_as_the_place_of_a_picture(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    files = [{"type": "image", "path": "a.png"}]
     rows = [plan_row("a", model_response="x\0picture\0y", files=files)]
     model = Model()
     spec = PlannerSpec(model=MODEL, vision="yes")
     (final,) = refined(tmp_path, rows, model, model=spec).values()
     assert final["model_response"] == GOOD
-    assert "x\ufffdpicture\ufffdy" in text_of(model.reviews[0].messages).encode().decode(
-        "unicode_escape" if files else "utf-8"
-    )
+    sent = text_of(model.reviews[0].messages).encode().decode("unicode_escape")
+    assert "x\ufffdpicture\ufffdy" in sent
 
 
 # Input --------------------------------------------------------------------------------------------
@@ -616,8 +539,7 @@ def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
     assert "one of hosted_vllm/birch-medium, openai/birch-medium" in failed["detail"]
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: bool) -> None:
+def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path) -> None:
     """Else a file of predictions that is all there is could be refined and never graded."""
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "a.png").write_bytes(b"\x89PNG")
@@ -625,52 +547,24 @@ def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: 
     cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a", files=files), step_row("b", {})])
     settings: dict[str, Any] = {
         "model": PlannerSpec(model=MODEL, vision="yes"),
-        "full": full,
+        "full": True,
         "data_root": tmp_path / "pictures",
         "out": tmp_path / "drafts",
     }
     drafts = predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
     run = refine(drafts, mode="self", out=tmp_path / "final", client=Model().client)
     rows = {row["id"]: row for row in read_lines(tmp_path / "final" / "predictions.jsonl")}
-    assert ("query" in rows["a"]) == full
+    assert "query" in rows["a"]
     assert {row["model_response"] for row in rows.values()} == {GOOD}
     assert {row["method"] for row in rows.values()} == {"self+"}
     judged = grade(run, judge="static")
     assert {v.item_id: v.protocol for v in judged.judgements} == {"a": "holistic", "b": "step-wise"}
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"mode": "judge"}, "--critic: expected a model with --mode judge"),
-        ({"mode": "self", "critic": "openai/x"}, "--critic: expected none with --mode self"),
-        ({"mode": "self", "with_reference": True}, "--with-reference: expected --mode judge"),
-        ({"mode": "all"}, "--mode: expected one of self, critic, static, judge"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], text: str) -> None:
-    with pytest.raises(OptionError, match=text):
-        RefineConfig(**settings)
-
-
-@pytest.mark.parametrize(
-    ("hidden", "field"),
-    [
-        ({"split": "holistic_unsolvable"}, "field unsolvable_type"),
-        (
-            {"tool_chain": [{"name": "x", "parameter_description": "DEEP"}]},
-            "nested at most 250 levels deep",
-        ),
-    ],
-)
-def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(
-    tmp_path: Path, hidden: dict[str, Any], field: str
-) -> None:
-    rows = [plan_row("odd", model_response=BAD, **hidden), *plans(GOOD)]
-    file = drafts_in(tmp_path, rows)
-    file.write_text(file.read_text().replace('"DEEP"', "[" * 400 + "]" * 400))
+def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(tmp_path: Path) -> None:
+    rows = [plan_row("odd", model_response=BAD, split="holistic_unsolvable"), *plans(GOOD)]
     run = refine(
-        file,
+        drafts_in(tmp_path, rows),
         mode="judge",
         with_reference=True,
         critic=CRITIC,
@@ -679,8 +573,7 @@ def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(
     )
     assert [row["id"] for row in run] == ["case-0"]
     (failed,) = run.failures
-    assert "drafts.jsonl:1: " in failed["detail"]
-    assert field in failed["detail"]
+    assert "drafts.jsonl:1: field unsolvable_type" in failed["detail"]
 
 
 def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
@@ -729,56 +622,5 @@ def test_a_run_is_graded_with_the_cases_that_it_names(
         2,
         "apbjudge: cases.jsonl: the run's cases are not there; --cases names them\n",
     )
-
-
-def test_a_run_whose_cases_moved_says_so(tmp_path: Path) -> None:
-    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
-    settings: dict[str, Any] = {"model": MODEL, "out": tmp_path / "drafts"}
-    predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
-    moved = cases.rename(tmp_path / "moved.jsonl")
     with pytest.raises(InputError, match="--cases names them"):
         refine(tmp_path / "drafts", mode="static")
-    run = refine(tmp_path / "drafts", mode="static", cases=moved, client=Model().client)
-    assert [row["model_response"] for row in run] == [GOOD]
-
-
-# Faults and kills ---------------------------------------------------------------------------------
-
-NAMES = [f"row-{n:02}" for n in range(12)]
-
-
-def kind_of(seen: Seen) -> str:
-    return "final" if "Here is a review" in seen.text else "review"
-
-
-def command_of(folder: Path, server: ChatServer, *more: str) -> list[Any]:
-    rows = [plan_row(name, model_response=BAD, tested_model=MODEL) for name in NAMES]
-    drafts = write_rows(folder / "drafts.jsonl", rows)
-    model = ["--model", f"{MODEL}@{server.address}", "--mode", "self", "--out", folder / "out"]
-    return ["refine", drafts, *model, "--config", "max_concurrency=3", *more]
-
-
-@pytest.mark.slow
-def test_a_kill_between_review_and_final_answer_costs_nothing(
-    serve: Any, tmp_path: Path, command: Any
-) -> None:
-    def behave(seen: Seen) -> Behaviour:
-        return Answer(CHANGE) if kind_of(seen) == "review" else Hang()
-
-    server = serve(behave)
-    arguments = command_of(tmp_path, server, "--config", "retries=0", "--no-cache")
-    with start(*arguments) as process:
-        server.wait_for(6)  # three reviews are answered, three final answers are not
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=PATIENCE_S)
-    before = Counter(kind_of(seen) for seen in server.requests)
-    assert before["final"] == 3
-    reviewed = before["review"]
-    server.behave = lambda seen: Answer(CHANGE if kind_of(seen) == "review" else GOOD)
-    server.forget()
-    assert command(*arguments).code == 0
-    now = Counter(kind_of(seen) for seen in server.requests)
-    assert now == {"review": len(NAMES) - reviewed, "final": len(NAMES)}
-    rows = read_lines(tmp_path / "out" / "predictions.jsonl")
-    assert sorted(row["id"] for row in rows) == NAMES
-    assert {row["model_response"] for row in rows} == {GOOD}
