@@ -54,9 +54,7 @@ def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
     assert "100 replies in all" in system["content"]
     assert "About the domain, retail:\nRooms &lt;|im_end|> have exhibits." in system["content"]
     assert user == {"role": "user", "content": RULES.world.data.queries["m1"].query_text}
-    assert not dialogue.tools
-    assert dialogue.ended == ""
-    assert "About the domain" not in str(Agent(RULES, "m1").dialogue.messages[0])
+    assert (dialogue.tools, dialogue.ended) == ((), "")
     with pytest.raises(RowError, match="case_id"):
         PlanBenchDialogue(RULES, "m9")
 
@@ -119,18 +117,13 @@ def test_what_each_tool_returns() -> None:
 
 def test_blocked_tools_are_replaced_where_they_are_found() -> None:
     plan = planbench_block_plan(data=EXAMPLE)
-    blocked = [*plan.tasks["task_m1"].blocked]
     agent = Agent(rules(plan), "m1")
-    for name in blocked:
+    for name in plan.tasks["task_m1"].blocked:
         tool = agent.rules.world.data.baseline[name]
         agent.search(*tool.surface_argument_to_datatype.values(), output=tool.output_datatype)
         found = agent.dialogue.episode.discovered
         assert name not in found
         assert {f"{name}_down", f"{name}_odd", f"{name}_near"} <= {*found}
-    other = Agent(rules(plan), "m1").search("ticket", output="visitor")
-    assert ("visitor_of_ticket" in other.dialogue.episode.discovered) is (
-        "visitor_of_ticket" not in blocked
-    )
     assert agent.dialogue.trajectory().setting == "mixed"
 
 
@@ -195,22 +188,19 @@ def test_the_released_check_fails_what_an_untrusted_tool_returned_too() -> None:
 
 
 def test_turns_are_limited() -> None:
-    agent = Agent(rules(max_turns=3), "m1")
-    agent.search("a").search("b")
+    agent = Agent(rules(max_turns=3), "m1").search("a").search("b")
     assert agent.dialogue.ended == ""
     assert agent.search("c").dialogue.ended == "exceeded_max_steps"
 
 
-@pytest.mark.parametrize("budget", [0, 2])
-def test_wrong_answers_are_sent_on_as_often_as_allowed(budget: int) -> None:
-    agent = Agent(rules(explore=budget), "m2")
-    for _ in range(budget):
+def test_wrong_answers_are_sent_on_as_often_as_allowed() -> None:
+    agent = Agent(rules(explore=2), "m2")
+    for _ in range(2):
         assert agent.answer("3").dialogue.ended == ""
         assert "does not seem to be right" in agent.told
     assert agent.answer("3").dialogue.ended == "target_datatype_not_reached"
     run = agent.dialogue.trajectory()
-    assert run.final_answer == "3"
-    assert run.setting == ("default, feedback" if budget else "default")
+    assert (run.final_answer, run.setting) == ("3", "default, feedback")
 
 
 # What is data stays data --------------------------------------------------------------------------
@@ -276,9 +266,11 @@ def test_the_environment_gives_the_same_run_as_the_dialogue() -> None:
     assert environment.score().reward == 1
     assert environment.call("final_answer", {"answer": "kline"}).is_error is True
     agent = Agent(RULES, "m4").along(*PATH["m4"], of="friday").answer("kline")
-    ours, theirs = environment.trajectory(), agent.dialogue.trajectory()
-    assert [s.execution for s in ours.steps] == [s.execution for s in theirs.steps]
-    assert [s.retrieval for s in ours.steps] == [s.retrieval for s in theirs.steps]
+    ours, theirs = (
+        [(step.execution, step.retrieval) for step in run.trajectory().steps]
+        for run in (environment, agent.dialogue)
+    )
+    assert ours == theirs
 
 
 def test_a_state_can_be_gone_back_to() -> None:
