@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -180,18 +181,6 @@ def test_tasks_and_options_have_to_be_known(tmp_path: Path) -> None:
         open_world(tmp_path)
 
 
-class Entry:
-    """An entry point of an installed package."""
-
-    name = "counting"
-
-    def __init__(self, found: object) -> None:
-        self.found = found
-
-    def load(self) -> object:
-        return self.found
-
-
 def test_an_installed_package_adds_a_kind_of_world(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,20 +190,18 @@ def test_an_installed_package_adds_a_kind_of_world(
         opened.append((path, options))
         return WORLD
 
+    settings = {"upto": "A number."}
     counting = WorldKind(
-        name="counting",
-        holds=lambda path: False,
-        open=open_counting,
-        settings={"upto": "A number."},
+        name="counting", holds=lambda path: False, open=open_counting, settings=settings
     )
-    entries: list[Entry] = [Entry(counting)]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
+    found = SimpleNamespace(name="counting", load=lambda: counting)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [found])
     client = ScriptedClient(one_by_one)
     played = run(client, tmp_path, kind="counting", options=("upto=3",))
     assert opened == [(tmp_path, {"upto": "3"})]
     assert len(list(played)) == 3
     with pytest.raises(OptionError, match="--with: expected upto, got 'other'"):
         open_world(tmp_path, "counting", {"other": "1"})
-    entries[0] = Entry("no kind")
+    found.load = lambda: "no kind"
     with pytest.raises(OptionError, match="'counting' is not an apbjudge WorldKind"):
         open_world(tmp_path, "counting")
