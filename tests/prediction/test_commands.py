@@ -133,38 +133,22 @@ def test_the_same_command_without_a_folder_finds_its_run_again(
     assert folder.name.startswith("cases-predictions-hosted-vllm-planner-")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--model", "x/y", "--model", "x/y"], "--model: expected each model once, got x/y again"),
-        (
-            ["--model", "x/y", "--model", "x/z", "--api-base", "http://127.0.0.1:9/v1"],
-            "--api-base: expected one --model",
-        ),
-    ],
-)
-def test_options_that_cannot_work_are_one_line(
-    command: Any, cases: Path, tmp_path: Path, arguments: list[str], complaint: str
-) -> None:
-    done = command("predict", cases, "--out", tmp_path / "out", *arguments)
-    assert done.code == 2
-    (line,) = done.err.splitlines()
-    assert line.startswith(f"apbjudge: {complaint}")
+def test_options_that_cannot_work_are_one_line(command: Any, cases: Path) -> None:
+    done = command("predict", cases, "--model", "x/y", "--model", "x/y")
+    said = "apbjudge: --model: expected each model once, got x/y again\n"
+    assert (done.code, done.err) == (2, said)
 
 
 # The dry run --------------------------------------------------------------------------------------
 
 
 def session(cases: Path, server: ChatServer, out: Path, **settings: Any) -> Session:
-    limits = {name: settings.pop(name) for name in ("max_calls",) if name in settings}
     usual = {"api_base": server.address, "retries": 0, "vision": "yes", "max_concurrency": 1}
     samples = settings.pop("samples", 1)
     names = settings.pop("models", (MODEL,))
     specs = tuple(PlannerSpec(model=name, **{**usual, **settings}) for name in names)
     config = PredictConfig(model=specs, out=out, samples=samples)
-    resources = Resources(
-        limits=Limits(**limits), cache=out.parent / "cache", clock=VirtualClock([])
-    )
+    resources = Resources(limits=Limits(), cache=out.parent / "cache", clock=VirtualClock([]))
     return replace(session_of(str(cases), config, resources, QUIET), in_memory=False)
 
 
@@ -194,9 +178,7 @@ def test_a_dry_run_says_what_the_run_then_does(serve: Any, tmp_path: Path) -> No
         assert sum(f.pictures for f in before) == sum(pictures_in(s.body) for s in server.requests)
         assert sum(f.reused for f in before) == done.progress.reused
         assert sum(f.finished for f in before) == done.progress.skipped
-        lengths = sum(len(seen.text) - 1 for seen in server.requests)
-        if lengths:
-            assert sum(f.prompt_tokens for f in before) > 0
+        assert (sum(f.prompt_tokens for f in before) > 0) == bool(server.requests)
 
     expected = {"rows": 6, "bad_rows": 2, "finished": 0, "reused": 0, "calls": 4, "pictures": 3}
     check(**expected)
@@ -242,10 +224,7 @@ def test_the_command_names_pictures_at_their_places(command: Any, tmp_path: Path
     assert gone.code == 2
     assert gone.err.startswith(f"apbjudge: {path}:2: field files[0].path: expected a readable")
     missing = command("prompt", path, "--predict", "--id", "zzz")
-    assert (missing.code, missing.err) == (
-        2,
-        f"apbjudge: --id: no case of {path} has the id 'zzz'\n",
-    )
+    assert missing.err == f"apbjudge: --id: no case of {path} has the id 'zzz'\n"
 
 
 def test_doctor_checks_a_tested_model_with_its_cases(command: Any, tmp_path: Path) -> None:
@@ -287,8 +266,7 @@ def batched(
     **settings: Any,
 ) -> Any:
     path = write_rows(folder / "cases.jsonl", rows)
-    usual = {"models": ("openai/planner",), **settings}
-    run = session(path, server, folder / "out", **usual)
+    run = session(path, server, folder / "out", models=("openai/planner",), **settings)
     return predict_batched(replace(run, events=events), poll_s=1.0)
 
 
@@ -316,22 +294,18 @@ def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_pa
     batches.replies = by_text(
         {
             "(cut)": says('{"plan', finish="length"),
-            "(empty)": says(""),
-            "(filter)": says("", finish="content_filter"),
             "(policy)": lambda line: bad(line, 400, "no", code="content_policy_violation"),
             "(late)": in_turn(expired, ok),
             "(long)": lambda line: bad(line, 400, "maximum context length is 9 tokens"),
         },
         ok,
     )
-    names = ["cut", "empty", "filter", "policy", "late", "long", "good"]
+    names = ["cut", "policy", "late", "long", "good"]
     run = batched(batches, tmp_path, [case(name) for name in names], retries=1)
-    made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
-    ends = ["length", "stop", "content_filter", "content_filter", "stop", "stop"]
-    assert {name: made[name]["finish_reason"] for name in made} == dict(
-        zip(["cut", "empty", "filter", "policy", "late", "good"], ends, strict=True)
-    )
-    assert [len(batch.lines) for batch in batches.batches] == [7, 1]
+    made = read_lines(tmp_path / "out" / "predictions.jsonl")
+    ends = {row["id"]: row["finish_reason"] for row in made}
+    assert ends == {"cut": "length", "policy": "content_filter", "late": "stop", "good": "stop"}
+    assert [len(batch.lines) for batch in batches.batches] == [5, 1]
     assert run.counts["openai/planner"].failed == {"truncated": 1}
     (failed,) = read_lines(tmp_path / "out" / "failures.jsonl")
     assert failed["id"] == "long"
@@ -396,12 +370,9 @@ def test_own_prompts_are_sent(serve: Any, command: Any, cases: Path, tmp_path: P
     assert "Next 1." in systems
     made = read_lines(tmp_path / "out" / "predictions.jsonl")
     assert {row["prompt_set"] for row in made} == {str(own)}
-    assert command("predict", cases, *model, "--prompts", own).code == 0
-    assert len(server.requests) == 3
     prompt_set(tmp_path, plan__system="Another.")
     changed = command("predict", cases, *model, "--prompts", own)
-    assert changed.code == 2
-    assert "holds a run" in changed.err
+    assert (changed.code, "holds a run" in changed.err) == (2, True)
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
@@ -411,11 +382,6 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         f"plan.user: expected only {', '.join(VIEW_NAMES)}, got unsolvable_type",
     ),
     "an unknown filter": ({"steps__user": "{{ query|shout }}"}, "steps.user, line 1: No filter"),
-    "an unknown order": (
-        {"head": 'tool_order = "random"'},
-        "tool_order: expected one of given, mixed, got 'random'",
-    ),
-    "no TOML": ({"head": "[[["}, ""),
     "the way out": ({"plan__user": "{{ query.__class__.__mro__ }}"}, "plan.user: "),
 }
 

@@ -381,7 +381,8 @@ def test_what_a_review_has_in_common_with_judges_is_said_when_it_runs(
 
 
 def test_a_judge_without_verdict_is_a_failure(tmp_path: Path) -> None:
-    run = refining(tmp_path, plans(BAD), lambda request: "not JSON", mode="judge")
+    critic = PlannerSpec(model=CRITIC.model, retries=0)
+    run = refining(tmp_path, plans(BAD), lambda _: "not JSON", mode="judge", critic=critic)
     assert [row["reason"] for row in run.failures] == ["unparsable"]
 
 
