@@ -20,7 +20,7 @@ from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.results_text import prediction_text
 from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.records import Row
-from apbjudge.runs.loop import Events
+from apbjudge.runs.loop import QUIET
 from tests.support.clock import VirtualClock
 from tests.support.commands import start
 from tests.support.judging import write_rows
@@ -50,7 +50,6 @@ class Bench:
         self.server = server
         self.folder = folder
         self.waits: list[float] = []
-        self.notes: list[str] = []
 
     def run(self, rows: list[dict[str, Any]], **settings: Any) -> PredictionRun:
         usual: dict[str, Any] = {
@@ -66,9 +65,8 @@ class Bench:
             clock=VirtualClock(self.waits),
             rng=random.Random(0),
         )
-        events = Events(lambda progress: None, self.notes.append, self.notes.append)
         cases = write_rows(self.folder / "cases.jsonl", rows)
-        session = session_of(str(cases), config, resources, events)
+        session = session_of(str(cases), config, resources, QUIET)
         return predict_in(replace(session, in_memory=False), batch=False)
 
     @property
