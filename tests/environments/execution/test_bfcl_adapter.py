@@ -186,20 +186,6 @@ def rewards_of(category: str, change: Any, *, every: int = 1) -> list[float]:
     return rewards
 
 
-def test_a_turn_that_was_cut_is_no_success() -> None:
-    suite = suite_of("base")
-    (first, *_) = suite.tasks()
-    episode = suite.begin(first["id"])
-    assert episode.score()["details"] == {"turn": 1, "why": "no call was made"}
-    for number, calls in enumerate(first["reference"], 1):
-        for call in calls:
-            episode.call(call["name"], call["arguments"], "agent")
-        why = {"turn": number, "why": "the turn did not come to its end"}
-        assert episode.score() == {"reward": 0.0, "details": why}
-        episode.say("")
-    assert episode.score()["reward"] == 1.0
-
-
 # What the user says -------------------------------------------------------------------------------
 
 

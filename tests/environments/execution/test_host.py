@@ -57,21 +57,12 @@ def test_calls_change_the_world_and_its_score(toy: Suite) -> None:
     assert [call.name for call in case.reference.calls] == ["add"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("__class__", {}, "there is no tool '__class__'"),
-        ("add", {}, "the arguments do not fit: lacks n"),
-        ("add", {"n": "three; import os"}, "the arguments do not fit"),
-    ],
-)
-def test_a_call_that_fits_no_tool_does_not_reach_the_suite(
-    toy: Suite, name: str, arguments: dict[str, object], said: str
-) -> None:
+def test_a_call_that_fits_no_tool_does_not_reach_the_suite(toy: Suite) -> None:
     environment = begun(toy)
-    seen = environment.call(name, arguments)
-    assert seen.is_error
-    assert said in seen.content
+    assert "there is no tool '__class__'" in environment.call("__class__", {}).content
+    assert "the arguments do not fit: lacks n" in environment.call("add", {}).content
+    seen = environment.call("add", {"n": "three; import os"})
+    assert (seen.is_error, "the arguments do not fit" in seen.content) == (True, True)
     assert environment.state() == 0
     assert environment.snapshot() == ("three", ())
     environment.close()
@@ -311,20 +302,16 @@ def test_without_bubblewrap_one_warning_says_so(
         open_suite(TOY, isolation=required)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("fail", {}, "nothing there"),
-        ("leave", {"how": "exit"}, "SystemExit"),
-    ],
-)
-def test_whatever_a_tool_raises_is_an_error_of_its_call(
-    toy: Suite, name: str, arguments: dict[str, str], said: str
-) -> None:
+def test_whatever_a_tool_raises_is_an_error_of_its_call(toy: Suite) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 2})
-    seen = environment.call(name, arguments)
-    assert (seen.content, seen.is_error) == (f"Error: {said}", True)
+    for call, said in (
+        (("fail", {}), "nothing there"),
+        (("leave", {"how": "exit"}), "SystemExit"),
+        (("leave", {"how": "interrupt"}), "KeyboardInterrupt"),
+    ):
+        seen = environment.call(*call)
+        assert (seen.content, seen.is_error) == (f"Error: {said}", True)
     assert environment.call("read", {}).content == "2"
     environment.close()
 

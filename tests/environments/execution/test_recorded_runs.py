@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from apbjudge import OptionError, execute
 from apbjudge.environments.execution.suites import open_suite
 
 pytestmark = [
@@ -75,20 +74,3 @@ def test_recorded_rewards_are_held_against_what_the_calls_lead_to(
     assert "coin, all tasks: it can't be told" in text
     rows = (tmp_path / "kept/recorded/executed.jsonl").read_text().splitlines()
     assert [json.loads(row)["null_reward"] for row in rows] == [0.0] * 10
-
-
-@pytest.mark.parametrize("content", ["", '{"task_id": 1}'])
-def test_a_log_that_is_none_is_one_line(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text(content)
-    script = str(EXAMPLES / "recorded_runs.py")
-    command = [sys.executable, "-W", "error", script, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert f"error: {path}: " in done.stderr
-
-
-def test_the_log_is_named_by_its_full_path() -> None:
-    with pytest.raises(OptionError, match="--with log: expected a file by its full path"):
-        execute(SUITE, mode="gold", options=("log=runs.jsonl",))

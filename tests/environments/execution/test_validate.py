@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from hashlib import sha256
 from math import sqrt
@@ -94,8 +93,6 @@ def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
         row["null_reward"] = None
     group = group_of(tmp_path, rows)
     assert (group.null.success.value, group.null.n_unknown) == (None, 8)
-    text = validation_text(apbjudge.validate(tmp_path / "executed.jsonl"))
-    assert "what doing nothing is worth is not known of 8 tasks" in text
 
 
 def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
@@ -113,9 +110,8 @@ def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
     (many,) = group.differences
     assert many.flips.test is None
     (once,) = group_of(tmp_path, [row for row in rows if row["trial"] == 0]).differences
-    for few, more in ((once, many),):
-        assert more.success.difference.value == pytest.approx(few.success.difference.value)
-        assert more.success.difference.low == pytest.approx(few.success.difference.low, abs=0.03)
+    few, more = (of.success.difference for of in (once, many))
+    assert (more.value, more.low) == pytest.approx((few.value, few.low), abs=0.03)
     assert many.needed.sd is not None
     assert many.needed.n_tasks == n_for_difference(0.05, sd=many.needed.sd)
 
@@ -321,19 +317,6 @@ def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
     assert (part.n_matched, len(part.notes)) == (18, 1)  # nothing tells them apart, it says
 
 
-def test_several_judges_stand_side_by_side(tmp_path: Path) -> None:
-    rows, verdicts = cells((5, 2, 2, 5))
-    one = judge_plans(tmp_path, verdicts)
-    other = judge_plans(tmp_path, {k: not v for k, v in verdicts.items()}, name="contrary")
-    group = group_of(tmp_path, rows, judged=[one, other])
-    assert [p.judge for p in group.plans] == ["scripted", "contrary"]
-    first, second = (p.difference.value for p in group.plans)
-    assert first == pytest.approx(-(second or 0.0))
-    same = shutil.copytree(one, tmp_path / "again")
-    names = {p.judge for p in group_of(tmp_path, rows, judged=[one, same]).plans}
-    assert len(names) == 2
-
-
 def test_what_has_no_partner_is_counted(tmp_path: Path) -> None:
     rows, verdicts = cells((3, 1, 1, 3))
     silent = {**verdicts, "task-0": None, "task-98": True, "task-99": True}
@@ -347,7 +330,6 @@ def test_what_has_no_partner_is_counted(tmp_path: Path) -> None:
     assert part.not_executed.n == 2
     text = " ".join(validation_text(report).split())
     assert "judged plans that were not executed: 2 (task-98 of planner, task-99 of planner)" in text
-    assert "episodes whose plan it lacks: 1 (task-7 of planner)" in text
 
 
 def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
