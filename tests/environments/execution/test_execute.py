@@ -15,9 +15,11 @@ import pytest
 from apbjudge import Completion, ScriptedClient, execute
 from apbjudge.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.environments.execution.execute import ExecutionRun
-from apbjudge.environments.execution.suites import Suite
-from apbjudge.errors import OptionError, ReplyError
+from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
+from apbjudge.environments.results_text import execution_text
+from apbjudge.errors import OptionError
 from apbjudge.llm.base import Request, ToolCall
+from tests.support.judging import write_rows
 from tests.support.predicting import read_lines
 
 from .conftest import TOY
@@ -68,18 +70,14 @@ def test_a_model_acts_step_by_step_until_it_makes_no_call() -> None:
     assert (counts.played, counts.successes, counts.turns) == (3, 3, 3 + 5 + 0 + 3)
     assert counts.endings == {"agent_stop": 3}
     assert len(client.requests) == 11
-    assert [(row["case_id"], row["is_correct"], row["null_reward"]) for row in run.executed] == [
-        ("three", True, 0.0),
-        ("five", True, 0.0),
-        ("none", True, 1.0),
-    ]
+    rewards = {row["case_id"]: row["null_reward"] for row in run.executed}
+    assert rewards == {"three": 0.0, "five": 0.0, "none": 1.0}
 
 
 @pytest.mark.parametrize("user", ["none", "scripted"])
 def test_the_prompt_of_a_step_is_that_in_the_golden_file(user: str, tmp_path: Path) -> None:
-    plans = tmp_path / "plans.jsonl"
     row = {"id": "three", "tested_model": "alder", "model_response": "Add one, three times."}
-    plans.write_text(json.dumps(row))
+    plans = write_rows(tmp_path / "plans.jsonl", [row])
     planned: dict[str, Any] = {"mode": "plan-first", "plans": plans} if user == "none" else {}
     replies = [call("add", n=1), call("fail"), done()]
     _, client = played(
@@ -115,12 +113,7 @@ def test_a_plan_is_drafted_and_followed_and_refined(tmp_path: Path) -> None:
     acting = [text_of(each) for each in client.requests if "You carry out" in text_of(each)]
     assert sum('"plan": "add ones"' in text for text in acting) == 4
     assert sum('"plan": "in one go"' in text for text in acting) == 2
-    assert {row["mode"]: row["is_correct"] for row in run.executed} == {
-        "plan-first": True,
-        "refine": True,
-    }
-    written = (tmp_path / "refine" / "executed.jsonl").read_text().splitlines()
-    assert json.loads(written[0])["item_id"] == "three"
+    assert [(row["item_id"], row["is_correct"]) for row in run.executed] == [("three", True)] * 2
     for folder, mode in (("drafts", "plan-first"), ("refined", "refine")):
         (draft,) = read_lines(tmp_path / folder / "predictions.jsonl")
         hashed = sha256(draft["model_response"].encode()).hexdigest()
@@ -159,17 +152,17 @@ BOUND: dict[str, list[dict[str, Any]]] = {
 }
 
 
+def write_plans(folder: Path, chains: dict[tuple[str, str], list[dict[str, Any]]]) -> Path:
+    """A file of plans by task and tested model."""
+    rows = (
+        {"id": task, "tested_model": name, "model_response": json.dumps({"tool_chain": chain})}
+        for (task, name), chain in chains.items()
+    )
+    return write_rows(folder / "plans.jsonl", rows)
+
+
 def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
-    plans = tmp_path / "plans.jsonl"
-    rows = [
-        {
-            "id": "three",
-            "tested_model": name,
-            "model_response": json.dumps({"plan": "", "tool_chain": chain}),
-        }
-        for name, chain in BOUND.items()
-    ]
-    plans.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plans = write_plans(tmp_path, {("three", name): chain for name, chain in BOUND.items()})
     run = execute(TOY, mode="bound", plans=plans, tasks=["three"])
     assert {row["tested_model"]: row["is_correct"] for row in run.executed} == {
         "add twice": True,
@@ -179,12 +172,8 @@ def test_bound_plans_are_carried_out_without_a_model(tmp_path: Path) -> None:
         "nothing to do": False,
     }
     ended = {name: each.endings for name, each in run.modes["bound"].counts.items()}
-    assert {name for name, of in ended.items() if of == {"not_executable": 1}} == {
-        "in words",
-        "described",
-        "from later",
-    }
-    assert run.failed == 0
+    unclear = {name for name, of in ended.items() if of == {"not_executable": 1}}
+    assert (unclear, run.failed) == ({"in words", "described", "from later"}, 0)
 
 
 @pytest.mark.parametrize(
@@ -214,12 +203,8 @@ def test_descriptions_of_values_are_not_executable(value: str) -> None:
 
 def test_the_suites_own_solution_succeeds_and_nothing_does_not() -> None:
     run = execute(TOY, mode=("gold", "null"))
-    assert {(row["mode"], row["case_id"]) for row in run.executed if row["is_correct"]} == {
-        ("gold", "three"),
-        ("gold", "five"),
-        ("gold", "none"),
-        ("null", "none"),
-    }
+    solved = [(row["mode"], row["case_id"]) for row in run.executed if row["is_correct"]]
+    assert solved == [*(("gold", task) for task in ("three", "five", "none")), ("null", "none")]
 
 
 def test_a_reply_without_a_call_ends_the_task() -> None:
@@ -265,11 +250,8 @@ def test_requests_of_a_scripted_user_come_one_by_one_with_their_tools() -> None:
 
     run, _ = played(agent, tasks=["three"], options=("user=scripted",))
     assert run.modes["direct"].counts["m/scripted"].successes == 1
-    assert [("And is it done?" in text, '"hog"' in text) for text in seen] == [
-        (False, True),
-        (False, True),
-        (True, False),
-    ]
+    asked = [("And is it done?" in text, '"hog"' in text) for text in seen]
+    assert asked == [(False, True), (False, True), (True, False)]
     assert 'write it under "content"' in seen[0]
 
 
@@ -307,28 +289,9 @@ def test_a_user_without_a_model_and_plans_without_a_query_are_refused() -> None:
         execute(TOY)
 
 
-def test_an_interrupted_episode_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
-    is_broken = True
-
-    def breaks(request: Request) -> str:
-        if is_broken and steps_so_far(request) == 2:
-            raise ReplyError("no reply", raw="")
-        return counter(request)
-
-    first, _ = played(breaks, tasks=["three"], out=tmp_path)
-    assert first.modes["direct"].counts["m/scripted"].failed == {"unparsable": 1}
-    assert first.executed == ()
-    is_broken = False
-    second, client = played(breaks, tasks=["three"], out=tmp_path)
-    assert second.modes["direct"].counts["m/scripted"].successes == 1
-    assert [steps_so_far(each) for each in client.requests] == [2, 3]
-
-
 def test_a_suite_that_breaks_is_no_failure_of_the_agent(
-    toy: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
-
     def dies(self: HostedEnvironment) -> None:
         raise StoppedError
 
@@ -348,15 +311,8 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
 def test_the_text_says_of_how_many_plans_that_could_be_run_how_many_succeeded(
     tmp_path: Path,
 ) -> None:
-    from apbjudge.environments.results_text import execution_text
-
-    plans = tmp_path / "plans.jsonl"
     chains = {"three": BOUND["add twice"], "five": BOUND["in words"], "none": []}
-    rows = [
-        {"id": task, "tested_model": "alder", "model_response": json.dumps({"tool_chain": chain})}
-        for task, chain in chains.items()
-    ]
-    plans.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plans = write_plans(tmp_path, {(task, "alder"): chain for task, chain in chains.items()})
     text = execution_text(execute(TOY, mode=("bound", "null"), plans=plans))
     assert re.search(r"bound +alder +3 +2/2 +1/2 ", text)
     assert re.search(r"null +null +3 +1/3 +1/3 ", text)

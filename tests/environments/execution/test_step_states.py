@@ -12,6 +12,7 @@ import pytest
 from apbjudge import calibrate, execute, grade
 from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
+from tests.support.judging import write_rows
 
 from .conftest import TOY
 from .toy import TOOLS
@@ -53,8 +54,7 @@ def row(predicted: Any, reference: Any = None, **fields: Any) -> dict[str, Any]:
 
 
 def carried_out(path: Path, *rows: dict[str, Any], **settings: Any) -> ExecutionRun:
-    plans = path / "steps.jsonl"
-    plans.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    plans = write_rows(path / "steps.jsonl", rows)
     return execute(TOY, mode="steps", plans=plans, **settings)
 
 
@@ -122,15 +122,14 @@ def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -
         row([step(ADD)], [step(ADD)], id="three-step0", case_id="three", tested_model="birch"),
         out=tmp_path / "run",
     )
-    assert [
-        (label["item_id"], label["trial"], label["is_correct"], label["termination"])
-        for label in run.executed
-    ] == [
-        ("five-step0", 0, True, "same_state"),
-        ("five-step1", 1, False, "other_state"),
-        ("five-step2", 2, False, "error"),
-        ("three-step0", 0, True, "same_state"),
-    ]
+    labels = {label["item_id"]: (label["trial"], label["termination"]) for label in run.executed}
+    assert labels == {
+        "five-step0": (0, "same_state"),
+        "five-step1": (1, "other_state"),
+        "five-step2": (2, "error"),
+        "three-step0": (0, "same_state"),
+    }
+    assert [label["is_correct"] for label in run.executed] == [True, False, False, True]
     assert run.steps is not None
     alder = run.steps.counts["alder"]
     assert alder.changing == {"same_state": 1, "other_state": 1, "error": 1}
@@ -149,10 +148,10 @@ def test_bad_rows_are_named_and_the_others_carried_out(command: Any, tmp_path: P
         row([step(ADD)], [step(ADD)], id="seven-step0", case_id="seven"),
         row("{}", id="a-plan", planning_regime="Holistic", prediction_horizon=None),
     ]
-    cases, plans = tmp_path / "cases.jsonl", tmp_path / "plans.jsonl"
-    cases.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    cases = write_rows(tmp_path / "cases.jsonl", rows)
     lean = ({f: each[f] for f in ("id", "tested_model", "model_response")} for each in rows)
-    plans.write_text("".join(json.dumps(each) + "\n" for each in lean) + "{torn\n")
+    plans = write_rows(tmp_path / "plans.jsonl", lean)
+    plans.write_text(plans.read_text() + "{torn\n")
     out = tmp_path / "run"
     args = ["--mode", "steps", "--plans", plans, "--cases", cases, "--out", out]
     for _ in range(2):
