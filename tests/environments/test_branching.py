@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import runpy
+import sys
 from collections.abc import Sequence
 from math import log, sqrt
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -321,3 +325,24 @@ def test_rows_are_graded_by_the_protocol_and_carry_what_was_found() -> None:
     # phase 1: two estimates and two actions; the branch: its own call and the step after it
     used = (first.usage["calls"], branch["usage"]["calls"], final.usage["calls"])
     assert used == (4, 2, 6)
+
+
+# The example that compares orders of branching ----------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_the_page_quotes_what_the_example_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "branching.md").read_text(encoding="utf-8")
+    (quoted,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    monkeypatch.setattr(sys, "argv", ["branching.py", "--plans", "60"])
+    runpy.run_path(str(ROOT / "examples" / "branching.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed == quoted
+    saved = re.findall(r"against random: \S+ branches a plan \[(\S+), (\S+)\]", printed)
+    (low, _), (none_low, none_high) = (tuple(map(float, ends)) for ends in saved)
+    assert low > 0  # entropy saves branches where it tells
+    assert none_low < 0 < none_high  # and none where it doesn't

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.execution import host
+from apbjudge.environments.execution import host, hosted
 from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
 from apbjudge.environments.execution.sandbox import Isolation
 from apbjudge.environments.execution.suites import Suite, open_suite
@@ -508,3 +508,19 @@ def play(environment: HostedEnvironment) -> None:
     environment.call("add", {})
     environment.say("done")
     environment.score()
+
+
+FILES = sorted(Path(hosted.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_only_the_standard_library_is_imported(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level
+            names = [node.module or ""]
+        else:
+            continue
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
