@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from math import log
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
 from apbjudge.environments.branching.analysis import EntropyReport, entropy
-from apbjudge.environments.branching.config import BranchConfig, EntropyConfig
-from apbjudge.environments.branching.search import branch_case
-from apbjudge.environments.branching.simulated import SimulatedPolicy, SimulatedStep, chain_case
-from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
+from apbjudge.environments.branching.config import EntropyConfig
 from apbjudge.errors import InputError, OptionError
+from apbjudge.llm.base import ScriptedClient
 from apbjudge.records.trajectories import LogPlace, Trajectory, TrajectoryStep
 from tests.cli.conftest import Command, apbjudge
 from tests.support.runs import write_runs
+
+from .test_branch_run import BY_QUERY, MODEL, Agent, run
 
 __all__ = ["apbjudge"]
 
@@ -125,42 +123,22 @@ def test_trials_of_a_case_are_one_cluster_and_runs_of_their_own(tmp_path: Path) 
     assert group.first_wrong.at_random.value == 2.0
 
 
-def simulated(path: Path, seed: int = 1) -> Path:
-    """Rows as branching writes them: a torn step is wrong more often than a sure one."""
-    random, rows = Random(seed), list[Trajectory]()
-
-    def step() -> SimulatedStep:
-        if random.random() < 0.5:
-            return SimulatedStep("a", {"a": 0.9, "b": 0.1})
-        return SimulatedStep(random.choice("ab"), {"a": 0.55, "b": 0.45})
-
-    async def runs() -> None:
-        for i in range(20):
-            steps = [step() for _ in range(4)]
-            environment = SlateEnvironment(RecordedOutputs([chain_case(steps, f"c{i}")]))
-            for m, model in ((0, "knowing"), (10, "sampled")):
-                policy = SimulatedPolicy(steps, random=random, m=m)
-                result = await branch_case(f"c{i}", policy, environment, BranchConfig())
-                rows.extend(result.rows(model))
-
-    asyncio.run(runs())
-    return write_runs(path, *rows)
-
-
 def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Path) -> None:
-    simulated(tmp_path / "rows.jsonl")
-    done = apbjudge("entropy", "rows.jsonl")
+    """The first call of each case is wrong and the only one of which the samples differ."""
+    run(ScriptedClient(Agent()), out=tmp_path / "run")
+    branched = tmp_path / "run" / "trajectories.jsonl"
+    n = len(BY_QUERY)
+    done = apbjudge("entropy", branched)
     assert (done.code, done.err) == (0, "")
-    assert "knowing, known" in done.out
-    assert "sampled, sampling m=10" in done.out
+    assert f"{MODEL}, sampling m=5" in done.out
     assert "entropy in nats, not corrected" in done.out
-    assert "40 runs without distributions: left out" in done.out
+    assert f"{n} runs without distributions: left out" in done.out
     assert "places saved against random" in done.out
-    as_json = apbjudge("entropy", "rows.jsonl", "--format", "json", "--bins", "3", "--unit", "bits")
-    known, sampled = json.loads(as_json.out)["groups"]
-    assert len(known["bins"]) == len(sampled["bins"]) == 3
-    assert (known["auroc"]["value"] > 0.6, known["auroc"]["n_clusters"]) == (True, 20)
-    assert known["n"] == sum(each["n"] for each in known["bins"]) == 80
+    as_json = apbjudge("entropy", branched, "--format", "json", "--bins", "3", "--unit", "bits")
+    (group,) = json.loads(as_json.out)["groups"]
+    assert (group["auroc"]["value"], group["auroc"]["n_clusters"], group["errors"]) == (1.0, n, n)
+    assert len(group["bins"]) == 3
+    assert group["n"] == sum(each["n"] for each in group["bins"])
 
 
 # Judges -------------------------------------------------------------------------------------------
