@@ -53,12 +53,8 @@ class Bench:
         self.waits: list[float] = []
 
     def run(self, rows: list[dict[str, Any]], **settings: Any) -> PredictionRun:
-        usual: dict[str, Any] = {
-            "retries": 0,
-            "max_concurrency": 1,
-            "api_base": self.server.address,
-        }
-        spec = PlannerSpec(model=MODEL, **{**usual, **settings})
+        usual = {"retries": 0, "max_concurrency": 1, "api_base": self.server.address}
+        spec = PlannerSpec(model=MODEL, **(usual | settings))
         config = PredictConfig(model=spec, out=self.folder / "out")
         resources = Resources(
             limits=Limits(),
@@ -72,15 +68,15 @@ class Bench:
 
     @property
     def made(self) -> dict[str, dict[str, Any]]:
-        """Predictions by id; each id is there once."""
-        rows = read_lines(self.folder / "out" / "predictions.jsonl")
-        assert len({row["id"] for row in rows}) == len(rows)
-        return {row["id"]: row for row in rows}
+        return self._by_id("predictions.jsonl")
 
     @property
     def failed(self) -> dict[str, dict[str, Any]]:
-        """Failures by id; each id is there once."""
-        rows = read_lines(self.folder / "out" / "failures.jsonl")
+        return self._by_id("failures.jsonl")
+
+    def _by_id(self, name: str) -> dict[str, dict[str, Any]]:
+        """Rows by id; each id is there once."""
+        rows = read_lines(self.folder / "out" / name)
         assert len({row["id"] for row in rows}) == len(rows)
         return {row["id"]: row for row in rows}
 
@@ -93,12 +89,8 @@ class Bench:
 
 ODD = "はい、計画は\x1b[31mありません。 <image> {"
 CALLS = [
-    {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "find_train", "arguments": '{"city": 1}'},
-    },
-    {"id": "c2", "type": "function", "function": {"name": "book", "arguments": "{not json"}},
+    {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+    for name, arguments in (("find_train", '{"city": 1}'), ("book", "{not json"))
 ]
 ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
     "refusal field": (
