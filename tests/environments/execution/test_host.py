@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -210,6 +211,53 @@ def test_what_a_suite_starts_ends_with_it(held: Suite, tmp_path: Path) -> None:
         assert len(started) == 6  # bubblewrap twice, host, daemon, keeper, episode
         environment.close()
     wait_for_the_end(started)
+
+
+@pytest.mark.slow
+@on_linux
+@pytest.mark.skipif(os.getuid() != 0, reason="these tests run as a user already")
+def test_the_same_holds_for_a_user(held: Suite) -> None:
+    """The attacks above, by ``nobody``, where that user can reach the interpreter and the tests."""
+    user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
+    with TemporaryDirectory() as home:
+        os.chown(home, 65534, 65534)
+        variables = {
+            "HOME": home,
+            "PATH": os.environ["PATH"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        }
+        try:
+            reach = [sys.executable, "-c", f"import pytest, os; os.stat({__file__!r})"]
+            subprocess.run(reach, env=variables, check=True, capture_output=True, **user)
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"another user can't reach the interpreter or the tests: {error}")
+        names = (
+            "may_not or keys or reach_each or starts_ends or stopped_or_killed or parent_is_killed"
+        )
+        where = [
+            "-n",
+            "0",
+            "-m",
+            "",
+            "-p",
+            "no:cacheprovider",
+            "--basetemp",
+            f"{home}/tests",
+            "-k",
+            names,
+        ]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-rs", *where, __file__],
+            cwd=ROOT,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            **user,
+        )
+    assert done.returncode == 0, done.stdout
+    assert "can't be used here" not in done.stdout
 
 
 @on_linux
