@@ -80,7 +80,7 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Comman
 
 @pytest.mark.parametrize(
     ("fail_on", "code"),
-    [("faults", 0), ("any", 3), (f"faults, {LEAKY}", 3), ("odd", 2)],
+    [("faults", 0), (f"faults, {LEAKY}", 3), ("odd", 2)],
 )
 def test_failed_probes_count_where_they_are_named(
     fail_on: str, code: int, apbjudge: Command
@@ -106,8 +106,6 @@ def test_a_budget_ends_with_code_1_and_goes_on(serve: Any, apbjudge: Command) ->
         in done.err
     )
     assert f"budget {N - 10}" in " ".join(done.out.split())
-    allowed = apbjudge(*line, "--max-calls", "10", "--max-unscored", "0.8")
-    assert allowed.code == 0
     assert apbjudge(*line).code == 0
     assert len(server.requests) == N
     assert card("a")["cost"]["unscored"] == 0
@@ -115,16 +113,10 @@ def test_a_budget_ends_with_code_1_and_goes_on(serve: Any, apbjudge: Command) ->
 
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "no such file": (("static", "--rows", "nothing.jsonl"), "nothing.jsonl: can't be read"),
-    "labels of nobody": (("static", *SMALL, "--labels", "no"), "no: can't be read"),
     "too many bases": (
         ("openai/m@http://127.0.0.1:1/v1", "--quick", "--bases", "9"),
         "expected at most 8 with --quick",
     ),
-    "no bases": (("static", "--bases", "0"), "bases"),
-    "one to compare": (("static", "--compare"), "expected two judges"),
-    "three to compare": (("static", "static", "static", "--compare"), "expected two judges"),
-    "blind": (("static", "--blind"), "No such option: --blind"),
-    "a setting of grade": (("static", "--batch"), "No such option: --batch"),
 }
 
 
@@ -151,9 +143,7 @@ def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
     assert Path("a/rows/main.jsonl").read_bytes() != before
 
 
-@pytest.mark.parametrize(
-    "name", ["card.json", "card.md", "variants.jsonl", "rows/mine.jsonl", "manifest.json"]
-)
+@pytest.mark.parametrize("name", ["card.json", "rows/mine.jsonl"])
 @pytest.mark.parametrize("more", [(), ("--overwrite",)])
 def test_files_that_no_audit_wrote_are_never_replaced(
     apbjudge: Command, name: str, more: tuple[str, ...]
@@ -196,31 +186,7 @@ def test_a_killed_audit_goes_on(serve: Any, apbjudge: Command) -> None:
     assert read_card(Path("a")) == read_card(Path("b"))
 
 
-def test_a_stopped_audit_says_how_to_go_on(serve: Any, apbjudge: Command) -> None:
-    server = serve(lambda seen: whimsical(seen) if seen.number <= 5 else Hang())
-    out = Path("a").resolve()
-    with start("audit", *judge(server), *SMALL, "--max-concurrency", 2, "--out", out) as process:
-        server.wait_for(7)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert err.splitlines()[-1] == f"stopped; the same command continues from {out}"
-    assert "Traceback" not in err
-
-
 # several judges -----------------------------------------------------------------------------------
-
-
-def test_several_judges_get_a_card_and_a_folder_each(serve: Any, apbjudge: Command) -> None:
-    server = serve()
-    done = apbjudge("audit", "static", f"{MODEL}@{server.address}", *SMALL, "--out", "a")
-    assert done.code == 0
-    folders = sorted(path.name for path in Path("a").iterdir())
-    assert folders == ["1-static", "2-hosted-vllm-scripted"]
-    assert [card(Path("a", name))["judge"] for name in folders] == ["static", MODEL]
-    assert done.out.count("card.json card.md card.html") == 2
-    assert len(server.requests) == N
-    assert not Path("a/comparison.json").exists()
 
 
 def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: Command) -> None:
@@ -228,13 +194,11 @@ def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: 
     model = f"{MODEL}@{server.address}"
     done = apbjudge("audit", "static", model, "--compare", *SMALL, "--out", "a")
     assert done.code == 0
-    assert {p.name for p in Path("a").glob("comparison.*")} == {
-        "comparison.json",
-        "comparison.md",
-        "comparison.html",
-    }
+    assert len(server.requests) == N
+    assert {p.suffix for p in Path("a").glob("comparison.*")} == {".json", ".md", ".html"}
     server.forget()
     folders = ("a/1-static", "a/2-hosted-vllm-scripted")
+    assert [card(folder)["judge"] for folder in folders] == ["static", MODEL]
     again = apbjudge("audit", *folders, "--compare")
     assert again.code == 0
     assert done.out.endswith(again.out)
@@ -261,15 +225,14 @@ def test_no_text_of_input_commands_the_terminal_or_the_page(serve: Any, apbjudge
 
     server = serve(behave)
     line = ("audit", model, "--api-base", server.address, "--retries", "0", "--no-cache")
-    done = apbjudge(*line, "--rows", rows, "--labels", labels, "--self", EVIL, "--out", "a")
+    more = ("--labels", labels, "--self", EVIL, "--bases", "1", "--out", "a")
+    done = apbjudge(*line, "--rows", rows, *more)
     assert done.code == 1
     dry = apbjudge(*line, "--rows", rows, "--dry-run")
     assert dry.code == 0
     for text in (done.out, done.err, dry.out, dry.err):
         assert [line for line in text.split("\n") if not line.isprintable()] == []
-    page = Path("a/card.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in page
-    assert "\x1b" not in page
-    markdown = Path("a/card.md").read_text(encoding="utf-8")
-    assert "<script>alert" not in markdown
-    assert "\x1b" not in markdown
+    for name in ("card.html", "card.md"):
+        text = Path("a", name).read_text(encoding="utf-8")
+        assert "<script>alert" not in text
+        assert "\x1b" not in text

@@ -32,16 +32,11 @@ USUAL = ("--no-cache", "--max-concurrency", 3, "--retries", 0)
 RUNS = EXAMPLES / "runs"
 
 
-def judge(at: str) -> Words:
-    return ("--judge", f"{MODEL}@{at}")
-
-
 def model(at: str) -> Words:
     return ("--model", f"{MODEL}@{at}")
 
 
 COMMANDS: dict[str, Callable[[str], Words]] = {
-    "grade": lambda at: ("grade", EXAMPLES / "holistic.jsonl", *judge(at), "--samples", 2),
     "panel": lambda at: (
         *("grade", EXAMPLES / "unsolvable.jsonl", "--judge", f"hosted_vllm/a@{at}"),
         *("--judge", f"hosted_vllm/b@{at}"),
@@ -122,7 +117,7 @@ def until(stream: Any, text: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        name if name in ("grade", "predict") else pytest.param(name, marks=pytest.mark.slow)
+        name if name == "predict" else pytest.param(name, marks=pytest.mark.slow)
         for name in COMMANDS
     ],
 )
@@ -176,26 +171,6 @@ def held(server: ChatServer, gate: Gate, *more: object) -> Words:
     gate.open_for = 2
     words = ("predict", EXAMPLES / "unsolvable.jsonl", *model(server.address), *USUAL)
     return (*words, "--out", "out", *more)
-
-
-@pytest.mark.slow
-def test_nohup_keeps_a_run_going(
-    gate: Gate, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = held(server, gate)
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # children inherit it
-    try:
-        process = start(*words)
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    with process:
-        server.wait_for(3)
-        process.send_signal(signal.SIGHUP)
-        gate.let_go.set()
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0
-    assert states(Path("out")) == {"done"}
 
 
 @pytest.mark.slow
