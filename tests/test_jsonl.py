@@ -270,18 +270,6 @@ def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
     os.close(reader)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b'{"a": 1,\nodd\n{"a": 3}\n',
-        b'id,name\nodd\n{"a": 3}\n',
-        b'{\n"odd"\n{"a": 3}\n',
-    ],
-)
-def test_a_good_row_is_not_lost_since_the_first_ones_look_odd(tmp_path: Path, data: bytes) -> None:
-    assert _read(_file(tmp_path / "x.jsonl", data))[-1] == (3, {"a": 3})
-
-
 @pytest.mark.parametrize("code", [errno.ENOSYS])
 def test_a_file_system_without_locks_is_not_another_process(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

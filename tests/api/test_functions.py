@@ -113,15 +113,6 @@ def test_rows_may_be_a_frame_or_dicts_wherever_they_are_read(run: apbjudge.Run) 
     assert len(apbjudge.frame(apbjudge.grade(rows))) == len(in_memory)
 
 
-def test_what_a_run_judged_can_be_judged_again(tmp_path: Path, run: apbjudge.Run) -> None:
-    kept = apbjudge.grade(ROWS, protocol="holistic", out=tmp_path / "run")
-    assert apbjudge.grade(kept).summary.totals == run.summary.totals
-    with pytest.raises(apbjudge.InputError, match="name the rows themselves"):
-        apbjudge.grade(
-            apbjudge.grade([{"id": "a", "query": "x", "model_response": "y"}], events=WATCHED)
-        )
-
-
 def test_a_run_that_scores_nothing_says_why() -> None:
     rows = [{"id": name, "query": 3, "model_response": "y"} for name in "ab"]
     with pytest.warns(UserWarning, match=r"no row has a verdict: 2 bad_input \(last: row:2: "):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,37 +11,9 @@ from apbjudge.version import VERSION
 
 from .conftest import Command, example, process
 
-RUN_FILES = {"judgements.jsonl", "summary.json", "summary.csv", "manifest.json"}
-PLANNERS = ["alder-large", "birch-medium", "cress-small"]
-
-
-def judgements(folder: Path) -> list[dict[str, Any]]:
-    text = (folder / "judgements.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
 
 def test_the_version_is_printed(apbjudge: Command) -> None:
     assert apbjudge("--version").out == f"apbjudge {VERSION}\n"
-
-
-@pytest.mark.parametrize("name", ["holistic", "efficiency"])
-def test_an_example_file_is_graded_by_the_static_judge(name: str, apbjudge: Command) -> None:
-    done = apbjudge("grade", example(name), "--out", "run")
-    assert (done.code, done.err) == (0, "")
-    assert "upper bound" in done.out
-    assert all(planner in done.out for planner in PLANNERS)
-    assert {path.name for path in Path("run").iterdir()} >= RUN_FILES
-    lines = example(name).read_text(encoding="utf-8").splitlines()
-    rows = judgements(Path("run"))
-    asked = [json.loads(line) for line in lines]
-    assert [(r["item_id"], r["tested_model"]) for r in rows] == [
-        (r["id"], r["tested_model"]) for r in asked
-    ]
-    assert [r["line"] for r in rows] == list(range(1, len(lines) + 1))
-    assert {r["kind"] for r in rows} == {"verdict"}
-    manifest = json.loads(Path("run/manifest.json").read_bytes())
-    said = [manifest[name] for name in ("state", "rows", "scored")]
-    assert said == ["done", len(rows), len(rows)]
 
 
 @pytest.mark.parametrize("path", ["no.jsonl", ".", "empty.jsonl", "blank.jsonl"])

@@ -76,10 +76,7 @@ SAME: Mapping[str, list[tuple[str, ...]]] = {
     "max_cost": [("--max-cost", "5"), ("--max-cost=5",), ("--config", "max_cost=5"), ("5.toml",)],
     "no_cache": [("--no-cache",), ("--config", "no_cache=true"), ("--config", "cache=false")],
     "seed": [("--seed", "-3"), ("--seed=-3",), ("--config", "seed=-3")],
-    "temperature": [("--temperature", "default"), ("--config", "temperature=default")],
     "params": [("--params", "{top_p=0.5}"), ("--params={top_p=0.5}",), ("table.toml",)],
-    "lead": [("--lead", "false"), ("--lead=false",), ("--config", "lead=false")],
-    "when": [("--when", "entropy>=0.5"), ("--when=entropy>=0.5",)],
     "by": [("--by", "stage,category"), ("--by", "stage", "--by", "category")],
 }
 

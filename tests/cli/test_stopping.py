@@ -37,10 +37,6 @@ def model(at: str) -> Words:
 
 
 COMMANDS: dict[str, Callable[[str], Words]] = {
-    "panel": lambda at: (
-        *("grade", EXAMPLES / "unsolvable.jsonl", "--judge", f"hosted_vllm/a@{at}"),
-        *("--judge", f"hosted_vllm/b@{at}"),
-    ),
     "predict": lambda at: ("predict", EXAMPLES / "unsolvable.jsonl", *model(at)),
     "refine": lambda at: (
         *("refine", EXAMPLES / "unsolvable.jsonl", "--mode", "self"),
@@ -205,8 +201,7 @@ def test_only_the_command_handles_signals_and_only_those_that_nobody_does(
 ) -> None:
     handlers: list[Any] = []
     watching = Events(
-        progress=lambda _: handlers.append(signal.getsignal(signal.SIGTERM)),
-        bad_row=lambda _: None,
+        progress=lambda _: handlers.append(signal.getsignal(signal.SIGTERM)), bad_row=lambda _: None
     )
     grade(example("unsolvable"), events=watching)
     assert set(handlers) == {signal.SIG_DFL}

@@ -32,14 +32,10 @@ def message(**changes: Any) -> Body:
 
 SAID = {"index": 0, "message": {"role": "assistant", "content": RIGHT}, "finish_reason": "stop"}
 ODD = {
-    "no body but null": Body(b"null"),
-    "an error with status 200": Body(b'{"error": {"message": "overloaded"}}'),
     "no choices": Body(b'{"detail": "not found"}'),
     "finish_reason is a list": body({"message": {"content": RIGHT}, "finish_reason": []}),
-    "text instead of a message": body({"text": RIGHT}),
     "content in parts": message(content=[{"type": "text", "text": RIGHT}]),
     "a tool call": message(content=None, tool_calls=[{"type": "function", "function": {}}]),
-    "refusal is an object": message(refusal={"because": "no"}),
     "usage is a list": Answer(RIGHT, usage=[1]),
     "tokens beyond 64 bits": Answer(RIGHT, usage={"prompt_tokens": 10**30}),
     "a price in the reply": body(SAID, _hidden_params={"response_cost": "free"}),

@@ -22,13 +22,7 @@ from apbjudge.errors import (
     TruncatedError,
 )
 from apbjudge.llm.base import Request
-from apbjudge.llm.batch_requests import (
-    Answer,
-    BatchFiles,
-    BatchWriter,
-    read_answer,
-    read_answers,
-)
+from apbjudge.llm.batch_requests import Answer, BatchFiles, BatchWriter, read_answer, read_answers
 from apbjudge.llm.cache import ReplyCache
 from apbjudge.llm.chat_format import chat_body
 from tests.support.batch_server import bad, expired, good, says

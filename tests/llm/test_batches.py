@@ -54,23 +54,6 @@ def do(work: Any) -> Any:
     return asyncio.run(work)
 
 
-def test_a_batch_is_uploaded_ordered_followed_and_fetched(server: BatchServer, file: Path) -> None:
-    provider = api(server)
-    name = do(provider.submit(file, "tag-1"))
-    (batch,) = server.batches
-    assert batch.id == name
-    assert server.files[batch.file] == LINE
-    assert "tag-1" in batch.metadata.values()
-    states = [do(provider.status(name)) for _ in range(3)]
-    assert [state.state for state in states] == ["validating", "in_progress", "completed"]
-    assert [state.has_ended for state in states] == [False, False, True]
-    assert (states[2].done, states[2].total) == (1, 1)
-    results = file.with_name("answers.jsonl")
-    do(provider.fetch(states[2], results))
-    assert json.loads(results.read_bytes())["custom_id"] == KEY
-    assert sorted(path.name for path in file.parent.iterdir()) == ["answers.jsonl", file.name]
-
-
 def test_output_and_errors_come_in_one_file(server: BatchServer, tmp_path: Path) -> None:
     server.files |= {"good": b'{"a": 1}', "bad": b'{"b": 2}\n'}
     state = BatchState("completed", files=("good", "bad"))

@@ -410,8 +410,7 @@ def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("suffix", "kind"),
-    [("", "link"), ("", "pipe"), ("-wal", "dangling"), ("-shm", "folder")],
+    ("suffix", "kind"), [("", "link"), ("", "pipe"), ("-wal", "dangling"), ("-shm", "folder")]
 )
 def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
     name = f"cache.db{suffix}"

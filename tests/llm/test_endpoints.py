@@ -12,20 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import (
-    AccessError,
     JudgeError,
     RateLimitedError,
     TransportError,
     UnreachableError,
 )
 from apbjudge.llm.base import ScriptedClient
-from apbjudge.llm.endpoints import (
-    LONGEST_REST_S,
-    SILENT_FOR_S,
-    STRIKES,
-    Endpoint,
-    Router,
-)
+from apbjudge.llm.endpoints import LONGEST_REST_S, SILENT_FOR_S, STRIKES, Endpoint, Router
 from tests.support.clock import VirtualClock
 
 # One replica: when it is left alone and when it is tried; its load is in test_congestion
@@ -133,11 +126,6 @@ async def all_of(tasks: Sequence[asyncio.Task[Any]]) -> None:
     assert not waiting
 
 
-async def settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 4 * PATIENCE_S))
 
@@ -158,17 +146,6 @@ def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
         assert entered(result, [""]) == [endpoint.address]
 
 
-def test_where_nobody_ever_listened_there_is_nothing_to_wait_for() -> None:
-    clock = VirtualClock()
-    (endpoint,) = replicas(1)
-    failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
-    assert entered(router([endpoint], clock), [""]) == [endpoint.address]  # it may just be slow
-    clock.time += SILENT_FOR_S
-    failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
-    with pytest.raises(AccessError, match="refused"):
-        entered(router([endpoint], clock), [""])
-
-
 @pytest.mark.parametrize("first", [None, TransportError("HTTP 500"), RateLimitedError("slowly")])
 def test_an_endpoint_that_once_answered_may_come_back(first: JudgeError | None) -> None:
     clock = VirtualClock()
@@ -181,28 +158,6 @@ def test_an_endpoint_that_once_answered_may_come_back(first: JudgeError | None) 
         clock.time += SILENT_FOR_S
         failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
     assert entered(router([endpoint], clock), [""]) == [endpoint.address]
-
-
-@pytest.mark.parametrize("error", [AccessError("no such key"), None])
-def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
-    error: AccessError | None,
-) -> None:
-    async def main() -> None:
-        clock = VirtualClock()
-        (endpoint,) = replicas(1, most=1)
-        result = router([endpoint], clock)
-        place = await result.enter("")
-        waiting = [asyncio.create_task(result.enter("")) for _ in range(5)]
-        await settled()
-        if error is not None:
-            failed(endpoint, error, clock.now(), clock.now())
-        else:
-            failed(endpoint, TransportError("down"), clock.now() - 400, clock.now())
-        result.leave(place)
-        await all_of(waiting)
-        assert all(isinstance(task.exception(), JudgeError) for task in waiting)
-
-    run(main())
 
 
 ENDINGS = st.sampled_from(["answer", "answer", "limit", "strike", "no", "wait"])

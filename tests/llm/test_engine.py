@@ -11,16 +11,10 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import (
-    BudgetError,
-    FormatUnsupportedError,
-    JudgeError,
-    TransportError,
-)
+from apbjudge.errors import BudgetError, FormatUnsupportedError, JudgeError, TransportError
 from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
 from apbjudge.llm.budget import Budget
 from apbjudge.llm.cache import ReplyCache
-from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.llm.endpoints import Endpoint
 from apbjudge.llm.engine import Engine, dump_completion, load_completion
 from apbjudge.llm.limits import Limits
@@ -141,22 +135,6 @@ def test_each_replica_is_asked_in_the_strictest_form_it_takes_from_then_on(taken
     assert {request.format for request in site.clients[1].requests} == {"json_schema"}
 
 
-@pytest.mark.parametrize("looser", [{"reply": None}, {"format": "text"}], ids=str)
-def test_a_looser_request_teaches_nothing_about_the_endpoint(
-    tmp_path: Path, looser: dict[str, Any]
-) -> None:
-    settings = {"model": "hosted_vllm/m", "endpoint_cache": EndpointCache(tmp_path)}
-    site = Site(lambda request: answer(), **settings)
-    site.answered(replace(asked(), **looser))
-    site.answered()
-    site.close()
-    assert [request.format for request in site.clients[0].requests][1] == "json_schema"
-    assert site.endpoints[0].format == "json_schema"
-    assert (
-        EndpointCache(tmp_path).get("hosted_vllm/m", "http://host0/v1")["format"] == "json_schema"
-    )
-
-
 def test_calls_without_an_answer_are_counted_as_lost() -> None:
     lost = TransportError("reset", answered=False)
     site = Site(failing(lost, times=2))
@@ -170,10 +148,7 @@ def test_calls_without_an_answer_are_counted_as_lost() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "made", "word"),
-    [
-        (Limits(max_calls=3), 3, "max_calls"),
-        (Limits(max_cost=0.0), 1, "max_cost"),
-    ],
+    [(Limits(max_calls=3), 3, "max_calls"), (Limits(max_cost=0.0), 1, "max_cost")],
 )
 def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: str) -> None:
     site = Site(lambda request: answer(cost_usd=0.1), limits=limits)
@@ -310,27 +285,3 @@ def test_engines_that_share_keep_to_the_rates_and_the_budget_together(tmp_path: 
     site.ask(asked("0"))  # of its own cache
     assert site.calls == [15]
     assert first.cache is None
-
-
-def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:
-    class Never(ScriptedClient):
-        async def complete(self, request: Request) -> Completion:
-            arrived.set()
-            return await asyncio.Future()
-
-    arrived = asyncio.Event()
-
-    async def main() -> None:
-        site = Site(lambda request: answer())
-        never = Never(lambda request: "")
-        site.endpoints[0].client = never
-        asking = asyncio.create_task(site.engine.complete(asked()))
-        await arrived.wait()
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        assert site.endpoints[0].in_flight == 0
-        site.endpoints[0].client = site.clients[0]
-        assert (await site.engine.complete(asked())).text == "{}"
-
-    asyncio.run(main())

@@ -146,21 +146,12 @@ def test_a_package_that_litellm_lacks_is_no_failure_that_passes() -> None:
     assert "boto3.session" in str(ours)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [OSError("no route")],
-)
-def test_an_unknown_exception_counts_as_a_failure_that_may_pass(error: Exception) -> None:
-    ours = translate(error)
-    assert type(ours) is TransportError
-    assert type(error).__name__ in str(ours)
+def test_an_unknown_exception_counts_as_a_failure_that_may_pass() -> None:
+    ours = translate(OSError("no route"))
+    assert (type(ours), "OSError" in str(ours)) == (TransportError, True)
 
 
-KEYS = [
-    "sk-proj-Ab12Cd34Ef56Gh78",
-    "AIzaSyA1b2C3d4E5f6G7h8",
-    "Bearer A1b2C3d4.E5f6G7h8-i9",
-]
+KEYS = ["sk-proj-Ab12Cd34Ef56Gh78", "AIzaSyA1b2C3d4E5f6G7h8", "Bearer A1b2C3d4.E5f6G7h8-i9"]
 
 
 @pytest.mark.parametrize("key", KEYS)

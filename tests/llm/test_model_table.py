@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from apbjudge.llm import model_table as table
 from apbjudge.llm.litellm_client import load_litellm
@@ -18,7 +17,6 @@ PRICED = """openai/gpt-4o openai/gpt-4o-mini openai/gpt-4.1 openai/gpt-5-mini op
     anthropic/claude-sonnet-4-5 anthropic/claude-haiku-4-5 gemini/gemini-2.5-flash azure/gpt-4o
     mistral/mistral-large-latest groq/openai/gpt-oss-120b deepseek/deepseek-chat
     cohere_chat/command-r-08-2024 perplexity/sonar cerebras/llama3.1-8b""".split()
-COUNTS = st.integers(0, 100_000)
 
 
 def full_names() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,15 +12,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge import Completion, JudgeSpec, PlannerSpec, Request, ScriptedClient, grade, refine
-from apbjudge.construction.asking import ask
+from apbjudge import Completion, JudgeSpec, Request, ScriptedClient, grade
 from apbjudge.llm import reasks
-from apbjudge.records.trajectories import trajectory_row
 from tests.construction.worlds import seed_of
 from tests.construction.writers import write
-from tests.judge.test_runs import FAMILY
-from tests.support.judging import MODEL, RIGHT, plan_row, verdict, write_rows
-from tests.support.runs import run_of
+from tests.support.judging import MODEL, RIGHT, plan_row
 from tests.support.server import Answer, ChatServer
 
 pytestmark = pytest.mark.filterwarnings("ignore:no row has a verdict")
@@ -58,27 +53,12 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
 SPEC = JudgeSpec(model=MODEL, max_reasks=2, max_concurrency=1)
 CALLERS: dict[str, Callable[[Path, ScriptedClient], object]] = {
     "a judge": lambda _, client: grade([plan_row("a")], judge=SPEC, client=client),
-    "a judge of runs": lambda _, client: grade(
-        [trajectory_row(run_of("task0", 0, success=False))],
-        protocol=FAMILY,
-        judge=SPEC,
-        client=client,
-    ),
-    "a judge of cases": lambda _, client: ask([plan_row("a")], SPEC, votes=1, client=client),
-    "a judge that reviews": lambda folder, client: refine(
-        write_rows(folder / "drafts.jsonl", [plan_row("a", tested_model=MODEL)]),
-        mode="judge",
-        critic=PlannerSpec(model=MODEL),
-        model=PlannerSpec(model=MODEL),
-        client=client,
-    ),
     "a writer of cases": lambda folder, client: write(
         folder / "out", [seed_of()], client=client, kinds=("query",), repairs=2
     ),
 }
 UNUSABLE: dict[str, str | Completion] = {
     "no JSON": "It {{ 7 * 7 }} works.",
-    "a contradiction": json.dumps(verdict("E2", is_correct=True)),
     "cut off": Completion(text='{"reasoning": "', finish_reason="length"),
 }
 

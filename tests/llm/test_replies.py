@@ -171,26 +171,6 @@ def test_no_damage_makes_another_verdict_of_one(
 
 MARKS = ["", "", '"', "'", ",", ":", "{", "}", "[", "]", "\\", "\n", " ", "//", "#", "/*", "*/"]
 
-THOUGHTS = {
-    "the verdict alone": (YES, True),
-    "the verdict after words, in a fence": (f"Let me see.\n```json\n{YES}\n```\n", True),
-    "words after the verdict": (f"{YES} But wait.", False),
-    "words": ("Let me see.", False),
-}
-
-
-@pytest.mark.parametrize("name", THOUGHTS)
-@pytest.mark.parametrize("in_text", [True, False])
-def test_thinking_is_read_where_it_ends_with_the_only_verdict(name: str, *, in_text: bool) -> None:
-    thoughts, is_read = THOUGHTS[name]
-    text, thinking = (f"<think>{thoughts}</think>\n", "") if in_text else ("", thoughts)
-    if is_read:
-        reading = read_reply(text, FLAGS, thinking=thinking)
-        assert (reading.reply.model_dump(), reading.is_lenient) == (SAID, True)
-    else:
-        with pytest.raises(ReplyError, match="empty but for the model's thinking"):
-            read_reply(text, FLAGS, thinking=thinking)
-
 
 SIZE = 1_000_000
 HUGE = {
@@ -211,10 +191,3 @@ def test_a_huge_reply_takes_linear_time(name: str) -> None:
     with suppress(ReplyError):
         read_reply(text, FLAGS)
     assert time.process_time() - began < 20  # what takes the square of it takes an hour
-
-
-def test_a_complaint_names_every_field_at_fault() -> None:
-    with pytest.raises(ReplyError) as raised:
-        read_reply('{"reasoning": 1, "category": 9, "is_correct": "NO"}', CATEGORY)
-    assert all(key in str(raised.value) for key in ("reasoning", "category", "is_correct"))
-    assert raised.value.reason == "unparsable"

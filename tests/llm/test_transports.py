@@ -29,15 +29,7 @@ from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from tests.llm.faults import ALIKE, ODD
 from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Bench, plan_row, verdict
-from tests.support.server import (
-    Answer,
-    Behaviour,
-    Body,
-    ChatServer,
-    Seen,
-    completion,
-    in_turn,
-)
+from tests.support.server import Answer, Behaviour, Body, ChatServer, Seen, completion, in_turn
 
 # The seam to the network: what goes in, what comes out, and the fake that stands in for it
 
@@ -48,9 +40,7 @@ TEXT = '{"reasoning": "r", "is_correct": true}'
 
 def request(**changes: Any) -> Request:
     messages = [{"role": "user", "content": "Is it right?"}]
-    return Request(
-        **{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes},
-    )
+    return Request(**{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes})
 
 
 def complete(client: Any, asked: Request) -> Completion:
@@ -328,7 +318,6 @@ def test_a_slip_in_a_field_that_nobody_needs_costs_neither_transport_a_reply(jud
     assert [ends["litellm"][name] for name in ("usage is a list", "content in parts")] == [None] * 2
 
 
-THINKS = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
 WROTE = {
     "content in parts": Answer([{"type": "text", "text": t} for t in (RIGHT[:30], RIGHT[30:])]),
     "the reasoning": Answer(None, message={"reasoning": RIGHT}),

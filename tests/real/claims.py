@@ -16,13 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from apbjudge import (
-    JudgeSpec,
-    Run,
-    Unscored,
-    Verdict,
-    grade,
-)
+from apbjudge import JudgeSpec, Run, Unscored, Verdict, grade
 from apbjudge.judge.doctor import check_up
 from apbjudge.judge.uncertainty import entropy_bits
 from apbjudge.llm.endpoint_cache import EndpointCache
