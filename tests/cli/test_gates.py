@@ -61,8 +61,8 @@ def test_a_run_that_is_not_finished_fails_gates_and_is_said_so_everywhere(
 
 READS_RUNS = (
     "grade run; grade run/predictions.jsonl; refine run --mode static",
-    "predict run/predictions.jsonl --model m/m; check run/predictions.jsonl",
-    "label run/predictions.jsonl --out l.jsonl; validate above",
+    "predict run/predictions.jsonl --model hosted_vllm/m@http://127.0.0.1:1; validate above",
+    "label run/predictions.jsonl --out l.jsonl; check run/predictions.jsonl",
     "entropy run/trajectories.jsonl; audit static --rows run/predictions.jsonl; cascade run run",
     "execute bfcl --mode bound --plans run; convert run/trajectories.jsonl out.jsonl --to atif",
     "build run/trajectories.jsonl --split all --out built; prompt run/predictions.jsonl --id a",
