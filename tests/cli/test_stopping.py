@@ -217,3 +217,23 @@ def test_only_the_command_handles_signals_and_only_those_that_nobody_does(
     finally:
         assert signal.signal(signal.SIGTERM, signal.SIG_DFL) is of_the_caller
     assert handlers[-1] == signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_nohup_keeps_a_run_going(
+    gate: Gate, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = held(server, gate)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # children inherit it
+    try:
+        process = start(*words)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with process:
+        server.wait_for(3)
+        process.send_signal(signal.SIGHUP)
+        gate.let_go.set()
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert states(Path("out")) == {"done"}

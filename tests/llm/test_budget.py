@@ -20,8 +20,8 @@ from apbjudge.llm.model_table import Prices
 from apbjudge.llm.resources import Resources, make_engine
 from apbjudge.records import Usage
 from tests.support.clock import VirtualClock
-from tests.support.judging import Bench, plan_row
-from tests.support.server import Behaviour, Body, ChatServer, Reset
+from tests.support.judging import RIGHT, Bench, plan_row
+from tests.support.server import Answer, Behaviour, Body, ChatServer, Reset
 
 A_TOKEN = Prices(input=1e6, output=1e6)
 """A dollar a token, so that both limits say the same."""
@@ -181,3 +181,44 @@ def test_calls_that_came_to_nothing_use_a_budget_up(tmp_path: Path, fault: Behav
         done = bench.judge([plan_row(f"r{n}") for n in range(40)], retries=1)
         assert 1 <= len(server.requests) <= 5
     assert "calls by estimate" in done.rows[-1]["detail"]
+
+
+PRICES = {"price_input": 2.0, "price_output": 10.0}
+
+
+WITHOUT_USAGE: dict[str, Any] = {
+    "null": None,
+    "zeros": {"prompt_tokens": 0, "completion_tokens": 0},
+    "below nothing": {"prompt_tokens": -900, "completion_tokens": 30},
+    "absurd": {"prompt_tokens": 10**12, "completion_tokens": 30},
+    "a list": [900, 30],
+}
+
+
+@pytest.mark.parametrize("usage", WITHOUT_USAGE.values(), ids=WITHOUT_USAGE.keys())
+@pytest.mark.parametrize(
+    ("limits", "transport"), [({"max_cost": 0.02}, "direct"), ({"max_tokens": 9000}, "litellm")]
+)
+def test_without_usable_usage_limits_hold_and_no_cost_is_made_up(
+    tmp_path: Path, transport: str, usage: Any, limits: dict[str, Any]
+) -> None:
+    rows = [plan_row(f"r{n}") for n in range(40)]
+    with ChatServer(lambda seen: Answer(RIGHT, usage=usage)) as server:
+        bench = Bench(server.address, tmp_path, limits=Limits(**limits))
+        done = bench.judge(rows, max_concurrency=8, transport=transport, **PRICES)
+        sent = sum(len(seen.text) for seen in server.requests) / 4
+        made = len(server.requests)
+    tokens = sent + made * len(RIGHT) / 4
+    assert 1 <= made < len(rows)
+    assert tokens <= 9000
+    assert 2e-6 * sent + 1e-5 * (tokens - sent) <= 0.02
+    assert done.progress.cost_usd == 0.0
+    assert done.progress.unpriced == done.progress.calls == made
+    refused = [row["detail"] for row in done.rows if row["reason"] == "budget"]
+    assert refused
+    assert all(f"{made} of {made} calls by estimate" in detail for detail in refused)
+    for row in done.rows:
+        if row["kind"] == "verdict":
+            assert (row["cost_usd"], row["usage"]["unreported"]) == (None, 1)
+            assert row["usage"]["prompt_tokens"] == row["usage"]["completion_tokens"] == 0
+            assert f"{made} answers stated no usage" in " ".join(bench.notes)

@@ -285,3 +285,27 @@ def test_engines_that_share_keep_to_the_rates_and_the_budget_together(tmp_path: 
     site.ask(asked("0"))  # of its own cache
     assert site.calls == [15]
     assert first.cache is None
+
+
+def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:
+    class Never(ScriptedClient):
+        async def complete(self, request: Request) -> Completion:
+            arrived.set()
+            return await asyncio.Future()
+
+    arrived = asyncio.Event()
+
+    async def main() -> None:
+        site = Site(lambda request: answer())
+        never = Never(lambda request: "")
+        site.endpoints[0].client = never
+        asking = asyncio.create_task(site.engine.complete(asked()))
+        await arrived.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert site.endpoints[0].in_flight == 0
+        site.endpoints[0].client = site.clients[0]
+        assert (await site.engine.complete(asked())).text == "{}"
+
+    asyncio.run(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -82,3 +84,10 @@ def test_a_table_that_can_not_be_read_knows_nothing(
         assert not table.supports_vision("openai/gpt-4o")
     finally:
         table._table.cache_clear()
+
+
+def test_looking_something_up_does_not_import_litellm() -> None:
+    script = "import sys; from apbjudge.llm.model_table import model_prices, supports_vision; "
+    script += "model_prices('openai/gpt-4o'); supports_vision('openai/gpt-4o'); "
+    script += "sys.exit('litellm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
