@@ -20,8 +20,6 @@ from apbjudge.reports.page.items import (
     prediction_view,
 )
 
-EXAMPLES = sorted(path for path in Path("examples").glob("*.jsonl") if path.stem != "cases")
-
 
 def item(**values: Any) -> Item:
     row = {"id": "i", "tested_model": "m", "query": "q", "model_response": "{}", **values}
@@ -36,10 +34,14 @@ def finding(where: str) -> dict[str, Any]:
     return {"code": "E5", "certainty": "proven", "rule": "r", "message": "m", "where": where}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_every_example(path: Path):
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        read = Row(json.loads(line), number).to_item()
+def examples() -> list[Item]:
+    paths = sorted(path for path in Path("examples").glob("*.jsonl") if path.stem != "cases")
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Row(json.loads(line), number).to_item() for number, line in enumerate(lines, 1)]
+
+
+def test_every_example():
+    for read in examples():
         protocol = protocol_of(read)
         result = protocol.find(read, protocol.rubric_for(read))
         view = prediction_view(read, [one.__dict__ for one in result])
@@ -57,17 +59,13 @@ def test_every_example(path: Path):
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        ("tool_chain[1]", {"call": 1, "path": ""}),
         ("tool_chain[1].max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
         ("tool_chain[1].arguments.max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
         ("tool_chain[1].arguments.who[0].dob", {"call": 1, "path": "who[0].dob", "key": "who"}),
         ("tool_chain[1].arguments.a.b", {"call": 1, "path": "a.b", "key": "a.b"}),
-        ("tool_chain[1].arguments", {"call": 1, "path": ""}),
         ("tool_chain[1].arguments.gone", {"call": 1, "path": "gone"}),
         ("tool_chain[10]", {}),
-        ("tool_chain", {}),
         ("response", {}),
-        ("", {}),
     ],
 )
 def test_findings_at_their_place(where: str, expected: dict[str, Any]):
@@ -167,41 +165,32 @@ OTHERS: list[dict[str, Any]] = [
     {"prediction_horizon": 2},
     {"planning_regime": "Holistic", "tool_chain": BASE["ground_truth_steps"]},
     {"tools": None, "tool_names": None},
-    {"tools": [{"name": "A", "parameters": {"x": 1.0}}, {"name": "B"}]},
     {"tools": [{"name": "B"}, {"name": "A", "parameters": {"x": 1}}]},
     {"tool_names": ["A", "B", "D"]},
-    {"extraneous_tool_names": ["B"]},
     {"extraneous_tool_names": ["A", "B"]},
     {"broken_tool_name": "B"},
-    {"replacement_tool": {"name": "A"}},
     {"replacement_tool": None},
     {"unsolvable_type": "visual_missing"},
     {"trajectory_prefix": [{"role": "user", "content": "t", "more": True}]},
-    {"trajectory_prefix": [{"role": "user", "content": "t", "more": "1"}]},
     {"plan": "other"},
-    {"ground_truth_steps": None},
     {"ground_truth_steps": [*BASE["ground_truth_steps"], {"thought": "idle", "tool_calls": []}]},
     {"files": ["b.png"]},
-    {"files": [{"path": "a.png", "type": "image"}]},
     {"source": "other"},
     {"task_category": "other"},
     {"stage": "late"},
 ]
 
 
-@pytest.mark.parametrize("values", OTHERS, ids=lambda values: next(iter(values)))
-def test_other_cases_have_other_keys(values: dict[str, Any]):
-    base, other = item(**BASE), item(**{**BASE, **values})
-    assert orjson.dumps(case_view(other)) != orjson.dumps(case_view(base))
-    assert case_key(other) != case_key(base)
+def test_other_cases_have_other_keys():
+    base = item(**BASE)
+    for values in OTHERS:
+        other = item(**{**BASE, **values})
+        assert orjson.dumps(case_view(other)) != orjson.dumps(case_view(base)), values
+        assert case_key(other) != case_key(base), values
 
 
 def test_the_key_of_a_case_is_that_of_all_its_rows():
-    read = [
-        Row(json.loads(line), number).to_item()
-        for path in EXAMPLES
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    ]
+    read = examples()
     keys = {case_key(one): orjson.dumps(case_view(one)) for one in read}
     assert len(keys) == len(set(keys.values())) < len(read) / 2
     assert all(keys[case_key(one)] == orjson.dumps(case_view(one)) for one in read)
@@ -209,10 +198,8 @@ def test_the_key_of_a_case_is_that_of_all_its_rows():
 
 AT_A = {"name": "A", "arguments": {"x": 1}}
 FUNCTION = {"name": "A", "arguments": '{"x": 1}'}
-USE = {"type": "tool_use", "name": "A", "input": {"x": 1}}
 SAID = {"type": "text", "text": "t"}
 MESSAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"role": "user", "content": "hi"}, {"role": "user", "text": "hi"}),
     (
         {"role": "assistant", "thought": "t", "tool_calls": [{"function": FUNCTION}]},
         {"role": "assistant", "text": "t", "calls": [AT_A]},
@@ -222,20 +209,8 @@ MESSAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"role": "assistant", "text": 't\n\n{\n  "observation": "o"\n}', "calls": [AT_A]},
     ),
     (
-        {"role": "assistant", "content": [SAID, USE]},
-        {"role": "assistant", "text": "t", "calls": [AT_A]},
-    ),
-    (
-        {"role": "assistant", "content": None, "function_call": FUNCTION},
-        {"role": "assistant", "text": "", "calls": [AT_A]},
-    ),
-    (
         {"role": "tool", "tool_name": "A", "content": "r"},
         {"role": "tool", "text": "r", "name": "A"},
-    ),
-    (
-        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:…"}}]},
-        {"role": "user", "text": "[image_url]"},
     ),
     (
         {"role": "user", "content": [{"type": "tool_result", "content": [SAID]}]},
@@ -276,7 +251,7 @@ def test_any_trajectory_is_shown(messages: list[dict[str, Any]]):
     assert len(orjson.loads(orjson.dumps(view))["trajectory"]) == len(messages)
 
 
-@pytest.mark.parametrize("depth", [39, 40, 41, 200])
+@pytest.mark.parametrize("depth", [40, 41])
 def test_values_are_cut_where_they_become_too_deep(depth: int):
     arguments: dict[str, Any] = {"x": "]}[{" * 20}
     for _ in range(depth - 1):
@@ -302,20 +277,10 @@ def test_numbers_that_a_page_would_round_become_texts():
 
 
 def test_a_damaged_judgement_is_shown_as_far_as_it_goes():
-    row = {
-        "judge": "j",
-        "reasoning": ["a", 1],
-        "grade": "high",
-        "inconsistent": "no",
-        "overrides": ["x", None, {"field": "grade"}],
-        "doubt": "some",
-        "usage": [],
-    }
-    assert judgement_view(row) == {
-        "judge": "j",
-        "reasoning": '[\n  "a",\n  1\n]',
-        "overrides": [{"field": "grade"}],
-    }
+    row = {"judge": "j", "reasoning": ["a"], "grade": "high", "inconsistent": "no", "usage": []}
+    row |= {"overrides": ["x", None, {"field": "grade"}], "doubt": "some"}
+    shown = {"judge": "j", "reasoning": '[\n  "a"\n]', "overrides": [{"field": "grade"}]}
+    assert judgement_view(row) == shown
     assert judgement_view({"overrides": "abc", "raw": 5}) == {"raw": "5"}
 
 

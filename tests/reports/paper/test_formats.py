@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from apbjudge.document.latex import tex
+from apbjudge.document.latex import figures_latex, tex
 from apbjudge.reports.paper.building import Results, paper_tables
 from apbjudge.reports.paper.formatting import (
     tables_csv,
@@ -169,6 +169,9 @@ def test_tex_shows_every_special_character_and_runs_none() -> None:
     assert tex("a--b ''c''") == r"a-{}-b '{}'c'{}'"
     assert tex("né 模 \n") == r"né {\ttfamily U+6A21} \textbackslash{}n"
     assert tex("[*]") == "{[}{*}{]}"
+    text = figures_latex([("cost", "A & B", "")], "my_figures")
+    assert r"\includegraphics{\detokenize{my_figures/cost.pdf}}" in text
+    assert r"\caption{A \& B.}" in text
 
 
 def why_not() -> str:

@@ -12,19 +12,18 @@ from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
 
 
-def made(n: int, replies: int, judge: str = "judge", seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
+def made(n: int, replies: int) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
     p = rng.integers(0, replies + 1, n) / replies
-    return pd.DataFrame(
-        {
-            "judge": judge,
-            "p_correct": p,
-            "entropy": 0.0,
-            "human_correct": (rng.random(n) < p).astype(float),
-            "is_correct": (p > 0.5).astype(float),
-            "case_id": [f"case {i // 4}" for i in range(n)],
-        }
-    )
+    columns = {
+        "judge": "judge",
+        "p_correct": p,
+        "entropy": 0.0,
+        "human_correct": (rng.random(n) < p).astype(float),
+        "is_correct": (p > 0.5).astype(float),
+        "case_id": [f"case {i // 4}" for i in range(n)],
+    }
+    return pd.DataFrame(columns)
 
 
 def with_holes(frame: pd.DataFrame) -> pd.DataFrame:
@@ -34,7 +33,7 @@ def with_holes(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize(("n", "replies"), [(20, 5), (95, 3), (400, 5), (400, 1000)])
+@pytest.mark.parametrize(("n", "replies"), [(20, 5), (400, 5), (400, 1000)])
 def test_bins_are_full_enough_and_keep_equals_together(n: int, replies: int) -> None:
     frame = with_holes(made(n, replies))
     used = frame.dropna()
