@@ -48,7 +48,7 @@ DOCUMENT = Document(
 )
 
 
-def test_text() -> None:
+def test_text_markdown_and_html() -> None:
     assert render_text(DOCUMENT).splitlines() == [
         "Title",
         "What it is.",
@@ -62,19 +62,10 @@ def test_text() -> None:
         "one",
         "two",
     ]
-
-
-def test_markdown() -> None:
     lines = render_markdown(DOCUMENT).splitlines()
     assert lines[0] == "# Title"
-    assert "## Rates" in lines
+    assert {"## Rates", "| --- | ---: | ---: |", "| cress | – /8 | – |", "- one"} <= {*lines}
     assert "| alder | **100.0** [70.0, 100.0] /8 | x |" in lines
-    assert "| --- | ---: | ---: |" in lines
-    assert "| cress | – /8 | – |" in lines
-    assert "- one" in lines
-
-
-def test_html() -> None:
     text = render_html(DOCUMENT)
     assert "<h2>Rates</h2>" in text
     assert '<td class="num"><strong>100.0</strong> [70.0, 100.0] /8</td>' in text
@@ -95,14 +86,9 @@ def test_no_format_runs_what_texts_hold(render: object) -> None:
     [
         (0.1234, "percent", "12.3"),
         (-0.0001, "percent", "0.0"),
-        (1.0, "percent", "100.0"),
         (0.1, "points", "+10.0"),
-        (-0.2197, "points", "-22.0"),
         (-0.00001, "points", "0.0"),
-        (0.0, "points", "0.0"),
         (-0.0001, "grade difference", "0.000"),
-        (0.5, "grade", "0.500"),
-        (3.0, "count", "3"),
         (2.345, "cost", "2.35"),
         (0.0004, "p", "<0.001"),
         (None, "grade", "–"),
