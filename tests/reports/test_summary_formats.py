@@ -10,12 +10,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 import apbjudge
 from apbjudge import Summary
 from apbjudge.records.tables import text_cell
+from tests.support.judging import plan_row
 
 from .rows import Row, bad_row, summary_of, unscored, verdict
 
@@ -24,17 +24,12 @@ GOLDEN = ROOT / "tests" / "golden"
 EXAMPLES = ("efficiency", "holistic", "step_wise", "tool_broken", "tool_extraneous", "unsolvable")
 
 HOSTILE = [
-    "plain",
     'say "hi", now',
-    "line\nbreak",
-    "carriage\rreturn",
-    "windows\r\nbreak",
+    "line\nbreak\r\nand\rreturn",
     "tab\tand \x00 null",
-    " spaces ",
     "=SUM(A1)",
-    "Ünïcödé 模型 🧪",
-    "<script>alert(1)</script>",
-    "\x1b[31mred\x1b[0m",
+    " Ünïcödé 模型 🧪 ",
+    "\x1b[31mred\x1b[0m \x9b31m\x85\u2028\u202e",
 ]
 
 
@@ -66,10 +61,6 @@ def read_csv(summary: Summary) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(summary.to_csv(), newline=""), strict=True))
 
 
-def refuse(constant: str) -> float:
-    raise AssertionError(f"{constant} is no JSON")
-
-
 def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows that the CSV must have, made from the JSON."""
     rows: list[dict[str, Any]] = []
@@ -88,60 +79,46 @@ def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def typed(row: dict[str, str], like: dict[str, Any]) -> dict[str, Any]:
     """Cells as the JSON has them: an empty cell is a missing value."""
-    kinds = {name: type(value) for name, value in like.items()}
     return {
-        name: None if text == "" and kinds[name] is type(None) else kinds[name](text)
-        for name, text in row.items()
-        if name in like
+        name: None if row[name] == "" and value is None else type(value)(row[name])
+        for name, value in like.items()
     }
 
 
-def test_json_holds_plain_values_only_and_no_nan() -> None:
-    text = json.dumps(SUMMARY.to_json(), allow_nan=False)
-    assert json.loads(text, parse_constant=refuse) == SUMMARY.to_json()
-    assert orjson.loads(orjson.dumps(SUMMARY.to_json())) == json.loads(text)
-
-
-def test_csv_agrees_with_json_value_by_value() -> None:
-    expected = flat(json.loads(json.dumps(SUMMARY.to_json())))
-    rows = read_csv(SUMMARY)
+def test_json_has_plain_values_and_csv_the_same() -> None:
+    data = json.loads(json.dumps(SUMMARY.to_json(), allow_nan=False))
+    assert data == SUMMARY.to_json()
+    rows, expected = read_csv(SUMMARY), flat(data)
     assert len(rows) == len(expected) > 50
     for row, values in zip(rows, expected, strict=True):
         assert typed(row, values) == values
-        assert set(row) >= set(values)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("field", ["tested_model", "category"])
-def test_any_text_comes_back_from_both_formats(field: str, name: str) -> None:
-    groups = {"category": name if field == "category" else "c"}
-    model = name if field == "tested_model" else "m"
-    summary = summary_of([verdict("a", tested_model=model, groups=groups)], "category")
+def test_any_text_comes_back_from_both_formats_and_none_commands_a_terminal(name: str) -> None:
+    groups = {"category": name}
+    summary = summary_of([verdict("a", tested_model=name, groups=groups)], "category")
     for row in read_csv(summary):
-        assert row["tested_model"] == text_cell(model)
-        assert row["by_value"] in {"", text_cell(groups["category"])}
-        assert row["n_items"] == "1"
+        assert row["tested_model"] == text_cell(name)
+        assert row["by_value"] in {"", text_cell(name)}
     (part,) = (p for p in json.loads(json.dumps(summary.to_json()))["groups"] if p["by"])
-    assert (part["tested_model"], part["by"]) == (model, groups)
+    assert (part["tested_model"], part["by"]) == (name, groups)
+    lines = apbjudge.summary_text(summary, width=500).split("\n")
+    harmless = summary_of([verdict("a", groups={"category": "c"})], "category")
+    assert len(lines) == len(apbjudge.summary_text(harmless, width=500).split("\n"))
+    assert all(line.isprintable() for line in lines)
 
 
 def efficiency_row(name: str, cost: float) -> Row:
-    tool = {"name": "look", "parameters": {"type": "object", "properties": {}}, "cost": cost}
-    chain = [{"name": "look", "parameter_description": {}, "reason": "to see"}]
-    return {
-        "id": name,
-        "tested_model": "m",
-        "query": "look",
-        "tools": [tool],
-        "tool_chain": chain,
-        "model_response": json.dumps({"plan": "look", "tool_chain": chain}),
-    }
+    row = plan_row(name)
+    return row | {"tools": [row["tools"][0] | {"cost": cost}]}
 
 
 @pytest.mark.filterwarnings("ignore:no row has a verdict")
-@pytest.mark.parametrize("cost", [1e308, 1e-320])
-def test_absurd_costs_give_no_infinite_figure(cost: float) -> None:
-    rows = [efficiency_row(name, cost) for name in "abc"]
+def test_absurd_costs_give_no_infinite_figure() -> None:
+    rows = [
+        efficiency_row(name, cost) for name, cost in {"a": 1e308, "b": 1e308, "c": 1e-320}.items()
+    ]
     summary = apbjudge.grade(rows, protocol="efficiency").summary
     assert summary.totals.rows == 3
     json.dumps(summary.to_json(), allow_nan=False)
@@ -170,19 +147,6 @@ def test_the_summary_of_an_example_is_the_golden_text(name: str) -> None:
 
 def text_of(*rows: dict[str, object], by: tuple[str, ...] = ()) -> str:
     return apbjudge.summary_text(summary_of(rows, *by))
-
-
-@pytest.mark.parametrize("name", [*HOSTILE, "\x9b31mred", "\x85line", "\u2028", "\u202eoverride"])
-@pytest.mark.parametrize("field", ["tested_model", "category"])
-def test_no_text_of_a_row_reaches_the_terminal_as_a_command(field: str, name: str) -> None:
-    def shown(value: str) -> list[str]:
-        model = value if field == "tested_model" else "harmless"
-        groups = {"category": value if field == "category" else "harmless"}
-        row = verdict("a", tested_model=model, groups=groups)
-        return apbjudge.summary_text(summary_of([row], "category"), width=500).split("\n")
-
-    assert len(shown(name)) == len(shown("harmless"))
-    assert all(line.isprintable() for line in shown(name))
 
 
 @pytest.mark.parametrize(("price", "said"), [(0.125, "0.1250 USD"), (None, "unknown")])
