@@ -14,7 +14,6 @@ from tests.labelling.serving import served
 from tests.support.judging import plan_row, write_rows
 
 from ..reports.page.reports import report, some_entries
-from .conftest import PHONE
 from .test_report import expect, opened, shown
 
 HEARD = """() => {
@@ -32,13 +31,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("readers") / "report.html"
     write_report(report(some_entries(), judges=("a", "b")), path)
     return path.as_uri()
-
-
-@pytest.fixture
-def order(tmp_path: Path) -> LabelConfig:
-    """Two items that Ann labels."""
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
-    return LabelConfig(predictions=rows, out=tmp_path / "labels.jsonl", order="file", rater="ann")
 
 
 def switch(page: Any, opener: str) -> None:
@@ -59,7 +51,7 @@ def heard(page: Any, *words: str) -> None:
 
 
 def test_single_keys_of_the_report_can_be_switched_off(
-    page: Any, url: str, axe: Callable[[Any], None], sideways: Callable[[Any], None]
+    page: Any, url: str, axe: Callable[[Any], None]
 ) -> None:
     opened(page, url, view="items")
     switch(page, "Keys and marks")
@@ -81,12 +73,8 @@ def test_single_keys_of_the_report_can_be_switched_off(
     page.keyboard.press("j")
     page.get_by_role("button", name="Next").press("Enter")
     expect(page.locator("#position")).to_have_text("3 of 6")
-    page.set_viewport_size(PHONE)
-    page.locator("#back").click()
     page.get_by_role("button", name="Keys and marks").click()
-    expect(page.get_by_role("checkbox", name="Single characters are keys")).to_be_in_viewport()
     axe(page)
-    sideways(page)
     page.keyboard.press("Escape")
     switch(page, "Keys and marks")
     page.evaluate("document.activeElement.blur()")
@@ -94,16 +82,16 @@ def test_single_keys_of_the_report_can_be_switched_off(
     shown(page, "case-1")
 
 
-def test_single_keys_of_labelling_can_be_switched_off(
-    page: Any, order: LabelConfig, axe: Callable[[Any], None]
-) -> None:
+def test_single_keys_of_labelling_can_be_switched_off(page: Any, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
+    out = tmp_path / "labels.jsonl"
+    order = LabelConfig(predictions=rows, out=out, order="file", rater="ann")
     with served(order) as (client, _):
         page.goto(client.url)
         correct = page.get_by_role("button", name="✓ Correct")
         expect(correct).to_have_attribute("aria-keyshortcuts", "c")
         page.keyboard.press("?")
         page.get_by_role("checkbox", name="Single characters are keys").press("Space")
-        axe(page)
         page.keyboard.press("Escape")
         expect(correct).not_to_have_attribute("aria-keyshortcuts", "c")
         expect(correct.locator("kbd")).to_be_hidden()
@@ -132,17 +120,13 @@ def test_a_step_is_said_unless_the_list_says_it(page: Any, url: str) -> None:
     page.get_by_role("button", name="Next").press("Enter")
     fourth = "4 of 6: case-2, elm, a: correct, grade 1"
     heard(page, fourth)
-    page.locator("#item").focus()
-    page.keyboard.press("j")
-    fifth = "5 of 6: case-10, oak, a: incorrect, grade 0.6"
-    heard(page, fourth, fifth)
     page.evaluate("document.activeElement.blur()")
     page.evaluate("() => { for (const _ of 'abc') document.getElementById('next').click(); }")
     last = "6 of 6: case-10, elm, a: incorrect, grade 0.2"
-    heard(page, fourth, fifth, last)
+    heard(page, fourth, last)
     page.keyboard.press("j")  # there is no other: the same once more
-    page.wait_for_function("() => heard.length === 4")
-    heard(page, fourth, fifth, last, last)
+    page.wait_for_function("() => heard.length === 3")
+    heard(page, fourth, last, last)
 
 
 # Filters -----------------------------------------------------------------------------------------

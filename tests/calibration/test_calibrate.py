@@ -12,7 +12,7 @@ import pytest
 
 import apbjudge
 from apbjudge.calibration.results import HAND_PICKED, Reliability
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import InputError
 from apbjudge.statistics import Sample, rectify, rogan_gladen
 from tests.support.judging import write_rows
 
@@ -115,21 +115,6 @@ def test_rows_of_one_case_are_one_cluster_unless_told_otherwise(tmp_path: Path) 
     assert result.whole.measures["agreement"].method == "wilson-effective"
     alone = calibrated(tmp_path, shared, LABELS, cluster="none")
     assert (alone.n_clusters, alone.whole.measures["agreement"].method) == (10, "wilson-modified")
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"by": ["colour"]}, "--by: expected some of case_id"),
-        ({"design": "whatever"}, "--design: expected random, other-population, hand-picked"),
-        ({"own": "nobody"}, "--self: expected one of planner, got 'nobody'"),
-    ],
-)
-def test_unusable_options_are_one_clear_error(
-    tmp_path: Path, options: dict[str, Any], text: str
-) -> None:
-    with pytest.raises(OptionError, match=text):
-        calibrated(tmp_path, JUDGED, LABELS, **options)
 
 
 def test_an_adjudicator_decides_and_ties_are_stated(tmp_path: Path) -> None:
@@ -279,26 +264,6 @@ def test_the_judge_is_found_among_the_tested_models_whatever_the_spelling(tmp_pa
     assert other.rate.estimate.value == pytest.approx(-result.rate.estimate.value)
 
 
-def test_correct_plans_with_another_chain_stand_apart(tmp_path: Path) -> None:
-    rows = [{**row, "matches_reference": n % 3 == 0} for n, row in enumerate(JUDGED)]
-    result = calibrated(tmp_path, rows, LABELS).diversity
-    assert result is not None
-    assert result.standard.agreement.n_items == 3
-    assert result.different.agreement.n_items == 2
-    assert result.n_unknown == 0
-
-
-def test_behaviours_after_a_broken_tool_are_compared_as_classes(tmp_path: Path) -> None:
-    more = {"grade": None, "errors": None}
-    rows = [judgement(i, n < 4, **more, category=1 + n % 5) for n, i in enumerate(IDS)]
-    said = [label(i, n < 4, **more, category=1 + n % 4) for n, i in enumerate(IDS)]
-    result = calibrated(tmp_path, rows, said).category
-    assert result is not None
-    assert (result.measures["agreement"].value, result.measures["agreement"].n_items) == (0.4, 10)
-    assert result.table is not None
-    assert result.table.first == ("replacement", "alternative", "retry", "refusal", "other")
-
-
 # Scales of grades --------------------------------------------------------------------------------
 
 ON_THIRDS = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 3), (3, 1), (0, 2)]
@@ -348,17 +313,6 @@ def test_the_scale_of_the_run_s_own_rubric_wins(tmp_path: Path) -> None:
     result = graded(tmp_path, judge, human, rubric="mine@1")
     value = result.whole.measures["grade AC2 (quadratic)"].value
     assert value == pytest.approx(ac2(pairs, 5), abs=1e-12)
-
-
-def test_a_figure_that_no_judge_has_is_a_dash_and_its_reason_names_it(tmp_path: Path) -> None:
-    never = write_rows(tmp_path / "j.jsonl", [judgement(i, False, grade=None) for i in IDS])
-    report = apbjudge.calibrate(never, write_rows(tmp_path / "labels.jsonl", LABELS))
-    lines = apbjudge.reliability_text(report).splitlines()
-    for name in ("precision", "grade MAE", "human grade"):
-        assert any(line.startswith(f"{name} ") and line.endswith(" – /0") for line in lines), name
-    assert "precision (all, E1, E2, E3, E5, E6): the judge said yes to no item" in lines
-    (graded,) = (line for line in lines if line.endswith(": no item that both graded"))
-    assert "grade MAE" in graded
 
 
 def test_doubted_labels_are_never_silently_counted_or_left_out(tmp_path: Path) -> None:

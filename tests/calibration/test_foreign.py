@@ -151,19 +151,6 @@ def test_classes(files: tuple[Path, Path]) -> None:
         assert got == pytest.approx([p[i], r[i], f[i]])
 
 
-def test_scores_of_unscored_items_that_count_as_wrong(tmp_path: Path) -> None:
-    judged = [{"id": 1, "score": 5}, {"id": 2, "score": None}, {"id": 3, "score": 3}]
-    human = [{"id": i, "score": score} for i, score in ((1, 5), (2, 4), (3, 1))]
-    files = write(tmp_path / "j.jsonl", judged), write(tmp_path / "l.jsonl", human)
-    plain = only(apbjudge.calibrate(*files, scale="1..5"))
-    assert (plain.n_rows, plain.n_scored) == (3, 2)
-    assert plain.whole.measures["score MAE"].value == pytest.approx((0 + 2) / 2)
-    wrong = only(apbjudge.calibrate(*files, scale="1..5", unscored="wrong"))
-    assert wrong.whole.measures["score MAE"].value == pytest.approx((0 + 3 + 2) / 3)
-    with pytest.raises(OptionError, match="--unscored: expected exclude or wrong"):
-        apbjudge.calibrate(*files, scale="1.0..5.0", unscored="bounds")
-
-
 def test_rates_are_corrected_in_units_of_the_scale(files: tuple[Path, Path]) -> None:
     options = {"score": "stars", "verdict": "passed", "scale": "1..5", "design": "random"}
     judge = only(apbjudge.calibrate(*files, **options))
@@ -226,6 +213,9 @@ def test_a_value_off_the_scale_is_refused_with_its_line(tmp_path: Path) -> None:
     )
     judge = only(report)
     assert (judge.n_rows, judge.n_scored, judge.n_labelled) == (20, 19, 19)
+    wrong = only(apbjudge.calibrate(*files, scale="1..5", unscored="wrong"))
+    assert judge.whole.measures["score MAE"].value == 0
+    assert wrong.whole.measures["score MAE"].value == pytest.approx(3 / 19)  # as far off as can be
 
 
 def test_a_column_on_another_scale_is_refused_whole(files: tuple[Path, Path]) -> None:
