@@ -207,19 +207,25 @@ class Poison:
         self.places[number] = place
         return number + HOSTILE
 
-    def into(self, value: Any, place: str = "") -> Any:
-        """The value with every string in it replaced, except those that choose how to show."""
-        if isinstance(value, dict):
-            return {
-                key: child if key in CHOOSING else self.into(child, f"{place}.{key}")
-                for key, child in value.items()
-            }
-        if isinstance(value, list):
-            return [self.into(child, place) for child in value]
-        return self.text(place) if isinstance(value, str) else value
+    def into(self, value: Any) -> Any:
+        return changed(value, self.text)
 
 
 CHOOSING = ("kind", "certainty", "path", "key", "method")
+
+
+def changed(value: Any, change: Callable[[str], Any], place: str = "") -> Any:
+    """The value with every string in it replaced, except those that choose how to show."""
+    if isinstance(value, dict):
+        return {
+            key: child if key in CHOOSING else changed(child, change, f"{place}.{key}")
+            for key, child in value.items()
+        }
+    if isinstance(value, list):
+        return [changed(child, change, place) for child in value]
+    return change(place) if isinstance(value, str) else value
+
+
 NEVER_SHOWN = {
     ".case.files.url",
     ".prediction.calls.where",
@@ -316,42 +322,9 @@ def test_hostile_texts_are_only_texts(show: Show, page: Any, sideways: Callable[
     sideways(page)
 
 
-def test_values_of_the_wrong_type_become_no_attributes(show: Show, page: Any):
+def test_values_of_the_wrong_type_become_no_attributes(show: Show):
     """A file of judgements need not be ours: an object may stand where a text should."""
     wrong = {"onclick": "window.__pwned = 1", "style": "position: fixed", "id": "x", "src": "x"}
-    show({})
-    result = page.evaluate(
-        """([data, wrong]) => {
-            const found = { shown: 0, failed: [], marked: [] };
-            const places = [];
-            const walk = (value, path) => {
-                if (typeof value === "string") places.push(path);
-                else if (value && typeof value === "object") {
-                    for (const key of Object.keys(value)) walk(value[key], [...path, key]);
-                }
-            };
-            walk(data, []);
-            for (const path of places) {
-                const copy = structuredClone(data);
-                let at = copy;
-                for (const key of path.slice(0, -1)) at = at[key];
-                at[path.at(-1)] = wrong;
-                try {
-                    const view = apb.itemView(copy, {});
-                    for (const made of view.querySelectorAll("details")) {
-                        made.open = true;
-                        made.dispatchEvent(new Event("toggle"));
-                    }
-                    found.shown += view.textContent.includes("position: fixed");
-                    const bad = view.querySelector("[onclick], [style], #x, [src=x]");
-                    if (bad) found.marked.push(path.join("."));
-                } catch (error) {
-                    found.failed.push(`${path.join(".")}: ${error}`);
-                }
-            }
-            return found;
-        }""",
-        [full(), wrong],
-    )
-    assert (result["marked"], result["failed"]) == ([], [])
-    assert result["shown"] > 40
+    view = show(changed(full(), lambda _: wrong))
+    assert view.text_content().count("position: fixed") > 10
+    assert view.locator("[onclick], [style], #x, [src=x]").count() == 0

@@ -211,25 +211,6 @@ def test_a_click_that_is_not_saved_is_not_shown_as_said(
     complaints.clear()
 
 
-def test_a_note_counts_as_saved_however_the_server_writes_it(page: Page, tmp_path: Path) -> None:
-    notes = ["end\u0085", "end\ufeff", "\x1fa\ud800b\0"]
-    path = write_rows(tmp_path / "rows.jsonl", [plan_row(name) for name in "abcde"])
-    out = tmp_path / "labels.jsonl"
-    by_hand = {"item_id": "d", "tested_model": "planner", "rater": "ann", "grade": 0.2}
-    write_rows(out, [{**by_hand, "note": " by\r\nhand "}])
-    with served(LabelConfig(predictions=path, out=out, order="file", rater="ann")) as (client, _):
-        page.goto(client.url)
-        for number, note in enumerate([*notes, None], start=1):
-            page.get_by_role("heading", name=f"Item {number} of 5").wait_for()
-            if note:
-                page.get_by_label("Note").evaluate("(field, note) => (field.value = note)", note)
-            press(page, "n")
-        page.get_by_role("heading", name="Item 5 of 5").wait_for()
-    first, *lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert first["note"] == " by\r\nhand "
-    assert [line["note"] for line in lines] == ["end", "end\ufeff", "a\ufffdb\0"]
-
-
 def test_a_note_is_saved_when_the_page_goes_out_of_sight(
     page: Page, client: Client, complaints: list[str]
 ) -> None:
@@ -319,21 +300,3 @@ def test_pages_are_accessible_and_fit_a_phone(
         assert panel is not None
         assert panel["y"] + panel["height"] <= PHONE["height"] + 1
         assert panel["height"] <= 0.54 * PHONE["height"]  # two lines of it are the rubric
-
-
-def test_a_case_itself_is_shown_with_its_condition_and_its_reference(
-    page: Page, tmp_path: Path
-) -> None:
-    cases, out = EXAMPLES / "asked" / "cases.jsonl", tmp_path / "labels.jsonl"
-    order = LabelConfig(predictions=cases, protocol="case", out=out, order="file")
-    with served(order) as (client, _):
-        begin(page, client)
-        page.goto(f"{client.origin}/#9")
-        page.get_by_role("heading", name="Item 9 of").wait_for()
-        item = page.locator("#item").inner_text()
-        for text in ("tool removal", "removed tools", "lock_bike", "Reference as text"):
-            assert text in item
-        assert "Prediction" not in item
-        press(page, "7 q")  # code Unsolvable, grade 0.0
-        wait(page, "✓ Complete and saved")
-        assert [code for code, is_set in last(client)["errors"].items() if is_set] == ["Solvable"]

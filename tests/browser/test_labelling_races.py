@@ -85,25 +85,6 @@ def test_quick_steps_are_taken_one_by_one(page: Page, client: Client) -> None:
     assert page.locator("#trouble").is_hidden()
 
 
-def test_back_and_forward_at_once_end_where_they_began(page: Page, client: Client) -> None:
-    begin(page, client)
-    press(page, "n")
-    item(page, 2)
-    with held(page, client, "item"):
-        page.evaluate(
-            """() => new Promise((done) => {
-              addEventListener("popstate", () => {
-                addEventListener("popstate", () => setTimeout(done), { once: true });
-                history.forward();
-              }, { once: true });
-              history.back();
-            })"""
-        )
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-    press(page, "n")
-    item(page, 3)
-
-
 def test_keys_that_follow_an_unsaved_click_mean_what_comes_of_it(
     page: Page, tmp_path: Path
 ) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apbjudge.labelling.config import LabelConfig
 from apbjudge.reports.page.html import write_report
-from tests.labelling.serving import served
-from tests.support.judging import plan_row, write_rows
 
 from ..reports.page.reports import report, some_entries
 from .test_report import expect, opened, shown
@@ -80,29 +76,6 @@ def test_single_keys_of_the_report_can_be_switched_off(
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
     shown(page, "case-1")
-
-
-def test_single_keys_of_labelling_can_be_switched_off(page: Any, tmp_path: Path) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
-    out = tmp_path / "labels.jsonl"
-    order = LabelConfig(predictions=rows, out=out, order="file", rater="ann")
-    with served(order) as (client, _):
-        page.goto(client.url)
-        correct = page.get_by_role("button", name="✓ Correct")
-        expect(correct).to_have_attribute("aria-keyshortcuts", "c")
-        page.keyboard.press("?")
-        page.get_by_role("checkbox", name="Single characters are keys").press("Space")
-        page.keyboard.press("Escape")
-        expect(correct).not_to_have_attribute("aria-keyshortcuts", "c")
-        expect(correct.locator("kbd")).to_be_hidden()
-        page.evaluate("document.activeElement.blur()")
-        for key in ("c", "1", "q", "n", "o", "?"):
-            page.keyboard.press(key)
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="Item 2 of 2")).to_be_visible()
-        expect(page.locator("#progress-words")).to_have_text("0 of 2 labelled")
-        correct.click()
-        expect(page.locator(".state")).to_have_text("✓ Complete and saved")
 
 
 # What is said aloud ------------------------------------------------------------------------------

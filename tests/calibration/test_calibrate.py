@@ -49,11 +49,8 @@ def calibrated(
     labels: Iterable[Mapping[str, Any]],
     **options: Any,
 ) -> Reliability:
-    report = apbjudge.calibrate(
-        write_rows(folder / "judgements.jsonl", judgements),
-        write_rows(folder / "labels.jsonl", labels),
-        **options,
-    )
+    run = write_rows(folder / "judgements.jsonl", judgements)
+    report = apbjudge.calibrate(run, write_rows(folder / "labels.jsonl", labels), **options)
     json.dumps(report.to_json(), allow_nan=False)
     assert apbjudge.reliability_text(report)
     (judge,) = report.judges
@@ -96,16 +93,13 @@ def test_labels_of_other_items_are_one_clear_error(tmp_path: Path) -> None:
         calibrated(tmp_path, JUDGED, [label("z", True)])
 
 
-@pytest.mark.parametrize(("policy", "agreement", "n"), [("exclude", 7 / 8, 8), ("wrong", 0.7, 10)])
-def test_unscored_rows_count_as_asked(
-    tmp_path: Path, policy: str, agreement: float, n: int
-) -> None:
-    rows = [judgement("i1", None), judgement("i4", None)]
-    left = [row for row in JUDGED if row["item_id"] not in {"i1", "i4"}]
-    result = calibrated(tmp_path, [*rows, *left], LABELS, unscored=policy)
-    assert (result.whole.n_scored, result.whole.n_items) == (8, 10)
-    estimate = result.whole.measures["agreement"]
-    assert (estimate.value, estimate.n_items) == (agreement, n)
+def test_unscored_rows_count_as_asked(tmp_path: Path) -> None:
+    rows = [judgement(row["item_id"], None) if n in (1, 4) else row for n, row in enumerate(JUDGED)]
+    for policy, expected in {"exclude": (7 / 8, 8), "wrong": (0.7, 10)}.items():
+        whole = calibrated(tmp_path, rows, LABELS, unscored=policy).whole
+        assert (whole.n_scored, whole.n_items) == (8, 10)
+        estimate = whole.measures["agreement"]
+        assert (estimate.value, estimate.n_items) == expected
 
 
 def test_rows_of_one_case_are_one_cluster_unless_told_otherwise(tmp_path: Path) -> None:
@@ -179,14 +173,10 @@ def test_labels_of_another_population_correct_another_run(tmp_path: Path) -> Non
     rate = next(part.result for part in result.corrected if part.figure == "CR")
     said = np.array([row["is_correct"] for row in rows])
     truth = np.array([row["is_correct"] for row in labels])
-    expected = rogan_gladen(
-        sum(row["is_correct"] for row in theirs),
-        300,
-        tp=int((said & truth).sum()),
-        n_pos=int(truth.sum()),
-        tn=int((~said & ~truth).sum()),
-        n_neg=int((~truth).sum()),
-    )
+    positive = {"tp": int((said & truth).sum()), "n_pos": int(truth.sum())}
+    negative = {"tn": int((~said & ~truth).sum()), "n_neg": int((~truth).sum())}
+    n_correct = sum(row["is_correct"] for row in theirs)
+    expected = rogan_gladen(n_correct, 300, **positive, **negative)
     assert rate.rectified.value == pytest.approx(expected.value)
     assert rate.rectified.low == pytest.approx(expected.low)
 
@@ -202,46 +192,25 @@ def plan(path: Path, rows: list[dict[str, Any]], chosen: set[str]) -> Path:
 
 
 def test_a_drawn_plan_gives_weights_and_corrects_by_stratum(tmp_path: Path) -> None:
+    """Ties take no weight from their stratum."""
     rows, labels = many(400, 4)
-    right = [row["item_id"] for row in rows if row["is_correct"]][:20]
-    wrong = [row["item_id"] for row in rows if not row["is_correct"]][:60]
-    chosen = {*right, *wrong}
-    path = plan(tmp_path / "plan.jsonl", rows, chosen)
-    extra = next(row for row in labels if row["item_id"] not in chosen)
-    kept = [row for row in labels if row["item_id"] in chosen]
-    result = calibrated(tmp_path, rows, [*kept, extra], design=str(path))
+    said = np.array([row["is_correct"] for row in rows])
+    truth = np.array([row["is_correct"] for row in labels])
+    right, wrong = np.flatnonzero(said)[:20], np.flatnonzero(~said)[:60]
+    path = plan(tmp_path / "plan.jsonl", rows, {f"i{at:04}" for at in (*right, *wrong)})
+    given = [labels[at] for at in (*right, *wrong, 399)]
+    ties = [label(f"i{at:04}", not truth[at], rater="lee") for at in right[:10]]
+    result = calibrated(tmp_path, rows, [*given, *ties], design=str(path))
     assert result.n_labelled == 80
     assert any("1 labelled rows that the plan did not choose" in note for note in result.notes)
-    said = np.array([row["is_correct"] for row in rows])
-    truth = {row["item_id"]: row["is_correct"] for row in labels}
-    shares = [
-        (np.mean([truth[i] == value for i in ids]), np.mean(said == value))
-        for ids, value in ((right, True), (wrong, False))
-    ]
-    weighted = sum(agree * size for agree, size in shares)
+    weighted = np.mean(said) * truth[right[10:]].mean() + np.mean(~said) * (~truth[wrong]).mean()
     assert result.whole.measures["agreement"].value == pytest.approx(weighted)
-    known = np.array([float(truth[i]) if i in chosen else np.nan for i in truth])
-    expected = rectify(
-        said.astype(float), known, design="stratified", sample=Sample(strata=said.astype(int))
-    )
+    known = np.full(400, np.nan)
+    known[[*right[10:], *wrong]] = truth[[*right[10:], *wrong]]
+    sample = Sample(strata=said.astype(int))
+    expected = rectify(said.astype(float), known, design="stratified", sample=sample)
     rate = next(part.result for part in result.corrected if part.figure == "CR")
     assert rate.rectified.value == pytest.approx(expected.rectified.value)
-
-
-def test_under_a_plan_ties_take_no_weight_from_their_stratum(tmp_path: Path) -> None:
-    rows, labels = many(400, 6)
-    right = [row["item_id"] for row in rows if row["is_correct"]][:20]
-    wrong = [row["item_id"] for row in rows if not row["is_correct"]][:60]
-    path = plan(tmp_path / "plan.jsonl", rows, {*right, *wrong})
-    truth = {row["item_id"]: row["is_correct"] for row in labels}
-    split = set(right[:10])
-    said = [label(item, truth[item]) for item in (*right, *wrong)]
-    said += [label(item, not truth[item], rater="lee") for item in split]
-    result = calibrated(tmp_path, rows, said, design=str(path))
-    n_right = sum(row["is_correct"] for row in rows)
-    weighted = n_right * np.mean([truth[item] for item in right[10:]])
-    weighted += (400 - n_right) * np.mean([not truth[item] for item in wrong])
-    assert result.whole.measures["agreement"].value == pytest.approx(weighted / 400)
 
 
 def test_a_plan_of_another_run_is_refused(tmp_path: Path) -> None:

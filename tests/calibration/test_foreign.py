@@ -337,16 +337,3 @@ def test_pairs_in_both_orders_show_position_bias_and_win_rates(tmp_path: Path) -
     assert rates["x"] == pytest.approx(((1 + 0 + 1 + 1 + 0.5 + 0.5) / 6, (4 + 1) / 6))
     assert rates["x"][0] + rates["y"][0] == pytest.approx(1)  # type: ignore[operator]
     assert judge.n_clusters == 3
-
-
-def test_an_order_column_tells_which_answer_was_shown_first(tmp_path: Path) -> None:
-    rows = [
-        {"id": i, "order": "AB" if i % 2 else "BA", "preferred": "A" if i % 2 else "B"}
-        for i in range(8)
-    ]
-    human = [{"id": i, "preferred": "A"} for i in range(8)]
-    files = write(tmp_path / "j.csv", rows), write(tmp_path / "l.csv", human)
-    result = only(apbjudge.calibrate(*files, pairwise=True)).preferences
-    assert result is not None
-    assert values(result.position) == {"judge": 1.0, "human": 0.5}
-    assert result.wins == ()

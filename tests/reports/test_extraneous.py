@@ -73,20 +73,6 @@ def test_what_is_no_base_of_a_row_is_not_paired_with_it(stranger: Row) -> None:
     assert points(figures, "CR_B", "CR_E") == {"CR_B": (None, 0), "CR_E": (1.0, 1)}
 
 
-def test_pairs_of_one_case_are_taken_together() -> None:
-    rows = [verdict(case, "" if case in "abc" else "E1") for case in "abcdefgh"]
-    rows += [
-        given(case, level, "E5" if case == "a" else "", used=case == "a")
-        for case in "abcdefgh"
-        for level in (2, 4, 6, 8, 10)
-    ]
-    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
-    for name in ("delta", "CR_B", "CR_E", "ExtUse"):
-        assert (figures[name].n_items, figures[name].n_clusters) == (40, 8)
-        assert figures[name].method == ("t-bonett-price" if name == "delta" else "wilson-effective")
-    assert points(figures, "delta") == {"delta": about(4 / 8, 40)}
-
-
 def test_two_bases_of_one_case_give_one_answer_whichever_finished_first() -> None:
     """The same case was graded as holistic and as level 0 of tool-extraneous, differently."""
     rows = [

@@ -106,23 +106,6 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(tmp_path: Path) -
     "value",
     [
         "text",
-        -1,
-        {"a": 1},
-    ],
-    ids=str,
-)
-def test_a_row_with_nonsense_in_a_field_is_named_or_read(value: object, tmp_path: Path) -> None:
-    """Whatever stands in one field of a row, the report says so or does without it."""
-    odd = [verdict(f"y{n}") | {name: value} for n, name in enumerate(verdict("x"))]
-    result = run(tmp_path / "a", [verdict("x"), *odd])
-    assert result.table.totals.rows + len(result.problems) == 1 + len(odd)
-    assert 0 < len(result.table.items()) <= result.table.totals.rows
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "text",
     ],
     ids=str,
 )

@@ -29,11 +29,7 @@ from apbjudge.reports.page.runs import run_view
 
 from .page.reports import Page, report
 from .page.runs import (
-    ANSWER,
-    BLOCKED,
-    EXECUTED,
     FAILED_SEARCH,
-    REJECTED,
     SEARCH,
     explored,
     judged,
@@ -91,15 +87,6 @@ def test_a_search_says_which_of_its_tools_are_blocked_or_noisy() -> None:
 
 
 # Letters -----------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from([SEARCH, EXECUTED, REJECTED, BLOCKED, ANSWER]), max_size=12))
-def test_the_letters_of_the_steps_are_the_word(steps: list[TrajectoryStep]) -> None:
-    executed = [step for step in steps if step.execution and step.execution.was_executed]
-    word = "".join("P" if step is EXECUTED else "N" for step in executed)
-    # A run of which the environment says nothing of any call has no word.
-    view = run_view(trajectory(*steps, REJECTED), Diagnosis(word=word))
-    assert "".join(step.get("word", "") for step in view["steps"]) == word
 
 
 # Limits ------------------------------------------------------------------------------------------

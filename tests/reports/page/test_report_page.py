@@ -21,7 +21,6 @@ from apbjudge.reports.page.items import case_view, judgement_view, prediction_vi
 from apbjudge.reports.paper.table import Cell, Counts, Table, TableRow
 from apbjudge.statistics.estimates import Estimate
 
-from ..rows import verdict
 from .reports import Page, entry, human, item, report, some_entries
 
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e"
@@ -117,19 +116,6 @@ def test_the_index_says_of_each_entry_what_the_list_needs(tmp_path: Path) -> Non
     assert index["human"]["verdict"] == "c--x--"
     assert index["human"]["grade"] == [1.0, None, None, 0.2, None, None]
     assert index["groups"]["category"] == {"names": ["travel", "finance"], "of": [0, 0, 0, 0, 1, 1]}
-
-
-def test_rows_with_findings_and_rubrics_of_the_wrong_type_are_shown_without(tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    result = {"code": "E1", "message": "seen"}
-    bad: list[dict[str, object]] = [
-        {"findings": "abc", "rubric": ["x"]},
-        {"findings": [1, None, result], "rubric": {}},
-    ]
-    entries = [entry(f"c{i}", "m", verdict("c") | row) for i, row in enumerate(bad)]
-    write_report(report(entries), path)
-    of = [item["prediction"]["findings"] for item in Page(path).records("items")]
-    assert [[one["message"] for one in said] for said in of] == [[], ["seen"]]
 
 
 def test_the_overview_stands_before_the_data_and_says_where_to_look(tmp_path: Path) -> None:
