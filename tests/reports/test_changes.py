@@ -11,14 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.calibration.changes import (
-    KINDS,
-    Change,
-    Changes,
-    ItemScore,
-    change_of,
-    worst_first,
-)
+from apbjudge.calibration.changes import KINDS, Change, Changes, ItemScore, change_of, worst_first
 from apbjudge.records.judgement_reader import table_of
 from apbjudge.reports.changes import changes_markdown, changes_text
 from tests.reports.rows import unscored, verdict

@@ -7,15 +7,7 @@ import pytest
 from apbjudge.document import numbers
 from apbjudge.document.html import render_html
 from apbjudge.document.markdown import render_markdown
-from apbjudge.document.model import (
-    Document,
-    Figure,
-    Heading,
-    Notes,
-    Number,
-    Paragraph,
-    Table,
-)
+from apbjudge.document.model import Document, Figure, Heading, Notes, Number, Paragraph, Table
 from apbjudge.document.numbers import Unit
 from apbjudge.document.text import render_text
 from apbjudge.statistics.estimates import Estimate

@@ -15,11 +15,7 @@ from apbjudge.document.text import render_text
 from apbjudge.errors import visible
 from apbjudge.judge.cascade import CurvePoint, curve_csv
 from apbjudge.judge.panel import Disagreement, Pair
-from apbjudge.judge.summary_text import (
-    POINTS_SHOWN,
-    cascade_document,
-    disagreement_document,
-)
+from apbjudge.judge.summary_text import POINTS_SHOWN, cascade_document, disagreement_document
 
 COLUMNS = "n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
 

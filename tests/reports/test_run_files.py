@@ -102,13 +102,7 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(tmp_path: Path) -
         assert ("Run a is not finished" in (judge.note or "")) == is_said
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "text",
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("value", ["text"], ids=str)
 def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(
     value: object, tmp_path: Path
 ) -> None:

@@ -28,13 +28,7 @@ from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.runs import run_view
 
 from .page.reports import Page, report
-from .page.runs import (
-    FAILED_SEARCH,
-    SEARCH,
-    explored,
-    judged,
-    trajectory,
-)
+from .page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
 
 CUT = "text that the log itself cut or left out"
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e\0"

@@ -15,12 +15,7 @@ from .rows import Row, about, bad_row, figures_of, group, points, summary_of, un
 # CR, Grade and E1-E6 ------------------------------------------------------------------------------
 
 
-FOUR = [
-    verdict("a"),
-    verdict("b", "E5", grade=0.8),
-    verdict("c", "E2 E5", grade=0.4),
-    verdict("d"),
-]
+FOUR = [verdict("a"), verdict("b", "E5", grade=0.8), verdict("c", "E2 E5", grade=0.4), verdict("d")]
 
 
 def test_figures_of_four_plans_are_what_one_counts_by_hand() -> None:
@@ -208,12 +203,7 @@ def rows_of(n: int, n_off: int, **fields: Any) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    ("n", "n_off", "warned"),
-    [
-        (10, 9, True),
-        (10, 8, False),
-        (100, 89, False),
-    ],
+    ("n", "n_off", "warned"), [(10, 9, True), (10, 8, False), (100, 89, False)]
 )
 def test_nine_tenths_of_ten_rows_point_to_a_conversion(n: int, n_off: int, warned: bool) -> None:
     summary = summary_of([*rows_of(n, n_off), bad_row(n + 1)])

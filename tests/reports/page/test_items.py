@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 
 from apbjudge.protocols.table import protocol_of
 from apbjudge.records import Item, Row
-from apbjudge.reports.page.items import (
-    case_key,
-    case_view,
-    judgement_view,
-    prediction_view,
-)
+from apbjudge.reports.page.items import case_key, case_view, judgement_view, prediction_view
 
 
 def item(**values: Any) -> Item:

@@ -134,8 +134,7 @@ HOSTILE = (
 def hostile() -> tuple[Table, ...]:
     tables = two_judges(*HOSTILE)
     results = Results(
-        judges=(judged([]),),
-        reliability=report(plans_judged(HOSTILE[1], (5, 9), (6, 9))),
+        judges=(judged([]),), reliability=report(plans_judged(HOSTILE[1], (5, 9), (6, 9)))
     )
     return (*tables, *paper_tables(results))
 

@@ -44,11 +44,7 @@ def figures(*rows: Row) -> dict[str, Estimate]:
     return {key: cell.estimate for (_, key), cell in row.cells.items()}
 
 
-BY_HAND = [
-    *sampled("a", 0, 0, 0, 0),
-    *sampled("b", 1, 1, 0, 0),
-    *sampled("c", 1, 1, 1, 1),
-]
+BY_HAND = [*sampled("a", 0, 0, 0, 0), *sampled("b", 1, 1, 0, 0), *sampled("c", 1, 1, 1, 1)]
 
 
 def test_three_cases_in_four_samples_by_hand() -> None:

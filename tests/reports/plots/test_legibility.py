@@ -34,11 +34,7 @@ def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
 
 
 @pytest.mark.parametrize(
-    ("key", "n"),
-    [
-        ("horizon", 2),
-        *(pytest.param(key, 12, marks=pytest.mark.slow) for key in MANY),
-    ],
+    ("key", "n"), [("horizon", 2), *(pytest.param(key, 12, marks=pytest.mark.slow) for key in MANY)]
 )
 def test_no_text_is_small_cut_off_or_hidden(
     key: str, n: int, monkeypatch: pytest.MonkeyPatch
