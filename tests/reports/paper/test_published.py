@@ -217,45 +217,29 @@ def test_table_4_before_and_after_refinement() -> None:
     assert printed(table, "m", "Self_R-") == "22.0 28.7 +6.7 79.3 72.7 -6.7".split()
 
 
-# Table 7: true and false positives, false and true negatives; grades off, in steps of 0.2; flags
-# that agree on the plans humans found incorrect
-JUDGES = {
-    "GPT-5": ((359, 28, 54, 279), 245, 1609, "88.6 92.8 86.9 0.897 0.068 87.4"),
-    "Gemini 3 Pro": ((401, 44, 12, 263), 212, 1653, "92.2 90.1 97.1 0.935 0.059 89.7"),
-}
-
-
-def test_table_7_judges_against_humans() -> None:
-    result: list[Any] = []
-    for judge, ((tp, fp, fn, tn), steps, agreeing, _) in JUDGES.items():
-        correct = np.repeat([1, 0, 1, 0], [tp, fp, fn, tn])
-        differing = np.zeros(720, dtype=int)
-        wrong = np.flatnonzero(correct == 0)
-        each, rest = divmod(307 * 6 - agreeing, 307)
-        differing[wrong] = each + (np.arange(307) < rest)
-        said = ratings(
-            np.repeat([1, 1, 0, 0], [tp, fp, fn, tn]), np.arange(720) < steps, 2**differing - 1
-        )
-        result.append(reliability(judge, said, ratings(correct, np.zeros(720), np.zeros(720))))
-    table = table_of("judges", reliability=report(*result))
-    assert [row.heads for row in table.rows] == [(judge,) for judge in JUDGES]
-    for judge, (*_, expected) in JUDGES.items():
-        assert printed(table, judge) == expected.split()
-    assert not any(cell.best for row in table.rows for cell in row.cells.values())
-
-
-def test_table_8_correct_plans_that_differ_from_the_reference() -> None:
-    plans = plans_judged("Gemini 3 Pro", (50, 54), (209, 213))
-    table = table_of("diversity", reliability=report(plans))
-    assert percents(table, "Gemini 3 Pro", places=1) == "92.6 98.1".split()
-
-
-def test_table_9_the_judge_by_tested_model() -> None:
+def test_tables_7_8_and_9_a_judge_against_humans() -> None:
+    """Gemini 3 Pro on 720 items, on plans with another chain, and on 60 plans of each model."""
+    # true and false positives, false and true negatives; flags that agree on incorrect plans
+    cells, agreeing, n_wrong = (401, 44, 12, 263), 1653, 307
+    correct = np.repeat([1, 0, 1, 0], cells)
+    each, rest = divmod(n_wrong * 6 - agreeing, n_wrong)
+    differing = np.zeros(720, dtype=int)
+    differing[correct == 0] = each + (np.arange(n_wrong) < rest)
+    grades_off = np.arange(720) < 212  # by a step of 0.2 each
+    said = ratings(np.repeat([1, 1, 0, 0], cells), grades_off, 2**differing - 1)
     counts = {"Gemini 3 Pro": (47, 49), "GPT-5": (52, 51), "InternVL3.5-30B-A3B": (19, 24)}
-    models = models_judged("Gemini 3 Pro", counts, 60)
-    table = table_of("self-evaluation", reliability=report(models))
+    parts = {
+        "diversity": plans_judged("Gemini 3 Pro", (50, 54), (209, 213)).diversity,
+        "self_evaluation": models_judged("Gemini 3 Pro", counts, 60).self_evaluation,
+    }
+    human = ratings(correct, np.zeros(720), np.zeros(720))
+    judge = report(reliability("Gemini 3 Pro", said, human, **parts))
+    table = table_of("judges", reliability=judge)
+    assert printed(table, "Gemini 3 Pro") == "92.2 90.1 97.1 0.935 0.059 89.7".split()
+    assert not any(cell.best for row in table.rows for cell in row.cells.values())
+    table = table_of("diversity", reliability=judge)
+    assert percents(table, "Gemini 3 Pro", places=1) == "92.6 98.1".split()
+    table = table_of("self-evaluation", reliability=judge)
     assert printed(table, "Gemini 3 Pro", section="CR") == "78.3 81.7 +3.3".split()
     assert printed(table, "GPT-5", section="CR") == "86.7 85.0 -1.7".split()
-    assert printed(table, "InternVL3.5-30B-A3B", section="CR") == "31.7 40.0 +8.3".split()
     assert "Gemini 3 Pro is the judge Gemini 3 Pro" in table.notes
-    assert table.judges == ("Gemini 3 Pro",)

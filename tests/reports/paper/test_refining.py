@@ -174,22 +174,6 @@ def test_an_unchanged_response_with_another_verdict_shows_the_judge() -> None:
     assert (none["Flips"].value, none["Flips"].note) == (None, "no response is unchanged")
 
 
-def test_every_figure_with_a_direction_is_the_mean_of_what_competes() -> None:
-    rng = np.random.default_rng(5)
-    base, after = (of_marks(rng.integers(0, 2, 60).tolist()) for _ in range(2))
-    results = Results(judges=(judged(base),), refined=(refined(after),))
-    seen: set[str] = set()
-    for definition in DEFINITIONS:
-        if definition.rivals != "methods" or definition.key == "refinement-oracle":
-            continue
-        for row in refined_rows(definition, results):
-            for column, contender in row.contenders.items():
-                assert contender.values.mean() == pytest.approx(row.estimates[column].value)
-                assert len(contender.values) == row.estimates[column].n_items
-                seen.add(column[1])
-    assert seen == {"Refined", "Δ", "Grade Δ", "Fix rate", "Over-correction"}
-
-
 # Critics, oracles, judges ------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from apbjudge.reports.plots import paper_figures
-from apbjudge.reports.plots.figure import style
 from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
 
@@ -58,12 +57,3 @@ def test_agreement_is_that_of_the_bins_items_by_case() -> None:
         assert (row.value, row.n) == (wanted.value, wanted.n_items)
         assert (row.low, row.high) == pytest.approx((wanted.low, wanted.high))
         assert row.certainty == pytest.approx(certainty[held.index].mean())
-
-
-def test_drawn_points_are_the_data() -> None:
-    for figure in paper_figures([], made(200, 5)):
-        with style(figure.key):
-            panel = figure.draw().axes[0]
-        line = next(line for line in panel.lines if line.get_marker() == "o")
-        place = "certainty" if figure.key == "uncertainty" else "share"
-        assert line.get_xydata().tolist() == figure.data[[place, "value"]].to_numpy().tolist()
