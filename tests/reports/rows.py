@@ -120,11 +120,6 @@ def points(figures: dict[str, Estimate], *names: str) -> Points:
     return {name: (figures[name].value, figures[name].n_items) for name in names or figures}
 
 
-def figures_of(rows: Iterable[Row], *names: str, **which: Any) -> Points:
-    """Those of the one group that is meant, as ``points``."""
-    return points(group(summary_of(rows), **which).figures, *names)
-
-
 def about(value: float, n: int) -> Any:
     """A value and its denominator, as ``points`` gives them."""
     return (pytest.approx(value, abs=1e-12), n)

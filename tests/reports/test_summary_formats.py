@@ -35,26 +35,52 @@ HOSTILE = [
 
 def every_kind_of_row() -> list[Row]:
     """Rows of each protocol; among their figures are missing values and missing intervals."""
-    travel = {"category": "travel"}
-    return [
-        verdict("a", groups=travel),
-        verdict("b", "E1 E6"),
-        verdict("c", protocol="step-wise", groups={"horizon": 1}),
-        unscored("d", protocol="step-wise", groups={"horizon": 1}, tested_model="late"),
-        verdict("e", "E5", protocol="tool-extraneous", case_id="a", groups={"level": 2}),
-        verdict("f", protocol="tool-extraneous", case_id="b", groups={"level": 4}),
-        verdict("g", protocol="tool-broken", category=1, is_correct=True, groups={"horizon": 1}),
+    travel, retail = {"category": "travel"}, {"category": "Retail"}
+    used: Row = {
+        "usage": {"prompt_tokens": 10, "completion_tokens": 3, "calls": 2},
+        "cost_usd": 0.25,
+    }
+    override = {"field": "is_correct", "was": True, "now": False, "because": "proven: x"}
+    ends = {"stop": False, "length": True, "MAX_TOKENS": False, "tool_calls": None}
+    rows = [
+        verdict("a", groups={**travel, "steps": ">20"}, **used),
         verdict(
-            "h", protocol="unsolvable", is_correct=False, groups={"unsolvable_type": "tool_removal"}
+            "b", "E5", grade=0.8, groups={**retail, "steps": "6-10"}, inconsistent=True, **used
         ),
-        verdict("i", protocol="efficiency", plan_cost=7.25),
-        verdict("j", "E2", protocol="efficiency", plan_cost=0.1),
-        verdict("k", protocol="efficiency", plan_cost=None, tested_model="unpriced"),
+        verdict("c", "E2 E5", grade=0.4, groups=retail, overrides=(override,) * 2),
+        unscored("d", groups={**travel, "finish_reason": "length"}, over_refusal=True, **used),
+        *(verdict(f"of-s-{n}", "E4" * (n == 2), case_id="s") for n in range(3)),
+        *(
+            verdict(f"end-{n}", over_refusal=refuses, groups={"finish_reason": end})
+            for n, (end, refuses) in enumerate(ends.items())
+        ),
         bad_row(12),
+        verdict("i", tested_model="other", inconsistent=True, overrides=(override,)),
+        unscored("j", "budget", tested_model="late"),
+        *(
+            verdict(f"k-{n}", "E2" * n, protocol="step-wise", groups={"horizon": 1 + n})
+            for n in (0, 1)
+        ),
+        verdict("l", "E5", protocol="tool-extraneous", case_id="a", groups={"level": 2}),
+        verdict("m", protocol="tool-extraneous", case_id="b", groups={"level": 4}),
     ]
+    for n, category in enumerate([1, 1, 2, None, 3, 3, 4, 5]):
+        of: Row = {"protocol": "tool-broken", "category": category, "groups": {"horizon": 1}}
+        rows.append(verdict(f"broken-{n}", is_correct=category in (1, 2, None), **of))
+    for n, (kind, refused) in enumerate(REFUSED):
+        of = {"protocol": "unsolvable", "groups": {"unsolvable_type": kind}}
+        rows.append(verdict(f"refused-{n}", is_correct=refused, **of))
+    for case, cost in {"1": 7.25, "2": 0.1, "3": None}.items():
+        of = {"protocol": "efficiency", "plan_cost": cost}
+        rows += [
+            verdict(case, "E2" * (case == "2"), **of),
+            verdict(case, tested_model="other", **of),
+        ]
+    return rows
 
 
-SUMMARY = summary_of(every_kind_of_row(), "category", "stage")
+REFUSED = [("information_missing", True), ("information_missing", False), ("tool_removal", False)]
+SUMMARY = summary_of(every_kind_of_row(), "category", "steps")
 
 
 def read_csv(summary: Summary) -> list[dict[str, str]]:
@@ -131,18 +157,25 @@ def test_the_static_judge_s_upper_bound_is_said_in_every_output() -> None:
         assert "upper bound" in text
 
 
+def check_golden(name: str, summary: Summary) -> None:
+    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
+    text = apbjudge.summary_text(summary)
+    golden = GOLDEN / f"summary_{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_the_summary_of_every_kind_of_row_is_the_golden_text() -> None:
+    check_golden("every_kind", SUMMARY)
+
+
 # On a terminal ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_summary_of_an_example_is_the_golden_text(name: str) -> None:
-    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
-    run = apbjudge.grade(ROOT / "examples" / f"{name}.jsonl")
-    text = apbjudge.summary_text(run.summary)
-    golden = GOLDEN / f"summary_{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    check_golden(name, apbjudge.grade(ROOT / "examples" / f"{name}.jsonl").summary)
 
 
 def text_of(*rows: dict[str, object], by: tuple[str, ...] = ()) -> str:
