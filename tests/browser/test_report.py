@@ -338,7 +338,7 @@ def test_single_keys_of_the_report_can_be_switched_off(
     switch_keys(page, axe)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
-    shown(page, "case-1")
+    expect(page.locator("#position")).to_have_text("4 of 7")
 
 
 # What is said aloud ------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from apbjudge.reports.page.runs import run_view, task_view
 from ..reports.page.reports import report
 from ..reports.page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
 from ..reports.test_runs_page import run_of
-from .test_item_view import Poison, open_all
+from .test_item_view import Poison, check_golden, open_all
 from .test_report import expect, opened
 
 N_STEPS = 40
@@ -75,100 +75,18 @@ def unfolded(run: Any) -> list[int]:
 # What is shown -----------------------------------------------------------------------------------
 
 
-def test_a_run_is_summed_up_before_its_steps(run: Any, page: Any):
-    summary = run.locator("section.run")
-    for said in (
-        "outcome in the log✕ failure, reward 0.25",
-        "endedfinal_answer_wrong",
-        "settingblock",
-        "trial2",
-        "usedprompt_tokens 181,234",
-        "fromplanbench-xl, result.jsonl, run 3",
-        "✕ First went wrong at step 5: track_parcel",
-        "13 executed calls, 7 of them progress (P)",
-        "Final answerIt is shipment S-9.",
-        "1 remark of the log's reader",
-    ):
-        expect(summary).to_contain_text(said)
-    rows = summary.locator(".measures tbody tr").all_inner_texts()
-    assert rows == ["failure\tWeak Recovery", "turns\t39", "EGT precision\t0.6667"]
-    expect(run.get_by_text("predictions file")).to_have_count(0)
-    expect(run.locator(".step")).to_have_count(N_STEPS)
-    open_all(page)
-    expect(summary).to_contain_text("3 cut content: text that the log itself cut or left out")
-    expect(run.locator(".material")).to_contain_text("1 tool, 1 of them called")
-    expect(run.locator(".material")).to_contain_text("You are an agent of a shop.")
-
-
-def test_each_step_is_summed_up_in_a_line(run: Any):
-    assert unfolded(run) == [5]
-    assert [toggle(run, number).text_content().split() for number in (1, 2, 3, 4, 5, 6, 7)] == [
-        "step 1 user Where is order O-7?".split(),
-        "step 2 agent searches for tools, by_inputs 3 tools returned, 1 blocked, 1 noisy".split(),
-        "step 3 agent track_order P, progress order_id: O-7".split(),
-        "step 4 agent track_parcel ✕ not executed ✕ error order_id: O-8".split(),
-        (
-            "step 5 agent track_parcel ✕ first went wrong here N, no progress ⊘ blocked tool "
-            "order_id: O-7"
-        ).split(),
-        "step 6 agent searches for tools ✕ search failed".split(),
-        "step 7 agent ✕ no valid action <tool_call>{".split(),
-    ]
-    assert "found by code" in toggle(run, N_STEPS).text_content()
-
-
-def test_the_inside_of_steps_says_what_the_environment_knows(run: Any):
-    for number in (2, 3, 4):
-        toggle(run, number).click()
-    search, done, rejected, blocked = (run.locator(f"#step-{number}") for number in (2, 3, 4, 5))
-    assert search.locator(".found li").all_inner_texts() == [
-        "track_order order_id → shipment_id, baseline",
-        "track_order_old⚠ noisy tool order_id → shipment_id, noisy_misleading",
-        "track_parcel⊘ blocked tool order_id → parcel_id, blocker_misleading",
-    ]
-    expect(search).to_contain_text("Thought: Which tool knows shipments?")
-    expect(search).to_contain_text("inputs taken asorder_id")
-    expect(done).to_contain_text("valueshipment_id = S-9")
-    expect(done.locator(".observation")).to_contain_text('"shipment_id": "S-9"')
-    expect(rejected).to_contain_text(
-        "an input comes from an untrusted tool (untrusted_input_rejected)"
-    )
-    expect(rejected.locator(".observation.failed")).to_contain_text("✕ marked as an error")
-    expect(blocked).to_contain_text("provenanceuntrusted: from a noisy or blocked tool")
-    expect(blocked).to_contain_text("valueparcel_id = nothing")
-
-
-def test_several_calls_in_a_step_and_answers_to_none_of_them(page: Any, url: str):
-    run = viewed(page, url, "parallel")
-    expect(run.locator("section.run")).to_contain_text("! The environment broke: disk full")
-    assert "✕ error ✕ unreadable call" in toggle(run, 2).text_content()
-    first, second = run.locator(".calls > li").all()
-    expect(first).to_contain_text('{"cut')
-    expect(first).to_contain_text("! Unreadable arguments: ends early")
-    expect(first).to_contain_text("Nothing answers this call.")
-    expect(second.locator(".observation")).to_have_text("Answertwo")
-    expect(run.locator(".step-body > .observation")).to_contain_text("Answer of third")
-    open_all(page)
-    expect(run.locator("#step-2 details")).to_contain_text('"own": "field"')
-
-
-def test_a_short_run_is_unfolded_and_one_without_an_answer_says_so(page: Any, url: str):
-    run = viewed(page, url, "short")
-    assert unfolded(run) == [1, 2, 3, 4, 5, 6]
-    expect(run).to_contain_text("The run ends without an answer.")
-    expect(run).to_contain_text("Which letter is of which call is not clear from this log.")
-    expect(run.locator(".word-text")).to_have_text("PNPN")
-    expect(run.locator(".wrong-line")).to_have_count(0)
-    run = viewed(page, url, "unmeasured")
-    expect(run.locator(".measures, .word, .letter")).to_have_count(0)
-
-
-def test_without_the_log_what_was_measured_is_shown(page: Any, url: str):
-    opened(page, url, item="run-1", at="3")
-    run = page.locator("#view")
-    expect(run).to_contain_text("The log is not at hand")
-    assert run.locator(".measures tbody tr").all_inner_texts() == ["failure\tStalled", "turns\t5"]
-    expect(run.locator(".step")).to_have_count(0)
+def test_runs_are_shown_as_in_the_golden_text(page: Any, url: str):
+    """A long one with steps unfolded, short ones, one without its log, one of parallel calls."""
+    texts: list[str] = []
+    for at, item in enumerate(("run-1", "short", "unmeasured", "run-1", "parallel")):
+        opened(page, url, item=item, at=str(at))
+        expect(page.locator("#view")).to_have_attribute("data-item", item)
+        run = page.locator("#view")
+        for number in (2, 3, 4) if at == 0 else ():
+            toggle(run, number).click()
+        open_all(page)
+        texts.append(run.inner_text())
+    check_golden("run_view", "\n\n".join(texts))
 
 
 def test_measures_of_several_judges_stand_side_by_side_the_first_of_many(page: Any, tmp_path: Path):
