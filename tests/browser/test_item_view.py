@@ -99,7 +99,7 @@ def check_golden(name: str, text: str) -> None:
     assert text == golden.read_text(encoding="utf-8")
 
 
-def test_items_are_shown_as_in_the_golden_text(show: Show, page: Any):
+def test_items_are_shown_as_in_the_golden_text(show: Show):
     """With chains side by side, with a step that calls no tool, and without any data."""
     late = {"judge": "k", "kind": "unscored", "reason": "timeout", "detail": "after 60 s"}
     whole = {
@@ -114,12 +114,8 @@ def test_items_are_shown_as_in_the_golden_text(show: Show, page: Any):
         "item": {"id": "i"},
         "judgements": [None],
     }
-    texts: list[str] = []
-    for data in (whole, example("step_wise.jsonl", 8), lost, {}):
-        view = show(data)
-        open_all(page)
-        texts.append(view.inner_text())
-    check_golden("item_view", "\n\n".join(texts))
+    shown = (whole, example("step_wise.jsonl", 8), lost, {})
+    check_golden("item_view", "\n\n".join(show(data).inner_text() for data in shown))
     row = show(whole).locator(".chain > .row.arguments").first
     ours, theirs = row.locator(".ours").bounding_box(), row.locator(".theirs").bounding_box()
     assert ours["y"] == theirs["y"]
