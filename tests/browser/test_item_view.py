@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -18,6 +17,7 @@ from apbjudge.records import Call, Row
 from apbjudge.reports.page.alignment import align
 from apbjudge.reports.page.items import case_view, prediction_view
 
+from ..reports.rows import check_golden
 from .conftest import PHONE
 
 Show = Callable[..., Any]
@@ -91,14 +91,6 @@ def verdict(**values: Any) -> dict[str, Any]:
 # What is shown -----------------------------------------------------------------------------------
 
 
-def check_golden(name: str, text: str) -> None:
-    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
-    golden = Path(__file__).parents[1] / "golden" / f"{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
-
-
 def test_items_are_shown_as_in_the_golden_text(show: Show):
     """With chains side by side, with a step that calls no tool, and without any data."""
     late = {"judge": "k", "kind": "unscored", "reason": "timeout", "detail": "after 60 s"}
@@ -115,7 +107,7 @@ def test_items_are_shown_as_in_the_golden_text(show: Show):
         "judgements": [None],
     }
     shown = (whole, example("step_wise.jsonl", 8), lost, {})
-    check_golden("item_view", "\n\n".join(show(data).inner_text() for data in shown))
+    check_golden("item_view.txt", "\n\n".join(show(data).inner_text() for data in shown))
     row = show(whole).locator(".chain > .row.arguments").first
     ours, theirs = row.locator(".ours").bounding_box(), row.locator(".theirs").bounding_box()
     assert ours["y"] == theirs["y"]

@@ -19,8 +19,9 @@ from apbjudge.reports.page.runs import run_view, task_view
 
 from ..reports.page.reports import report
 from ..reports.page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from ..reports.rows import check_golden
 from ..reports.test_runs_page import run_of
-from .test_item_view import Poison, check_golden, open_all
+from .test_item_view import Poison, open_all
 from .test_report import expect, opened
 
 N_STEPS = 40
@@ -86,7 +87,7 @@ def test_runs_are_shown_as_in_the_golden_text(page: Any, url: str):
             toggle(run, number).click()
         open_all(page)
         texts.append(run.inner_text())
-    check_golden("run_view", "\n\n".join(texts))
+    check_golden("run_view.txt", "\n\n".join(texts))
 
 
 def test_measures_of_several_judges_stand_side_by_side_the_first_of_many(page: Any, tmp_path: Path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,8 +16,16 @@ from apbjudge.records import ERROR_CODES, judgement_row
 from apbjudge.statistics import Estimate
 
 Row = dict[str, Any]
+GOLDEN = Path(__file__).parents[1] / "golden"
 _PLAIN = ("tool-broken", "unsolvable")
 """Protocols whose verdicts have neither flags nor a grade."""
+
+
+def check_golden(name: str, text: str) -> None:
+    """UPDATE_GOLDEN=1 writes the files anew; read the difference before it is committed."""
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+    assert text == (GOLDEN / name).read_text(encoding="utf-8")
 
 
 def _common(item: str, protocol: str, groups: dict[str, Any], fields: Row) -> Row:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,8 +32,8 @@ from apbjudge.statistics.estimates import Estimate
 
 from .page.reports import Page
 from .plots.test_palette import contrast
+from .rows import GOLDEN, check_golden
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 CSS = TEMPLATES / "page.css"
 ONE, TWO = (read_card(GOLDEN / f"card_{name}.json") for name in ("one", "two"))
 """Cards of one plan as an audit writes them, with every verdict among their probes."""
@@ -61,11 +59,7 @@ GOLDENS: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_the_card_is_the_golden_one(name: str) -> None:
-    """UPDATE_GOLDEN=1 writes the files anew; read the difference before it is committed."""
-    text = GOLDENS[name]()
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        (GOLDEN / name).write_text(text, encoding="utf-8")
-    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+    check_golden(name, GOLDENS[name]())
 
 
 # Texts that attack -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,55 +30,20 @@ from apbjudge.reports.page.runs import run_view
 
 from .page.reports import Page, report
 from .page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from .rows import check_golden
 
-CUT = "text that the log itself cut or left out"
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e\0"
 
 
 # One run -----------------------------------------------------------------------------------------
 
 
-def test_a_run_with_all_that_its_log_and_its_diagnosis_say() -> None:
-    run, diagnosis = explored(6)
-    view = run_view(run, diagnosis)
-    steps = view.pop("steps")
-    assert view == {
-        "trial": 2,
-        "setting": "block",
-        "termination": "final_answer_wrong",
-        "success": False,
-        "reward": 0.25,
-        "usage": {"prompt_tokens": 181234.0},
-        "scores": {"f1": 0.5},
-        "place": "planbench-xl, result.jsonl, run 3",
-        "word": "PN",
-        "first_error": 5,
-        "remarks": [{"name": "cut content", "count": 3, "meaning": CUT}],
-        "answer": "It is shipment S-9.",
-    }
-    assert [(step["number"], step["kind"], step.get("word")) for step in steps] == [
-        (1, "message", None),
-        (2, "retrieve", None),
-        (3, "call", "P"),
-        (4, "call", None),
-        (5, "call", "N"),
-        (6, "answer", None),
-    ]
-    assert [step["source"] for step in steps[:2]] == ["user", "agent"]
-
-
-def test_a_search_says_which_of_its_tools_are_blocked_or_noisy() -> None:
+def test_views_are_the_golden_ones() -> None:
+    """Of a run with all that its log and its diagnosis say, and of searches that find little."""
     nothing = replace(SEARCH, retrieval=Retrieval(by_inputs=True, tools=()))
-    steps = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)["steps"]
-    search, failed, empty = (step["retrieval"] for step in steps[1:])
-    of = {"inputs": ["order_id"]}
-    tools = search.pop("tools")
-    assert search == {"by": ["inputs"], **of}
-    assert tools[0] == {"name": "track_order", "output": "shipment_id", "type": "baseline", **of}
-    marks = [(tool["type"], tool.get("mark")) for tool in tools[1:]]
-    assert marks == [("noisy_misleading", "noisy"), ("blocker_misleading", "blocked")]
-    assert failed == {"by": ["output"]}
-    assert empty == {"by": ["inputs"], "tools": []}
+    searches = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)
+    views = [run_view(*explored(6)), searches]
+    check_golden("run_views.json", json.dumps(views, indent=1, ensure_ascii=False) + "\n")
 
 
 # Letters -----------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,9 @@ from apbjudge import Summary
 from apbjudge.records.tables import text_cell
 from tests.support.judging import plan_row
 
-from .rows import Row, bad_row, summary_of, unscored, verdict
+from .rows import Row, bad_row, check_golden, summary_of, unscored, verdict
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = ROOT / "tests" / "golden"
 EXAMPLES = ("efficiency", "holistic", "step_wise", "tool_broken", "tool_extraneous", "unsolvable")
 
 HOSTILE = [
@@ -157,17 +155,8 @@ def test_the_static_judge_s_upper_bound_is_said_in_every_output() -> None:
         assert "upper bound" in text
 
 
-def check_golden(name: str, summary: Summary) -> None:
-    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
-    text = apbjudge.summary_text(summary)
-    golden = GOLDEN / f"summary_{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
-
-
 def test_the_summary_of_every_kind_of_row_is_the_golden_text() -> None:
-    check_golden("every_kind", SUMMARY)
+    check_golden("summary_every_kind.txt", apbjudge.summary_text(SUMMARY))
 
 
 # On a terminal ------------------------------------------------------------------------------------
@@ -175,7 +164,8 @@ def test_the_summary_of_every_kind_of_row_is_the_golden_text() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_summary_of_an_example_is_the_golden_text(name: str) -> None:
-    check_golden(name, apbjudge.grade(ROOT / "examples" / f"{name}.jsonl").summary)
+    run = apbjudge.grade(ROOT / "examples" / f"{name}.jsonl")
+    check_golden(f"summary_{name}.txt", apbjudge.summary_text(run.summary))
 
 
 def text_of(*rows: dict[str, object], by: tuple[str, ...] = ()) -> str:

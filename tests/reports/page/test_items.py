@@ -15,6 +15,8 @@ from apbjudge.protocols.table import protocol_of
 from apbjudge.records import Item, Row
 from apbjudge.reports.page.items import case_key, case_view, judgement_view, prediction_view
 
+from ..rows import check_golden
+
 
 def item(**values: Any) -> Item:
     row = {"id": "i", "tested_model": "m", "query": "q", "model_response": "{}", **values}
@@ -51,50 +53,32 @@ def test_every_example():
                 assert shown["where"].startswith(view["calls"][shown["call"]]["where"])
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        ("tool_chain[1].max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
-        ("tool_chain[1].arguments.max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
-        ("tool_chain[1].arguments.who[0].dob", {"call": 1, "path": "who[0].dob", "key": "who"}),
-        ("tool_chain[1].arguments.a.b", {"call": 1, "path": "a.b", "key": "a.b"}),
-        ("tool_chain[1].arguments.gone", {"call": 1, "path": "gone"}),
-        ("tool_chain[10]", {}),
-        ("response", {}),
-    ],
-)
-def test_findings_at_their_place(where: str, expected: dict[str, Any]):
+STEP = {"role": "assistant", "thought": "t", "tool_calls": [{"name": "A", "arguments": {}}] * 2}
+FUNCTION = {"name": "A", "arguments": '{"x": 1}'}
+USE = {"type": "tool_use", "name": "A", "input": {"x": 1}}
+SAID = {"type": "text", "text": "t"}
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "thought": "t", "tool_calls": [{"function": FUNCTION}]},
+    {"thought": "t", "tool": "A", "arguments": {"x": 1}, "observation": "o"},
+    {"role": "assistant", "content": [SAID, USE]},
+    {"role": "assistant", "content": None, "function_call": FUNCTION},
+    {"role": "tool", "tool_name": "A", "content": "r"},
+    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:…"}}]},
+    {"role": "user", "content": [{"type": "tool_result", "content": [SAID]}]},
+    {"role": "model", "parts": [{"text": "t"}, {"functionCall": {"name": "A", "args": {"x": 1}}}]},
+    {"what": {"ever": 1}},
+]
+
+
+def test_views_are_the_golden_ones():
+    """Of a case with distractors, of steps, after a broken tool, with messages of every shape."""
     arguments = {"max_price": 1, "who": [{"dob": 1}], "a": {"b": 1}, "a.b": 2}
-    read = plan({"name": "A"}, {"name": "B", "parameter_description": arguments})
-    (shown,) = prediction_view(read, [finding(where)])["findings"]
-    assert {key: shown[key] for key in ("call", "path", "key") if key in shown} == expected
-
-
-def test_findings_in_steps():
-    step = {"role": "assistant", "thought": "t", "tool_calls": [{"name": "A", "arguments": {}}] * 2}
-    read = item(
-        planning_regime="Step-wise",
-        prediction_horizon=3,
-        model_response=json.dumps([{**step, "tool_calls": [], "thought": "idle"}, step, step]),
-        ground_truth_steps=[step],
-    )
-    places = ["step[1]", "step[1].tool_calls[1].arguments.x", "step[0]", "step[2].role"]
-    view = prediction_view(read, map(finding, places))
-    assert [shown.get("call") for shown in view["findings"]] == [0, 1, None, 2]
-    shown = [(call["step"], call.get("thought")) for call in view["calls"]]
-    assert shown == [(2, "t"), (2, None), (3, "t"), (3, None)]
-    assert view["idle"] == [{"step": 1, "thought": "idle"}]
-    assert case_view(read)["condition"] == {"horizon": 3}
-
-
-def test_the_case_says_what_was_hidden():
-    read = plan(
+    parameters = {"type": "object", "properties": {}}
+    distracted = plan(
         {"name": "A"},
-        {"name": "Gone"},
-        tools=[
-            {"name": "A", "cost": 0, "parameters": {"type": "object", "properties": {}}},
-            {"name": "D"},
-        ],
+        {"name": "B", "parameter_description": arguments},
+        tools=[{"name": "A", "cost": 0, "parameters": parameters}, {"name": "D"}],
         tool_names=["A", "D", "Named"],
         extraneous_tool_names=["D"],
         files=["a.png"],
@@ -102,30 +86,25 @@ def test_the_case_says_what_was_hidden():
         system_prompt="s",
         task_category="c",
     )
-    view = case_view(read)
-    assert view["tools"] == [
-        {"name": "A", "parameters": {"type": "object", "properties": {}}, "cost": 0.0},
-        {"name": "D", "marks": ["distractor"]},
-        {"name": "Named"},
-    ]
-    assert view["condition"] == {"extraneous": ["D"]}
-    assert view["files"] == [{"type": "file", "path": "a.png"}]
-    assert view["reference"]["calls"] == [{"name": "A", "arguments": {}, "step": 1}]
-    assert view["groups"]["category"] == "c"
-    calls = prediction_view(read, [])["calls"]
-    assert [call.get("unknown") for call in calls] == [None, True]
-    assert [row["kind"] for row in prediction_view(read, [])["chain"]] == ["arguments", "extra"]
-    broken = item(
+    ends = (".max_price", ".arguments.max_price", ".arguments.who[0].dob", ".arguments.a.b", "")
+    places = [f"tool_chain[1]{end}" for end in (*ends, ".arguments", ".arguments.gone")]
+    steps = item(
         planning_regime="Step-wise",
-        broken_tool_name="A",
-        replacement_tool={"name": "B"},
-        tools=[{"name": "A"}],
+        prediction_horizon=3,
+        model_response=json.dumps([{**STEP, "tool_calls": [], "thought": "idle"}, STEP, STEP]),
+        ground_truth_steps=[STEP],
+        trajectory_prefix=MESSAGES,
     )
-    assert case_view(broken)["condition"] == {"horizon": 1, "broken_tool": "A", "replacement": "B"}
-    assert case_view(broken)["tools"][0]["marks"] == ["broken"]
-    assert case_view(broken)["reference"] is None
-    assert "chain" not in prediction_view(broken, [])
-    assert case_view(item())["tools"] is None
+    of_steps = ["step[1]", "step[1].tool_calls[1].arguments.x", "step[0]", "step[2].role"]
+    of_tool = {"broken_tool_name": "A", "replacement_tool": {"name": "B"}, "tools": [{"name": "A"}]}
+    shown = [
+        (distracted, [*places, "tool_chain[10]", "response", ""]),
+        (steps, of_steps),
+        (item(planning_regime="Step-wise", **of_tool), []),
+        (item(), []),
+    ]
+    views = [(case_view(of), prediction_view(of, map(finding, at))) for of, at in shown]
+    check_golden("item_views.json", json.dumps(views, indent=1, ensure_ascii=False) + "\n")
 
 
 BASE: dict[str, Any] = {
@@ -179,31 +158,6 @@ def test_the_key_of_a_case_is_that_of_all_its_rows():
     keys = {case_key(one): orjson.dumps(case_view(one)) for one in read}
     assert len(keys) == len(set(keys.values())) < len(read) / 2
     assert all(keys[case_key(one)] == orjson.dumps(case_view(one)) for one in read)
-
-
-AT_A = {"name": "A", "arguments": {"x": 1}}
-FUNCTION = {"name": "A", "arguments": '{"x": 1}'}
-SAID = {"type": "text", "text": "t"}
-MESSAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (
-        {"thought": "t", "tool": "A", "arguments": {"x": 1}, "observation": "o"},
-        {"role": "assistant", "text": 't\n\n{\n  "observation": "o"\n}', "calls": [AT_A]},
-    ),
-    (
-        {"role": "tool", "tool_name": "A", "content": "r"},
-        {"role": "tool", "text": "r", "name": "A"},
-    ),
-    (
-        {"role": "user", "content": [{"type": "tool_result", "content": [SAID]}]},
-        {"role": "user", "text": "t"},
-    ),
-    ({"what": {"ever": 1}}, {"role": "message", "text": '{\n  "what": {\n    "ever": 1\n  }\n}'}),
-]
-
-
-@pytest.mark.parametrize(("message", "expected"), MESSAGES)
-def test_messages_of_every_shape(message: dict[str, Any], expected: dict[str, Any]):
-    assert case_view(item(trajectory_prefix=[message]))["trajectory"] == [expected]
 
 
 JSON = st.recursive(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import shutil
 import subprocess
@@ -25,10 +24,9 @@ from apbjudge.reports.paper.formatting import (
 )
 from apbjudge.reports.paper.table import Table
 
-from ..rows import Row, unscored, verdict
+from ..rows import Row, check_golden, unscored, verdict
 from .cases import graded, judged, plans_judged, report
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
     "txt": tables_text,
     "md": tables_markdown,
@@ -72,12 +70,7 @@ def plain() -> tuple[Table, ...]:
 
 @pytest.mark.parametrize("kind", ["txt", "md", "tex"])
 def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) -> None:
-    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
-    text = FORMATS[kind](plain)
-    golden = GOLDEN / f"table_two_judges.{kind}"
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    check_golden(f"table_two_judges.{kind}", FORMATS[kind](plain))
 
 
 # figures -----------------------------------------------------------------------------------------
