@@ -26,6 +26,9 @@ from .test_report import expect, opened
 
 N_STEPS = 40
 UNFOLDED = "true"
+LAID_OUT = """() => {
+  for (const step of document.querySelectorAll(".step")) step.style.contentVisibility = "visible";
+}"""
 
 
 def entries() -> Iterator[Entry]:
@@ -86,6 +89,7 @@ def test_runs_are_shown_as_in_the_golden_text(page: Any, url: str):
         for number in (2, 3, 4) if at == 0 else ():
             toggle(run, number).click()
         open_all(page)
+        page.evaluate(LAID_OUT)
         texts.append(run.inner_text())
     check_golden("run_view.txt", "\n\n".join(texts))
 
