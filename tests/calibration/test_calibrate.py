@@ -77,17 +77,6 @@ def test_figures_are_over_the_labelled_rows(tmp_path: Path) -> None:
     assert result.whole.tables["is_correct"].counts == ((4.0, 1.0), (1.0, 4.0))
 
 
-def test_a_label_that_names_no_tested_model_counts_where_one_alone_answered(tmp_path: Path) -> None:
-    nameless = [{**row, "tested_model": None} for row in LABELS]
-    assert calibrated(tmp_path, JUDGED, nameless).n_labelled == 10
-    second = [judgement("i0", True, tested_model="other")]
-    report = apbjudge.calibrate(
-        write_rows(tmp_path / "two.jsonl", [*JUDGED, *second]), tmp_path / "labels.jsonl"
-    )
-    assert report.judges[0].n_labelled == 9
-    assert "tested_model: expected the name of one" in report.problems[0]
-
-
 def test_labels_of_other_items_are_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="such as i0 of planner, got only others, such as z"):
         calibrated(tmp_path, JUDGED, [label("z", True)])

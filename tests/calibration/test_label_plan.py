@@ -167,17 +167,6 @@ def test_labels_of_an_earlier_plan_count_in_their_strata(write: Write) -> None:
     assert corrected.n_needed is not None
 
 
-def test_what_humans_disagreed_with_is_expected_again(write: Write) -> None:
-    run = run_of()
-    labels = write("labels", labels_of(run[:36], wrong=range(9)))
-    result = planned(write("run", run), labels=labels, n=20)
-    assert result.expected_from == "labels"
-    assert result.disagreement == pytest.approx(11 / 40)
-    told = planned(write("run", run), labels=labels, n=20, anticipated=0.3)
-    assert (told.expected_from, told.disagreement) == ("option", 0.3)
-    assert planned(write("run", run), n=20).expected_from == "default"
-
-
 # What labels are worth ----------------------------------------------------------------------------
 
 
@@ -213,6 +202,7 @@ def test_widths_with_the_plan_come_from_the_labels(write: Write) -> None:
     run = run_of()
     labels = write("labels", labels_of(run[::2], wrong=range(0, 40, 5)))
     result = planned(write("run", run), labels=labels, n=40, cluster="none", half_width=0.05)
+    assert result.expected_from == "labels"
     need = next(need for need in result.needs if need.measure == "agreement")
     low, high = proportion_confint(32, 40, method="wilson")
     assert need.half_width_now == pytest.approx((high - low) / 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,9 +115,3 @@ def test_text_and_markdown_say_what_was_compared_and_every_change() -> None:
     assert len(table) == 2 + 2
     assert all(line.replace("\\|", "").count("|") == 7 for line in table)
     assert "<script>" not in "\n".join(lines)
-
-
-@pytest.mark.parametrize("name", ["https://a.example", "www.a.example", "@who", "#1"])
-def test_no_name_becomes_a_link_or_a_mention_in_markdown(name: str) -> None:
-    result = replace(shown(), after=name, items=(change(RIGHT, WRONG, item=name),))
-    assert not re.search(rf"(?<!\\){re.escape(name)}", changes_markdown(result))

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 import apbjudge
-from apbjudge import InputError, OptionError
+from apbjudge import InputError
 from apbjudge.records.own_runs import sealed
 from apbjudge.reports.judged_items import ReportItems, sources_of
 from apbjudge.reports.page.entries import Entry
@@ -115,13 +115,6 @@ def test_rows_that_never_became_items_are_counted_aloud(write: Write, tmp_path: 
     assert result.write_page(tmp_path / "page.html").entries == 3
 
 
-def test_a_run_without_items_leaves_the_labels_to_the_others(write: Write, tmp_path: Path) -> None:
-    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "x", "is_correct": True}])
-    runs = [write("a", [bad_row(1)]), write("b", [verdict("x")], at="2")]
-    result = report(runs, labels=[labels], tables=["judges"])
-    assert [row.heads[0] for row in result.tables[0].rows] == ["j [b]"]
-
-
 # Tables, changes, refined runs -------------------------------------------------------------------
 
 
@@ -136,12 +129,6 @@ def test_changes_are_between_the_first_two_judges(write: Write, tmp_path: Path) 
         ("z", "a verdict now", None),
     ]
     assert (changes.n_pairs, changes.n_compared, changes.n_only) == (3, 2, (1, 1))
-
-
-def test_changes_of_different_items_are_refused(write: Write) -> None:
-    runs = [write("one", [verdict("x")]), write("two", [verdict("q")], at="2")]
-    with pytest.raises(OptionError, match="got none that are in both"):
-        _ = report(runs, tables=["changes"]).changes
 
 
 def test_a_design_shows_corrected_rates_in_every_form(write: Write, tmp_path: Path) -> None:

@@ -92,25 +92,6 @@ def test_pairs_that_are_lost_are_counted_by_why() -> None:
     assert "2/5" in tables_text([table])
 
 
-def test_every_protocol_has_a_section_of_its_own() -> None:
-    rows = [
-        verdict("a", protocol="holistic"),
-        verdict("b", protocol="step-wise", groups={"horizon": 1}),
-        verdict("c", protocol="tool-extraneous", groups={"level": 2}),
-        verdict("d", protocol="tool-extraneous", groups={"level": 2, "horizon": 1}),
-        verdict("e", protocol="tool-broken", category=1, is_correct=True),
-        verdict("f", protocol="unsolvable", is_correct=True),
-        verdict("g", protocol="efficiency"),
-    ]
-    table = table_of(CHANGES, rows, refined=(refined(rows),))
-    assert table.sections == (
-        *("Holistic", "Step-wise", "Tool-extraneous, holistic", "Tool-extraneous, step-wise"),
-        *("Tool-broken", "Unsolvable", "Efficiency"),
-    )
-    for section in table.sections:
-        assert values(table, "m", "R", section=section)["Kept right"] == 1
-
-
 # Figures -----------------------------------------------------------------------------------------
 
 

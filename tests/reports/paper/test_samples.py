@@ -150,12 +150,3 @@ def test_levels_of_one_case_are_samples_apart_and_one_unit_of_intervals() -> Non
     found = figures(*rows)
     assert (found["cases"].value, found["most"].value) == (12, 2)
     assert (found["pass@2"].n_items, found["pass@2"].n_clusters) == (12, 6)
-
-
-def test_code_alone_gives_bounds_of_what_is_right() -> None:
-    found = figures(*({**row, "judge": "static"} for row in BY_HAND))
-    bounds = {name: of.bound for name, of in found.items()}
-    assert {name for name, bound in bounds.items() if bound == "upper"} == {
-        *("CR", "pass@1", "pass@2", "pass@4", "pass^2", "pass^4")
-    }
-    assert "Grade SD within" not in found

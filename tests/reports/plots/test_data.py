@@ -26,7 +26,6 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stage": (("stage",), ("CR",)),
     "levels-correct": (LEVELS, ("CR",)),
     "levels-used": (LEVELS, ("ExtUse",)),
-    "levels-counts": (LEVELS, ("ExtUse",)),
     "broken": (("overall",), BROKEN),
     "refusal": (("overall",), ("Conf", "Info", "Tool", "Vis")),
     "cost": (("efficiency",), ("C_all", "CR")),
@@ -55,7 +54,7 @@ def data(key: str) -> set[Any]:
 
 
 def test_data_are_the_cells() -> None:
-    for key in set(SOURCES) - {"levels-used", "levels-counts", "error-multiples", "cost"}:
+    for key in set(SOURCES) - {"levels-used", "error-multiples", "cost"}:
         assert data(key) == cells(tables(NAMES), *SOURCES[key]), key
 
 
@@ -65,20 +64,6 @@ def test_use_of_distractors_becomes_a_share_of_its_rows() -> None:
         share = counted(round(value), n)
         wanted.add((*where, share.value, share.low, share.high, N))
     assert data("levels-used") == wanted
-
-
-def test_counts_are_of_all_tested_models_with_a_line_at_their_mean() -> None:
-    sums: dict[tuple[str, str], float] = {}
-    for _, section, _, place, value, *_ in cells(tables(NAMES), *SOURCES["levels-counts"]):
-        sums[section, place] = sums.get((section, place), 0) + value
-    assert {(row[1], row[3]): row[4] for row in data("levels-counts")} == sums
-    for panel in drawing("levels-counts").axes:
-        heights = [bar.get_height() for bar in panel.patches]
-        levels = ("2", "4", "6", "8", "10")
-        assert heights == [sums[panel.get_title(), place] for place in levels]
-        mean = sum(heights) / len(heights)
-        assert panel.texts[-1].get_text() == f"mean {mean:.1f}"
-        assert list(panel.lines[0].get_ydata()) == [mean, mean]
 
 
 def drawing(key: str) -> Any:

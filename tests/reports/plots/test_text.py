@@ -12,14 +12,7 @@ from PIL import Image, ImageOps
 
 from apbjudge.reports.plots import Figure, paper_figures, text
 from apbjudge.reports.plots.figure import style
-from apbjudge.reports.plots.text import (
-    OURS,
-    boxes_note,
-    drawable,
-    font_families,
-    labels,
-    text_width,
-)
+from apbjudge.reports.plots.text import boxes_note, drawable, font_families, labels, text_width
 
 from .benchmark import tables
 
@@ -73,17 +66,6 @@ def forget() -> None:
 
 def figure(*names: str) -> Figure:
     return next(iter(paper_figures(tables(names, keys=("horizon",)))))
-
-
-def test_fonts_that_can_not_be_used_are_passed_over(installed: list[Any], tmp_path: Path) -> None:
-    from matplotlib import font_manager
-
-    manager: Any = font_manager.fontManager
-    manager.addfont(made(tmp_path, "A Sans Without Outlines", "通义千问", empty=True))
-    for family in ("A Sans Gone", "A Sans Broken"):
-        manager.addfont(path := made(tmp_path, family, "通义千问"))
-        path.unlink() if family.endswith("Gone") else path.write_bytes(b"no font")
-    assert font_families(["通义千问"]) == (OURS, "Zz Sans", "Aa Sans")
 
 
 def test_what_a_font_has_is_drawn_and_what_none_has_is_a_box(installed: list[Any]) -> None:
