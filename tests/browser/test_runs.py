@@ -167,19 +167,6 @@ def test_steps_are_unfolded_and_gone_through_by_keys(run: Any, page: Any):
     assert unfolded(run) == []
 
 
-def test_a_long_answer_is_clipped_until_a_button_shows_all_of_it(run: Any):
-    answer = run.locator("#step-5 .observation")
-    more = answer.get_by_role("button")
-    expect(more).to_have_text("Show all 10,289 characters")
-    expect(answer.locator("pre")).to_contain_text("shelf 11: 4 boxes of tea…")
-    expect(answer.locator("pre")).not_to_contain_text("shelf 12")
-    more.click()
-    expect(answer.locator("pre")).to_contain_text("shelf 399: 4 boxes of tea")
-    expect(more).to_have_attribute("aria-expanded", UNFOLDED)
-    more.click()
-    expect(answer.locator("pre")).not_to_contain_text("shelf 12")
-
-
 def test_a_long_run_is_made_as_far_as_it_is_looked_at(page: Any, tmp_path: Path):
     made, diagnosis = explored(500)
     write_report(report([judged(made, diagnosis)]), tmp_path / "r.html")

@@ -226,10 +226,8 @@ def test_a_column_on_another_scale_is_refused_whole(files: tuple[Path, Path]) ->
 @pytest.mark.parametrize(
     ("judged", "human", "options", "text"),
     [
-        ("id,passed", "id,passed", {"item": "key"}, "--item: expected one of the columns id, "),
         ("id,passed,correct", "id,passed", {}, "it may be passed or correct; name it with --verd"),
         ("id,passed", "id,fine", {}, "verdict, named with --label-columns verdict=COLUMN; the"),
-        ("id,passed", "id,passed", {"label_columns": "ok"}, "--label-columns: expected some of"),
         ("id,passed", "id,passed", {"target": "x", "design": "other-population"}, "--design: exp"),
     ],
 )

@@ -75,20 +75,10 @@ def unscored(
 
 def bad_row(line: int) -> Row:
     """The judgement of a line that never became an item."""
-    return as_written(
-        Unscored(
-            item_id=None,
-            case_id=None,
-            tested_model=None,
-            protocol=None,
-            rubric=None,
-            judge="j",
-            fingerprint=f"bad-{line}",
-            line=line,
-            reason="bad_input",
-            detail="field id: expected a non-empty string, got nothing",
-        )
-    )
+    unknown = dict.fromkeys(("item_id", "case_id", "tested_model", "protocol", "rubric"))
+    said: Row = {"judge": "j", "fingerprint": f"bad-{line}", "line": line, "reason": "bad_input"}
+    detail = "field id: expected a non-empty string, got nothing"
+    return as_written(Unscored(detail=detail, **unknown, **said))
 
 
 def as_written(judgement: Verdict | Unscored) -> Row:
@@ -103,21 +93,14 @@ def summary_of(rows: Iterable[Row], *by: str) -> Summary:
 
 
 def group(
-    summary: Summary,
-    *,
-    model: str = "m",
-    protocol: str | None = None,
-    form: str | None = None,
-    by: dict[str, str | None] | None = None,
+    summary: Summary, *, model: str = "m", by: dict[str, str | None] | None = None, **which: str
 ) -> Group:
     """The one group that is meant; it fails when there is none or there are several."""
     (result,) = (
         g
         for g in summary.groups
-        if g.tested_model == model
-        and protocol in (None, g.protocol)
-        and form in (None, g.form)
-        and g.by == (by or {})
+        if (g.tested_model, g.by) == (model, by or {})
+        if all(getattr(g, name) == value for name, value in which.items())
     )
     return result
 

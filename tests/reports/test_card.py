@@ -179,14 +179,6 @@ def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
         assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
 
 
-def test_a_card_without_anything_has_its_forms() -> None:
-    assert "none that could move a verdict" in card_text(BARE)
-    assert "0 judgements, 0 unscored, 0 calls, 0 tokens, unknown price" in card_markdown(BARE)
-    result = compare_cards(BARE, BARE)
-    assert "no measure in common" in cards_markdown(result)
-    assert "no measure in common" in cards_html(result)
-
-
 SIDES: list[tuple[Side, Unit]] = [
     ("at least", "share"),
     ("at most", "share"),

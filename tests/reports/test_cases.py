@@ -68,11 +68,8 @@ def test_content_is_what_was_asked() -> None:
         "extraneous_tool_names_json": '["noise"]',
     }
     same = [
-        {"id": "other", "tested_model": "m", "model_response": "no"},
-        more,
-        {"query": f" {UNNAMED[0]['query']}\n"},
-        {"tools_json": json.dumps(tools[::-1], indent=1)},
-        {"case_id": "named"},
+        more | {"id": "other", "tested_model": "m", "model_response": "no", "case_id": "named"},
+        {"query": f" {UNNAMED[0]['query']}\n", "tools_json": json.dumps(tools[::-1], indent=1)},
     ]
     assert {item(**fields).content_id for fields in same} == {base.content_id}
     different = [

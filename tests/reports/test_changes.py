@@ -26,6 +26,10 @@ def change(before: ItemScore, after: ItemScore, *, item: str = "i", **of: Any) -
     return result
 
 
+def broken(category: int) -> ItemScore:
+    return score(protocol="tool-broken", category=category, is_correct=True)
+
+
 RIGHT, WRONG, SILENT = score(), score("E2 E5"), score(scored=False)
 
 
@@ -38,11 +42,7 @@ RIGHT, WRONG, SILENT = score(), score("E2 E5"), score(scored=False)
         (SILENT, WRONG, "a verdict now"),
         (WRONG, score("E2 E5", grade=0.6), "grade"),
         (WRONG, score("E2"), "diagnosis"),
-        (
-            score(protocol="tool-broken", category=1, is_correct=True),
-            score(protocol="tool-broken", category=2, is_correct=True),
-            "diagnosis",
-        ),
+        (broken(1), broken(2), "diagnosis"),
     ],
 )
 def test_what_changed_most_names_the_change(before: ItemScore, after: ItemScore, kind: str) -> None:

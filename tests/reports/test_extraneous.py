@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
 
 from .rows import Row, about, group, points, summary_of, unscored, verdict
@@ -71,20 +69,6 @@ STRANGERS = {
 def test_what_is_no_base_of_a_row_is_not_paired_with_it(stranger: Row) -> None:
     figures = group(summary_of([stranger, given("a", 2)]), protocol=EXTRANEOUS).figures
     assert points(figures, "CR_B", "CR_E") == {"CR_B": (None, 0), "CR_E": (1.0, 1)}
-
-
-def test_two_bases_of_one_case_give_one_answer_whichever_finished_first() -> None:
-    """The same case was graded as holistic and as level 0 of tool-extraneous, differently."""
-    rows = [
-        verdict("a", "E1", line=1),
-        verdict("a0", protocol=EXTRANEOUS, case_id="a", line=2),
-        given("a", 2, line=3),
-    ]
-    answers = {
-        group(summary_of(order), protocol=EXTRANEOUS).figures["CR_B"].value
-        for order in permutations(rows)
-    }
-    assert len(answers) == 1
 
 
 def test_breakdowns_pair_with_every_base_row_of_the_case() -> None:

@@ -184,17 +184,6 @@ def test_the_page_lists_what_changed_between_two_versions_and_leads_to_both(
     assert "v2: incorrect 0.2 E5" in page
 
 
-def test_one_file_judged_by_two_protocols_is_read_by_both(tmp_path: Path) -> None:
-    path = EXAMPLES / "tool_extraneous.jsonl"
-    runs = [tmp_path / "auto", tmp_path / "one"]
-    apbjudge.grade(path, out=runs[0])
-    apbjudge.grade(path, protocol="tool-extraneous", out=runs[1])
-    result = report(runs)
-    entries = items_of(result)
-    assert [entry.item_id for entry in entries if entry.item is None] == []
-    assert result.problems == []
-
-
 # Display names -----------------------------------------------------------------------------------
 
 NAMES = {"alder-large": "Alder $L", "birch-medium": "Birch 2"}

@@ -19,21 +19,13 @@ Row = dict[str, Any]
 
 
 def run(
-    folder: Path,
-    rows: list[Row],
-    *,
-    blind: bool = False,
-    rubric: list[str] | None = None,
-    seed: int = 1,
+    folder: Path, rows: list[Row], *, rubric: list[str] | None = None, **judge: Any
 ) -> RunFolder:
     """A run with a manifest, as far as a report looks at it."""
     folder.mkdir(parents=True)
     write_rows(folder / "judgements.jsonl", rows)
-    manifest = {
-        "settings": {"model": "j", "blind": blind},
-        "identity": {"judge": {"model": "j", "seed": seed, "blind": blind}, "rubric": rubric},
-        "note": None,
-    }
+    of = {"model": "j", "seed": 1, "blind": False, **judge}
+    manifest = {"settings": of, "identity": {"judge": of, "rubric": rubric}, "note": None}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return read_run(folder)
 

@@ -125,21 +125,15 @@ BASE: dict[str, Any] = {
 }
 OTHERS: list[dict[str, Any]] = [
     {"query": "other"},
-    {"system_prompt": "other"},
     {"prediction_horizon": 2},
-    {"planning_regime": "Holistic", "tool_chain": BASE["ground_truth_steps"]},
-    {"tools": None, "tool_names": None},
     {"tools": [{"name": "B"}, {"name": "A", "parameters": {"x": 1}}]},
     {"tool_names": ["A", "B", "D"]},
     {"extraneous_tool_names": ["A", "B"]},
     {"broken_tool_name": "B"},
-    {"replacement_tool": None},
     {"unsolvable_type": "visual_missing"},
     {"trajectory_prefix": [{"role": "user", "content": "t", "more": True}]},
-    {"plan": "other"},
     {"ground_truth_steps": [*BASE["ground_truth_steps"], {"thought": "idle", "tool_calls": []}]},
     {"files": ["b.png"]},
-    {"source": "other"},
     {"task_category": "other"},
     {"stage": "late"},
 ]

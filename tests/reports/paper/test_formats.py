@@ -76,14 +76,6 @@ def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) ->
 # figures -----------------------------------------------------------------------------------------
 
 
-def test_text_keeps_to_the_width_and_shows_every_figure(plain: tuple[Table, ...]) -> None:
-    narrow, wide = (tables_text(plain, width=width) for width in (60, 10_000))
-    cells = narrow.replace("value [95 % interval]", "")
-    assert max(len(line) for line in cells.splitlines() if "/" in line and "[" in line) <= 60
-    figure = re.compile(r"\[[^,\]]+, [^\]]+\]")
-    assert len(figure.findall(narrow)) == len(figure.findall(wide)) > 100
-
-
 # data --------------------------------------------------------------------------------------------
 
 

@@ -49,14 +49,13 @@ def of_marks(marks: Iterable[int], **fields: Any) -> list[Row]:
     ]
 
 
-def figures(table: Table, *heads: str, section: str = "Holistic") -> dict[str, Estimate]:
+def figures(table: Table, *heads: str) -> dict[str, Estimate]:
     """The figures of a row by key."""
-    cells = row_of(table, *heads).cells
-    return {key: cell.estimate for (of, key), cell in cells.items() if of == section}
+    return {key: cell.estimate for (_, key), cell in row_of(table, *heads).cells.items()}
 
 
-def values(table: Table, *heads: str, section: str = "Holistic") -> dict[str, float | None]:
-    return {key: of.value for key, of in figures(table, *heads, section=section).items()}
+def values(table: Table, *heads: str) -> dict[str, float | None]:
+    return {key: of.value for key, of in figures(table, *heads).items()}
 
 
 def notes(table: Table, method: str = "R") -> list[str]:

@@ -51,22 +51,23 @@ def test_three_cases_in_four_samples_by_hand() -> None:
     """Of the pairs of b, 5 of 6 have a correct sample and 1 has two."""
     found = figures(*BY_HAND)
     values = {name: of.value for name, of in found.items()}
+    between = ((1 - 1 / 9) / 4) ** 0.5
     expected = {
         "cases": 3,
         "fewest": 4,
         "most": 4,
         "CR": 1 / 2,
+        "differ": 1 / 3,
+        "sampling": 1 / 3,
         "pass@1": 1 / 2,
         "pass@2": (0 + 5 / 6 + 1) / 3,
         "pass@4": 2 / 3,
         "pass^2": (0 + 1 / 6 + 1) / 3,
         "pass^4": 1 / 3,
-        "differ": 1 / 3,
-        "SD within": 1 / 3,  # one square of 1 over 9 degrees of freedom
-        "SD between": ((1 - 1 / 9) / 4) ** 0.5,
-        "sampling": 1 / 3,
-        "Grade SD within": 0.8 / 3,  # 1 and 0.2
-        "Grade SD between": 0.8 * ((1 - 1 / 9) / 4) ** 0.5,
+        "SD within": 1 / 3,
+        "SD between": between,  # one square of 1 over 9 degrees of freedom
+        "Grade SD within": 0.8 / 3,
+        "Grade SD between": 0.8 * between,  # 1 and 0.2
     }
     assert values == {name: pytest.approx(value) for name, value in expected.items()}
     assert (found["CR"].n_items, found["CR"].n_clusters) == (12, 3)
