@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -127,12 +127,6 @@ def test_no_data_commands_a_terminal_or_makes_an_element_an_attribute_or_a_mark(
         assert all(line.isprintable() for line in text.split("\n"))
         assert max(map(len, text.split("\n"))) <= WIDTH
     assert built_of(attack) == built_of("x")
-
-
-@settings(max_examples=8)
-@given(st.text(min_size=1, max_size=40))
-def test_no_text_at_all_makes_an_element(attack: str) -> None:
-    assert Page(card_html(attacked(attack))).elements == built_of("x")[0]
 
 
 @given(st.text(max_size=60))

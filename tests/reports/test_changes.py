@@ -37,7 +37,6 @@ RIGHT, WRONG, SILENT = score(), score("E2 E5"), score(scored=False)
     ("before", "after", "kind"),
     [
         (RIGHT, WRONG, "lost"),
-        (WRONG, RIGHT, "won"),
         (RIGHT, SILENT, "no verdict any more"),
         (SILENT, WRONG, "a verdict now"),
         (WRONG, score("E2 E5", grade=0.6), "grade"),

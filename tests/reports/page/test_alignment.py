@@ -32,7 +32,6 @@ def drawn(rows: tuple[AlignedRow, ...]) -> str:
         ("A B C", "A X C", "=#="),
         ("A1", "A2 A1", "-="),  # equal arguments before the first of its name
         ("X A B", "A B", "+=="),
-        ("B C A", "X Y A", "##="),
         ("P Q R A", "A S T U", "+++=---"),  # one tool in common outweighs any number of others
     ],
 )

@@ -19,16 +19,15 @@ from .benchmark import tables
 FONTS = {"Zz Sans": "通义千", "Aa Sans": "通问", "Last Resort": "通义千问한"}
 
 
-def made(folder: Path, family: str, has: str, *, empty: bool = False) -> Path:
-    """A font with a bar for each character, or with nothing to be seen."""
+def made(folder: Path, family: str, has: str) -> Path:
+    """A font with a bar for each character."""
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.ttGlyphPen import TTGlyphPen
 
     pen = TTGlyphPen(None)
-    for at, point in enumerate([] if empty else [(0, 0), (0, 700), (300, 700), (300, 0)]):
+    for at, point in enumerate([(0, 0), (0, 700), (300, 700), (300, 0)]):
         (pen.lineTo if at else pen.moveTo)(point)
-    if not empty:
-        pen.closePath()
+    pen.closePath()
     names = [".notdef", *(f"g{ord(c)}" for c in has)]
     font = FontBuilder(1000, isTTF=True)
     font.setupGlyphOrder(names)
