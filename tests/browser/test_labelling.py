@@ -255,7 +255,7 @@ def test_a_hostile_prediction_is_text(page: Page, tmp_path: Path) -> None:
         assert last(client)["note"] == ATTACK
 
 
-@pytest.mark.parametrize("name", ["holistic", "tool_broken"])
+@pytest.mark.parametrize("name", ["holistic", pytest.param("tool_broken", marks=pytest.mark.slow)])
 def test_pages_are_accessible_and_fit_a_phone(
     name: str, page: Page, axe: Any, sideways: Callable[[Page], None], tmp_path: Path
 ) -> None:
