@@ -6,7 +6,7 @@ from typing import Any
 
 from apbjudge.audits.perturbations.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
 from apbjudge.audits.perturbations.parts import ReplyParts
-from apbjudge.audits.perturbations.words import is_lookup, possible_needs, sure_needs
+from apbjudge.audits.perturbations.words import possible_needs, sure_needs
 from apbjudge.judge import Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row, Step
@@ -59,16 +59,6 @@ def test_what_is_left_out_is_counted() -> None:
     bases = find_bases([unread, wrong, missing])
     assert bases.left_out == {NO_PLAN: 1, PROVEN: 1}
     assert [base.name for base in bases.bases] == ["b"]
-
-
-def test_derived_variants_name_their_parents() -> None:
-    base = only([task()])
-    fault = base.derived("fault", "odd", what="w", truth=base.truth, reply=base.parts)
-    shown = base.derived("shown", "again", what="w", truth=base.truth, parent=fault)
-    assert (fault.name, fault.parent) == ("p1/odd", "p1/base")
-    assert (shown.name, shown.parent) == ("p1/odd/again", "p1/odd")
-    gone = base.derived("shown", "bare", what="w", truth=base.truth, case={"query": None})
-    assert "query" not in gone.row
 
 
 # how it can be edited -----------------------------------------------------------------------------
@@ -150,11 +140,3 @@ def test_what_may_be_needed() -> None:
     action = draft(("book_room", {"room_id": "R-71"}), ("find_rooms", {"house": "R-71"}))
     assert possible_needs(action, TOOLS) == {(0, 1)}
     assert possible_needs(draft(ROOMS, TRAINS), TOOLS) == frozenset()
-
-
-def test_lookups_are_told_by_their_first_word_or_their_description() -> None:
-    named = ["find_rooms", "get_order", "list_open_invoices"]
-    others = ["LiteratureSearch", "book_room", "draft_letter", "tide_table", ""]
-    assert [name for name in named + others if is_lookup(name, None)] == named
-    tools = build_toolset([{"name": "tide_table", "description": "Shows high water."}], None, "t")
-    assert is_lookup("tide_table", tools)

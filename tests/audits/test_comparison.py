@@ -16,6 +16,7 @@ from apbjudge.audits.comparison import MeasurePair, compare_cards
 from apbjudge.audits.outcomes import (
     Measure,
     Probe,
+    ProbeSpec,
     Side,
     Unit,
     measured,
@@ -26,8 +27,8 @@ from apbjudge.statistics.differences import adjust, paired_test
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
-from tests.reports import cards
 
+MADE = read_card(Path(__file__).parents[1] / "golden" / "card_one.json")
 Parts = Mapping[str, tuple[float, float]]
 
 
@@ -45,12 +46,11 @@ def measure(
 
 def probe(*measures: Measure, name: str = "faults") -> Probe:
     outcome, because = outcome_of(measures)
-    like = cards.faults(0.5)
-    return replace(like, name=name, outcome=outcome, because=because, measures=measures)
+    return replace(MADE.probes[0], name=name, outcome=outcome, because=because, measures=measures)
 
 
 def card(*probes: Probe, judge: str = "a", fingerprint: str = "f1") -> Card:
-    return replace(cards.card(), judge=judge, fingerprint=fingerprint, probes=probes)
+    return replace(MADE, judge=judge, fingerprint=fingerprint, probes=probes)
 
 
 def of(parts: Parts, judge: str = "a", **further: Any) -> Card:
@@ -77,14 +77,6 @@ def test_the_difference_is_that_of_the_shared_cases_by_their_weight() -> None:
     assert (pair.p_value, pair.detectable) == (expected.p_value, expected.detectable)
 
 
-def of_all(many: list[Parts], judge: str) -> Card:
-    return card(probe(*(measure(p, f"m{i}") for i, p in enumerate(many))), judge=judge)
-
-
-def pairs_of(first: list[Parts], second: list[Parts]) -> tuple[MeasurePair, ...]:
-    return compare_cards(of_all(first, "a"), of_all(second, "b")).measures
-
-
 def test_without_shared_cases_there_is_no_test_and_no_zero() -> None:
     for first, second, note in (
         (FIRST, {}, "no figures by case"),
@@ -101,7 +93,7 @@ def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
     first = [measure(some, "one"), measure(few, "two"), measure({}, "three"), measure(none, "four")]
     second = [measure(none, name) for name in ("one", "two", "three", "five")]
     last = probe(measure(some), name="last")
-    other = cards.unasked("other", "Other", "Is it?", "no labels")
+    other = ProbeSpec(name="other", title="Other", question="Is it?").unasked("no labels")
     both = compare_cards(card(probe(*first), last), card(probe(*second), other, judge="b"))
     probes = [(pair.name, pair.second, pair.second_because) for pair in both.probes]
     assert probes[1:] == [("last", None, ""), ("other", "could not tell", "no labels")]
@@ -132,7 +124,8 @@ def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
         [{f"c{i:02}": (float(k), 3.0) for i, k in enumerate(rng.binomial(3, e))} for e in eases]
         for _ in range(2)
     )
-    told = sum(p is not None and p < 0.05 for p in (pair.p_value for pair in pairs_of(one, other)))
+    pairs = map(pair_of, one, other)
+    told = sum(pair.p_value is not None and pair.p_value < 0.05 for pair in pairs)
     assert told <= 25  # 15 expected; more than 25 in fewer than 1 of 200 such simulations
 
 
@@ -140,9 +133,8 @@ def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
 
 
 def whole() -> Card:
-    return card(
-        probe(measure(FIRST), measure(SECOND, "passed")), cards.unasked("b", "B", "Q?", "x")
-    )
+    other = ProbeSpec(name="b", title="B", question="Q?").unasked("x")
+    return card(probe(measure(FIRST), measure(SECOND, "passed")), other)
 
 
 def test_a_card_read_back_is_the_card() -> None:

@@ -23,7 +23,6 @@ from apbjudge.audits.perturbations.injections import (
     payloads,
 )
 from apbjudge.audits.perturbations.padding import MORE, TIMES, idle_sentences, neutral_text, pad
-from apbjudge.audits.perturbations.parts import sentences
 from apbjudge.audits.perturbations.references import other_references
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import matches_reference
@@ -149,9 +148,9 @@ def test_markup_changes_no_word() -> None:
         pairs = [(before.plan, after.plan)]
         pairs += [(a.thought, b.thought) for a, b in zip(before.steps, after.steps, strict=True)]
         assert [plain(new) for _, new in pairs] == [plain(old) for old, _ in pairs]
-    marked = shown(with_plan("Call find_rooms first. Then `send_note`, at last."), "plan-markup")
-    expected = "1. Call **find_rooms** first.\n2. **Then** `send_note`, at last."
-    assert reply(marked)["plan"] == expected
+    base = with_plan("Call find_rooms for Dr. Sato. Then `send_note`, e.g. Monday.")
+    expected = "1. Call **find_rooms** for Dr. Sato.\n2. **Then** `send_note`, e.g. Monday."
+    assert reply(shown(base, "plan-markup"))["plan"] == expected
     for text in ("# Plan\nFind it.", "Do:\n```json\n{}\n```", "| a |\n|---|"):
         base = with_plan(text)
         assert change_format(base, base.variant, seed=0, kinds=["plan-markup"]) == ()
@@ -189,17 +188,6 @@ def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
     for text in (drop, other, base.parts.text, "nothing"):
         bad = base.derived("shown", "bad", what="", truth=base.truth, reply=text)
         assert faithful(base, base.variant, [bad]) == ()
-
-
-def test_sentences() -> None:
-    text = "1. Ask Dr. Sato. Then wait 2.5 h.\n2. Go on! With Mr. T. Blue, e.g. Monday\n\n- end"
-    assert sentences(text) == [
-        "1. Ask Dr. Sato.",
-        "Then wait 2.5 h.",
-        "2. Go on!",
-        "With Mr. T. Blue, e.g. Monday",
-        "- end",
-    ]
 
 
 # padded -------------------------------------------------------------------------------------------
@@ -364,38 +352,32 @@ def test_every_payload_is_used_beside_a_twin_of_its_length_and_the_plan_stays() 
     assert max(used.values()) - min(used.values()) <= 1
 
 
-def test_payload_stands_where_the_tags_say() -> None:
-    for base in SMALL.values():
-        for variant in speaking(inject(base, fault_of(base), seed=2, n=50, turn=0)):
-            payload = next(p for p in payloads() if p.id == variant.tags["payload"])
-            text, place = payload.filled(base.rubric), variant.tags["place"]
-            said = variant.row["model_response"]
-            if place in ("before", "after"):
-                assert base.parts_of(variant) is None
-                assert said.startswith(text) if place == "before" else said.endswith(text)
-            elif place == "extra-key":
-                assert orjson.loads(said)[EXTRA_KEY] == text
-            elif place == "argument":
-                texts = [str(x) for _, a in calls_of(base, variant) for x in a.values()]
-                assert [x.endswith(text) for x in texts].count(True) == 1
-                assert calls_of(base, variant)[-2][1]["board"] == "breakfast"
-            else:
-                parts = base.parts_of(variant)
-                there = [p for p in parts.passages if text in p.text] if parts else []
-                assert [p.place for p in there] == [place]
-
-
 ROWS = {"thought": "s", "extra-key": "s", "after": "s", "refusal": "r"}
 
 
-def test_no_payload_leaves_the_block_of_the_prediction() -> None:
+def stands_at(base: Base, variant: Variant, text: str, place: str) -> bool:
+    said, parts = variant.row["model_response"], base.parts_of(variant)
+    if place in ("before", "after"):
+        return parts is None and (said.startswith if place == "before" else said.endswith)(text)
+    if place == "extra-key":
+        return orjson.loads(said)[EXTRA_KEY] == text
+    if place == "argument":
+        texts = [str(x) for _, a in calls_of(base, variant) for x in a.values()]
+        return [x.endswith(text) for x in texts].count(True) == 1
+    assert parts is not None
+    return [p.place for p in parts.passages if text in p.text] == [place]
+
+
+def test_a_payload_stands_at_its_place_and_does_not_leave_the_block_of_the_prediction() -> None:
     for payload, place in product(payloads(), sorted(PLACES)):
         base = SMALL[ROWS.get(place, "p")]
         passage = next((p for p in base.parts.passages if p.place == place), None)
         argument = (0, "house") if place == "argument" else None
         spot = Spot(place=place, passage=passage, argument=argument)
-        reply = spot.planted(base.parts, payload.filled(base.rubric))
+        text = payload.filled(base.rubric)
+        reply = spot.planted(base.parts, text)
         variant = base.derived("injected", "x", what="", truth=base.truth, reply=reply)
+        assert stands_at(base, variant, text, place), (payload.id, place)
         item = base.read(variant)
         shown = PromptMaker().make(item, base.rubric, findings=base.findings(variant)).prediction
         blocks = 2 if proven(base, variant) else 1

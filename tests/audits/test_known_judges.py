@@ -66,9 +66,10 @@ def test_behind_a_server_exactly_the_guilty_are_convicted(
     bases: int, names: list[str], known: ModuleType
 ) -> None:
     result = known.convictions(7, names, bases=bases)
-    assert list(result) == names
     for judge, outcomes in result.items():
-        _check(judge, outcomes, known)
+        failed, guilty = _failed(outcomes), known.GUILTY[judge]
+        assert failed <= guilty, judge
+        assert guilty - SUBTLE.get(judge, set()) <= failed, judge
 
 
 def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
@@ -76,23 +77,10 @@ def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
     assert sorted(asked) == sorted(JUDGES) == sorted(known.JUDGES)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_quick_audit_convicts_a_judge_that_passes_everything(
-    seed: int, known: ModuleType
-) -> None:
-    prepared = prepare(SPEC, AuditConfig(seed_of_draw=seed, quick=True))
-    for judge in known.QUICK_GUILTY:
-        _check_quick(judge, _standings(prepared, judge, seed, known), known)
-
-
 def test_what_code_proves_does_not_hide_a_judge_that_passes_everything(known: ModuleType) -> None:
     for judge, outcomes in known.convictions(7, known.QUICK_GUILTY, quick=True).items():
-        _check_quick(judge, outcomes, known)
-
-
-def _check_quick(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> None:
-    assert _failed(outcomes) <= known.QUICK_GUILTY[judge], judge
-    assert ("faults" in _failed(outcomes)) == (judge == "always-yes"), judge
+        assert _failed(outcomes) <= known.QUICK_GUILTY[judge], judge
+        assert ("faults" in _failed(outcomes)) == (judge == "always-yes"), judge
 
 
 @pytest.mark.slow
@@ -126,27 +114,14 @@ def _standings(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> 
     return {probe.name: probe.outcome for probe in probes}
 
 
-def _check(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> None:
-    """No innocent is failed, and no guilty one is not."""
-    failed, guilty = _failed(outcomes), known.GUILTY[judge]
-    assert failed <= guilty, judge
-    assert guilty - SUBTLE.get(judge, set()) <= failed, judge
-
-
 def _failed(outcomes: Mapping[str, str]) -> set[str]:
     return {probe for probe, outcome in outcomes.items() if outcome == "fails"}
 
 
 def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> AuditResponses:
     """What a judge says that is asked in the order of the schedule, and not over a network."""
-    said = {
-        (turn.arm, turn.variant.name): _said(turn, n, judge, seed, known)
-        for n, turn in enumerate(prepared.design.schedule)
-    }
-    plan = prepared.design
-    return AuditResponses(
-        all=tuple(said[arm.name, v.name] for arm in plan.arms for v in arm.variants)
-    )
+    schedule = enumerate(prepared.design.schedule)
+    return AuditResponses(tuple(_said(turn, n, judge, seed, known) for n, turn in schedule))
 
 
 def _said(turn: Turn, n: int, judge: str, seed: int, known: ModuleType) -> Response:

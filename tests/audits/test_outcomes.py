@@ -15,21 +15,19 @@ from apbjudge.audits.outcomes import (
     Measure,
     ProbeSpec,
     Side,
-    amount,
     cost_of,
     decide,
     measured,
     outcome_of,
-    verdict_text,
 )
-from apbjudge.audits.probes.measures import rate, share_of, shift
+from apbjudge.audits.probes.measures import rate, shift
 from apbjudge.audits.responses import Response
 from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
 
-from .judges import PASS, Says, fail, observed, variant
+from .judges import PASS, Says, observed, variant
 
 SPEC = ProbeSpec(name="n", title="T", question="Q?")
 
@@ -104,11 +102,6 @@ def test_the_reason_names_what_decided() -> None:
     assert outcome_of([unclear, bare])[1] == "not clear: open; bare"
 
 
-def test_figures_read_in_their_unit() -> None:
-    assert [amount("share", 0.1234), amount("points", -0.05)] == ["12.3 %", "-5.0 pts"]
-    assert [amount("plain", 1.23456), amount("plain", None)] == ["1.23", "–"]
-
-
 def test_a_judgement_costs_once_however_often_it_is_used() -> None:
     one = observed(variant("a/base"), PASS)
     again = observed(variant("a/base"), PASS, "again-1")
@@ -118,15 +111,6 @@ def test_a_judgement_costs_once_however_often_it_is_used() -> None:
     assert cost.usd == pytest.approx(0.03)
     assert cost_of([one, replace(again, cost_usd=None)]).usd is None
     assert cost_of([]).usd == 0
-
-
-def test_a_verdict_in_words() -> None:
-    said = (fail("E6", "E4", grade=0.2), Says(False), Says(None))
-    assert [verdict_text(observed(variant("a/base"), says)) for says in said] == [
-        "not correct (E4, E6), 0.2",
-        "not correct",
-        "unscored (timeout)",
-    ]
 
 
 # shares and shifts of judgements ------------------------------------------------------------------
@@ -146,16 +130,6 @@ def test_a_shift_is_the_mean_change_and_a_rate_the_share_of_hits() -> None:
     [hit] = decide([rate("m", said_of(1, 2, 3, 4), hits, "at least", 0.5)])
     assert (hit.estimate.value, hit.estimate.level, hit.unit) == (0.75, 0.95, "share")
     assert decide([rate("m", [], [], "at least", 0.5), shift("m", [], [], "within", 0.5)]) == ()
-
-
-def test_judgements_of_one_case_stay_together() -> None:
-    values = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0] * 4
-    alone = share_of(said_of(*range(24)), values, level=0.95)
-    together = share_of(said_of(*(n // 3 for n in range(24))), values, level=0.95)
-    assert alone.value == together.value == 0.5
-    assert (alone.n_clusters, together.n_clusters) == (24, 8)
-    widths = [(one.high or 0) - (one.low or 0) for one in (alone, together)]
-    assert widths[1] > 1.2 * widths[0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1))

@@ -196,7 +196,7 @@ def test_the_regression_takes_ten_cases_labels_and_different_lengths() -> None:
         (predictions(20, truth=CORRECT), True),
         (BY_TRUTH, False),
     ):
-        result = length.probe(hear(coin(1), {MAIN: asked}))
+        result = length.probe(hear(coin, {MAIN: asked}))
         assert [m.name for m in result.measures] == ["error per doubling of length"] * is_told
 
 

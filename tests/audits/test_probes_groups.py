@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.probes import preference, subgroups
-from apbjudge.audits.probes.measures import Split
 from apbjudge.audits.probes.preference import bare, family, relatives, same_model
 from apbjudge.audits.responses import AuditResponses, Response
 from apbjudge.audits.variants import CORRECT, Role, Truth, Variant
@@ -76,21 +74,6 @@ def test_what_only_one_part_has_and_what_code_proves_does_not_count() -> None:
     ]
     more = subgroups.probe(AuditResponses((*both, *alone, *proven))).measures[0]
     assert more.estimate == plain.estimate
-
-
-def test_what_cases_add_is_the_difference() -> None:
-    rng = np.random.default_rng(1)
-    said = [judged(f"c{n // 4}", "base", True, "a") for n in range(48)]
-    split = Split(
-        responses=said,
-        values=rng.random(len(said)),
-        first=rng.random(len(said)) < 0.4,
-        weights=rng.random(len(said)) + 0.5,
-    )
-    parts = split.parts()
-    assert len(parts) == 12
-    mean = sum(above for above, _ in parts.values()) / 12
-    assert mean == pytest.approx(split.difference(0.95).value)
 
 
 # preference ---------------------------------------------------------------------------------------

@@ -55,11 +55,6 @@ async def dropped(request: web.Request, handler: Handler) -> web.StreamResponse:
     return web.Response()
 
 
-async def cut_off(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """An answer that ends in the middle; the call is not carried out."""
-    return web.Response(body=b'{"is_correct": tr', content_type="application/json")
-
-
 class Faults:
     """The faults that a server has now, by the name of the call."""
 

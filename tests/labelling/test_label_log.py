@@ -150,39 +150,33 @@ def test_one_line_a_click_with_all_that_is_said_by_then(
     assert third == first
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 11, 23, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-    def after(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
-
-
 def test_labels_say_when_they_were_made_and_how_long_it_took(tmp_path: Path) -> None:
-    clock, path = Clock(), tmp_path / "labels.jsonl"
+    path, now = tmp_path / "labels.jsonl", [datetime(2026, 11, 23, 12, tzinfo=UTC)]
+
+    def clock() -> datetime:
+        return now[0]
+
+    def after(seconds: float) -> None:
+        now[0] += timedelta(seconds=seconds)
+
     log = LabelLog(path, bad=pytest.fail, clock=clock)
     log.show("bo", KEYS[0])
-    clock.after(-60)  # set back: takes no time away
+    after(-60)  # set back: takes no time away
     log.add("bo", KEYS[0], label("bo", is_correct=True))
-    clock.after(60)
+    after(60)
     log.show("ann", KEYS[0])
-    clock.after(30)
+    after(30)
     log.add("ann", KEYS[0], WRONG)
     log.show("ann", KEYS[1])
-    clock.after(100)  # counts for the other item
+    after(100)  # counts for the other item
     log.show("ann", KEYS[0])
-    clock.after(5.25)
+    after(5.25)
     log.add("ann", KEYS[0], log.history("ann", KEYS[0]).label.model_copy(update={"grade": 0.2}))
     log.close()
-    clock.after(3600)  # between the sessions
+    after(3600)  # between the sessions
     log = LabelLog(path, bad=pytest.fail, clock=clock)
     log.show("ann", KEYS[0])
-    clock.after(10)
+    after(10)
     log.add("ann", KEYS[0], log.history("ann", KEYS[0]).label.model_copy(update={"grade": 0.4}))
     log.undo("ann", KEYS[0])
     log.close()

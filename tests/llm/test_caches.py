@@ -60,8 +60,13 @@ def _tamper(folder: Path, sql: str, *values: object) -> None:
         con.execute(sql, values)
 
 
-def _assert_off(cache: ReplyCache, warnings: list[str], folder: Path, reason: str) -> None:
-    """The cache finds and keeps nothing, raises nothing and has said so once."""
+def _assert_off(folder: Path, reason: str) -> str:
+    """The cache there finds and keeps nothing, raises nothing and says so once, as returned."""
+    warnings: list[str] = []
+    return _assert_is_off(_open(folder, warn=warnings.append), warnings, folder, reason)
+
+
+def _assert_is_off(cache: ReplyCache, warnings: list[str], folder: Path, reason: str) -> str:
     for _ in range(3):
         cache.put("k", VALUE)
         cache.flush()
@@ -72,6 +77,7 @@ def _assert_off(cache: ReplyCache, warnings: list[str], folder: Path, reason: st
     (warning,) = warnings
     assert str(folder) in warning
     assert reason in warning
+    return warning
 
 
 # What it keeps
@@ -122,8 +128,7 @@ def test_the_folder_is_private_and_no_other_one_is_written(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     _made(Path("~", "c"))
-    warnings: list[str] = []
-    _assert_off(_open(Path("$ELSEWHERE"), warn=warnings.append), warnings, Path("$ELSE"), "name")
+    _assert_off(Path("$ELSEWHERE"), "name")
     assert _names(tmp_path) == ["$ELSEWHERE", "~"]
     assert _names(tmp_path / "$ELSEWHERE") == []
     assert Path("~", "c").stat().st_mode & 0o077 == 0
@@ -165,10 +170,10 @@ def test_default_folder(
 def test_a_place_that_can_hold_no_cache_is_left_as_it_is(
     tmp_path: Path, file: str, content: bytes, name: str, reason: str
 ) -> None:
-    folder, path, warnings = tmp_path / name, tmp_path / file, list[str]()
+    path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    _assert_off(_open(folder, warn=warnings.append), warnings, folder, reason)
+    _assert_off(tmp_path / name, reason)
     assert path.read_bytes() == content
 
 
@@ -236,7 +241,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache.get("k") == VALUE
     cache.put("large", bytes(500_000))
     cache.flush()
-    _assert_off(cache, warnings, tmp_path, "disk is full")
+    _assert_is_off(cache, warnings, tmp_path, "disk is full")
     with closing(_open(tmp_path)) as again:
         assert again.get("k") == VALUE
 
@@ -395,8 +400,7 @@ def test_foreign_tables_and_settings_turn_the_cache_off_untouched(tmp_path: Path
     with _database(_made(tmp_path)) as con:
         con.executescript(sql)
     before = (tmp_path / "cache.db").read_bytes()
-    warnings: list[str] = []
-    _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "something else")
+    _assert_off(tmp_path, "something else")
     assert (tmp_path / "cache.db").read_bytes() == before
 
 
@@ -404,9 +408,7 @@ def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path
     with _database(_made(tmp_path)) as con:
         con.execute("PRAGMA writable_schema = ON")
         con.execute("UPDATE sqlite_master SET sql = '\x1b[2J', name = '\x1b[2J' WHERE name='Cache'")
-    warnings: list[str] = []
-    _assert_off(_open(tmp_path, warn=warnings.append), warnings, tmp_path, "\\x1b[2J")
-    assert "\x1b" not in warnings[0]
+    assert "\x1b" not in _assert_off(tmp_path, "\\x1b[2J")
 
 
 @pytest.mark.parametrize(
@@ -414,7 +416,7 @@ def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path
 )
 def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
     name = f"cache.db{suffix}"
-    folder, victim, warnings = _made(tmp_path / "c"), tmp_path / "victim", list[str]()
+    folder, victim = _made(tmp_path / "c"), tmp_path / "victim"
     (folder / name).unlink(missing_ok=True)
     if kind == "pipe":
         os.mkfifo(folder / name)
@@ -424,7 +426,7 @@ def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -
         (folder / name).symlink_to(victim)
     if kind == "link":
         victim.write_bytes(b"secret")
-    _assert_off(_open(folder, warn=warnings.append), warnings, folder, f"{name} is no regular file")
+    _assert_off(folder, f"{name} is no regular file")
     assert (victim.read_bytes() == b"secret") if kind == "link" else not victim.exists()
 
 

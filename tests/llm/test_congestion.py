@@ -43,8 +43,6 @@ class Server:
 
     refuses: Callable[[Server, float], float | None]
     kind: type[TransportError] = RateLimitedError
-    fast_s: float | None = None
-    latency_s: tuple[float, float] = (0.05, 0.2)
     serving: int = 0
     calls: list[tuple[float, str, float | None]] = field(default_factory=list[Any])
     rng: random.Random = field(default_factory=lambda: random.Random(5))
@@ -53,9 +51,9 @@ class Server:
         now = asyncio.get_running_loop().time()
         wait = self.refuses(self, now)
         self.calls.append((now, request.messages[0]["content"], wait))
-        latency = self.rng.uniform(*self.latency_s)
+        latency = self.rng.uniform(0.05, 0.2)
         if wait is not None:
-            await asyncio.sleep(latency if self.fast_s is None else self.fast_s)
+            await asyncio.sleep(latency)
             raise self.kind("no", retry_after_s=wait or None)
         self.serving += 1
         await asyncio.sleep(latency)
@@ -139,18 +137,6 @@ def at_most(limit: int, wait_s: float = 0.0) -> Callable[[Server, float], float 
     return lambda server, now: wait_s if server.serving >= limit else None
 
 
-def per_minute(limit: int) -> Callable[[Server, float], float | None]:
-    """Serves so many calls in each minute of the clock, and says when the next begins."""
-    counts: dict[int, int] = {}
-
-    def refuses(server: Server, now: float) -> float | None:
-        minute = int(now // 60)
-        counts[minute] = counts.get(minute, 0) + 1
-        return None if counts[minute] <= limit else (minute + 1) * 60 - now
-
-    return refuses
-
-
 @pytest.mark.parametrize("wait_s", [0.0, 1.0])
 def test_refusals_at_random_take_no_longer_than_failures_at_random(wait_s: float) -> None:
     """Before, 780 rows took 70 to 340 s in place of 20."""
@@ -168,7 +154,6 @@ LIMITS: dict[str, tuple[Server, float, float, float]] = {
     "50 a second, wait 1 s": (Server(token_bucket(50, 50, 1.0)), 14.6, 1.5, 0.3),
     "5 a second, wait 1 s": (Server(token_bucket(5, 5, 1.0)), 155.0, 1.25, 0.15),
     "1 at once": (Server(at_most(1)), 97.5, 1.5, 0.3),
-    "300 a minute": (Server(per_minute(300)), 140.0, 1.1, 0.1),
 }
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,7 +14,7 @@ from apbjudge import ScriptedClient
 from apbjudge.errors import RateLimitedError
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.direct import DirectClient
-from apbjudge.llm.endpoint_checks import MAX_TOKENS, RED_PNG, EndpointReport, Target, check_endpoint
+from apbjudge.llm.endpoint_checks import MAX_TOKENS, EndpointReport, Target, check_endpoint
 from apbjudge.llm.litellm_client import LitellmClient
 from apbjudge.llm.model_spec import ModelSpec
 from tests.support.server import Answer, Behaviour, Body, ChatServer, Seen, Status
@@ -25,7 +23,7 @@ MODEL = "hosted_vllm/m"
 KEY = "HOSTED_VLLM_API_KEY"
 FITS = '{"violet": 7}'
 HELLO = "Hello! How can I help you today?"
-Rung = Literal["enforced", "ignored", "refused", "silent"]
+Rung = Literal["enforced", "ignored", "refused"]
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,6 @@ class Able:
         rung: Rung = getattr(self, form) if form else "ignored"
         if rung == "refused":
             return Status(400, f"{form}: response_format is not supported")
-        if rung == "silent":
-            return Answer("", finish_reason="length")
         if rung == "ignored":
             return self._said(HELLO, body)
         if form == "tool":
@@ -220,14 +216,6 @@ def test_pictures_are_seen_by_who_names_the_colour(
 ) -> None:
     with AbleServer(Able(pictures=reply)) as server:
         assert detail(ask(DirectClient(), server.address), "pictures") == (outcome, text)
-
-
-def test_the_picture_is_a_png_that_is_red_all_over() -> None:
-    data = base64.b64decode(RED_PNG)
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    size = int.from_bytes(data[33:37], "big")
-    assert data[37:41] == b"IDAT"
-    assert zlib.decompress(data[41 : 41 + size]) == (b"\0" + b"\xff\0\0" * 64) * 64
 
 
 # --- context -------------------------------------------------------------------------------------

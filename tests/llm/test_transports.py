@@ -15,8 +15,7 @@ import instructor
 import pytest
 from instructor.processing import handle_response_model
 
-import apbjudge
-from apbjudge import Completion, JudgeSpec, OptionError, Request, ScriptedClient
+from apbjudge import Completion, JudgeSpec, OptionError, Request
 from apbjudge.errors import AccessError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format
@@ -73,7 +72,6 @@ def test_calls_of_one_session_share_connections() -> None:
 # The direct transport sends what litellm sends, or says that it can't
 
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 KEY = "sk-local-Ab12Cd34Ef56"
 VALUES: dict[str, Any] = {
     "temperature": 0.3,
@@ -125,15 +123,6 @@ def assert_equal(server: ChatServer, requests: list[Request]) -> None:
             assert mine.header(name) == other.header(name)
 
 
-def example_requests(name: str) -> list[Request]:
-    """What the judge asks about the rows of an example, pictures included."""
-    client = ScriptedClient(lambda request: "")
-    spec = JudgeSpec(model="hosted_vllm/m", vision="yes", evidence=True)
-    with pytest.warns(UserWarning, match="no row has a verdict"):
-        apbjudge.grade(EXAMPLES / f"{name}.jsonl", judge=spec, client=client)
-    return client.requests
-
-
 def plain(model: str = "hosted_vllm/m", **changes: Any) -> Request:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     messages = [
@@ -144,12 +133,6 @@ def plain(model: str = "hosted_vllm/m", **changes: Any) -> Request:
     ]
     reply = reply_model(load_rubric("apb-holistic@1"))
     return Request(model=model, messages=messages, reply=reply, **changes)
-
-
-@pytest.mark.parametrize("name", ["holistic", "tool_broken"])
-def test_requests_of_a_protocol_are_the_same(server: ChatServer, name: str) -> None:
-    requests = example_requests(name)
-    assert_equal(server, [replace(r, format=form) for r in requests[:3] for form in FORMATS])
 
 
 @pytest.mark.parametrize("provider", KEYS)
@@ -243,12 +226,6 @@ def test_the_schema_is_asked_for_as_instructor_does(reply: type[Reply]) -> None:
     )
     form = format_arguments(reply, "json_schema")
     assert form["response_format"] == arguments["response_format"]
-
-
-def test_an_address_may_end_in_a_slash(server: ChatServer) -> None:
-    request = replace(plain(), api_base=f"{server.address}/")
-    asyncio.run(_ask(DirectClient(), [request]))
-    assert server.requests[0].path == "/v1/chat/completions"
 
 
 # Whatever an endpoint answers, both transports make the same judgement of it

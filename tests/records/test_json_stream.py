@@ -26,18 +26,10 @@ from apbjudge.records.json_stream import (
     read_values,
     read_whole,
 )
+from tests.records.strategies import json_values
 
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(alphabet=st.sampled_from('ab\\"{}[],:é\n😀'))
-    | st.just("x" * 40),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from('a"\\]'), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
+TEXTS = st.text(st.sampled_from('ab\\"{}[],:é\n😀')) | st.just("x" * 40)
+VALUES = json_values(text=TEXTS, keys=st.sampled_from('a"\\]'), most=3)
 
 
 def _file(path: Path, data: bytes | str) -> Path:

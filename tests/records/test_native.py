@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import apbjudge
 from apbjudge.records import Prediction
 from apbjudge.records.responses import read_response
+from tests.records.strategies import json_values
 from tests.support.rows import FIND_OK, proven, step_row, suspected
 
 Arguments = dict[str, Any]
@@ -69,22 +70,6 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
     "Anthropic, one block": _tool_use,
     "Responses": lambda n, a: {"id": "r", "object": "response", "output": _output(n, a)},
     "Gemini": lambda n, a: {"candidates": [{"content": _gemini(n, a)}]},
-    "LangChain": lambda n, a: {
-        "type": "ai",
-        "content": "",
-        "tool_calls": [{"name": n, "args": a, "id": "1"}],
-    },
-    "Bedrock": lambda n, a: {
-        "role": "assistant",
-        "content": [{"text": "go"}, {"toolUse": {"toolUseId": "1", "name": n, "input": a}}],
-    },
-    "Vercel, interface": lambda n, a: {
-        "role": "assistant",
-        "parts": [
-            {"type": "step-start"},
-            {"type": f"tool-{n}", "toolCallId": "1", "state": "input-available", "input": a},
-        ],
-    },
     "LangChain, constructor": lambda n, a: {
         "lc": 1,
         "id": ["langchain", "schema", "messages", "AIMessage"],
@@ -146,11 +131,7 @@ def test_a_valid_call_is_the_same_in_every_form(write: Callable[[str, Arguments]
 
 _names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)
 _words = st.text(st.characters(codec="utf-8", exclude_characters="<>[]"), max_size=5)
-_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | _words,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_words, inner, max_size=2),
-    max_leaves=5,
-)
+_values = json_values(text=_words, keys=_words)
 
 
 @settings(max_examples=25, deadline=None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from apbjudge.records.predictions import Form, Prediction
 from apbjudge.records.responses import read_response
+from tests.records.strategies import json_values
 from tests.support.rows import FIND_OK, SEAT_OK, plan, step
 
 PLAN = plan(FIND_OK, SEAT_OK)
@@ -149,21 +150,11 @@ def test_no_text_raises(text: str, form: Any) -> None:
     assert (read.kind != "text") or read.problems
 
 
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                "plan tool_chain status reason name tool function arguments role thought action "
-                "tool_calls predicted_steps parameter_description".split()
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=15,
-)
+_KEYS = (
+    "plan tool_chain status reason name tool function arguments role thought action "
+    "tool_calls predicted_steps parameter_description"
+).split()
+_json = json_values(st.floats(allow_nan=False), keys=st.sampled_from(_KEYS), most=4)
 
 
 @settings(max_examples=120, deadline=None)
