@@ -128,18 +128,13 @@ BY_NAME: dict[str, Callable[[list[Spec]], Any]] = {
 
 _types = st.sampled_from(
     [
-        {"type": "string", "description": "words"},
-        {"type": "integer", "description": "a number"},
-        {"type": "number"},
-        {"type": "boolean"},
-        {"type": "string", "enum": ["one way", "return"]},
+        *({"type": word} for word in ("integer", "number", "boolean")),
+        {"type": "string", "description": "words", "enum": ["one way", "return"]},
         {"type": "array", "items": {"type": "string"}},
         {"type": "object", "properties": {"type": {"type": "integer"}}},
     ]
 )
-_parameters = st.sampled_from(
-    ["city", "day", "type", "name", "properties", "required", "parameters", "description"]
-)
+_parameters = st.sampled_from("city type name properties required parameters description".split())
 
 
 @st.composite
