@@ -52,16 +52,6 @@ def test_the_same_input_and_seed_give_the_same_plan() -> None:
     assert names[0] != names[1]
 
 
-def test_other_arms_ask_what_the_main_arm_asks() -> None:
-    plan = small()
-    main = {variant.name: variant for variant in arm(plan, MAIN)}
-    for one in plan.arms[1:]:
-        assert all(main[variant.name] == variant for variant in one.variants)
-        bases = [v.name for v in one.variants if v.role == "base"]
-        leads = [v.parent for v in one.variants if v.role == "fault"]
-        assert bases == leads
-
-
 FAULTS_ALONE = replace(
     FULL, harmless=0, repeated=0, warm=0, shown=0, padded=0, referred=0, blind=0, injected=0
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from apbjudge.judge.grade import grade
 from tests.support.auditing import EXAMPLES
 from tests.support.judging import plan_row, write_rows
 
-Row = Mapping[str, Any]
 Write = Callable[..., Path]
 
 

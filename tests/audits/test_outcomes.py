@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from apbjudge.audits.outcomes import (
     MOST_NEEDED,
     Measure,
-    ProbeSpec,
     Side,
     cost_of,
     decide,
@@ -28,8 +27,6 @@ from apbjudge.statistics.proportions import share
 from apbjudge.statistics.sample import Sample
 
 from .judges import PASS, Says, observed, variant
-
-SPEC = ProbeSpec(name="n", title="T", question="Q?")
 
 
 def estimate(

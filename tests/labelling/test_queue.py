@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import InputError
 from apbjudge.judge import Source, Task
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
@@ -60,13 +60,6 @@ def test_the_order_of_the_file_and_of_a_plan(predictions: Path, tmp_path: Path) 
     lines = [{"item_id": i, "tested_model": "planner", "order": order} for i, order in chosen]
     plan.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     assert queue(predictions, order=str(plan)) == ["row-03", "row-09"]
-
-
-def test_options_that_can_not_be_meant(predictions: Path) -> None:
-    with pytest.raises(OptionError, match="--order: expected random, file, or the file of a plan"):
-        queue(predictions, order="backwards")
-    with pytest.raises(OptionError, match="--rater: expected a name"):
-        queue(predictions, rater="a\nb")
 
 
 def test_a_log_is_labelled_run_by_run(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from apbjudge.llm.base import FORMATS, Format, Request
 from apbjudge.llm.batch_requests import body_maker, provider_of
 from apbjudge.llm.batches import LISTING_PROVIDERS, PROVIDERS, BatchApi, BatchState
 from apbjudge.llm.litellm_client import LitellmClient
+from tests.llm.talk import TALK, ask
 from tests.support.batch_server import BatchServer
 from tests.support.clock import VirtualClock
 from tests.support.server import Answer, ChatServer, in_turn
@@ -123,13 +124,6 @@ class Reply(BaseModel):
     ok: bool
 
 
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-TALK = [
-    {"role": "system", "content": "You judge."},
-    {"role": "user", "content": [{"type": "text", "text": "Is it right?"}, IMAGE]},
-    {"role": "assistant", "content": "{}"},
-    {"role": "user", "content": "Again."},
-]
 MODELS = (
     "openai/gpt-4o openai/o3-mini azure/gpt-5-mini hosted_vllm/m mistral/mistral-small-latest "
     "xai/grok-3 litellm_proxy/m"
@@ -147,16 +141,8 @@ def sent(request: Request, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for name in ("AZURE", "MISTRAL", "XAI", "LITELLM_PROXY"):
         monkeypatch.setenv(f"{name}_API_KEY", "k")
     monkeypatch.setenv("AZURE_API_VERSION", "2024-10-21")
-
-    async def complete(address: str) -> None:
-        client = LitellmClient()
-        try:
-            await client.complete(replace(request, api_base=address))
-        finally:
-            await client.close()
-
     with ChatServer(in_turn([Answer("{}")])) as server:
-        asyncio.run(complete(server.address))
+        ask(LitellmClient(), [replace(request, api_base=server.address)])
     return server.requests[-1].body
 
 

@@ -92,12 +92,6 @@ class AbleServer(ChatServer):
         self.pages = {{"models": "/v1/models", "props": "/props"}[n]: p for n, p in pages.items()}
 
 
-def nowhere() -> str:
-    """An address at which nobody listens."""
-    with ChatServer(IGNORES) as server:
-        return server.address
-
-
 def ask(client: Any, address: str | None = None, **target: Any) -> EndpointReport:
     """The report of an endpoint, with a transport of its own."""
 
@@ -249,6 +243,3 @@ def test_the_context_is_what_the_server_says(
     outcome, text = detail(report, "context")
     assert (outcome == "passed") is (tokens is not None) is (text != "not known")
     assert report.check("model").detail.endswith(names)
-
-
-# --- keys ----------------------------------------------------------------------------------------

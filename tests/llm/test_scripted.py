@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from apbjudge.llm.base import Request
 from apbjudge.llm.scripted import SCRIPTED, ScriptedModel
 from apbjudge.rubrics import load_rubric, reply_model, rubric_names
 from apbjudge.runs.event_loops import block_on
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize("name", rubric_names())

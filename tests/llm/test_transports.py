@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
@@ -15,7 +15,7 @@ import instructor
 import pytest
 from instructor.processing import handle_response_model
 
-from apbjudge import Completion, JudgeSpec, OptionError, Request
+from apbjudge import JudgeSpec, OptionError, Request
 from apbjudge.errors import AccessError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format
@@ -26,48 +26,10 @@ from apbjudge.llm.model_spec import KEYS, SERVERS
 from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from tests.llm.faults import ALIKE, ODD
+from tests.llm.talk import TALK, ask
 from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Bench, plan_row, verdict
 from tests.support.server import Answer, Behaviour, Body, ChatServer, Seen, completion, in_turn
-
-# The seam to the network: what goes in, what comes out, and the fake that stands in for it
-
-
-PASS = reply_model(load_rubric("apb-unsolvable@1"))
-TEXT = '{"reasoning": "r", "is_correct": true}'
-
-
-def request(**changes: Any) -> Request:
-    messages = [{"role": "user", "content": "Is it right?"}]
-    return Request(**{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes})
-
-
-def complete(client: Any, asked: Request) -> Completion:
-    async def main() -> Completion:
-        try:
-            return await client.complete(asked)
-        finally:
-            await client.close()
-
-    return asyncio.run(main())
-
-
-@pytest.fixture(params=[DirectClient, LitellmClient])
-def transport(request: pytest.FixtureRequest) -> Any:
-    return request.param()
-
-
-def test_calls_of_one_session_share_connections() -> None:
-    async def main() -> None:
-        client = DirectClient()
-        for _ in range(3):
-            await client.complete(request(api_base=server.address))
-        await client.close()
-
-    with ChatServer(in_turn([Answer(TEXT)])) as server:
-        asyncio.run(main())
-    assert len({seen.client for seen in server.requests}) == 1
-
 
 # The direct transport sends what litellm sends, or says that it can't
 
@@ -96,19 +58,11 @@ def server() -> Iterator[ChatServer]:
         yield result
 
 
-async def _ask(client: Any, requests: Iterable[Request]) -> None:
-    try:
-        for request in requests:
-            await client.complete(request)
-    finally:
-        await client.close()
-
-
 def sent(server: ChatServer, client: Any, requests: list[Request]) -> list[Seen]:
     """What a client sends for some requests."""
     server.forget()
     addressed = [replace(request, api_base=server.address) for request in requests]
-    asyncio.run(_ask(client, deepcopy(addressed)))
+    ask(client, deepcopy(addressed))
     assert len(server.requests) == len(requests)
     return server.requests
 
@@ -124,15 +78,8 @@ def assert_equal(server: ChatServer, requests: list[Request]) -> None:
 
 
 def plain(model: str = "hosted_vllm/m", **changes: Any) -> Request:
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    messages = [
-        {"role": "system", "content": "You judge."},
-        {"role": "user", "content": [{"type": "text", "text": "Is it right?"}, picture]},
-        {"role": "assistant", "content": "{}"},
-        {"role": "user", "content": "Again."},
-    ]
     reply = reply_model(load_rubric("apb-holistic@1"))
-    return Request(model=model, messages=messages, reply=reply, **changes)
+    return Request(model=model, messages=TALK, reply=reply, **changes)
 
 
 @pytest.mark.parametrize("provider", KEYS)
@@ -142,6 +89,10 @@ def test_every_provider_is_sent_the_same(server: ChatServer, provider: str) -> N
     requests += [plain(model, settings={name: VALUES[name]}) for name in VALUES]
     requests += [plain(model, settings=VALUES), plain(model, logprobs=True, max_tokens=9)]
     assert_equal(server, requests)
+
+
+def test_calls_of_one_session_share_connections(server: ChatServer) -> None:
+    assert len({seen.client for seen in sent(server, DirectClient(), [plain()] * 3)}) == 1
 
 
 def test_every_parameter_that_is_passed_on_was_compared() -> None:

@@ -27,26 +27,21 @@ from tests.reports.rows import verdict
 _text = st.text(max_size=6)
 _name = st.none() | _text
 _number = st.none() | st.floats(0, 1e6)
-_findings = st.builds(
-    Finding,
-    code=st.none() | st.sampled_from(ERROR_CODES),
-    certainty=st.sampled_from(["proven", "suspected"]),
-    where=_text,
-    message=_text,
-    rule=_text,
-)
+FOUND = Finding(code="E4", certainty="proven", where="call 1", message="ü", rule="order")
+OPEN = Finding(code=None, certainty="suspected", where="", message="", rule="")
 _common: dict[str, Any] = {
     **dict.fromkeys(("item_id", "case_id", "tested_model", "protocol", "rubric", "raw"), _name),
     **dict.fromkeys(("judge", "fingerprint"), _text),
     **dict.fromkeys(("plan_cost", "cost_usd", "latency_s"), _number),
     **dict.fromkeys(("uses_distractor", "matches_reference"), st.none() | st.booleans()),
-    "findings": st.lists(_findings, max_size=2).map(tuple),
+    "findings": st.sampled_from([(), (FOUND,), (OPEN, FOUND)]),
     "usage": st.none() | st.builds(Usage, prompt_tokens=st.integers(0, 9), calls=st.integers(0, 3)),
     "line": st.integers(1, 10**9),
     "groups": st.dictionaries(_text, st.none() | st.integers(0, 9) | _text, max_size=3),
 }
-_overrides = st.builds(
-    Override, field=_text, was=st.none() | st.booleans(), now=st.floats(0, 1), because=_text
+CHANGED = (
+    Override(field="grade", was=None, now=0.5, because="E4"),
+    Override(field="is_correct", was=True, now=0.0, because=""),
 )
 verdicts = st.builds(
     Verdict,
@@ -54,7 +49,7 @@ verdicts = st.builds(
     grade=st.none() | st.floats(0, 1),
     errors=st.none() | st.fixed_dictionaries({code: st.booleans() for code in ERROR_CODES}),
     category=st.none() | st.integers(1, 5),
-    overrides=st.lists(_overrides, max_size=2).map(tuple),
+    overrides=st.sampled_from([(), CHANGED]),
     inconsistent=st.booleans(),
     reasoning=_text,
     **_common,
