@@ -18,19 +18,20 @@ from ..document.model import (
     missing,
     reasons,
 )
-from ..document.numbers import DASH, Unit, count, level_text, number, size
+from ..document.numbers import DASH, count, level_text, number, size
 from ..document.text import WIDTH, render_text
 from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
-from ..statistics.estimates import Estimate
+from ..statistics.kinds import AGREEMENT, CR_BIAS, GRADE_BIAS, GRADE_MAE
 from ..statistics.measures import PAPER, Calibration
+from ..statistics.metric import Metric, Unit, by_name
 from ..statistics.raters import AltTest, BetweenRaters
 from .results import Reliability, ReliabilityReport
 from .scaled import Preferences
 
-Figures = Mapping[str, Estimate] | Mapping[str, Estimate | str]
-"""Estimates and counts by name."""
+Figures = Mapping[str, Metric] | Mapping[str, Metric | str]
+"""Metrics and counts by name."""
 JUDGES_ACROSS = 3
 _BEYOND = (
     "kappa",
@@ -51,7 +52,7 @@ _OF_SCALE = (
     *("class agreement", "class kappa", "class AC1"),
 )
 """Measures of judgements of other tools, by the scale that they are on."""
-_OF_JUDGE = ("scored", *PAPER, *_RATES, *_BEYOND, *_OF_SCALE)
+_OF_JUDGE = ("scored", *(kind.name for kind in PAPER), *_RATES, *_BEYOND, *_OF_SCALE)
 _OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
 _OF_GROUP = (
     *("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias"),
@@ -110,7 +111,7 @@ def reliability_document(report: ReliabilityReport) -> Document:
     return Document((*parts, Notes(tuple(legend))))
 
 
-def _measures(part: Calibration) -> dict[str, Estimate | str]:
+def _measures(part: Calibration) -> dict[str, Metric | str]:
     return {"scored": f"{part.n_scored}/{part.n_items}", **part.measures}
 
 
@@ -136,7 +137,7 @@ def _across(rows: Mapping[str, Figures], names: Iterable[str], *whose: str) -> T
 
 def _cell(name: str, figures: Figures, place: str) -> Cell:
     figure = figures.get(name, "")
-    return figure if isinstance(figure, str) else Figure.named(name, figure, place)
+    return figure if isinstance(figure, str) else Figure.showing(figure, place)
 
 
 def _joined(*texts: str) -> str:
@@ -255,7 +256,7 @@ def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> list[
         [
             code,
             *(
-                Figure.named("kappa", pair.codes[code], _joined(whose, who, code))
+                Figure.showing(pair.codes[code], _joined(whose, who, code))
                 if code in pair.codes
                 else ""
                 for who, pair in pairs.items()
@@ -293,7 +294,7 @@ def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
 def _diversity(result: Diversity, whose: str) -> list[Part]:
     groups = {"other chain": result.different, "reference's chain": result.standard}
     estimates = {
-        name: {"agreement": group.agreement, "grade MAE": group.error}
+        name: by_name([AGREEMENT.of(group.agreement), GRADE_MAE.of(group.error)])
         for name, group in groups.items()
     }
     table = _across(estimates, ("agreement", "grade MAE"), whose)
@@ -313,8 +314,8 @@ def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
             model.tested_model + (" (itself)" if model.tested_model == result.own else ""),
             Number(model.human_rate.value, "percent"),
             Number(model.judge_rate.value, "percent"),
-            Figure.named("CR bias", model.rate.estimate, _joined(whose, model.tested_model)),
-            Figure.named("grade bias", model.grade.estimate, _joined(whose, model.tested_model)),
+            Figure.showing(CR_BIAS.of(model.rate.estimate), _joined(whose, model.tested_model)),
+            Figure.showing(GRADE_BIAS.of(model.grade.estimate), _joined(whose, model.tested_model)),
         ]
         for model in result.models
     ]

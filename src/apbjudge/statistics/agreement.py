@@ -17,7 +17,7 @@ import numpy as np
 
 from .estimates import Array, Ids
 
-Metric = Literal["nominal", "ordinal", "interval"]
+Distance = Literal["nominal", "ordinal", "interval"]
 
 
 def quadratic_weights(values: Array) -> Array:
@@ -195,7 +195,7 @@ def coincidences_of_table(tables: Array) -> Array:
 
 
 def krippendorff_alpha(
-    coincidences: Array, *, metric: Metric = "nominal", values: Array | None = None
+    coincidences: Array, *, metric: Distance = "nominal", values: Array | None = None
 ) -> Array:
     """Krippendorff's alpha: 1 - observed over expected disagreement, for many raters, with gaps.
 
@@ -230,7 +230,7 @@ def krippendorff_alpha(
     return 1 - (total - 1) * observed / np.where(defined, expected, np.nan)
 
 
-def _disagreements(margins: Array, metric: Metric, values: Array | None) -> Array:
+def _disagreements(margins: Array, metric: Distance, values: Array | None) -> Array:
     """Squared distances of values, shape (K, K), or (..., K, K) where margins decide."""
     k = margins.shape[-1]
     if values is not None and (metric != "interval" or np.shape(values) != (k,)):
