@@ -90,11 +90,11 @@ TC = MetricKind("TC", "count", "lower", None, "a distractor called")
 EXT_USE = bad("ExtUse", "a distractor called")
 CR_BASE = good("CR_B", "correct without distractors")
 CR_EXTRANEOUS = good("CR_E", "correct with distractors")
-DELTA = MetricKind("delta", "points", "higher", SIGNED, "their difference", "CR Δ")
+DELTA = MetricKind("delta", "points", "higher", SIGNED, "with distractors less without", "CR Δ")
 GRADE_BASE = MetricKind("Grade_B", "grade", "higher", RATE, "mean grade without distractors")
 GRADE_EXTRANEOUS = MetricKind("Grade_E", "grade", "higher", RATE, "mean grade with distractors")
 GRADE_DELTA = MetricKind(
-    "Grade delta", "grade difference", "higher", SIGNED, "their difference", "Grade Δ"
+    "Grade delta", "grade difference", "higher", SIGNED, "with distractors less without", "Grade Δ"
 )
 
 NO_FAULT = "no provable fault"
@@ -227,7 +227,9 @@ def named_by_judge(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics
 def named_by_code(metric: Metric) -> Metric:
     """A metric by the name that it has where code alone judged."""
     rate, at, level = metric.name.partition("@")
-    return metric.renamed(NAMES_BY_CODE[rate] + at + level) if rate in NAMES_BY_CODE else metric
+    if rate not in NAMES_BY_CODE:
+        return metric
+    return metric.renamed(NAMES_BY_CODE[rate] + at + level, meaning="")
 
 
 def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
@@ -347,7 +349,9 @@ def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Metrics
         kinds = (CR_EXTRANEOUS, CR_BASE, DELTA)
         estimates = _against_base(c, c.outcome, group, base, "verdict")
         own += [kind.of(estimate) for kind, estimate in zip(kinds, estimates, strict=True)]
-        metrics += [each.renamed(f"{each.name}{suffix}") for each in own] if suffix else own
+        metrics += (
+            [each.renamed(f"{each.name}{suffix}", meaning="") for each in own] if suffix else own
+        )
     return by_name(metrics)
 
 

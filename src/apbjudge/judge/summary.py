@@ -69,6 +69,11 @@ class Group:
     figures: Metrics
     setting: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; metrics by name, as in the CSV file."""
+        figures = {name: record(metric) for name, metric in self.figures.items()}
+        return asdict(replace(self, figures={})) | {"figures": figures}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Summary(Shown):
@@ -130,7 +135,7 @@ class Summary(Shown):
             "warnings": list(self.warnings),
             "confidence_level": CONFIDENCE_LEVEL,
             "totals": asdict(self.totals) | {"scored": self.scored},
-            "groups": [asdict(group) for group in self.groups],
+            "groups": [group.to_json() for group in self.groups],
             "gates": [gate.to_json() for gate in self.gates],
             "missing_predictions": None if self.missing is None else self.missing.model_dump(),
         }
