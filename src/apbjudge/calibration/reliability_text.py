@@ -24,7 +24,7 @@ from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
 from ..statistics.kinds import AGREEMENT, CR_BIAS, GRADE_BIAS, GRADE_MAE
-from ..statistics.measures import PAPER, Calibration
+from ..statistics.measures import Calibration
 from ..statistics.metric import Metric, Unit, by_name
 from ..statistics.raters import AltTest, BetweenRaters
 from .results import Reliability, ReliabilityReport
@@ -33,26 +33,6 @@ from .scaled import Preferences
 Figures = Mapping[str, Metric] | Mapping[str, Metric | str]
 """Metrics and counts by name."""
 JUDGES_ACROSS = 3
-_BEYOND = (
-    "kappa",
-    "PABAK",
-    "phi",
-    "AC1",
-    "grade bias",
-    "grade kappa (quadratic)",
-    "grade AC2 (quadratic)",
-    "grade alpha (ordinal)",
-)
-_RATES = ("specificity", "judge CR", "human CR", "judge grade", "human grade", "Err-Type (all)")
-_OF_SCALE = (
-    *("macro precision", "macro recall", "macro F1", "alpha"),
-    *("score agreement", "score MAE", "score bias", "judge score", "human score"),
-    *("score kappa (quadratic)", "score AC2 (quadratic)", "score alpha (ordinal)"),
-    *("ICC", "score alpha (interval)", "Pearson", "Spearman"),
-    *("class agreement", "class kappa", "class AC1"),
-)
-"""Measures of judgements of other tools, by the scale that they are on."""
-_OF_JUDGE = ("scored", *(kind.name for kind in PAPER), *_RATES, *_BEYOND, *_OF_SCALE)
 _OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
 _OF_GROUP = (
     *("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias"),
@@ -90,7 +70,7 @@ def reliability_document(report: ReliabilityReport) -> Document:
             parts += _corrected(judge, name if several else "")
         parts += [
             Heading("on the labelled items"),
-            _down(columns, _OF_JUDGE, several=several),
+            _down(columns, several=several),
         ]
     for name, judge in by_name.items():
         if several:
@@ -115,12 +95,12 @@ def _measures(part: Calibration) -> dict[str, Metric | str]:
     return {"scored": f"{part.n_scored}/{part.n_items}", **part.measures}
 
 
-def _down(columns: Mapping[str, Figures], names: Iterable[str], *, several: bool) -> Table:
-    """Measures down that any column has, judges across."""
+def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
+    """Measures down, judges across."""
+    names = dict.fromkeys(name for figures in columns.values() for name in figures)
     rows = [
         [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]
         for name in names
-        if any(name in figures for figures in columns.values())
     ]
     return Table.of(["", *columns], rows)
 

@@ -147,7 +147,7 @@ _JUDGE = _Rate(JUDGE_CR, (FP, TP), _SCORED)
 _HUMAN = _Rate(HUMAN_CR, (FN, TP), _SCORED, (U0, U1), hit=(U1,))
 _PABAK = replace(_AGREEMENT, kind=PABAK, change=_pabak)
 _SPECIFICITY = _Rate(SPECIFICITY, (TN,), (TN, FP), (U0,), "the humans said no to no item")
-_OF_CORRECT = (_SPECIFICITY, _JUDGE, _HUMAN, _PABAK)
+_OF_CORRECT = (_SPECIFICITY, _JUDGE, _HUMAN)
 _CODE_RATE = replace(_JUDGE, kind=JUDGE_CR.renamed("judge rate"))
 _OF_CODE = (
     _CODE_RATE,
@@ -284,6 +284,7 @@ class _Comparison:
             **self.grade_means(),
             **by_name([self._error_type(ERR_TYPE_ALL)]),
             **self._coefficients(self.correct),
+            **self.rates(self.correct, [_PABAK]),
             **self._grade_coefficients(),
         }
         of_codes = {
@@ -336,9 +337,9 @@ class _Comparison:
         labelled = np.tile(values, k + 1) * scored
         metrics: list[Metric] = []
         for kind, above, bounds in (
-            (GRADE_BIAS, judged - labelled, (-self._width, self._width)),
             (JUDGE_GRADE, judged, ends),
             (HUMAN_GRADE, labelled, ends),
+            (GRADE_BIAS, judged - labelled, (-self._width, self._width)),
         ):
             estimate = self.grades.ratio(above, scored, self.settings, bounds=bounds)
             metrics.append(kind.of(_explained(estimate, _NONE_GRADED)))
