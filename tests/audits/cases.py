@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from apbjudge.audits.design import FULL, AuditDesign, design_audit
-from apbjudge.audits.perturbations.bases import Base, find_bases
+from apbjudge.audits.perturbations.bases import Base, Origin, find_bases
+from apbjudge.audits.perturbations.parts import ReplyParts
+from apbjudge.audits.variants import Truth, Variant
 from apbjudge.judge import Source, Task
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
@@ -148,6 +150,44 @@ def base_of(row: Mapping[str, Any]) -> Base:
     return result[0]
 
 
+def with_reply(row: Mapping[str, Any], *, origin: Origin = "reference", **changes: Any) -> Base:
+    """A base of a row's reply, some of its fields changed; None takes a field out."""
+    values = {key: value for key, value in {**row, **changes}.items() if value is not None}
+    item = Row(values, 1).to_item()
+    parts = ReplyParts.of_prediction(item)
+    assert parts is not None
+    protocol = protocol_of(item)
+    item = Row(values | {"model_response": parts.text}, 1).to_item()
+    return Base(
+        name=item.item_id,
+        item=item,
+        parts=parts,
+        origin=origin,
+        protocol=protocol,
+        rubric=protocol.rubric_for(item),
+    )
+
+
+def fault_of(base: Base, *, reply: ReplyParts | str | None = None) -> Variant:
+    """A variant with a fault that no code proves: its first call, if it has one, comes again."""
+    if reply is None:
+        reply = base.parts.with_calls(0, *base.parts.calls[:1] * 2) if base.parts.calls else None
+    truth = Truth(is_correct=False, codes=frozenset({"E4"}), also=frozenset({"E2"}))
+    what = "the first call comes twice"
+    return base.derived("fault", "twice", what=what, truth=truth, reply=reply)
+
+
+def calls_of(base: Base, variant: Variant) -> list[tuple[str, Any]]:
+    """Names and arguments of a variant's calls."""
+    return [(call.name, call.arguments) for call in base.read(variant).prediction.calls]
+
+
+def proven(base: Base, variant: Variant) -> list[tuple[str, str | None, str]]:
+    """What code proves of a variant."""
+    result = base.findings(variant)
+    return sorted((f.rule, str(f.code), f.where) for f in result if f.certainty == "proven")
+
+
 @cache
 def example_tasks(name: str) -> tuple[Task, ...]:
     """The rows of one example file."""
@@ -156,14 +196,15 @@ def example_tasks(name: str) -> tuple[Task, ...]:
 
 
 @cache
-def example_bases() -> tuple[Base, ...]:
-    """The bases of all examples: references, and labelled refusals of unsolvable cases."""
-    labels = read_labels(EXAMPLES / "labels" / "unsolvable.jsonl")
-    passed = {(label.item_id, label.tested_model) for label in labels if label.is_correct}
-    known: Sequence[tuple[str, Any]] = [(n, passed if n == "unsolvable" else None) for n in NAMES]
-    return tuple(
-        base for name, labelled in known for base in find_bases(example_tasks(name), labelled).bases
-    )
+def example_bases(*, labelled: bool = False) -> tuple[Base, ...]:
+    """Bases of all examples: passed refusals and references, or first whatever humans passed."""
+    result: list[Base] = []
+    for name in NAMES:
+        labels = read_labels(EXAMPLES / "labels" / f"{name}.jsonl", bad=print)
+        passed = {(x.item_id, x.tested_model) for x in labels if x.is_correct}
+        known = passed if labelled or name == "unsolvable" else None
+        result += find_bases(example_tasks(name), known).bases
+    return tuple(result)
 
 
 SMALL = replace(FULL.for_bases(2), faults=4, shown=3)

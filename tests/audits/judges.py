@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -51,9 +50,10 @@ def variant(
     severity: Severity | None = None,
     tags: Mapping[str, str] | None = None,
     tested_model: str = "some-model",
+    **row: Any,
 ) -> Variant:
-    """A variant of the case that its name begins with."""
-    row: dict[str, Any] = {"id": name, "tested_model": tested_model, "model_response": "x" * length}
+    """A variant of the case that its name begins with; ``row`` adds to its row."""
+    row = {"id": name, "tested_model": tested_model, "model_response": "x" * length} | row
     return Variant(
         name=name,
         role=role,
@@ -68,8 +68,8 @@ def variant(
     )
 
 
-def observed(of: Variant, says: Says, arm: str = MAIN) -> Response:
-    return Response(
+def observed(of: Variant, says: Says, arm: str = MAIN, **more: Any) -> Response:
+    response = Response(
         variant=of,
         arm=arm,
         is_correct=says.is_correct,
@@ -83,6 +83,7 @@ def observed(of: Variant, says: Says, arm: str = MAIN) -> Response:
         tokens=100,
         cost_usd=0.01,
     )
+    return replace(response, **more)
 
 
 def hear(judge: Judge, arms: Arms) -> AuditResponses:
@@ -189,7 +190,8 @@ def _predictions(n: int) -> Iterable[Variant]:
     for k in range(4):
         truth = CORRECT if (n + k) % 2 else Truth(is_correct=False)
         length = 200 * 2 ** ((3 * n + k) % 5)
-        yield variant(f"c{n}/model-{k}", "prediction", truth=truth, length=length)
+        model = f"model-{k}"
+        yield variant(f"c{n}/{model}", "prediction", truth=truth, length=length, tested_model=model)
 
 
 # judges -------------------------------------------------------------------------------------------
@@ -220,38 +222,13 @@ def coin(seed: int) -> Judge:
     return judge
 
 
-def turning(
-    inner: Judge, chance: float, seed: int, *, when: Callable[[Variant, str], bool]
-) -> Judge:
-    """Turns verdicts over by chance wherever a condition holds."""
-
-    def judge(of: Variant, arm: str = MAIN) -> Says:
-        says = inner(of, arm)
-        if not when(of, arm) or drawn(f"{seed}/{arm}/{of.name}") >= chance * 2**64:
-            return says
-        return fail("E5") if says.is_correct else PASS
-
-    return judge
-
-
 # many audits at the edge of a limit ---------------------------------------------------------------
-
-N_AUDITS = 80
-MOST_FAILED = 6
-"""Of so many audits at the limits themselves: a probe promises 2.5 %, which is 2."""
 
 
 def only(arms: Arms, *roles: Role) -> dict[str, list[Variant]]:
     """What is asked of some roles alone; arms without any of them are left out."""
     kept = {arm: [v for v in variants if v.role in roles] for arm, variants in arms.items()}
     return {arm: variants for arm, variants in kept.items() if variants}
-
-
-def outcomes(
-    probe: Callable[[AuditResponses], Probe], judges: Iterable[Judge], arms: Arms
-) -> Counter[str]:
-    """How often a probe comes to each verdict."""
-    return Counter(probe(hear(judge, arms)).outcome for judge in judges)
 
 
 def measure(probe: Probe, name: str) -> Measure:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.faults import KINDS, plant
-from apbjudge.audits.perturbations.kinds import Change, Kind, proves_only, reads_as_meant
-from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
-from apbjudge.records import Call, Row
+from apbjudge.records import Row
 
 from . import cases
+from .cases import calls_of
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 ONE_CALL = {
@@ -33,14 +30,6 @@ ONE_CALL = {
     "invented-id",
 }
 SEEDS = st.integers(0, 10_000)
-
-
-def calls_of(base: Base, variant: Variant) -> list[Call]:
-    return [Call(c.name, c.arguments) for c in base.read(variant).prediction.calls]
-
-
-def bare(parts: ReplyParts) -> list[Call]:
-    return [Call(c.name, c.arguments or {}) for c in parts.calls]
 
 
 def planted(row: dict[str, Any], kind: str, seed: int = 0) -> tuple[Base, Variant]:
@@ -93,21 +82,22 @@ def check_one(base: Base, variant: Variant) -> None:
 
 def check_places(base: Base, variant: Variant) -> None:
     """Exactly one place differs."""
-    old, new = bare(base.parts), calls_of(base, variant)
+    old, new = (calls_of(base, of) for of in (base.variant, variant))
+    names = [[name for name, _ in calls] for calls in (old, new)]
     if variant.kind in ONE_CALL:
         assert len(old) == len(new)
         assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
     elif variant.kind in ("unknown-tool", "unlisted-tool"):
-        assert sum(a.name != b.name for a, b in zip(old, new, strict=True)) == 1
+        assert sum(a != b for a, b in zip(*names, strict=True)) == 1
     elif variant.kind == "drop-call":
         assert len(new) == len(old) - 1
     elif variant.kind in ("use-distractor", "breach-limit"):
         assert len(new) == len(old) + 1
     elif variant.kind == "swap-order":
-        assert Counter(c.name for c in old) == Counter(c.name for c in new)
+        assert sorted(names[0]) == sorted(names[1])
         assert old != new
     elif variant.kind in ("breach-value", "change-goal"):
-        assert [c.name for c in old] == [c.name for c in new]
+        assert names[0] == names[1]
         assert old != new
 
 
@@ -145,36 +135,26 @@ CHAINS = st.lists(
 )
 
 
-def either_base(row: dict[str, Any]) -> Base | None:
-    try:
-        return cases.base_of(row)
-    except AssertionError:
-        return None  # code proves a fault in it, so that it is no base
-
-
 @settings(max_examples=25)
 @given(chain=CHAINS, plan=st.text(max_size=40), seed=SEEDS)
 def test_any_plan_is_planted_soundly(chain: list[Any], plan: str, seed: int) -> None:
     free = [{"name": name} for name in TOOL_NAMES]
-    base = either_base(cases.plan_row(tool_chain=chain, plan=plan, tools=free))
-    assert base is not None
-    check_all(base, seed)
+    check_all(cases.base_of(cases.plan_row(tool_chain=chain, plan=plan, tools=free)), seed)
 
 
 @settings(max_examples=8)
 @given(seed=SEEDS)
 def test_any_seed_is_sound(seed: int) -> None:
-    for row in (cases.plan_row(), cases.steps_row(), cases.broken_row(), cases.unsolvable_row()):
+    distracted = cases.plan_row(extraneous_tool_names=["tide_table"])
+    broken = cases.broken_row()
+    for row in (cases.plan_row(), distracted, cases.steps_row(), broken, cases.unsolvable_row()):
         assert check_all(cases.base_of(row), seed)
 
 
 def test_a_dropped_call_leaves_the_prose_too() -> None:
     base, variant = planted(cases.plan_row(), "drop-call")
-    assert [call.name for call in base.read(variant).prediction.calls] == [
-        "find_rooms",
-        "find_trains",
-        "book_room",
-    ]
+    names = [name for name, _ in calls_of(base, variant)]
+    assert names == ["find_rooms", "find_trains", "book_room"]
     assert reply(variant)["plan"] == (
         "1. find_rooms: Free rooms and prices.\n2. find_trains: Trains that arrive in time.\n"
         "3. book_room: Fixes it."
@@ -182,43 +162,13 @@ def test_a_dropped_call_leaves_the_prose_too() -> None:
     assert "call 4 (send_note)" in variant.what
 
 
-def test_a_dropped_call_renumbers_the_rest() -> None:
-    first, trains, book, _ = cases.CHAIN
-    back = cases.call("find_trains", "Trains back.", town="to the town of step 3", day="2026-06-04")
-    base = cases.base_of(cases.plan_row(tool_chain=[first, book, trains, back]))
-    (variant,) = plant(base, seed=0, kinds=["drop-call"])
-    last = reply(variant)["tool_chain"][-1]["parameter_description"]
-    assert last["town"] == "to the town of step 2"
-
-
-NO_FAULT = {
-    "a lookup is never dropped": (cases.plan_row(tool_chain=list(cases.CHAIN[:2])), "drop-call"),
-    "nor what was not asked for": (
-        cases.plan_row(
-            tools=[{"name": "open_house"}, {"name": "find_rooms"}, {"name": "find_trains"}],
-            tool_chain=[cases.call("open_house", "The house."), *cases.CHAIN[:2]],
-            query="Open a house.",
-        ),
-        "drop-call",
-    ),
-    "the query gives the id": (
-        cases.steps_row(query=f"{cases.QUERY} Take R-71."),
-        "invented-id",
-    ),
-    "an error is no answer": (
-        cases.steps_row(trajectory_prefix=list(cases.FAILED)),
-        "ignore-data",
-    ),
-    "a distractor is no wrong tool": (
-        cases.plan_row(extraneous_tool_names=["tide_table"]),
-        "wrong-tool",
-    ),
-}
-
-
-@pytest.mark.parametrize(("row", "kind"), NO_FAULT.values(), ids=NO_FAULT)
-def test_without_an_occasion_there_is_no_fault(row: dict[str, Any], kind: str) -> None:
-    assert plant(cases.base_of(row), seed=0, kinds=[kind]) == ()
+def test_without_an_occasion_there_is_no_fault() -> None:
+    for row, kind in (
+        (cases.plan_row(tool_chain=list(cases.CHAIN[:2])), "drop-call"),  # lookups
+        (cases.steps_row(query=f"{cases.QUERY} Take R-71."), "invented-id"),
+        (cases.plan_row(extraneous_tool_names=["tide_table"]), "wrong-tool"),
+    ):
+        assert plant(cases.base_of(row), seed=0, kinds=[kind]) == ()
 
 
 def test_swapped_calls_keep_what_their_numbers_mean() -> None:
@@ -247,41 +197,24 @@ def test_dates_move_together() -> None:
 
 
 def test_a_limit_is_raised_and_a_minimum_lowered() -> None:
-    assert breached("It may cost 120 euros at most.", limit=120) == {"limit": 180}
     assert breached("No more than 120 euros, please.", limit=120) == {"limit": 180}
     assert breached("It has at least 120 pages.", limit=120) == {"limit": 60}
     assert breached("A rate of 8.5 per cent.", rate=8.5) == {"rate": 12.75}
     assert breached("Lock it after 30 minutes.", text="30 minutes") == {"text": "45 minutes"}
 
 
-@pytest.mark.parametrize(
-    ("query", "arguments"),
-    [
+def test_no_breach_without_a_sure_occasion() -> None:
+    for query, arguments in (
         ("Order 58213 is broken.", {"order": 58213}),
         ("It costs 120 euros, and the other 120 euros.", {"limit": 120}),
         ("Papers since 9 October 2026.", {"day": "2026-10-09"}),
         ("From 9 October 2026 to 3 December 2026.", {"day": "2026-10-09"}),
+        ("Set it to 9999-12-31.", {"day": "9999-12-31"}),  # stands for never
         ("It costs 120 euros.", {"limit": 121}),
-    ],
-)
-def test_no_breach_without_a_sure_occasion(query: str, arguments: dict[str, Any]) -> None:
-    chain = [cases.call("find_rooms", **arguments)]
-    row = cases.plan_row(query=query, tool_chain=chain, tools=[{"name": "find_rooms"}])
-    assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
-
-
-def test_the_limit_is_stated_and_breached() -> None:
-    base, variant = planted(cases.plan_row(), "breach-limit")
-    match = re.search(r"Please call (\w+) exactly once\.$", variant.row["query"])
-    assert match is not None
-    names = [call.name for call in base.read(variant).prediction.calls]
-    assert names.count(match[1]) == 2
-
-
-def test_a_distractor_is_called_with_all_it_requires() -> None:
-    base, variant = planted(cases.plan_row(extraneous_tool_names=["tide_table"]), "use-distractor")
-    rules = {f.rule for f in base.findings(variant) if f.certainty == "proven"}
-    assert rules == {"distractor"}
+    ):
+        chain = [cases.call("find_rooms", **arguments)]
+        row = cases.plan_row(query=query, tool_chain=chain, tools=[{"name": "find_rooms"}])
+        assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
 
 
 def test_behaviours_after_a_broken_tool() -> None:
@@ -294,41 +227,74 @@ def test_behaviours_after_a_broken_tool() -> None:
 ODD = {"type": "object", "properties": {"house": True, "day": {"enum": 3}, "n": {"type": []}}}
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_odd_cases_are_planted_too() -> None:
+    chain = [cases.call("find_rooms", house="Villa Rosa", day="June", n=7)]
+    for fields in (
         {"tools": [{"name": "find_rooms", "parameters": ODD}]},
         {"tools": None},
         {"tools": [], "query": "", "plan": ""},
-        {"tools": [{"name": "find_rooms"}, {"name": "find_more"}]},
         {"tool_chain": [{"name": "find_rooms"}], "tools": [{"name": "find_rooms"}]},
-    ],
+    ):
+        base = cases.base_of(cases.plan_row(tool_chain=chain) | fields)
+        assert check_all(base, 0)["reject-solvable"] == 1
+
+
+# which value is meant, and what goes with it ------------------------------------------------------
+
+LOOKUPS = (
+    cases.tool("get_meter", "Reads a meter.", {"meter_id": "string"}),
+    cases.tool("get_bill", "Shows a bill.", {"meter_id": {"type": ["string", "integer"]}}),
+    cases.tool("get_tariff", "Shows a tariff.", {"tariff_no": "string"}),
+    cases.tool("get_recording", "Shows a recording.", {"sound_file": "string"}),
+    cases.tool("add_client", "Adds a client.", {"contact_person": "string"}),
 )
-def test_odd_cases_are_planted_too(fields: dict[str, Any]) -> None:
-    chain = [cases.call("find_rooms", house="Villa Rosa", day="June", n=7)]
-    base = cases.base_of(cases.plan_row(tool_chain=chain) | fields)
-    assert check_all(base, 0)["reject-solvable"] == 1
+METER = ("get_meter", {"meter_id": "M-4471"})
 
 
-def sound(change: Change, **fields: Any) -> bool:
-    """Whether a change of the usual plan would leave ``plant`` as a fault of some kind."""
-    base = cases.base_of(cases.plan_row())
-    asked = {"name": "odd", "code": "E3", "severity": "minor", "what": "w"} | fields
-    kind = Kind(**asked)
-    variant = base.derived("fault", "odd", what="w", truth=base.truth, reply=change.reply)
-    return reads_as_meant(base, variant, change.reply) and proves_only(base, variant, kind)
+def changed_goal(query: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """The arguments of a plan whose goal is changed; none where it can't be."""
+    chain = [cases.call(name, **arguments) for name, arguments in calls]
+    row = cases.plan_row(query=query, tools=list(LOOKUPS), plan="As asked.", tool_chain=chain)
+    base = cases.base_of(row)
+    made = plant(base, seed=0, kinds=["change-goal"])
+    return [arguments for variant in made for _, arguments in calls_of(base, variant)]
 
 
-def test_guards_let_nothing_else_pass() -> None:
-    parts = cases.base_of(cases.plan_row()).parts
-    renamed = Change(reply=parts.with_calls(0, Call("no_such", {})), what="w")
-    assert not sound(renamed)
-    assert sound(renamed, code="E6", is_proven=True)
-    assert sound(renamed, also=frozenset({"E6"}))
-    other = Change(
-        reply=parts.with_calls(0, Call("find_trains", {"town": "Graz", "day": "x"})), what="w"
-    )
-    assert sound(other)
-    assert not sound(other, is_proven=True)
-    assert not sound(Change(reply="no plan at all", what="w"))
-    assert not sound(Change(reply=parts, what="w"))
+def test_one_of_many_things_is_not_what_a_plan_is_about() -> None:
+    query = "Read meter M-4471. Show me tariffs T-000 and T-100, too."
+    tariffs = [("get_tariff", {"tariff_no": f"T-{n}00"}) for n in range(2)]
+    assert changed_goal(query, METER)
+    assert changed_goal(query, METER, tariffs[0])
+    assert not changed_goal(query, METER, *tariffs)
+    said = [("get_tariff", {"tariff_no": "the cheap one"}), ("get_tariff", {"tariff_no": "green"})]
+    assert not changed_goal("Read meter M-4471, show the cheap one and green.", METER, *said)
+    built = [("get_tariff", {"tariff_no": "tariff that get_meter names"})] * 2
+    assert changed_goal("Read meter M-4471.", METER, *built)  # the others build on it
+
+
+def test_another_object_is_written_as_the_one_was() -> None:
+    calls = [("get_meter", {"meter_id": "44710"}), ("get_bill", {"meter_id": 44710})]
+    first, second = changed_goal("What do I owe for meter 44710?", *calls)
+    assert first["meter_id"] == str(second["meter_id"]) != "44710"
+    assert isinstance(second["meter_id"], int)
+    assert not changed_goal("Play talk2.mp3.", ("get_recording", {"sound_file": "talk2.mp3"}))
+    (added,) = changed_goal("Add Ada Moor.", ("add_client", {"contact_person": "Ada Moor"}))
+    assert added["contact_person"] != "Ada Moor"
+    assert " " not in added["contact_person"]
+
+
+def test_an_id_that_the_user_gave_is_no_result() -> None:
+    said = {"role": "user", "content": "My number is C-5512."}
+    answer = {"role": "tool", "name": "find_rooms", "content": '{"room_id": "R-71"}'}
+    step = cases.message("send_note", "Now the note.", text="C-5512")
+    given = cases.steps_row(step, trajectory_prefix=[cases.ANSWERED[0], answer, said])
+    assert plant(cases.base_of(given), seed=0, kinds=["invented-id"]) == ()
+    told = cases.steps_row(step, trajectory_prefix=[*cases.ANSWERED, said | {"role": "tool"}])
+    assert planted(told, "invented-id")
+
+
+def test_an_unknown_name_is_written_like_the_known_one() -> None:
+    for name, other in (("setScale", "smartSetScale"), ("Set Scale", "Smart Set Scale")):
+        row = cases.plan_row(tools=[{"name": name}], tool_chain=[cases.call(name, unit="kg")])
+        base, variant = planted(row, "unknown-tool")
+        assert calls_of(base, variant)[0][0] == other

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +12,7 @@ from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.harmless import HARMLESS, harmless
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
-from apbjudge.records import Call, Finding, Row
+from apbjudge.records import Finding, Row
 
 from . import cases
 
@@ -22,10 +21,6 @@ NAMES = {kind.name for kind in HARMLESS}
 
 def proven(found: tuple[Finding, ...]) -> set[tuple[str, Any]]:
     return {(f.rule, f.code) for f in found if f.certainty == "proven"}
-
-
-def bare(calls: Any) -> list[Call]:
-    return [Call(c.name, c.arguments or {}) for c in calls]
 
 
 def check_all(base: Base, seed: int) -> Counter[str]:
@@ -38,7 +33,7 @@ def check_all(base: Base, seed: int) -> Counter[str]:
 
 def check_one(base: Base, variant: Variant) -> None:
     item = Row(variant.row, 0).to_item()
-    old, new = bare(base.parts.calls), bare(item.prediction.calls)
+    old, new = (cases.calls_of(base, of) for of in (base.variant, variant))
     assert variant.role == "harmless"
     assert variant.truth == base.truth
     assert variant.parent == base.variant.name
@@ -64,70 +59,35 @@ def test_every_example_is_changed_without_harm() -> None:
     assert set(made) <= NAMES
 
 
-@settings(max_examples=8)
-@given(seed=st.integers(0, 10_000))
-def test_any_seed_is_harmless(seed: int) -> None:
-    rows = (cases.plan_row(), cases.steps_row(), cases.broken_row(), cases.unsolvable_row())
-    for row in rows:
-        made = check_all(cases.base_of(row), seed)
-        assert {"reword", "key-order"} <= set(made)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000), plan=st.text(max_size=60))
+def test_any_seed_and_any_prose_are_harmless(seed: int, plan: str) -> None:
+    assert "key-order" in check_all(cases.base_of(cases.plan_row(plan=plan)), seed)
+    for row in (cases.steps_row(), cases.broken_row(), cases.unsolvable_row()):
+        assert {"reword", "key-order"} <= set(check_all(cases.base_of(row), seed))
 
 
-@settings(max_examples=30)
-@given(plan=st.text(max_size=60))
-def test_any_prose_can_be_reworded(plan: str) -> None:
-    base = cases.base_of(cases.plan_row(plan=plan))
-    made = harmless(base, seed=0, kinds=["reword", "key-order"])
-    assert [v.kind for v in made][-1:] == ["key-order"]
-    for variant in made:
-        check_one(base, variant)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_no_other_order_where_order_may_matter() -> None:
+    described = cases.call("find_trains", town="town of the house found", day="2026-06-04")
+    for fields in (
         {"query": f"{cases.QUERY} Look at the rooms before the trains."},
-        {"system_prompt": "First look at the trains."},
-        {
-            "tool_chain": [
-                cases.CHAIN[0],
-                cases.call("find_trains", town="town of the house found", day="2026-06-04"),
-                *cases.CHAIN[2:],
-            ]
-        },
-        {
-            "tool_chain": [
-                cases.CHAIN[0],
-                cases.call("find_trains", "Now the trains.", town="Trieste", day="2026-06-04"),
-                *cases.CHAIN[2:],
-            ]
-        },
+        {"tool_chain": [cases.CHAIN[0], described, *cases.CHAIN[2:]]},
         {"tool_chain": list(cases.CHAIN[1:])},
-    ],
-)
-def test_no_other_order_where_order_may_matter(fields: dict[str, Any]) -> None:
-    base = cases.base_of(cases.plan_row(**fields))
-    assert harmless(base, seed=0, kinds=["valid-order"]) == ()
+    ):
+        base = cases.base_of(cases.plan_row(**fields))
+        assert harmless(base, seed=0, kinds=["valid-order"]) == ()
 
 
-@pytest.mark.parametrize(
-    ("query", "count"),
-    [
+def test_calls_change_places_only_where_no_order_is_asked_for() -> None:
+    for query, count in (
         ("Please show me the rooms of Villa Rosa and the trains to Trieste.", 1),
         ("Please show me the rooms of Villa Rosa. Finally, list trains to Trieste.", 0),
-        ("Please list the rooms of Villa Rosa. Afterward show me trains to Trieste.", 0),
         ("Erst die Zimmer der Villa Rosa zeigen, danach die Bahn nach Trieste.", 0),
         ("先查找房间,再查找火车。", 0),
-        ("", 1),
-    ],
-)
-def test_calls_change_places_only_where_no_order_is_asked_for(query: str, count: int) -> None:
-    calls = [
-        cases.call("find_rooms", house="Rosa", day="2026-06-04"),
-        cases.call("find_trains", town="Trieste", day="2026-06-04"),
-    ]
-    base = cases.base_of(cases.plan_row(query=query, plan="Both.", tool_chain=calls))
-    assert len(harmless(base, seed=0, kinds=["valid-order"])) == count
+    ):
+        calls = [call | {"reason": ""} for call in cases.CHAIN[:2]]
+        base = cases.base_of(cases.plan_row(query=query, plan="Both.", tool_chain=calls))
+        assert len(harmless(base, seed=0, kinds=["valid-order"])) == count
 
 
 def test_only_calls_of_one_step_change_places() -> None:
@@ -154,17 +114,12 @@ def test_an_equivalent_tool_is_called() -> None:
     check_one(base, variant)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_no_other_tool_that_may_differ() -> None:
+    names = ("list_cheap_rooms", "list_beds", "list_rooms_2", "block_rooms")
+    for row in (
         with_twin(description="Draws a map of a harbour."),
         with_twin(parameters={"type": "object", "properties": {"house": {"type": "string"}}}),
         with_twin() | {"extraneous_tool_names": ["list_rooms"]},
-        with_twin(name="list_cheap_rooms"),
-        with_twin(name="list_beds"),
-        with_twin(name="list_rooms_2"),
-        with_twin(name="block_rooms"),
-    ],
-)
-def test_no_other_tool_that_may_differ(row: dict[str, Any]) -> None:
-    assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()
+        *(with_twin(name=name) for name in names),
+    ):
+        assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()

@@ -11,17 +11,16 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from types import ModuleType
 
 import pytest
 
-from apbjudge import JudgeSpec, audit
+from apbjudge import JudgeSpec
 from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.design import Turn
-from apbjudge.audits.outcomes import Probe
 from apbjudge.audits.responses import BLIND, AuditResponses, Response
 from apbjudge.audits.session import Prepared, prepare, probes_of
 from apbjudge.audits.variants import Variant
@@ -77,26 +76,6 @@ def test_every_judge_is_asked_behind_a_server(known: ModuleType) -> None:
     assert sorted(asked) == sorted(JUDGES) == sorted(known.JUDGES)
 
 
-@pytest.mark.slow
-def test_behind_a_server_the_perfect_judge_gets_the_figures_that_it_gets_without_one(
-    known: ModuleType,
-) -> None:
-    prepared = prepare(SPEC, AuditConfig(seed_of_draw=7, bases=min(SERVED)))
-    variants = [variant for arm in prepared.design.arms for variant in arm.variants]
-    with known.KnownJudges(variants, 7) as server:
-        name, address = "hosted_vllm/perfect", (server.address,)
-        spec = JudgeSpec(model=name, api_base=address)
-        served = audit(spec, prepared, cache=False).card.probes
-    asked = probes_of(_heard(prepared, "perfect", 7, known), prepared, judge="perfect")
-    assert _figures(served) == _figures(asked)
-
-
-def _figures(probes: Iterable[Probe]) -> dict[str, object]:
-    """All but those of ``scale``, which leave out what code proves: here nobody asks the code."""
-    names = set(SETTLED) - {"scale"}
-    return {probe.name: probe.measures for probe in probes if probe.name in names}
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_quick_audit_convicts_a_judge_that_passes_everything(
     seed: int, known: ModuleType
@@ -117,17 +96,12 @@ def _check_quick(judge: str, outcomes: Mapping[str, str], known: ModuleType) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("judge", ["drifts", "refuses"])
+@pytest.mark.parametrize("judge", ["perfect", "drifts", "refuses"])
 def test_on_all_cases_what_is_subtle_is_convicted_too(judge: str, known: ModuleType) -> None:
     outcomes = _standings(prepare(SPEC, AuditConfig(seed_of_draw=7)), judge, 7, known)
     assert _failed(outcomes) == known.GUILTY[judge]
-
-
-@pytest.mark.slow
-def test_on_all_cases_the_perfect_judge_is_acquitted(known: ModuleType) -> None:
-    outcomes = _standings(prepare(SPEC, AuditConfig(seed_of_draw=7)), "perfect", 7, known)
-    assert {probe for probe, outcome in outcomes.items() if outcome == "passes"} == set(SETTLED)
-    assert not _failed(outcomes)
+    passed = {probe for probe, outcome in outcomes.items() if outcome == "passes"}
+    assert (passed == set(SETTLED)) == (judge == "perfect")
 
 
 @pytest.mark.parametrize("seeds", [SEEDS[:1], pytest.param(SEEDS, marks=pytest.mark.slow)])

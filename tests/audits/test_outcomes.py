@@ -11,17 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.audits.outcomes import (
-    LISTED,
     MOST_NEEDED,
     Measure,
     ProbeSpec,
     Side,
     amount,
     cost_of,
+    decide,
     measured,
     outcome_of,
     verdict_text,
 )
+from apbjudge.audits.probes.measures import rate, share_of, shift
+from apbjudge.audits.responses import Response
 from apbjudge.statistics.differences import paired_test
 from apbjudge.statistics.estimates import Estimate
 from apbjudge.statistics.proportions import share
@@ -39,34 +41,20 @@ def estimate(
     return Estimate(value=value, low=low, high=high, **kept)
 
 
-def sure(value: float, half: float = 0.01) -> Estimate:
-    return estimate(value, value - half, value + half)
+INTERVALS: dict[tuple[Side, float], dict[tuple[float, float], str]] = {
+    ("at least", 0.8): {(0.8, 0.9): "passes", (0.7, 0.8): "could not tell", (0.6, 0.79): "fails"},
+    ("at most", 0.1): {(0.0, 0.1): "passes", (0.1, 0.2): "could not tell", (0.11, 0.2): "fails"},
+    ("within", 0.1): {(-0.1, 0.1): "passes", (-0.3, 0.3): "could not tell", (0.11, 0.2): "fails"},
+    ("within", 0.2): {(-0.3, -0.21): "fails"},
+}
 
 
-@pytest.mark.parametrize(
-    ("side", "limit", "low", "high", "outcome"),
-    [
-        ("at least", 0.8, 0.8, 0.9, "passes"),
-        ("at least", 0.8, 0.79, 0.9, "could not tell"),
-        ("at least", 0.8, 0.7, 0.8, "could not tell"),
-        ("at least", 0.8, 0.6, 0.79, "fails"),
-        ("at most", 0.1, 0.0, 0.1, "passes"),
-        ("at most", 0.1, 0.05, 0.11, "could not tell"),
-        ("at most", 0.1, 0.1, 0.2, "could not tell"),
-        ("at most", 0.1, 0.11, 0.2, "fails"),
-        ("within", 0.1, -0.1, 0.1, "passes"),
-        ("within", 0.1, -0.11, 0.1, "could not tell"),
-        ("within", 0.1, -0.3, 0.3, "could not tell"),
-        ("within", 0.1, 0.11, 0.2, "fails"),
-        ("within", 0.1, -0.2, -0.11, "fails"),
-    ],
-)
-def test_the_interval_decides(
-    side: Side, limit: float, low: float, high: float, outcome: str
-) -> None:
-    result = measured("m", estimate((low + high) / 2, low, high), side, limit)
-    assert result.outcome == outcome
-    assert (result.needed is None) == (outcome != "could not tell")
+@pytest.mark.parametrize(("side", "limit"), INTERVALS)
+def test_the_interval_decides(side: Side, limit: float) -> None:
+    for (low, high), outcome in INTERVALS[side, limit].items():
+        result = measured("m", estimate((low + high) / 2, low, high), side, limit)
+        assert result.outcome == outcome
+        assert (result.needed is None) == (outcome != "could not tell")
 
 
 def of_equal(value: float, n: int, side: Side, limit: float) -> Measure:
@@ -77,10 +65,7 @@ def of_equal(value: float, n: int, side: Side, limit: float) -> Measure:
     return measured("m", share(rows, np.ones(n), sample, level=0.95), side, limit)
 
 
-@pytest.mark.parametrize(
-    ("value", "side", "limit"),
-    [(1.0, "at least", 0.9), (0.0, "at most", 0.05), (0.0, "within", 0.1)],
-)
+@pytest.mark.parametrize(("value", "side", "limit"), [(1.0, "at least", 0.9), (0.0, "within", 0.1)])
 def test_as_many_cases_as_were_needed_settle_it(value: float, side: Side, limit: float) -> None:
     first = of_equal(value, 10, side, limit)
     assert first.outcome == "could not tell"
@@ -105,38 +90,23 @@ def test_whatever_is_open_asks_for_more_than_there_was(
     assert result.detectable > 0
 
 
-def of(*outcomes: str) -> list[Measure]:
-    made = {
-        "passes": measured("good", sure(0.9), "at least", 0.8),
-        "fails": measured("bad", sure(0.5), "at least", 0.8),
-        "could not tell": measured("open", estimate(0.9, 0.7, 0.95), "at least", 0.8),
-    }
-    return [made[outcome] for outcome in outcomes]
+GOOD = measured("good", estimate(0.9, 0.89, 0.91), "at least", 0.8)
 
 
 def test_the_reason_names_what_decided() -> None:
-    assert outcome_of(of("passes", "fails", "could not tell"))[1] == (
-        "bad 50.0 % [49.0 %, 51.0 %], allowed at least 80.0 %"
-    )
-    open_one = of("could not tell")[0]
-    because = outcome_of([open_one])[1]
-    assert because == f"not clear: open (would need {open_one.needed:,} cases)"
+    bad = measured("bad", estimate(0.5, 0.49, 0.51), "at least", 0.8)
+    unclear = measured("open", estimate(0.9, 0.7, 0.95), "at least", 0.8)
     bare = measured("bare", estimate(None, None, None, 0), "at least", 0.8)
-    assert outcome_of([open_one, bare])[1] == "not clear: open; bare"
+    because = "bad 50.0 % [49.0 %, 51.0 %], allowed at least 80.0 %"
+    assert outcome_of([GOOD, bad, unclear]) == ("fails", because)
+    needed = f"not clear: open (would need {unclear.needed:,} cases)"
+    assert outcome_of([unclear]) == ("could not tell", needed)
+    assert outcome_of([unclear, bare])[1] == "not clear: open; bare"
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "text"),
-    [
-        ("share", 0.1234, "12.3 %"),
-        ("points", 0.1234, "+12.3 pts"),
-        ("points", -0.05, "-5.0 pts"),
-        ("plain", 1.23456, "1.23"),
-        ("plain", None, "–"),
-    ],
-)
-def test_figures_read_in_their_unit(unit: Any, value: float | None, text: str) -> None:
-    assert amount(unit, value) == text
+def test_figures_read_in_their_unit() -> None:
+    assert [amount("share", 0.1234), amount("points", -0.05)] == ["12.3 %", "-5.0 pts"]
+    assert [amount("plain", 1.23456), amount("plain", None)] == ["1.23", "–"]
 
 
 def test_a_judgement_costs_once_however_often_it_is_used() -> None:
@@ -150,22 +120,50 @@ def test_a_judgement_costs_once_however_often_it_is_used() -> None:
     assert cost_of([]).usd == 0
 
 
-def test_long_lists_of_items_are_cut_and_counted() -> None:
-    said = [observed(variant(f"c{n}/base"), PASS) for n in range(LISTED + 5)]
-    probe = SPEC.result(of("passes"), said, exhibits=((r, verdict_text(r)) for r in said))
-    listed = probe.exhibits
-    assert (len(listed), probe.n_exhibits) == (LISTED, LISTED + 5)
-    assert (listed[0].name, listed[0].arm, listed[0].what) == ("c0/base", "main", "correct, 1")
+def test_a_verdict_in_words() -> None:
+    said = (fail("E6", "E4", grade=0.2), Says(False), Says(None))
+    assert [verdict_text(observed(variant("a/base"), says)) for says in said] == [
+        "not correct (E4, E6), 0.2",
+        "not correct",
+        "unscored (timeout)",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("says", "text"),
-    [
-        (PASS, "correct, 1"),
-        (fail("E6", "E4", grade=0.2), "not correct (E4, E6), 0.2"),
-        (Says(False), "not correct"),
-        (Says(None), "unscored (timeout)"),
-    ],
-)
-def test_a_verdict_in_words(says: Says, text: str) -> None:
-    assert verdict_text(observed(variant("a/base"), says)) == text
+# shares and shifts of judgements ------------------------------------------------------------------
+
+
+def said_of(*cases: int) -> list[Response]:
+    """One judgement for each number of a case."""
+    return [observed(variant(f"c{case}/v{n}"), PASS) for n, case in enumerate(cases)]
+
+
+def test_a_shift_is_the_mean_change_and_a_rate_the_share_of_hits() -> None:
+    [moved] = decide([shift("m", said_of(1, 1, 2, 3), [1, -1, -1, 0], "within", 0.1)])
+    assert moved.estimate.value == pytest.approx(-0.25)
+    assert (moved.unit, moved.estimate.n_clusters) == ("points", 3)
+    assert moved.parts == {"c1": (0.0, 2.0), "c2": (-1.0, 1.0), "c3": (0.0, 1.0)}
+    hits = [True, True, False, True]
+    [hit] = decide([rate("m", said_of(1, 2, 3, 4), hits, "at least", 0.5)])
+    assert (hit.estimate.value, hit.estimate.level, hit.unit) == (0.75, 0.95, "share")
+    assert decide([rate("m", [], [], "at least", 0.5), shift("m", [], [], "within", 0.5)]) == ()
+
+
+def test_judgements_of_one_case_stay_together() -> None:
+    values = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0] * 4
+    alone = share_of(said_of(*range(24)), values, level=0.95)
+    together = share_of(said_of(*(n // 3 for n in range(24))), values, level=0.95)
+    assert alone.value == together.value == 0.5
+    assert (alone.n_clusters, together.n_clusters) == (24, 8)
+    widths = [(one.high or 0) - (one.low or 0) for one in (alone, together)]
+    assert widths[1] > 1.2 * widths[0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1))
+def test_the_parts_give_the_figure_again(rows: list[tuple[int, float]]) -> None:
+    responses, values = said_of(*(case for case, _ in rows)), [value for _, value in rows]
+    [result] = decide([shift("m", responses, values, "within", 0.1)])
+    above = sum(part[0] for part in result.parts.values())
+    below = sum(part[1] for part in result.parts.values())
+    assert below == len(rows)
+    assert result.estimate.value == pytest.approx(above / below)
+    assert all(abs(part[0]) <= part[1] for part in result.parts.values())

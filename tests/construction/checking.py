@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from apbjudge.construction.cases import Reject
-from apbjudge.construction.cases import Row as Values
 from apbjudge.construction.findings import CaseCheck, CaseFinding, CheckedCase
-from apbjudge.construction.transforms.broken import tool_broken
-from apbjudge.construction.transforms.distractors import extraneous_plans
-from apbjudge.construction.transforms.plans import holistic
-from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.records import Row
 
-from .test_transforms import BAKERY
-from .worlds import context_of, seed_of
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
-BUILT = {
-    "plan": holistic,
-    "steps": step_wise,
-    "broken": tool_broken,
-    "extraneous": extraneous_plans,
-}
-
-
-def built(kind: str) -> Values:
-    """A case without faults, by kind."""
-    context = context_of(seed_of(), BAKERY, levels=(2,), horizons=(1,))
-    return next(row for row in BUILT[kind](seed_of(), context) if not isinstance(row, Reject))
 
 
 def case_of(row: Mapping[str, Any], line: int = 1, file: Path | None = None) -> CheckedCase:
@@ -49,3 +29,23 @@ def findings_of(checks: Iterable[CaseCheck], row: Mapping[str, Any]) -> list[Cas
 def codes(checks: Iterable[CaseCheck], row: Mapping[str, Any]) -> list[str]:
     """Names of the checks that find something, once each."""
     return sorted({finding.check for finding in findings_of(checks, row)})
+
+
+def opened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row that was built, with its parts as values; names of tools are those of the tools."""
+    parts = {
+        name.removesuffix("_json"): json.loads(value) if name.endswith("_json") else value
+        for name, value in row.items()
+    }
+    assert parts.pop("tool_names") == [tool["name"] for tool in parts["tools"]]
+    return parts
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A call as chat messages hold it."""
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def said(*calls: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """A message of the agent's."""
+    return {"role": "assistant", "content": None, "tool_calls": list(calls), **fields}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -14,35 +14,18 @@ from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from apbjudge.construction.checks.form import FORM_CHECKS
 from apbjudge.construction.findings import CHECKS
-from tests.support.rows import plan, step
-from tests.support.worlds import PROSE, World, call_of, references_to, with_placeholder, worlds
+from tests.support.rows import step
+from tests.support.worlds import World, call_of, references_to, with_placeholder, worlds
 
-from .checking import BUILT, built, codes, findings_of
+from .checking import call, codes, findings_of, said
+from .worlds import tool
 
 Row = dict[str, Any]
-Change = Callable[[Row], None]
 
-SEARCH = {
-    "name": "find_book",
-    "description": "Finds a book.",
-    "parameters": {
-        "type": "object",
-        "properties": {"title": {"type": "string"}, "shelf": {"type": "integer", "maximum": 9}},
-        "required": ["title"],
-    },
-}
-LEND = {
-    "name": "lend_book",
-    "description": "Lends a book to a reader.",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "book_id": {"type": "string", "enum": ["B-1", "B-2"]},
-            "days": {"type": "integer"},
-        },
-        "required": ["book_id"],
-    },
-}
+SEARCH = tool("find_book", "Finds a book.", "shelf", title="string", shelf="integer")
+SEARCH["parameters"]["properties"]["shelf"]["maximum"] = 9
+LEND = tool("lend_book", "Lends a book.", "days", book_id="string", days="integer")
+LEND["parameters"]["properties"]["book_id"]["enum"] = ["B-1", "B-2"]
 
 
 def found(row: Mapping[str, Any]) -> list[str]:
@@ -57,15 +40,7 @@ def proven(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def call(name: str = "find_book", **arguments: Any) -> Row:
-    return {"type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def said(*calls: Row, **fields: Any) -> Row:
-    return {"role": "assistant", "content": None, "tool_calls": list(calls), **fields}
-
-
-FIND = call(title="Tides")
+FIND = call("find_book", title="Tides")
 ANSWER = {"role": "tool", "content": "B-1"}
 
 
@@ -97,107 +72,77 @@ def planned(*chain: Row, **fields: Any) -> Row:
     } | {"tool_chain": list(described)}
 
 
-@pytest.mark.parametrize("kind", BUILT)
-def test_built_cases_have_no_fault(kind: str) -> None:
-    assert found(built(kind)) == []
-
-
-def test_the_cases_of_this_module_have_no_fault() -> None:
-    assert found(library()) == found(planned()) == []
-
-
 # Planted faults -----------------------------------------------------------------------------------
 
-
-def test_a_tool_defined_twice() -> None:
-    assert found(library(tools=[SEARCH, LEND, LEND | {"description": "Lends."}])) == [
-        "duplicate-tool"
-    ]
-
-
-def test_a_tool_that_is_only_listed() -> None:
-    assert found(library(tool_names=["find_book", "lend_book", "weigh_book"])) == ["undefined-tool"]
-    other = {**SEARCH, "tool_name": "find_book", "name": "Find a book"}
-    row = planned(tools=[other, LEND], tool_names=["find_book", "lend_book"])
-    assert "undefined-tool" not in found(row)
-
-
-def test_a_list_of_names_alone_defines_nothing() -> None:
-    assert found(library(tools=None, tool_names=["find_book", "lend_book"])) == []
-
-
-def test_a_required_parameter_that_is_not_described() -> None:
-    tool = deepcopy(LEND)
-    tool["parameters"]["required"].append("reader")
-    row = library(tools=[SEARCH, tool])
-    assert found(row) == ["reference-missing-parameter", "undescribed-parameter"]
-    tool["parameters"]["allOf"] = [{"properties": {"reader": {"type": "string"}}}]
-    assert "undescribed-parameter" not in found(row)
-
-
-@pytest.mark.parametrize(
-    ("split", "field"),
-    [
-        ("step_wise_tool_broken", "broken_tool_name"),
-        ("holistic_unsolvable", "unsolvable_type"),
-    ],
-)
-def test_a_split_without_its_condition(split: str, field: str) -> None:
-    row = library() if split.startswith("step") else planned()
-    (finding,) = findings_of(FORM_CHECKS, row | {"split": split})
-    assert (finding.check, finding.certainty, finding.field) == (
-        "missing-condition",
-        "proven",
-        field,
-    )
-
-
-def test_level_0_of_a_case_with_distractors_states_none() -> None:
-    assert found(library(split="step_wise_tool_extraneous")) == []
-    assert found(planned() | {"split": "holistic_tool_extraneous"}) == []
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"broken_tool_name": "find_book"},
-        {"extraneous_tool_names": ["find_book"]},
-    ],
-)
-def test_a_condition_of_another_split(field: Row) -> None:
-    assert found(library(**field)) == ["stray-condition"]
+OTHER_NAME = {**SEARCH, "tool_name": "find_book", "name": "Find a book"}
+READER = tool("lend_book", "Lends a book.", book_id="string", reader="string")
+UNDESCRIBED = deepcopy(READER)
+del UNDESCRIBED["parameters"]["properties"]["reader"]
+ELSEWHERE = deepcopy(UNDESCRIBED)
+ELSEWHERE["parameters"]["allOf"] = [{"properties": {"reader": {"type": "string"}}}]
+LEND_READER = {"ground_truth_steps": [said(call("lend_book", book_id="B-1", reader="Ada"))]}
+UNSOLVABLE = {"split": "holistic_unsolvable", "unsolvable_type": "tool_removal"}
+BROKEN = {"split": "step_wise_tool_broken", "broken_tool_name": "find_book"}
+SEEK = SEARCH | {"name": "seek_book"}
+SOUGHT = {**BROKEN, "replacement_tool": SEEK, "tools": [SEARCH, LEND, SEEK]}
+WEIGH = [said(call("weigh_book"))]
+TOLD = {"system_prompt": "Besides, weigh_book(title) tells the weight."}
+NO_FAULT: list[Row] = [
+    library(),
+    planned(),
+    planned(tools=[OTHER_NAME, LEND], tool_names=["find_book", "lend_book"]),
+    library(tools=None, tool_names=["find_book", "lend_book"]),  # nothing is defined
+    library(tools=[SEARCH, ELSEWHERE], **LEND_READER),
+    library(split="step_wise_tool_extraneous"),  # level 0
+    library(split=None, broken_tool_name="find_book"),
+    planned() | {"tool_chain": []},  # the reference is in words
+    library(ground_truth_steps=[], split=None),
+    planned() | UNSOLVABLE | {"tool_chain": [], "plan": ""},
+    planned({"name": "weigh_book"}) | UNSOLVABLE,  # a solution that is no way to be taken
+    library(files=["images/plant.png", "./images/plant.png", "cases.jsonl"]),
+    library(ground_truth_steps=WEIGH, **TOLD),  # offered in words
+    library(ground_truth_steps=WEIGH, tools=[]),
+    library(ground_truth_steps=WEIGH, tools=None),
+    library(ground_truth_steps=[said(call("seek_book", title="Tides"))], **SOUGHT),
+    library(trajectory_prefix=[said(FIND), ANSWER | {"content": "Error 503"}], **BROKEN),
+    library(trajectory_prefix=[said(FIND, error="Error 503")], **BROKEN),
+]
+FAULTS: list[tuple[str, Row]] = [
+    ("duplicate-tool", library(tools=[SEARCH, LEND, LEND | {"description": "Lends."}])),
+    ("undefined-tool", library(tool_names=["find_book", "lend_book", "weigh_book"])),
+    ("undescribed-parameter", library(tools=[SEARCH, UNDESCRIBED], **LEND_READER)),
+    ("missing-condition", library(split="step_wise_tool_broken")),
+    ("missing-condition", planned() | {"split": "holistic_unsolvable"}),
+    ("stray-condition", library(broken_tool_name="find_book")),
+    ("stray-condition", library(extraneous_tool_names=["find_book"])),
+    ("no-reference", library(ground_truth_steps=[])),
+    ("no-reference", planned() | {"tool_chain": [], "plan": ""}),
+    ("reference-unknown-tool", library(ground_truth_steps=WEIGH)),
+    ("reference-unknown-tool", library(ground_truth_steps=WEIGH, system_prompt="reweigh_books")),
+    ("reference-unknown-tool", library(ground_truth_steps=WEIGH, **SOUGHT)),
+    ("reference-unknown-tool", planned({"name": "weigh_book"})),
+    ("reference-missing-parameter", planned({"name": "lend_book", "parameter_description": {}})),
+    ("terminator-not-offered", planned({"name": "Finish"})),
+]
 
 
-def test_without_a_split_any_condition_may_be_stated() -> None:
-    assert found(library(split=None, broken_tool_name="find_book")) == []
+@pytest.mark.parametrize("row", NO_FAULT)
+def test_what_is_no_fault(row: Row) -> None:
+    assert found(row) == []
 
 
-def test_a_case_without_reference() -> None:
-    assert found(library(ground_truth_steps=[])) == ["no-reference"]
-    assert found(planned() | {"tool_chain": [], "plan": ""}) == ["no-reference"]
-    assert found(planned() | {"tool_chain": []}) == []  # the reference is in words
-    assert found(library(ground_truth_steps=[], split=None)) == []
-    unsolvable = {"split": "holistic_unsolvable", "unsolvable_type": "tool_removal"}
-    assert found(planned() | unsolvable | {"tool_chain": [], "plan": ""}) == []
+@pytest.mark.parametrize(("code", "row"), FAULTS)
+def test_a_planted_fault_is_found(code: str, row: Row) -> None:
+    (finding,) = findings_of(FORM_CHECKS, row)
+    assert (finding.check, finding.certainty) == (code, CHECKS[code].certainty)
+    if "tool_chain" in row and code.startswith("reference"):
+        assert finding.field.startswith("tool_chain[0]")
 
 
-@pytest.mark.parametrize(
-    ("path", "part"),
-    [
-        ("images/nowhere.png", "a readable picture"),
-        ("../README.md", "inside the data folder"),
-        ("images", "a regular file"),
-        ("images/\0.png", "inside the data folder"),
-    ],
-)
-def test_a_file_that_is_not_there(path: str, part: str) -> None:
-    (finding,) = findings_of(FORM_CHECKS, library(files=[{"type": "image", "path": path}]))
-    assert (finding.check, finding.field) == ("missing-file", "files[0].path")
-    assert part in finding.message
-
-
-def test_a_file_that_is_there() -> None:
-    assert found(library(files=["images/plant.png", "./images/plant.png", "cases.jsonl"])) == []
+def test_a_file_that_is_not_there() -> None:
+    for path in ("images/nowhere.png", "../README.md", "images", "images/\0.png"):
+        (finding,) = findings_of(FORM_CHECKS, library(files=[{"type": "image", "path": path}]))
+        assert (finding.check, finding.field) == ("missing-file", "files[0].path")
 
 
 # Schemas ------------------------------------------------------------------------------------------
@@ -205,18 +150,11 @@ def test_a_file_that_is_there() -> None:
 MIXED = {"a": {"exclusiveMinimum": True, "minimum": 0}, "b": {"type": "array", "items": True}}
 VALID: list[Row] = [
     {"type": "object", "properties": MIXED},  # no draft allows both, and each allows one
-    {"exclusiveMinimum": True, "minimum": 0, "required": []},  # draft 4, and what it forbids
-    {"exclusiveMinimum": 0},
-    {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]},
-    {"type": "array", "prefixItems": [{"type": "string"}], "items": False},
-    {"type": "str"},
     {"type": "list[str]"},
     {"type": ["string", "null"], "nullable": True, "default": None, "enum": None},
-    {"type": "object", "patternProperties": {"^x": {"type": "float"}}},
     {"type": "object", "properties": {"required": {"type": "boolean", "required": True}}},
     {"$ref": "#/$defs/nothing"},
     {"type": "string", "title": None, "examples": "a", "format": 7, "deprecated": "no"},
-    {"enum": []},
     {"default": {"type": 5, "minLength": "x"}, "const": {"required": "x"}},
 ]
 INVALID: list[tuple[Row, str]] = [
@@ -224,16 +162,13 @@ INVALID: list[tuple[Row, str]] = [
     ({"type": "array", "items": {"minItems": -1}}, "items.minItems"),
     ({"enum": "red, blue"}, "enum"),
     ({"type": "object", "properties": {"a": "text"}}, "properties.a"),
-    ({"type": "object", "required": "a"}, "required"),
-    ({"anyOf": {"type": "string"}}, "anyOf"),
-    ({"maximum": "9"}, "maximum"),
 ]
 
 
 def with_part(part: Row) -> Row:
-    tool = deepcopy(LEND)
-    tool["parameters"]["properties"]["note"] = part
-    return library(tools=[SEARCH, tool])
+    changed = deepcopy(LEND)
+    changed["parameters"]["properties"]["note"] = part
+    return library(tools=[SEARCH, changed])
 
 
 @pytest.mark.parametrize("part", VALID, ids=str)
@@ -283,7 +218,6 @@ def test_what_one_draft_allows_is_no_fault(part: Row) -> None:
 
 # Earlier messages ---------------------------------------------------------------------------------
 
-CALL_ID = {"id": "call_7", **FIND}
 ANTHROPIC = {
     "role": "assistant",
     "content": [
@@ -297,37 +231,16 @@ GEMINI = {
 }
 ITEM = {"type": "function_call", "call_id": "c", "name": "find_book", "arguments": "{}"}
 OWN = {"thought": "I look.", "action": "call", "tool": "find_book", "arguments": {"title": "T"}}
-LANGCHAIN = {
-    "type": "ai",
-    "content": "",
-    "tool_calls": [{"name": "find_book", "args": {"title": "Tides"}, "id": "x"}],
-}
-OLDER = {
-    "role": "assistant",
-    "content": None,
-    "function_call": {"name": "find_book", "arguments": "{}"},
-}
-TAGGED = {"role": "assistant", "content": '<tool_call>{"name": "find_book", "arguments": {}}'}
 CALLING = {
     "openai": said(FIND),
-    "openai with id": said(CALL_ID),
     "anthropic": ANTHROPIC,
-    "gemini": GEMINI,
     "responses": ITEM,
-    "bare": FIND,
     "own": OWN,
-    "langchain": LANGCHAIN,
-    "function_call": OLDER,
-    "tags": TAGGED,
 }
 BLOCK = {"type": "tool_result", "tool_use_id": "t1", "content": "B-1"}
 ANSWERED: dict[str, list[Row]] = {
-    "openai": [said(CALL_ID), ANSWER | {"tool_call_id": "call_7"}],
-    "no ids": [said(FIND), ANSWER],
-    "parallel": [said(FIND, FIND), ANSWER, ANSWER],
     "parallel, one answer without an id": [said(FIND, FIND), ANSWER],
     "parallel in messages of their own": [said(FIND), said(FIND), ANSWER, ANSWER],
-    "anthropic": [ANTHROPIC, {"role": "user", "content": [BLOCK]}],
     "anthropic, parallel": [ANTHROPIC, ANTHROPIC, {"role": "user", "content": [BLOCK, BLOCK]}],
     "anthropic, on its server": [
         {
@@ -339,22 +252,15 @@ ANSWERED: dict[str, list[Row]] = {
         }
     ],
     "gemini": [GEMINI, {"role": "user", "parts": [{"functionResponse": {"name": "find_book"}}]}],
-    "gemini, older": [GEMINI, {"role": "function", "parts": [{"functionResponse": {}}]}],
     "responses": [ITEM, ITEM, *[{"type": "function_call_output", "output": "B-1"}] * 2],
     "own, observation beside": [OWN | {"observation": "B-1"}],
     "own, empty observation": [OWN | {"observation": ""}],
     "own, observation after": [OWN, {"observation": "B-1"}],
     "result in the call": [said(FIND | {"result": "B-1"})],
-    "langchain": [LANGCHAIN, {"type": "tool", "content": "B-1", "tool_call_id": "x"}],
-    "function_call": [OLDER, {"role": "function", "name": "find_book", "content": "B-1"}],
     "react": [
         {"role": "assistant", "content": 'Action: find_book\nAction Input: {"title": "Tides"}'},
         {"role": "user", "content": "Observation: B-1"},
     ],
-    "react in one text": [{"role": "assistant", "content": "Action: find_book\nObservation: B-1"}],
-    "tags": [TAGGED, {"role": "user", "content": "<tool_response>B-1</tool_response>"}],
-    "llama": [said(FIND), {"role": "ipython", "content": "B-1"}],
-    "results as system messages": [said(FIND), {"role": "system", "content": "B-1"}],
     "a role of its own": [said(FIND), {"role": "library", "content": "B-1"}],
     "fields without a value": [
         {"role": "assistant", "content": None, "name": None, "tool_calls": [FIND]},
@@ -366,10 +272,7 @@ ANSWERED: dict[str, list[Row]] = {
         {"role": "assistant", "content": "I did.", "name": "librarian"},
     ],
     "what the user calls": [{"role": "user", "content": None, "tool_calls": [FIND]}],
-    "then the user speaks": [said(FIND), ANSWER, {"role": "user", "content": "Thanks."}],
     "the run was ended": [said(FIND), ANSWER, said(call("finish"))],
-    "no calls": [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Yes?"}],
-    "nothing": [],
 }
 
 
@@ -379,13 +282,6 @@ def test_answered_calls_are_no_fault_in_any_dialect(name: str) -> None:
     assert proven(row) == []
     may_be = ["prefix-gap"] if name == "own, observation after" else []
     assert [code for code in found(row) if code not in may_be] == []
-
-
-def test_the_error_of_a_broken_tool_is_an_answer() -> None:
-    fields = {"split": "step_wise_tool_broken", "broken_tool_name": "find_book"}
-    row = library(trajectory_prefix=[said(FIND), ANSWER | {"content": "Error 503"}], **fields)
-    assert found(row) == []
-    assert found(library(trajectory_prefix=[said(FIND, error="Error 503")], **fields)) == []
 
 
 @pytest.mark.parametrize("name", CALLING)
@@ -423,19 +319,16 @@ LENT = said(call("lend_book", book_id="B-1"))
 @pytest.mark.parametrize(
     ("k", "steps"),
     [
-        (1, [LENT]),
-        (2, [LENT, LENT]),
         (2, [LENT, ANSWER, LENT]),
         (2, [LENT, {"role": "observation", "name": "lend_book", "content": "done"}, LENT]),
         (2, [LENT, {"name": "lend_book", "content": "done"}, LENT]),
-        (1, [{"role": "assistant", "content": "I lend it."}, LENT]),
         (2, [{"role": "assistant", "content": "I lend it."}, LENT]),
         (1, [LENT, {"role": "assistant", "name": "librarian", "content": "x", "tool_calls": None}]),
         (1, [{"role": "assistant", "thought": "Nothing to do.", "tool_calls": []}]),
         (1, [ITEM | {"name": "lend_book", "arguments": '{"book_id": "B-1"}'}] * 2),
         (2, [ITEM | {"name": "lend_book", "arguments": '{"book_id": "B-1"}'}] * 2),
-        (2, [{"predicted_steps": [LENT, LENT]}]),
         (2, [LENT | {"role": "librarian"}, LENT | {"role": "librarian"}]),
+        (2, [{"predicted_steps": [LENT, LENT]}]),
         (1, [{"from": "gpt", "value": "I lend it."}]),
     ],
     ids=str,
@@ -444,7 +337,7 @@ def test_steps_are_counted_in_any_dialect(k: int, steps: list[Row]) -> None:
     assert proven(library(prediction_horizon=k, ground_truth_steps=steps)) == []
 
 
-@pytest.mark.parametrize(("k", "n"), [(2, 1), (3, 1), (3, 2), (1, 2), (1, 3), (2, 3)])
+@pytest.mark.parametrize(("k", "n"), [(2, 1), (1, 2), (2, 3)])
 def test_another_number_of_steps(k: int, n: int) -> None:
     row = library(prediction_horizon=k, ground_truth_steps=[LENT, ANSWER] * n)
     (finding,) = findings_of(FORM_CHECKS, row)
@@ -460,84 +353,23 @@ REFERENCES: list[tuple[str, Row, str]] = [
     ("reference-unknown-tool", call("weigh_book"), ""),
     ("reference-missing-parameter", call("lend_book", days=3), ""),
     ("reference-unknown-parameter", call("lend_book", book_id="B-1", colour="red"), ".colour"),
-    ("reference-wrong-type", call(title=7), ".arguments.title"),
+    ("reference-wrong-type", call("find_book", title=7), ".arguments.title"),
     ("reference-not-allowed-value", call("lend_book", book_id="B-7"), ".arguments.book_id"),
-    ("reference-schema-violation", call(title="Tides", shelf=10), ".arguments.shelf"),
-    ("reference-used-before-made", call(title="$lend_book.title"), ".arguments.title"),
+    ("reference-schema-violation", call("find_book", title="Tides", shelf=10), ".arguments.shelf"),
+    ("reference-used-before-made", call("find_book", title="$lend_book.title"), ".arguments.title"),
     ("terminator-not-offered", call("Finish", answer="done"), ""),
-    ("terminator-not-offered", call("final_answer"), ""),
-    ("terminator-not-offered", call("completeTask"), ""),
 ]
 
 
 @pytest.mark.parametrize(("code", "made", "place"), REFERENCES, ids=str)
 def test_a_fault_of_the_reference(code: str, made: Row, place: str) -> None:
     row = library(prediction_horizon=2, ground_truth_steps=[LENT, ANSWER, said(made)])
-    row["ends"] = ["Finish", "final_answer", "completeTask"]
     if code == "reference-used-before-made":
         row |= {"prediction_horizon": 1, "ground_truth_steps": [said(made)]}
     (finding,) = findings_of(FORM_CHECKS, row)
     assert (finding.check, finding.certainty) == (code, CHECKS[code].certainty)
     at = len(row["ground_truth_steps"]) - 1  # the message, not the step
     assert finding.field == f"ground_truth_steps[{at}].tool_calls[0]{place}"
-
-
-@pytest.mark.parametrize(
-    ("code", "entry"),
-    [
-        ("reference-unknown-tool", {"name": "weigh_book"}),
-        ("reference-missing-parameter", {"name": "lend_book", "parameter_description": {}}),
-        (
-            "reference-unknown-parameter",
-            {"name": "find_book", "parameter_description": {"title": "x", "colour": "red"}},
-        ),
-        (
-            "reference-used-before-made",
-            {"name": "find_book", "parameter_description": {"title": "$lend_book.title"}},
-        ),
-        ("terminator-not-offered", {"name": "Finish"}),
-    ],
-)
-def test_a_fault_of_a_whole_plan(code: str, entry: Row) -> None:
-    (finding,) = findings_of(FORM_CHECKS, planned(entry))
-    assert finding.check == code
-    assert finding.field.startswith("tool_chain[0]")
-
-
-def test_a_tool_that_the_texts_describe_is_offered() -> None:
-    weigh = [said(call("weigh_book"))]
-    assert found(library(ground_truth_steps=weigh)) == ["reference-unknown-tool"]
-    told = {"system_prompt": "Besides, weigh_book(title) tells the weight."}
-    assert found(library(ground_truth_steps=weigh, **told)) == []
-    assert found(library(ground_truth_steps=weigh, system_prompt="Not reweigh_books.")) == [
-        "reference-unknown-tool"
-    ]
-    assert found(library(ground_truth_steps=weigh, tools=[])) == []
-    assert found(library(ground_truth_steps=weigh, tools=None)) == []
-
-
-def test_the_names_that_the_messages_show_are_offered() -> None:
-    weigh = said(call("weigh_book"))
-    row = library(trajectory_prefix=[weigh, ANSWER], ground_truth_steps=[LENT, weigh])
-    assert proven(row | {"prediction_horizon": 2}) == []
-
-
-def test_a_solution_of_an_unsolvable_case_is_no_way_to_be_taken() -> None:
-    fields = {"split": "holistic_unsolvable", "unsolvable_type": "tool_removal"}
-    assert found(planned({"name": "weigh_book"}) | fields) == []
-
-
-def test_the_reference_of_a_broken_case_calls_what_is_offered() -> None:
-    fields = {
-        "split": "step_wise_tool_broken",
-        "broken_tool_name": "find_book",
-        "replacement_tool": SEARCH | {"name": "seek_book"},
-    }
-    seek = [said(call("seek_book", title="Tides"))]
-    tools = [SEARCH, LEND, SEARCH | {"name": "seek_book"}]
-    assert found(library(tools=tools, ground_truth_steps=seek, **fields)) == []
-    row = library(tools=tools, ground_truth_steps=[said(call("weigh_book"))], **fields)
-    assert found(row) == ["reference-unknown-tool"]
 
 
 # Anything -----------------------------------------------------------------------------------------
@@ -565,17 +397,6 @@ def test_valid_steps_are_never_proven_wrong(data: st.DataObject, world: World, k
     if draw(st.booleans()):
         row |= {f"{name}_json": json.dumps(row.pop(name)) for name in ("tools",)}
     assert [fault for fault in proven(row) if fault[0] != "duplicate-tool"] == []
-
-
-@MANY
-@given(data=st.data(), world=worlds())
-def test_a_valid_plan_is_never_proven_wrong(data: st.DataObject, world: World) -> None:
-    draw = data.draw
-    calls = [call_of(draw, world) for _ in range(draw(st.integers(1, 5)))]
-    words = st.sampled_from(PROSE) | st.text(max_size=9) | st.integers(-9, 9) | st.none()
-    made = [(name, {key: draw(words) for key in arguments}) for name, arguments in calls]
-    chain = plan(*made)["tool_chain"]
-    assert proven(planned(*chain, tools=world.tools)) == []
 
 
 MESSAGES = st.lists(

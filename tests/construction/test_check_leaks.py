@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from apbjudge.construction.checks.leaks import LEAK_CHECKS, P_VALUE, Placement, chance_of_order
 from apbjudge.construction.findings import CaseFinding
 
-from .checking import BUILT, built, case_of, codes, findings_of
+from .checking import call, case_of, codes, findings_of, said
+from .worlds import tool as offered
 
 Row = dict[str, Any]
 
@@ -32,11 +33,7 @@ PLAN = (
 
 
 def tool(name: str, description: str = "") -> Row:
-    return {
-        "name": name,
-        "description": description or f"Does what {name} says.",
-        "parameters": {"type": "object", "properties": {"title": {"type": "string"}}},
-    }
+    return offered(name, description or f"Does what {name} says.", title="string")
 
 
 def entry(name: str, reason: str = "") -> Row:
@@ -58,12 +55,7 @@ def library(**fields: Any) -> Row:
 
 
 def called(name: str, **fields: Any) -> Row:
-    function = {"name": name, "arguments": {"title": "Tides"}}
-    return {
-        "role": "assistant",
-        "tool_calls": [{"type": "function", "function": function}],
-        **fields,
-    }
+    return said(call(name, title="Tides"), **fields)
 
 
 def next_steps(**fields: Any) -> Row:
@@ -94,136 +86,91 @@ def found(row: Row) -> list[str]:
     return codes(LEAK_CHECKS, row)
 
 
-@pytest.mark.parametrize("kind", BUILT)
-def test_built_cases_give_nothing_away(kind: str) -> None:
-    assert found(built(kind)) == []
-
-
-def test_the_steps_of_this_module_give_nothing_away() -> None:
-    assert found(next_steps()) == found(next_steps(**BROKEN)) == []
-
-
 # One case -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        (library(**EXTRANEOUS, system_prompt="Leave dust_shelf alone."), "system_prompt"),
-        (next_steps(**BROKEN, system_prompt="find_book is broken today."), "system_prompt"),
-        (library(**EXTRANEOUS, prompt="Ignore dust_shelf."), "prompt"),
+def quoting(query: str) -> list[Row]:
+    """The tools, one of which is described in the query's words, or a parameter of it is."""
+    tools = [tool(name) for name in NAMES]
+    tools[3]["parameters"]["properties"]["title"]["description"] = query
+    return tools
+
+
+CALL_ID = [{"role": "tool", "tool_call_id": "broken_call_1", "content": "Error"}]
+LEAKS: Mapping[str, list[tuple[str, Row]]] = {
+    "condition-told": [
+        ("system_prompt", next_steps(**BROKEN, system_prompt="find_book is broken today.")),
+        ("prompt", library(**EXTRANEOUS, prompt="Ignore dust_shelf.")),
     ],
-)
-def test_a_condition_that_is_told(row: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, row)
-    assert (finding.check, finding.field) == ("condition-told", field)
-
-
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        (library(**EXTRANEOUS | {"extraneous_tool_names": ["decoy_7"]}), "tools"),
-        (next_steps(**BROKEN | {"replacement_tool": tool("find_book_fallback")}), "tools"),
-        (library(**UNSOLVABLE, files=["images/contradiction-3.png"]), "files[0].path"),
-        (
-            next_steps(
-                **BROKEN,
-                trajectory_prefix=[
-                    {"role": "tool", "tool_call_id": "broken_call_1", "content": "Error"}
-                ],
-            ),
-            "trajectory_prefix",
-        ),
+    "telling-name": [
+        ("tools", library(**EXTRANEOUS | {"extraneous_tool_names": ["decoy_7"]})),
+        ("tools", next_steps(**BROKEN | {"replacement_tool": tool("find_book_fallback")})),
+        ("files[0].path", library(**UNSOLVABLE, files=["images/contradiction-3.png"])),
+        ("trajectory_prefix", next_steps(**BROKEN, trajectory_prefix=CALL_ID)),
     ],
-)
-def test_a_name_that_tells(row: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, row)
-    assert (finding.check, finding.field) == ("telling-name", field)
-
-
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        (library(**EXTRANEOUS, id="x-distractors-4"), "id"),
-        (next_steps(**BROKEN, case_id="broken3"), "case_id"),
+    "telling-id": [
+        ("id", library(**EXTRANEOUS, id="x-distractors-4")),
+        ("case_id", next_steps(**BROKEN, case_id="broken3")),
     ],
-)
-def test_an_id_that_tells(row: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, row)
-    assert (finding.check, finding.field) == ("telling-id", field)
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"query": f"{QUERY} {PLAN}"}, "query"),
-        ({"system_prompt": PLAN.upper()}, "system_prompt"),
-        ({"tools": [tool("find_book"), tool("scrub_floor", PLAN)]}, "tools"),
-        ({"trajectory_prefix": [{"role": "user", "content": PLAN}]}, "trajectory_prefix"),
+    "reference-quoted": [
+        ("query", library(query=f"{QUERY} {PLAN}")),
+        ("system_prompt", library(system_prompt=PLAN.upper())),
+        ("tools", library(tools=[tool("find_book"), tool("scrub_floor", PLAN)])),
+        ("trajectory_prefix", library(trajectory_prefix=[{"role": "user", "content": PLAN}])),
     ],
-)
-def test_a_reference_that_is_quoted(fields: Row, field: str) -> None:
-    (finding,) = findings_of(LEAK_CHECKS, library(**fields))
-    assert (finding.check, finding.field) == ("reference-quoted", field)
+    "reference-named": [("query", library(query=f"{QUERY} Use find_book and lend_book."))],
+    "task-in-tool": [
+        ("tools", library(tools=[*quoting(""), tool("scrub_floor", QUERY)])),
+        ("tools", library(tools=quoting(QUERY))),
+    ],
+}
+
+
+@pytest.mark.parametrize("check", LEAKS)
+def test_what_is_given_away_is_found(check: str) -> None:
+    for field, row in LEAKS[check]:
+        assert [(f.check, f.field) for f in findings_of(LEAK_CHECKS, row)] == [(check, field)]
+
+
+def test_what_gives_nothing_away() -> None:
+    assert found(next_steps()) == found(next_steps(**BROKEN)) == []
+    assert found(library(query=f"{QUERY} Use find_book.")) == []
+    assert found(library(tools=[*quoting(""), tool("scrub_floor", "Lend the book.")])) == []
 
 
 def test_a_reference_may_have_the_words_of_what_came_before() -> None:
     """Of the agent, of results, of the tools that it calls, and of what it is to pass on."""
-    said = next_steps(ground_truth_steps=[called("lend_book", thought=PLAN)])
-    assert found(said | {"trajectory_prefix": [called("find_book", content=PLAN)]}) == []
-    assert found(said | {"trajectory_prefix": [{"role": "tool", "content": PLAN}]}) == []
+    step = next_steps(ground_truth_steps=[called("lend_book", thought=PLAN)])
+    assert found(step | {"trajectory_prefix": [called("find_book", content=PLAN)]}) == []
+    assert found(step | {"trajectory_prefix": [{"role": "tool", "content": PLAN}]}) == []
     assert found(library(tools=[tool("find_book", PLAN)])) == []
     passed = entry("lend_book") | {"parameter_description": {"title": QUERY}}
     assert found(library(tool_chain=[passed])) == []
-
-
-def test_a_query_that_names_the_tools_to_call() -> None:
-    assert found(library(query=f"{QUERY} Use find_book and lend_book.")) == ["reference-named"]
-    assert found(library(query=f"{QUERY} Use find_book.")) == []
-
-
-def test_a_description_that_quotes_the_task() -> None:
-    tools = [tool(name) for name in NAMES]
-    assert found(library(tools=[*tools, tool("scrub_floor", QUERY)])) == ["task-in-tool"]
-    tools[3]["parameters"]["properties"]["title"]["description"] = QUERY
-    assert found(library(tools=tools)) == ["task-in-tool"]
-    assert found(library(tools=[*tools[:3], tool("scrub_floor", "Lend the book.")])) == []
 
 
 def later(text: str) -> list[Row]:
     return [called("bind_book"), {"role": "tool", "name": "bind_book", "content": text}]
 
 
-@pytest.mark.parametrize("field", ["reference_remaining_steps", "reference_remaining_steps_json"])
-def test_a_file_of_a_later_step(field: str) -> None:
-    steps: Any = later("saved images/plant.png")
-    row = next_steps(files=["images/plant.png"])
-    row[field] = json.dumps(steps) if field.endswith("json") else steps
+def test_a_file_of_a_later_step() -> None:
+    steps = later("saved images/plant.png")
+    row = next_steps(files=["images/plant.png"], reference_remaining_steps_json=json.dumps(steps))
     (finding,) = findings_of(LEAK_CHECKS, row)
     assert (finding.check, finding.certainty) == ("file-past-cut", "suspected")
     assert found(row | {"query": f"{QUERY} See plant.png."}) == []
     seen = [{"role": "tool", "content": "took images/plant.png"}]
     assert found(row | {"trajectory_prefix": seen}) == []
     assert found(row | {"split": "holistic_planning", "tool_chain": []}) == []
+    for text in ("saved images/house_plant.png", "plant.png-2"):  # another file
+        row["reference_remaining_steps_json"] = json.dumps(later(text))
+        assert found(row) == []
 
 
-@pytest.mark.parametrize("text", ["saved images/house_plant.png", "plant.png-2"])
-def test_a_file_of_another_name_is_another_file(text: str) -> None:
-    row = next_steps(files=["images/plant.png"], reference_remaining_steps=later(text))
-    assert found(row) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "is_past"),
-    [
-        ("step_9.png", True),
-        ("step_2.png", False),  # two messages of the agent, and the state after them
-        ("screenshot_20260814.png", False),
-        ("frame_40.jpg", False),  # of a video that is there from the start
-    ],
-)
-def test_the_numbers_of_screens(name: str, is_past: bool) -> None:
-    assert found(next_steps(files=[name])) == (["frame-past-cut"] if is_past else [])
+def test_the_numbers_of_screens() -> None:
+    """Two messages of the agent, and the state after them; no dates, and no frames of a video."""
+    assert found(next_steps(files=["step_9.png"])) == ["frame-past-cut"]
+    for name in ("step_2.png", "screenshot_20260814.png", "frame_40.jpg"):
+        assert found(next_steps(files=[name])) == []
 
 
 # All cases ----------------------------------------------------------------------------------------
@@ -253,9 +200,8 @@ def test_distractors_at_one_end(is_last: bool, where: str) -> None:
     order = [*used, *others] if is_last else [*others, *used]
     (finding,) = placed(listed(n, order, **EXTRANEOUS) for n in range(6))
     assert (finding.check, finding.line, finding.case) == ("distractors-placed", 0, None)
-    last = 6 if is_last else 0
     assert f"in 6 cases distractors stand towards the {where}" in finding.message
-    assert f"in {last} of them behind all other tools (p = " in finding.message
+    assert f"in {6 * is_last} of them behind all other tools (p = " in finding.message
 
 
 def test_tools_in_the_order_of_their_calls() -> None:
@@ -272,15 +218,6 @@ def test_few_cases_and_tools_in_any_order_prove_nothing() -> None:
     order = ["find_book", "lend_book", "bind_book", "weigh_book", "dust_shelf", "open_window"]
     assert placed(listed(n, order, **EXTRANEOUS) for n in range(4)) == []
     assert placed(listed(n, shuffled(n), **EXTRANEOUS) for n in range(60)) == []
-
-
-def test_one_long_list_in_order_among_many_is_chance() -> None:
-    """Which an approximation by a normal distribution would take for proof."""
-    five = [f"tool_{n}" for n in range(5)]
-    chain = [entry(name) for name in five]
-    rows = [listed(n, five if n == 0 else five[::-1], tool_chain=chain) for n in range(5)]
-    assert placed(rows) == []
-    assert chance_of_order(1, {5: 5}) > 0.04  # 4.9 standard deviations
 
 
 @given(

@@ -7,12 +7,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.construction.checks.repetition import Repetition
-from apbjudge.construction.findings import CHECKS
 
 from .checking import EXAMPLES, case_of
 
@@ -59,9 +57,7 @@ def seen(rows: Iterable[Row | tuple[Path, Row]], **settings: Any) -> tuple[list[
 
 def test_an_id_names_one_case() -> None:
     assert seen([BASE, BASE]) == (["duplicate-id"], 1)
-    assert seen([BASE, {**BASE, "query": "Something else."}]) == (["duplicate-id"], 1)
     assert seen([BASE, BASE], thorough=False) == (["duplicate-id"], 1)
-    assert CHECKS["duplicate-id"].certainty == "proven"
 
 
 def test_replies_to_a_case_are_one_case() -> None:
@@ -77,13 +73,9 @@ def test_replies_to_a_case_are_one_case() -> None:
     assert seen([*replies, BASE, BASE]) == (["duplicate-id"], 1)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"query": "Something else."}, {"files": ["x.png"]}, {"split": "step_wise_planning"}],
-    ids=str,
-)
-def test_replies_to_different_cases_of_one_id(fields: Row) -> None:
-    assert seen([reply("one"), reply("two", **fields)]) == (["duplicate-id"], 1)
+def test_replies_to_different_cases_of_one_id() -> None:
+    for changes in ({"query": "Else."}, {"files": ["x.png"]}, {"split": "step_wise_planning"}):
+        assert seen([reply("one"), reply("two", **changes)]) == (["duplicate-id"], 1)
 
 
 # Contents -----------------------------------------------------------------------------------------
@@ -94,7 +86,6 @@ def test_a_case_that_occurs_twice() -> None:
     again = other(tools=BASE["tools"][::-1], source="elsewhere", tool_chain=[{"name": "lend_book"}])
     assert seen([BASE, again]) == (["duplicate-case"], 2)
     assert seen([BASE, again], thorough=False) == (["duplicate-case"], 2)
-    assert CHECKS["duplicate-case"].certainty == "proven"
 
 
 def test_equal_paths_in_other_folders_may_be_other_files() -> None:
@@ -105,20 +96,16 @@ def test_equal_paths_in_other_folders_may_be_other_files() -> None:
     assert "duplicate-case" not in seen(apart)[0]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_what_makes_a_case_another_one() -> None:
+    for fields in (
         {"query": QUERY.replace("the tides", "> 5 tides")},
         {"system_prompt": "You help readers. Nobody may borrow more than 3 books."},
         {"tools": [tool("find_book", cost=2), tool("lend_book", cost=3)]},
         {"files": ["images/plant.png"]},
         {"initial_state": {"lent": ["tides"]}},
         {"messages": [{"role": "user", "content": "It is Monday."}]},
-    ],
-    ids=str,
-)
-def test_what_makes_a_case_another_one(fields: Row) -> None:
-    assert "duplicate-case" not in seen([BASE, other(**fields)])[0]
+    ):
+        assert "duplicate-case" not in seen([BASE, other(**fields)])[0], fields
 
 
 def test_the_words_of_a_query_alone_are_suspected() -> None:
@@ -172,19 +159,14 @@ def test_levels_that_are_not_nested() -> None:
     assert seen([level(1, "dust_shelf"), level(2, "open_window")])[0] == ["levels-not-nested"]
 
 
-@pytest.mark.parametrize(
-    "fields", [{"query": "Another one."}, {"system_prompt": "You help."}], ids=str
-)
-def test_levels_that_differ_in_more(fields: Row) -> None:
+def test_levels_that_differ_in_more() -> None:
+    fields = {"system_prompt": "You help."}
     assert seen([level(1, "dust_shelf"), level(2, "dust_shelf") | fields])[0] == ["levels-differ"]
     assert seen([level(0), level(1, "dust_shelf") | fields])[0] == ["levels-differ"]
 
 
 def test_levels_of_other_cuts_are_not_compared() -> None:
-    steps = {"split": "step_wise_tool_extraneous", "trajectory_prefix": []}
-    cut = {**steps, "trajectory_prefix": [{"role": "user", "content": "Hello."}]}
-    rows = [level(1, "dust_shelf") | steps, level(2, "open_window") | cut]
-    assert seen(rows)[0] == []
-    rows[1]["prediction_horizon"] = 2
-    rows[1]["trajectory_prefix"] = []
-    assert seen(rows)[0] == []
+    cut = {"split": "step_wise_tool_extraneous", "trajectory_prefix": []}
+    other_cut = cut | {"trajectory_prefix": [{"role": "user", "content": "Hello."}]}
+    for changes in (other_cut, cut | {"prediction_horizon": 2}):
+        assert seen([level(1, "dust_shelf") | cut, level(2, "open_window") | changes])[0] == []

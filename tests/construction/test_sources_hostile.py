@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,67 +119,38 @@ def _check_usable(seed: Seed) -> None:
     assert {call.name for call in seed.calls} <= item.tools.names
 
 
+LINES = [
+    '{"id": "bad", "query": "\\ud800"}',
+    '{"id": "bad", "query": "\\u0000"}',
+    '{"id": 1' + "0" * 400 + "}",
+    '{"id": NaN}',
+    '{"id": "bad", "tools": ' + "[" * 900 + "]" * 900 + "}",
+    '{"id": "bad", "calls": ' + '{"a":' * 300 + "1" + "}" * 300 + "}",
+    '"text"',
+    "null",
+    "{",
+    "\x00\x01",
+]
+
+
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"id": "bad", "query": "\\ud800"}',
-        '{"id": "bad", "query": "\\u0000"}',
-        '{"id": 1' + "0" * 400 + "}",
-        '{"id": NaN}',
-        '{"id": "bad", "tools": ' + "[" * 900 + "]" * 900 + "}",
-        '{"id": "bad", "calls": ' + '{"a":' * 300 + "1" + "}" * 300 + "}",
-        '{"id": "bad", "messages": [{"role": "assistant", "tool_calls": [{"id": "c", "function": '
-        '{"name": "find_loaves", "arguments": '
-        + json.dumps('{"a":' * 900 + "1" + "}" * 900)
-        + "}}]}]}",
-        '"text"',
-        "[[[]]]",
-        "null",
-        "{",
-        "\x00\x01",
-    ],
-)
-def test_lines_of_any_kind_cost_no_other(tmp_path: Path, name: str, text: str) -> None:
-    path = source(tmp_path, name, {"id": "first"}, text)
-    first, second, third = read_seeds(path, source_format=name, any_outcome=True)
-    assert isinstance(first.content, RowError | Reject)
-    assert isinstance(second.content, RowError | Reject)
-    assert isinstance(third.content, Seed)
-    assert third.content.seed_id == "good"
+def test_lines_of_any_kind_cost_no_other(tmp_path: Path, name: str) -> None:
+    path = source(tmp_path, name, {"id": "first"}, *LINES)
+    *bad, last = (entry.content for entry in read_seeds(path, source_format=name, any_outcome=True))
+    assert len(bad) == 1 + len(LINES)
+    assert all(isinstance(content, RowError | Reject) for content in bad)
+    assert isinstance(last, Seed)
+    assert last.seed_id == "good"
 
 
-@pytest.mark.parametrize("name", ["trajectories", "functions"])
-def test_results_and_arguments_may_be_deep(tmp_path: Path, name: str) -> None:
+def test_results_may_be_deep_and_arguments_not_too_deep(tmp_path: Path) -> None:
     deep: Any = "R-77"
-    for _ in range(150):
-        deep = {"in": [deep]} if name == "functions" else [deep]
-    row = (
-        {
-            **_GOOD[name],
-            "id": "deep",
-            "calls": [{"name": "find_loaves", "arguments": {"kind": deep}}],
-        }
-        if name == "functions"
-        else chat("deep", "Rye?", ("find_loaves", {"kind": deep}, "[" * 900 + "]" * 900))
-    )
-    first, _ = read_seeds(source(tmp_path, name, row), source_format=name)
-    assert isinstance(first.content, RowError if name == "functions" else Seed)
-
-
-@pytest.mark.slow
-def test_memory_stays_flat(tmp_path: Path) -> None:
-    def peak(n: int) -> int:
-        rows = (
-            {**_GOOD["functions"], "id": str(i), "query": f"Rye {i}? " + "x" * 10_000}
-            for i in range(n)
-        )
-        path = lines(tmp_path / f"{n}.jsonl", *rows)
-        tracemalloc.start()
-        assert sum(isinstance(entry.content, Seed) for entry in read_seeds(path)) == n
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
-
-    peak(10)
-    assert peak(800) < peak(200) + 1_000_000  # the rows themselves grow by 6 MB
+    for _ in range(300):
+        deep = [deep]
+    call = {"name": "find_loaves", "arguments": {"kind": deep}}
+    path = source(tmp_path, "functions", {**_GOOD["functions"], "id": "deep", "calls": [call]})
+    first, _ = read_seeds(path, source_format="functions")
+    assert isinstance(first.content, RowError)
+    run = chat("deep", "Rye?", ("find_loaves", {"kind": "rye"}, "[" * 900 + "]" * 900))
+    first, _ = read_seeds(source(tmp_path, "trajectories", run), source_format="trajectories")
+    assert isinstance(first.content, Seed)

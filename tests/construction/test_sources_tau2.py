@@ -13,7 +13,7 @@ import pytest
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.sources import detect, read_seeds
 from apbjudge.construction.sources import tau2 as reader
-from apbjudge.construction.sources.replaying import Replay, is_installed, replay
+from apbjudge.construction.sources.replaying import replay
 from apbjudge.environments.execution.sandbox import HOSTED
 
 from .sourcing import BAKERY, fates, needs, only, seeds
@@ -36,30 +36,20 @@ _PACKAGE = {
     """,
     "__init__.py": "",
     "data_model/__init__.py": "",
-    "data_model/message.py": """
-        from dataclasses import dataclass
-
-        @dataclass
-        class ToolCall:
-            name: str
-            arguments: dict
-            requestor: str
-    """,
+    "data_model/message.py": "from types import SimpleNamespace as ToolCall",
     "data_model/tasks.py": """
         from types import SimpleNamespace
 
         class InitialState:
             @staticmethod
             def model_validate(value):
-                actions = value.get("initialization_actions") or ()
-                actions = [SimpleNamespace(**each) for each in actions]
-                data = value.get("initialization_data")
-                return SimpleNamespace(initialization_data=data, initialization_actions=actions)
+                actions = [SimpleNamespace(**each) for each in value["initialization_actions"]]
+                return SimpleNamespace(initialization_data=None, initialization_actions=actions)
     """,
     "domains/__init__.py": "",
     "domains/bakery/__init__.py": "",
     "domains/bakery/environment.py": """
-        import os
+        import json
         from types import SimpleNamespace
 
         print("baking")
@@ -72,7 +62,7 @@ _PACKAGE = {
                 return "Sell bread."
 
             def get_tools(self):
-                names = ("find_loaves", "order_loaf", "stop", "tell")
+                names = ("find_loaves", "order_loaf", "tell")
                 return [SimpleNamespace(openai_schema={"name": name}) for name in names]
 
             def set_state(self, data, actions, messages):
@@ -84,8 +74,6 @@ _PACKAGE = {
 
             def make_tool_call(self, name, requestor, **arguments):
                 print("called")
-                if name == "stop":
-                    os.abort()
                 if name == "tell":
                     return "x" * arguments["n"]
                 if name == "find_loaves":
@@ -98,7 +86,7 @@ _PACKAGE = {
                 pass
 
             def to_json_str(self, value):
-                return value if isinstance(value, str) else f'["{value[0]}"]' if value else "[]"
+                return value if isinstance(value, str) else json.dumps(value)
 
         get_environment = World
     """,
@@ -150,41 +138,30 @@ def test_without_the_package_there_are_calls_but_no_results(tmp_path: Path) -> N
         ("find_loaves", 1, None),
         ("order_loaf", 3, None),
     ]
-    assert [step.source for step in seed.run.steps] == ["user", "agent", "user", "agent"]
     assert (seed.licence, seed.source) == ("MIT", "tasks")
 
 
 @pytest.mark.usefixtures("no_package")
 def test_tasks_that_are_no_seeds_cost_no_other(tmp_path: Path) -> None:
-    path = tasks(
-        tmp_path,
-        task("a"),
-        task("b", {**FIND, "requestor": "user"}),
-        task("c", FIND, initial_state={"message_history": [{"role": "user", "content": "Hi"}]}),
-        task("d", {"name": "find_loaves", "arguments": 4}),
-        task("e", {**FIND, "requestor": "baker"}),
-        task("f", {"arguments": {}}),
-        task("g", FIND, user_scenario={"instructions": 4}),
-        task("h", FIND, user_scenario={}, ticket="A ticket"),
-        task("i", FIND, user_scenario={"instructions": "Say rye."}),
-        task("j", FIND, evaluation_criteria=None),
-        task("k", FIND, user_scenario={}),
-        4,
-    )
-    assert fates(path, tools=BAKERY) == [
-        "- no call is made",
-        "- no call is made",
-        "- the task begins in the middle of a conversation",
-        "! evaluation_criteria.actions.0.arguments",
-        "! evaluation_criteria.actions.0.requestor",
-        "! evaluation_criteria.actions.0.name",
-        "! user_scenario.instructions",
-        "h",
-        "i",
-        "- no call is made",
-        "- the query is missing",
-        "! line",
+    begun = {"message_history": [{"role": "user", "content": "Hi"}]}
+    rows_and_fates = [
+        (task("a", {**FIND, "requestor": "user"}), "- no call is made"),
+        (
+            task("b", FIND, initial_state=begun),
+            "- the task begins in the middle of a conversation",
+        ),
+        (task("c", {**FIND, "arguments": 4}), "! evaluation_criteria.actions.0.arguments"),
+        (task("d", {**FIND, "requestor": "baker"}), "! evaluation_criteria.actions.0.requestor"),
+        (task("e", {"arguments": {}}), "! evaluation_criteria.actions.0.name"),
+        (task("f", FIND, user_scenario={"instructions": 4}), "! user_scenario.instructions"),
+        (task("g", FIND, user_scenario={}, ticket="A ticket"), "g"),
+        (task("h", FIND, user_scenario={"instructions": "Say rye."}), "h"),
+        (task("i", FIND, evaluation_criteria=None), "- no call is made"),
+        (task("j", FIND, user_scenario={}), "- the query is missing"),
+        (4, "! line"),
     ]
+    path = tasks(tmp_path, *(row for row, _ in rows_and_fates))
+    assert fates(path, tools=BAKERY) == [fate for _, fate in rows_and_fates]
 
 
 @pytest.mark.usefixtures("package")
@@ -211,19 +188,8 @@ def test_actions_are_replayed_in_a_world_of_their_own(tmp_path: Path) -> None:
     assert [call.result for call in second.calls] == ["[]"]
     assert [call.name for call in third.calls] == ["find_loaves"]
     assert third.repairs == ("failed calls left out",)
-    given = [each for each in BAKERY if each["name"] != "pay_order"]
-    assert len(seeds(tasks(tmp_path, task("a", FIND)), tools=given)[0].toolset.tools) == 2
-
-
-@pytest.mark.usefixtures("package")
-def test_a_task_that_ends_the_process_costs_no_other() -> None:
-    stop = {"name": "stop", "arguments": {}}
-    wanted = [_wanted(*actions) for actions in ((FIND,), (FIND, stop), (stop,), (FIND,))]
-    world, replays = replay("bakery", wanted)
-    assert world is not None
-    found = Replay((('["R-77"]', False),))
-    stopped = Replay(fault="the suite's process ended or did not answer in time")
-    assert replays == [found, stopped, stopped, found]
+    given = seeds(tasks(tmp_path, task("a", FIND)), tools=BAKERY[:2])[0].toolset.tools
+    assert len(given) == 2
 
 
 @pytest.mark.usefixtures("package")
@@ -246,17 +212,6 @@ def test_a_domain_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
         path = tasks(tmp_path, task("a", FIND, user_scenario=wanted))
         assert only(seeds(path, tools=BAKERY)).calls[0].result is None
     assert replay("smithy", [_wanted(FIND)]) == (None, [])
-
-
-def test_another_package_of_that_name_is_not_the_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "tau2").mkdir()
-    (tmp_path / "tau2" / "__init__.py").write_text("raise RuntimeError\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert not is_installed()
-    (tmp_path / "tau2" / "domains").mkdir()
-    assert is_installed()
 
 
 def _wanted(*actions: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -19,11 +18,13 @@ from apbjudge.records import Row as CaseRow
 
 from .worlds import CROSSING, FERRY, Call, context_of, seed_of, tool
 
-BAKERY = (
-    tool("list_breads", "Lists the breads of a bakery.", bakery="string"),
-    tool("slice_loaf", "Slices a loaf.", loaf="string"),
+TOWN = seed_of(
+    name="bakery",
+    tools=(
+        tool("list_breads", "Lists the breads of a bakery.", bakery="string"),
+        tool("slice_loaf", "Slices a loaf.", loaf="string"),
+    ),
 )
-TOWN = seed_of(name="bakery", tools=BAKERY)
 
 
 def made(seed: Seed, *others: Seed, number: int = 7) -> Row | Reject:
@@ -54,34 +55,20 @@ def costs(tools: dict[str, Tool]) -> dict[str, int]:
     return {name: int(tool.cost or 0) for name, tool in tools.items()}
 
 
-def ways(calls: list[str], covers: dict[str, list[tuple[int, ...]]]) -> list[tuple[str, ...]]:
-    """Every way to do the calls in order, each by the tools that do one or several of them."""
-    doing: dict[int, list[tuple[str, int]]] = {}
+def ways(
+    n: int, covers: dict[str, list[tuple[int, ...]]], done: int = 0
+) -> Iterator[tuple[str, ...]]:
+    """Every way to do n calls in order, each by the tools that do one or several of them."""
+    if done == n:
+        yield ()
     for name, spans in covers.items():
         for span in spans:
-            doing.setdefault(span[0], []).append((name, len(span)))
-    found: list[tuple[str, ...]] = []
-
-    def go(at: int, way: tuple[str, ...]) -> None:
-        if at == len(calls):
-            found.append(way)
-            return
-        for name, n in doing.get(at, ()):
-            go(at + n, (*way, name))
-
-    go(0, ())
-    return found
+            if span[0] == done:
+                yield from ((name, *rest) for rest in ways(n, covers, done + len(span)))
 
 
 CHAINS = st.lists(st.sampled_from(range(6)), min_size=4, max_size=7)
-NAMES = (
-    "find_sailings",
-    "check_space",
-    "book_crossing",
-    "pay_crossing",
-    "get_tides",
-    "report_loss",
-)
+NAMES = [each["name"] for each in FERRY]
 
 
 @given(CHAINS, st.booleans(), st.booleans(), st.integers(0, 2**32))
@@ -103,6 +90,7 @@ def test_the_cheapest_way_takes_a_composite_and_no_trap(
     composites, traps = construction.composites, construction.traps
     new = {composite.name for composite in composites} | {*traps}
     assert reference == [NAMES[i] for i in chain]
+    assert orjson.loads(row["tool_chain_json"]) == chain_of(seed)
     assert tools.keys() - new == {each["name"] for each in FERRY}
     assert 3 <= len(composites) <= 6
     assert 2 <= len(traps) <= 4
@@ -128,31 +116,11 @@ def test_the_cheapest_way_takes_a_composite_and_no_trap(
             if tools[name].description.rstrip(".").lower() in tools[trap].description.lower():
                 assert cost[trap] > cost[name]
                 covers[trap] += [(at,) for at, other in enumerate(reference) if other == name]
-    priced = sorted((sum(map(cost.__getitem__, way)), way) for way in ways(reference, covers))
+    priced = sorted((sum(map(cost.__getitem__, way)), way) for way in ways(len(reference), covers))
     cheapest = [way for total, way in priced if total == priced[0][0]]
     for way in cheapest:
         assert not {*way} & {*traps}
         assert {*way} & {composite.name for composite in composites}
-
-
-def test_parameters_of_a_composite_are_those_that_nobody_hands_on() -> None:
-    for number in range(20):
-        construction, tools, _ = parts_of(made(seed_of(), number=number))
-        merged = {
-            composite.replaces: tools[composite.name].parameters
-            for composite in construction.composites
-        }
-        expected = {
-            (0, 1): ["origin", "day"],
-            (1, 2): ["check_space_sailing_id", "book_crossing_sailing_id", "people"],
-            (2, 3): ["sailing_id", "people", "account"],
-            (0, 1, 2): ["origin", "day", "people"],
-            (1, 2, 3): ["check_space_sailing_id", "book_crossing_sailing_id", "people", "account"],
-        }
-        for span, schema in merged.items():
-            assert list(schema["properties"]) == expected[span] == schema["required"]
-            people = schema["properties"].get("people", {"type": "integer"})
-            assert people == {"type": "integer"}
 
 
 def test_names_follow_the_style_of_the_tools() -> None:
@@ -165,34 +133,13 @@ def test_names_follow_the_style_of_the_tools() -> None:
     assert all("And" in composite.name for composite in construction.composites)
 
 
-def test_a_trap_of_another_task_does_nothing_for_this_one() -> None:
-    seen: set[str] = set()
-    for number in range(20):
-        construction, tools, _ = parts_of(made(seed_of(), TOWN, number=number))
-        seen |= {*construction.traps} & {each["name"] for each in BAKERY}
-        assert all(tools[name].cost is not None for name in construction.traps)
-    assert seen == {"list_breads"}  # the nearest in subject, which lists something as well
-
-
 def test_tools_that_note_a_thought_are_neither_merged_nor_copied() -> None:
     tools = (*FERRY, tool("think", "Notes a thought.", thought="string"))
-    calls = [*CROSSING[:2], ("think", {"thought": "hm"}, ""), *CROSSING[2:]]
-    reject = made(seed_of(*calls, tools=tools, needs={}))
-    assert isinstance(reject, Reject)
-    assert reject.reason == "too few runs of calls can be merged"
     more = seed_of(*CROSSING, ("think", {"thought": "hm"}, ""), tools=tools, needs={})
     construction, offered, _ = parts_of(made(more))
     new = {*construction.traps, *(each.name for each in construction.composites)}
     assert not any("think" in name for name in new)
     assert offered["think"].cost is not None
-
-
-def with_references(seed: Seed) -> Seed:
-    """The same, with parameters that are described elsewhere in the schema."""
-    tools = orjson.loads(orjson.dumps(seed.run.tools))
-    for each in tools:
-        each["parameters"]["$defs"] = {}
-    return dataclasses.replace(seed, run=dataclasses.replace(seed.run, tools=tuple(tools)))
 
 
 @pytest.mark.parametrize(
@@ -204,33 +151,10 @@ def with_references(seed: Seed) -> Seed:
             "a tool of the solution has no JSON Schema",
             seed_of(tools=(*FERRY[1:], {"name": "find_sailings", "description": "Finds."})),
         ),
-        ("a tool of the solution has no JSON Schema", seed_of(tools=FERRY[1:])),
         ("too few runs of calls can be merged", seed_of(*CROSSING[:1] * 5)),
-        ("too few runs of calls can be merged", with_references(seed_of())),
     ],
 )
 def test_what_can_not_be_merged_makes_no_case(reason: str, seed: Seed) -> None:
     reject = made(seed)
     assert isinstance(reject, Reject)
     assert (reject.transform, reject.reason) == ("efficiency", reason)
-
-
-def test_the_reference_is_the_whole_solution() -> None:
-    row = made(seed_of())
-    assert not isinstance(row, Reject)
-    assert orjson.loads(row["tool_chain_json"]) == chain_of(seed_of())
-    assert "split" not in row
-
-
-def test_names_that_are_there_are_not_taken_again() -> None:
-    joined = [
-        tool("_and_".join(call[0] for call in CROSSING[at : at + 2]), "Sells maps.", size="string")
-        for at in range(3)
-    ]
-    taken: Any = {each["name"] for each in joined}
-    reject = made(seed_of(tools=(*FERRY, *joined)))
-    assert isinstance(reject, Reject)  # two runs of three calls are left
-    row = made(seed_of(tools=(*FERRY, joined[0])))
-    construction, _, _ = parts_of(row)
-    assert not taken & {*construction.traps}
-    assert (0, 1) not in {each.replaces for each in construction.composites}

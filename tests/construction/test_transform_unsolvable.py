@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -17,7 +18,6 @@ from apbjudge.construction.likeness import may_serve
 from apbjudge.construction.limits import is_amount
 from apbjudge.construction.literals import numbers_in
 from apbjudge.construction.queries import (
-    is_english,
     is_stated,
     places_of,
     with_sentences,
@@ -86,40 +86,10 @@ def test_a_case_without_its_picture_keeps_its_query_and_has_no_file() -> None:
     assert item.query == PICTURED
     assert item.reference is not None
     assert "picture" in item.reference.plan
-    clip = seed_of(
-        TIDES, query="Which harbour is it?", files=(FileRef(type="video", path="a.mp4"),)
-    )
-    named = dataclasses.replace(
-        clip, calls=(dataclasses.replace(clip.calls[0], arguments={"harbour": "a.mp4"}),)
-    )
-    assert "video" in row_of(visual_missing, named)["plan"]
-
-
-@pytest.mark.parametrize(
-    ("reason", "query", "files"),
-    [
-        ("no picture or video", PICTURED, (FileRef(type="text", path="notes.txt"),)),
-        ("the query names the file", "Which harbour is in Jetty.png, my photo?", (SHOT,)),
-        (
-            "the query has an address that may lead to the picture",
-            "Which harbour is in the photo at https://harbours.example/1?",
-            (SHOT,),
-        ),
-        ("neither query nor solution speaks of the picture", "How high is the water?", (SHOT,)),
-    ],
-)
-def test_a_picture_that_may_not_be_needed_makes_no_case(
-    reason: str, query: str, files: tuple[FileRef, ...]
-) -> None:
-    assert reason_of(visual_missing, seed_of(TIDES, query=query, files=files)) == reason
-
-
-@pytest.mark.parametrize(
-    "transform", [visual_missing, tool_removal, contradictory_constraints, information_missing]
-)
-def test_a_task_without_solution_makes_no_case(transform: Transform) -> None:
-    bare = dataclasses.replace(seed_of(files=(SHOT,)), calls=())
-    assert reason_of(transform, bare) == "no solution"
+    clip = FileRef(type="video", path="a.mp4")
+    shown = ("get_tides", {"harbour": "a.mp4"}, {"high": "2.1 m"})
+    seed = seed_of(shown, query="Which harbour is it?", files=(clip,))
+    assert "video" in row_of(visual_missing, seed)["plan"]
 
 
 # Tools --------------------------------------------------------------------------------------------
@@ -131,78 +101,29 @@ def left_in(row: Row) -> set[str]:
     return set(tools.names)
 
 
-def test_the_last_tool_goes() -> None:
-    row = row_of(tool_removal, seed_of())
-    assert claims_of(row).removed_tools == ("pay_crossing",)
-    assert left_in(row) == {each["name"] for each in FERRY} - {"pay_crossing"}
-    assert "Pays a crossing from an account" in row["plan"]
-
-
 def test_a_capability_of_two_tools_is_preferred() -> None:
     tools = (*FERRY, tool("reserve_crossing", "Books places on a sailing.", people="integer"))
     removed = claims_of(row_of(tool_removal, seed_of(tools=tools))).removed_tools
     assert set(removed) == {"book_crossing", "reserve_crossing"}  # not the last, pay_crossing
 
 
-ENDS = frozenset({"finish"})
-
-
 def test_a_tool_that_only_ends_the_run_is_none_that_the_task_turns_on() -> None:
-    tools = (*FERRY, tool("finish", "Ends the run."))
-    seed = seed_of(
-        *CROSSING,
-        ("finish", {}, {}),
-        tools=tools,
-        needs={1: {"sailing_id": 0}, 3: {"booking_id": 2}},
-        ends=ENDS,
-    )
-    row = row_of(tool_removal, seed)
-    assert claims_of(row).removed_tools == ("pay_crossing",)
-    assert row["ends"] == [*ENDS]
-    only = seed_of(("finish", {}, {}), tools=tools, ends=ENDS)
+    fields: dict[str, Any] = {"tools": (*FERRY, tool("finish", "Ends.")), "ends": {"finish"}}
+    row = row_of(tool_removal, seed_of(*CROSSING, ("finish", {}, {}), needs={}, **fields))
+    assert (claims_of(row).removed_tools, row["ends"]) == (("pay_crossing",), ["finish"])
+    only = seed_of(("finish", {}, {}), **fields)
     assert reason_of(tool_removal, only) == "no call that the task turns on"
 
 
-LAST = CROSSING[-1:]
+def test_tools_that_may_serve_for_another() -> None:
+    def may(*words: str) -> bool:
+        one, other = (read_tool(tool(*each), "t") for each in (words[:2], words[2:]))
+        return may_serve(one, other)
 
-
-@pytest.mark.parametrize(
-    ("reason", "tools", "fields"),
-    [
-        ("no tool would be left", FERRY[3:4], {}),
-        ("the solution calls a tool that is not offered", FERRY[:3], {}),
-        (
-            "another tool may serve",
-            (FERRY[3], tool("buy_ticket", "Does what a traveller needs."), tool("run_python", "")),
-            {},
-        ),
-        (
-            "the query or the system prompt names the tool",
-            FERRY,
-            {"query": "Use pay_crossing for B-9021."},
-        ),
-    ],
-)
-def test_a_capability_that_may_be_replaced_makes_no_case(
-    reason: str, tools: tuple[dict[str, Any], ...], fields: dict[str, Any]
-) -> None:
-    assert reason_of(tool_removal, seed_of(*LAST, tools=tools, **fields)) == reason
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "may"),
-    [
-        (("find_tides", "Looks."), ("get_tides", "Gives high water."), True),
-        (("cancel_trip", "Ends a trip."), ("book_trip", "Takes places."), False),
-        (("get_port", "Gives tides and more."), ("check_tides", "Says if it is high."), True),
-        (("get_port", "Gives a port."), ("get_tides", "Gives high water."), False),
-    ],
-)
-def test_tools_that_may_serve_for_another(
-    one: tuple[str, str], other: tuple[str, str], *, may: bool
-) -> None:
-    first, second = (read_tool(tool(*each), "t") for each in (one, other))
-    assert may_serve(first, second) is may
+    assert may("find_tides", "Looks.", "get_tides", "Gives high water.")
+    assert may("get_port", "Gives tides and more.", "check_tides", "Says if it is high.")
+    assert not may("cancel_trip", "Ends a trip.", "book_trip", "Takes places.")
+    assert not may("get_port", "Gives a port.", "get_tides", "Gives high water.")
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -252,65 +173,13 @@ def test_limits_exclude_each_other_around_the_value(value: float, phrase: str, n
     assert row["query"].endswith("Thank you.") == query.endswith("Thank you.")
 
 
-def test_things_that_are_counted_are_limited_by_number() -> None:
-    query = "Order 4 loaves for me at 4 o'clock."
-    seed = seed_of(("order_bread", {"loaves": 4}, None), tools=BREAD, query=query)
-    row = row_of(contradictory_constraints, seed)
-    assert_exclusive(row, query, 4)
-    assert {bound.subject for bound in claims_of(row).bounds} == {"number of loaves"}
-    assert all(bound.value.is_integer() for bound in claims_of(row).bounds)
-
-
-@pytest.mark.parametrize(
-    ("reason", "query", "arguments"),
-    [
-        ("no amount among the arguments", "Order bread for the year 1990.", {"year": 1990}),
-        ("no amount among the arguments", "Is it open on the 4th?", {"open": True}),
-        ("the query is not English", "Bestelle 4 loaves Brot bis morgen.", {"loaves": 4}),
-        (
-            "the query does not state the amount by its name",
-            "Please order four loaves for me.",
-            {"loaves": 4},
-        ),
-        (  # nobody knows what a firlot is
-            "the query does not state the amount by its name",
-            "I have a weight of 12 firlots in my cart.",
-            {"weight": 12},
-        ),
-        (  # it is as it is
-            "the query does not state the amount by its name",
-            "The dough has a weight of 12 kg, and I am in a hurry.",
-            {"weight": 12},
-        ),
-        (  # which weight?
-            "the query does not state the amount by its name",
-            "Take a weight of 12 kg and for the cake weight 5 kg, please.",
-            {"weight": 12, "cake_weight": 5},
-        ),
-    ],
-)
-def test_numbers_that_are_no_clear_amounts_make_no_case(
-    reason: str, query: str, arguments: dict[str, Any]
-) -> None:
-    seed = seed_of(("bake_dough", arguments, None), tools=BREAD, query=query)
-    assert reason_of(contradictory_constraints, seed) == reason
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "is_one"),
-    [
-        ("price", 9.5, True),
-        ("number_of_guests", 9, True),
-        ("flight_number", 9, False),
-        ("phone", 5550100, False),
-        ("price", True, False),
-        ("price", "9", False),
-        ("price", 0, False),
-        ("length_of_stay_days", 9, True),
-    ],
-)
-def test_amounts_are_told_from_ids(name: str, value: object, *, is_one: bool) -> None:
-    assert is_amount(name, value) is is_one
+def test_amounts_are_told_from_ids() -> None:
+    for name in ("price", "number_of_guests", "length_of_stay_days"):
+        assert is_amount(name, 9)
+    for name in ("flight_number", "phone"):
+        assert not is_amount(name, 9)
+    for value in (True, "9", 0, 1990):
+        assert not is_amount("price", value)
 
 
 def test_sentences_stand_before_thanks() -> None:
@@ -331,76 +200,51 @@ def test_a_long_run_of_blanks_or_letters_takes_linear_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "value", "left"),
+    ("query", "left"),
     [
+        ("Show me the loans of the reader with ID [4471].", "Show me the loans of the reader."),
+        ("Lend me a book called '[Knots]' and tell me where.", "Lend me a book and tell me where."),
+        ("I need the height of the tides in the town of [Vik].", "I need the height of the tides."),
+        ("My card is [L-1]. Lend me a book now.", "Lend me a book now."),
+        ("My name is Ada and my card number is [L-1].", "My name is Ada."),
+        ("Can you lend me a book? Card [L-1].", "Can you lend me a book?"),
+        ("Pay it for me from account [T-7].", "Pay it for me from my account."),
+        ("Please cancel order number [31] for us.", "Please cancel the order for us."),
+        ("Keep my loan (number: [N-55]) for another week.", "Keep my loan for another week."),
+        ("We want to sail from Vik to [Holm].", "We want to sail from Vik."),
+        ("We want to sail from [Vik] to Holm.", "We want to sail to Holm."),
         (
-            "Show me the loans of the reader with ID 4471.",
-            "4471",
-            "Show me the loans of the reader.",
+            "Bake a loaf with a weight of [750] grams, please salt it.",
+            "Bake a loaf, please salt it.",
         ),
-        (
-            "Show me the tides at the pier with the unique code 'V-7', then book it.",
-            "V-7",
-            "Show me the tides at the pier, then book it.",
-        ),
-        (
-            "Please lend me a book called 'Knots' and tell me where it is.",
-            "Knots",
-            "Please lend me a book and tell me where it is.",
-        ),
-        ("What do the tides look like in the town of Vik?", "Vik", None),
-        (
-            "I need the height of the tides in the town of Vik.",
-            "Vik",
-            "I need the height of the tides.",
-        ),
-        ("My card is L-1. Lend me a book now.", "L-1", "Lend me a book now."),
-        ("My name is Ada and my card number is L-1.", "L-1", "My name is Ada."),
-        ("Can you lend me a book? Card L-1.", "L-1", "Can you lend me a book?"),
-        ("Pay it from account T-7, as I asked you.", "T-7", None),
-        ("Pay it for me from account T-7.", "T-7", "Pay it for me from my account."),
-        ("Please cancel order number 31 today.", "31", None),
-        ("Please cancel order number 31 for us.", "31", "Please cancel the order for us."),
-        ("Keep my loan (number: N-55) for another week.", "N-55", "Keep my loan for another week."),
-        ("We want to sail from Vik to Holm.", "Holm", "We want to sail from Vik."),
-        ("We want to sail from Vik to Holm.", "Vik", "We want to sail to Holm."),
-        (
-            "Bake me a loaf with a weight of 750 grams, please add nuts.",
-            "750",
-            "Bake me a loaf, please add nuts.",
-        ),
-        (
-            "Build a box with a width of 5 cm and a height of 9 cm.",
-            "5",
-            "Build a box with a height of 9 cm.",
-        ),
+        ("A box with a width of [5] cm and a height of 9 cm.", "A box with a height of 9 cm."),
         # what leaves a doubt stays
-        ("I want a room with ID 4 and the code 7.", "4", None),
-        ("Vik is a place that I like.", "Vik", None),
-        ("I live in Vik.", "Vik", None),
-        ("The pier is called Vik.", "Vik", None),
-        ("Tell me something about Vik.", "Vik", None),
-        ("My friend is Ada. She needs a book.", "Ada", None),
-        ("The load has a mass of 65.", "65", None),
+        ("What do the tides look like in the town of [Vik]?", None),
+        ("Pay it from account [T-7], as I asked you.", None),
+        ("Please cancel order number [31] today.", None),
+        ("I want a room with ID [4] and the code 7.", None),
+        ("[Vik] is a place that I like.", None),
+        ("I live in [Vik].", None),
+        ("The pier is called [Vik].", None),
+        ("Tell me something about [Vik].", None),
+        ("My friend is [Ada]. She needs a book.", None),
+        ("The load has a mass of [65].", None),
     ],
 )
-def test_a_value_is_taken_out_with_its_phrase_or_not_at_all(
-    query: str, value: str, left: str | None
-) -> None:
-    ((start, end),) = places_of(value, query)
-    assert without_value(query, start, end) == left
+def test_a_value_is_taken_out_with_its_phrase_or_not_at_all(query: str, left: str | None) -> None:
+    before, value, after = re.split(r"[\[\]]", query)
+    asked = f"{before}{value}{after}"
+    ((start, end),) = places_of(value, asked)
+    assert without_value(asked, start, end) == left
 
 
 def test_values_are_looked_for_as_a_whole() -> None:
     assert places_of("5", "5.5 or 15, 5,000 or A-5 or 5:30") == []
     assert places_of("5", "take 5, or 5.") == [(5, 6), (11, 12)]
     assert is_stated("L-20417", "card l 20417")
-    assert is_stated("Knots for Sailors", "knots-for-sailors.pdf")
     assert is_stated("New Town", "in NewTown")
     assert not is_stated("Vik", "in Holm")
     assert not is_stated("--", "in Holm")
-    assert is_english("Please book it for me.")
-    assert not is_english("Buche es bitte.")
 
 
 LIBRARY = (
@@ -472,69 +316,86 @@ def with_schema(**fields: Any) -> tuple[dict[str, Any], ...]:
     return (LIBRARY[0], changed)
 
 
+# What makes no case -------------------------------------------------------------------------------
+
+TRIP = tool("buy_ticket", "Does what a traveller needs.")
 READERS = tool("find_reader", "Gives the card numbers of readers.", surname="string")
+AUNT = ("lend_out", {"card_number": "L-7", "copy": "C-1"}, {})
+SHELF = ("search_shelf", {"title": "Tides"}, {"reader": "L-20417"})
+CARD = FileRef(type="text", path="cards/L-20417.txt")
 
 
-@pytest.mark.parametrize(
-    ("reason", "seed"),
-    [
-        ("the query is not English", lending(query="Karte L-20417, Buch Knots.")),
-        ("no value of a required parameter", lending(tools=LIBRARY[:1])),
-        (
-            "no value of a required parameter is in the query word for word",
-            lending(query="Please lend me the book on my card."),
-        ),
-        (
-            "the value may be guessed",
-            lending(
-                query="Please lend me a book on my blue card.", arguments={"card_number": "blue"}
-            ),
-        ),
-        (
-            "the value may be guessed",
-            lending(
-                query="Please lend me a book for the year 2021.", arguments={"card_number": "2021"}
-            ),
-        ),
-        ("the schema supplies the value", lending(tools=with_schema(default="L-1"))),
-        ("the schema supplies the value", lending(tools=with_schema(enum=["L-20417", "L-1"]))),
-        (
-            "a result may state the value",
-            lending(before=(("search_shelf", {"title": "Tides"}, {"reader": "L-20417"}),)),
-        ),
-        ("the value is stated elsewhere", lending(query=f"{ASKED} I said l 20417.")),
-        (
-            "the value is stated elsewhere",
-            lending(files=(FileRef(type="text", path="cards/L-20417.txt"),)),
-        ),
-        ("a tool may look the value up", lending(tools=(*LIBRARY, READERS))),
-        (
-            "another value may be taken in its place",
-            lending(
-                query=f"{ASKED} My aunt has the card L-7, by the way.",
-                before=(("lend_out", {"card_number": "L-7", "copy": "C-1"}, {}),),
-            ),
-        ),
-        (
-            "the value can't be taken out of its sentence",
-            lending(query="L-20417 is my card, so lend me the book."),
-        ),
-        (
-            "another value would be lost",
-            lending(
-                query="Please lend me a book on knots. The card of Ada is L-20417.",
-                arguments={"reader": "Ada"},
-            ),
-        ),
-    ],
-)
-def test_a_value_that_may_not_be_missed_makes_no_case(reason: str, seed: Seed) -> None:
-    assert reason_of(information_missing, seed) == reason
+def pictured(query: str) -> Seed:
+    return seed_of(TIDES, query=query, files=(SHOT,))
 
 
-def test_the_result_of_a_call_that_needs_the_value_does_not_supply_it() -> None:
-    echoing = lending()
-    call = dataclasses.replace(echoing.calls[0], result='{"card": "L-20417"}')
-    row = row_of(information_missing, dataclasses.replace(echoing, calls=(call,)))
-    assert claims_of(row).removed_value == "L-20417"
-    assert row["query"] == "Please find the book 'Knots' and lend it to me."
+def paying(**fields: Any) -> Seed:
+    return seed_of(CROSSING[-1], **fields)
+
+
+def baking(query: str, **arguments: Any) -> Seed:
+    return seed_of(("bake_dough", arguments, None), tools=BREAD, query=query)
+
+
+def lent(query: str, **arguments: Any) -> Seed:
+    return lending(query=query, arguments=arguments)
+
+
+NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
+    visual_missing: {
+        "the query names the file": [pictured("Which harbour is in Jetty.png, my photo?")],
+        "the query has an address that may lead to the picture": [
+            pictured("Which harbour is in the photo at https://harbours.example/1?")
+        ],
+        "neither query nor solution speaks of the picture": [pictured("How high is the water?")],
+    },
+    tool_removal: {
+        "the solution calls a tool that is not offered": [paying(tools=FERRY[:3])],
+        "another tool may serve": [paying(tools=(FERRY[3], TRIP, tool("run_python", "")))],
+        "the query or the system prompt names the tool": [paying(query="Use pay_crossing.")],
+    },
+    contradictory_constraints: {
+        "no amount among the arguments": [baking("Is it open on the 4th?", open=True)],
+        "the query is not English": [baking("Bestelle 4 loaves Brot bis morgen.", loaves=4)],
+        "the query does not state the amount by its name": [
+            baking("Please order four loaves for me.", loaves=4),
+            baking("I have a weight of 12 firlots in my cart.", weight=12),  # an unknown unit
+            baking("The dough has a weight of 12 kg, and I am in a hurry.", weight=12),
+            baking("Weight of 12 kg, and for the cake weight 5 kg.", weight=12, cake_weight=5),
+        ],
+    },
+    information_missing: {
+        "the query is not English": [lent("Karte L-20417, Buch Knots.")],
+        "no value of a required parameter is in the query word for word": [
+            lent("Please lend me the book on my card.")
+        ],
+        "the value may be guessed": [
+            lent("Please lend me a book on my blue card.", card_number="blue"),
+            lent("Please lend me a book for the year 2021.", card_number="2021"),
+        ],
+        "the schema supplies the value": [lending(tools=with_schema(default="L-1"))],
+        "a result may state the value": [lending(before=(SHELF,))],
+        "the value is stated elsewhere": [
+            lent(f"{ASKED} I said l 20417."),
+            lending(files=(CARD,)),
+        ],
+        "a tool may look the value up": [lending(tools=(*LIBRARY, READERS))],
+        "another value may be taken in its place": [
+            lending(query=f"{ASKED} My aunt has the card L-7, by the way.", before=(AUNT,))
+        ],
+        "the value can't be taken out of its sentence": [
+            lent("L-20417 is my card, so lend me the book.")
+        ],
+        "another value would be lost": [
+            lent("Please lend me a book on knots. The card of Ada is L-20417.", reader="Ada")
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("transform", NO_CASE)
+def test_what_may_be_solved_after_all_makes_no_case(transform: Transform) -> None:
+    for reason, seeds in NO_CASE[transform].items():
+        assert [reason_of(transform, seed) for seed in seeds] == [reason] * len(seeds)
+    bare = dataclasses.replace(seed_of(files=(SHOT,)), calls=())
+    assert reason_of(transform, bare) == "no solution"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.construction import pool as pools
 from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
-from apbjudge.construction.checks.conditions import broken
-from apbjudge.construction.findings import CheckedCase
-from apbjudge.construction.likeness import name_words, stems
+from apbjudge.construction.likeness import definition_of, likeness, name_words
 from apbjudge.construction.seeds import Seed, draw
 from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
 from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
@@ -27,29 +25,10 @@ from apbjudge.records import Row as RowReader
 from apbjudge.records.tools import read_tool
 from apbjudge.records.trajectories import ToolCall, ToolResult, TrajectoryStep
 
-from .worlds import CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
+from .worlds import BAKERY, CROSSING, FERRY, QUERY, Call, context_of, seed_of, tool
 
 BARE = tuple((name, arguments, None) for name, arguments, _ in CROSSING)
 NEEDS = {1: {"sailing_id": 0}, 2: {"sailing_id": 0}, 3: {"booking_id": 2}}
-BAKERY = seed_of(
-    name="bakery",
-    category="Shopping",
-    tools=tuple(
-        tool(name, f"{text}.", thing="string")
-        for name, text in (
-            ("list_breads", "Lists the breads of a bakery"),
-            ("order_loaves", "Orders loaves to be collected"),
-            ("rate_bakery", "Leaves a mark for a bakery"),
-            ("water_garden", "Waters a bed of the garden"),
-            ("lend_novel", "Lends a novel to a reader"),
-            ("tune_piano", "Sends somebody who tunes a piano"),
-            ("sharpen_knife", "Sharpens a kitchen knife"),
-            ("paint_fence", "Paints a wooden fence"),
-            ("walk_dog", "Walks a dog in the park"),
-            ("mend_shoe", "Mends the sole of a shoe"),
-        )
-    ),
-)
 
 
 def rows(transform: Transform, seed: Seed, context: Context | None = None) -> list[Row]:
@@ -98,32 +77,6 @@ def test_a_seed_without_calls_makes_none(transform: Any) -> None:
 # Steps --------------------------------------------------------------------------------------------
 
 
-def test_steps_are_cut_at_quarters_and_the_prefix_ends_before_the_reference() -> None:
-    made = rows(step_wise, seed_of())
-    assert [(row["stage"], row["prediction_horizon"]) for row in made] == [
-        *(("early", 1), ("early", 2), ("early", 3)),
-        *(("middle", 1), ("middle", 2), ("late", 1)),
-    ]
-    solution = [name for name, _, _ in CROSSING]
-    for row in made:
-        prefix, steps, rest = (
-            json.loads(row[f"{name}_json"])
-            for name in ("trajectory_prefix", "ground_truth_steps", "reference_remaining_steps")
-        )
-        before = names([m for m in prefix if m["role"] == "assistant"])
-        assert before + names(steps) + names(rest) == solution
-        assert prefix[-1]["role"] == "tool"
-        later = [json.dumps(result) for _, _, result in CROSSING[len(before) :]]
-        assert not any(
-            result in message["content"]
-            for message in prefix
-            for result in later
-            if message["content"]
-        )
-        assert all(message["role"] != "user" for message in prefix)
-        assert row["query"] == QUERY
-
-
 def test_without_results_only_the_beginning_can_be_asked_for() -> None:
     made = rows(step_wise, seed_of(*BARE, needs=NEEDS))
     assert [(row["stage"], row["prediction_horizon"]) for row in made] == [
@@ -137,24 +90,6 @@ def test_without_results_only_the_beginning_can_be_asked_for() -> None:
         {"sailing_id": "PREVIOUS_RESULT"},
         {"sailing_id": "PREVIOUS_RESULT", "people": 4},
     ]
-
-
-def test_later_turns_of_the_user_stay_among_the_messages() -> None:
-    seed = seed_of()
-    steps = list(seed.run.steps)
-    steps.insert(2, type(steps[0])(source="user", text="Yes, go on."))
-    run = type(seed.run)(
-        **{
-            name: getattr(seed.run, name)
-            for name in ("trajectory_id", "case_id", "tested_model", "tools", "place")
-        },
-        query=f"{QUERY}\n\nYes, go on.",
-        steps=tuple(steps),
-    )
-    (row, *_) = rows(step_wise, Seed(run=run, calls=seed.calls, source="town"))
-    assert row["query"] == QUERY
-    prefix = json.loads(row["trajectory_prefix_json"])
-    assert [message["role"] for message in prefix] == ["assistant", "tool", "user"]
 
 
 def with_steps(seed: Seed, *added: tuple[int, TrajectoryStep]) -> Seed:
@@ -178,6 +113,15 @@ def attempt(name: str, *results: str, thought: str = "", **arguments: Any) -> Tr
         calls=tuple(calls),
         observations=tuple(answers),
     )
+
+
+def test_later_turns_of_the_user_stay_among_the_messages() -> None:
+    seed = with_steps(seed_of(), (2, TrajectoryStep(source="user", text="Yes, go on.")))
+    seed = replace(seed, run=replace(seed.run, query=f"{QUERY}\n\nYes, go on."))
+    (row, *_) = rows(step_wise, seed)
+    assert row["query"] == QUERY
+    prefix = json.loads(row["trajectory_prefix_json"])
+    assert [message["role"] for message in prefix] == ["assistant", "tool", "user"]
 
 
 def test_calls_that_failed_are_history_and_never_the_reference() -> None:
@@ -227,20 +171,19 @@ def test_what_the_run_calls_at_all_is_no_distractor(transform: Transform) -> Non
 
 
 def test_tools_invented_for_the_task_come_before_those_of_other_tasks() -> None:
-    invented = [
-        *(tool("get_ferry_menu", "States what the kitchen on board cooks.", ferry="string"),),
-        *(tool("rent_deck_chair", "Rents a chair to sit in.", deck="string"),),
-        *(tool("look_up_sailings", "Shows sailings between harbours.", start="string"),),
-        *(tool("GetTides", "Something else.", thing="string"),),
-    ]
+    invented = (
+        tool("get_ferry_menu", "States what the kitchen on board cooks.", ferry="string"),
+        tool("rent_deck_chair", "Rents a chair to sit in.", deck="string"),
+        tool("look_up_sailings", "Shows sailings between harbours.", start="string"),
+        tool("GetTides", "Something else.", thing="string"),
+    )
     seed = seed_of(invented=tuple(read_tool(each, "t") for each in invented), model="m")
-    levels = [
-        json.loads(row["extraneous_tool_names_json"])
+    one, two, four = (
+        set(json.loads(row["extraneous_tool_names_json"]))
         for row in rows(extraneous_plans, seed, context_of(seed, BAKERY, levels=(1, 2, 4)))
-    ]
-    assert set(levels[1]) == {"get_ferry_menu", "rent_deck_chair"}
-    assert set(levels[0]) < set(levels[1]) < set(levels[2])
-    assert set(levels[2]) - set(levels[1]) <= {tool.name for tool in BAKERY.toolset.tools}
+    )
+    assert one < two == {"get_ferry_menu", "rent_deck_chair"}
+    assert two < four <= two | BAKERY.toolset.names
 
 
 def test_what_ends_a_run_or_may_serve_is_no_distractor() -> None:
@@ -318,64 +261,30 @@ def test_a_name_that_has_no_other_word_is_rejected() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "name", ["book_crossing", "bookCrossing", "BookCrossing", "book-crossing", "BOOK_CROSSING"]
-)
-def test_substitutes_are_written_in_the_style_of_the_name(name: str) -> None:
-    made = substitute_of(read_tool(tool(name, "Books."), "t"), seed_of(), draw(3))
-    assert not isinstance(made, Reject)
-    style = {
-        "book_crossing": "reserve_passage",
-        "bookCrossing": "reservePassage",
-        "BookCrossing": "ReservePassage",
-        "book-crossing": "reserve-passage",
-        "BOOK_CROSSING": "RESERVE_PASSAGE",
-    }
-    assert made[0].name == style[name]
+STYLES = {
+    "book_crossing": "reserve_passage",
+    "bookCrossing": "reservePassage",
+    "BookCrossing": "ReservePassage",
+    "book-crossing": "reserve-passage",
+    "BOOK_CROSSING": "RESERVE_PASSAGE",
+}
+
+
+def test_substitutes_are_written_in_the_style_of_the_name() -> None:
+    assert {name: renamed(name) for name in STYLES} == STYLES
 
 
 def renamed(name: str, *, number: int = 3, **types: str) -> str:
-    made = substitute_of(
-        read_tool(tool(name, f"What {name} does.", **types), "t"), SEED, draw(number)
-    )
+    made = substitute_of(read_tool(tool(name, "Books.", **types), "t"), seed_of(), draw(number))
     return "" if isinstance(made, Reject) else made[0].name
 
 
-SEED = seed_of()
-
-
-@pytest.mark.parametrize(
-    ("name", "types", "other"),
-    [
-        ("getTreatmentPlans", {"patient": "string"}, r"\w+Therapy(Schemes|Strategies)"),
-        ("getZorgWeatherReport", {"day": "string"}, r"\w+ClimateSummary"),  # a word left out
-        ("find_direct_flights_to_zorg", {"day": "string"}, r"(locate|seek)_nonstop_departures_\w+"),
-        ("getZorgCount", {"patient_id": "string"}, r"\w+ByClientIdentifier"),
-        ("translate_to_zorg", {"message": "string"}, r"(convert|transform)_notice"),
-        ("getZorg", {"blurp": "string"}, ""),  # blurp_value would tell nothing
-        ("createZorg", {"price": "string"}, ""),  # what is made is not its price
-        # nor is a zorg a flight
-        ("weather_report", {}, "climate_summary"),
-    ],
-)
-def test_what_has_no_other_word_is_left_out_where_enough_is_left(
-    name: str, types: dict[str, str], other: str
-) -> None:
+def test_what_has_no_other_word_is_left_out_where_enough_is_left() -> None:
     for number in range(8):
-        assert re.fullmatch(other, renamed(name, number=number, **types))
-
-
-def test_no_word_of_the_list_is_akin_to_the_one_that_it_replaces_in_a_name() -> None:
-    for word in ("reports", "booking", "client", "sale", "art"):
-        for number in range(20):
-            other = renamed(f"get_{word}", number=number)
-            assert not any(stems(word) & stems(o) or word in o for o in name_words(other))
-    known = {"get_account_summary": "account", "get_profile_digest": "profile"}
-    offered = seed_of(tools=tuple(tool(name, "Does.") for name in known))
-    for number in range(20):
-        made = substitute_of(offered.toolset.by_name["get_account_summary"], offered, draw(number))
-        if not isinstance(made, Reject):
-            assert set(name_words(made[0].name)) != {"get", "profile", "digest"}
+        assert re.fullmatch(r"\w+ClimateSummary", renamed("getZorgWeatherReport", number=number))
+        other = renamed("getZorgCount", number=number, patient_id="string")
+        assert re.fullmatch(r"\w+ByClientIdentifier", other)
+        assert renamed("getZorg", number=number, blurp="string") == ""  # blurp_value tells nothing
 
 
 def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:
@@ -387,25 +296,36 @@ def test_what_ends_a_run_or_is_named_in_the_task_does_not_break() -> None:
     assert rejects(tool_broken, named) == ["no call that can fail"]
 
 
-def test_of_calls_made_at_once_the_one_that_worked_is_broken() -> None:
-    both = attempt("check_space", "Error: no such sailing.", '{"left": 14}')
-    calls = (
-        replace(both.calls[0], arguments={"sailing_id": "S-1"}),
-        replace(both.calls[1], arguments={"sailing_id": "S-310"}),
-    )
-    seed = seed_of(("check_space", {"sailing_id": "S-310"}, {"left": 14}))
-    steps = (seed.run.steps[0], replace(both, calls=calls))
-    (row,) = rows(tool_broken, replace(seed, run=replace(seed.run, steps=steps)))
-    asked, failed = json.loads(row["trajectory_prefix_json"])
-    (made,) = asked["tool_calls"]
-    assert made["function"]["arguments"] == {"sailing_id": "S-310"}
-    assert failed["content"] in FAILURES
-    (step,) = json.loads(row["ground_truth_steps_json"])
-    assert [*step["tool_calls"][0]["function"]["arguments"].values()] == ["S-310"]
+# Tools ------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 2**20))
-def test_the_checks_find_nothing_in_cases_of_broken_tools(number: int) -> None:
-    (row,) = rows(tool_broken, seed_of(), context_of(seed_of(), seed=number))
-    case = CheckedCase(item=item(row), row=row, file=Path("cases.jsonl"), roots=())
-    assert list(broken(case)) == []
+def test_likeness_is_shared_words_of_name_and_description() -> None:
+    one = read_tool(tool("find_sailing", "Finds sailings.", origin="string"), "t")
+    other = read_tool(tool("list_sailings", "Lists sailings.", origin="string"), "t")
+    far = read_tool(tool("rate_bakery", "Leaves a mark.", mark="integer"), "t")
+    assert likeness(one, one) == 1
+    assert likeness(one, other) == likeness(other, one) == pytest.approx(1 / 3)
+    assert likeness(one, far) == 0
+    assert likeness(read_tool({"name": "a"}, "t"), far) == 0
+
+
+def test_definitions_have_the_same_fields_whatever_the_source_called_them() -> None:
+    people = {"people": {"type": "int", "description": "how many"}}
+    odd = {"api_name": "book", "api_description": "Books.", "parameters": people}
+    made = tool("book", "Books.", people="integer")
+    made["parameters"]["properties"]["people"]["description"] = "how many"
+    assert definition_of(read_tool(odd | {"required": ["people"]}, "t")) == made
+
+
+def test_the_pool_does_not_depend_on_the_order_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "MOST_TOOLS", 4)
+    seeds = [
+        seed_of(name=f"s{i}", tools=(tool(f"one_{i}", "Does one."), tool(f"two_{i}", "Does two.")))
+        for i in range(4)
+    ]
+    drawn = {
+        tuple(t.name for t in context_of(*order).pool.draw(draw(1, "x"), (), category=""))
+        for order in permutations(seeds)
+    }
+    assert len(drawn) == 1
+    assert len(next(iter(drawn))) == 4

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,32 +22,22 @@ from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.construction.transforms.unsolvable import private_reference
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
 from apbjudge.construction.writing.prompts import messages_of, repair_of, write_prompts
-from apbjudge.construction.writing.records import WRITING_RECORDS
 from apbjudge.construction.writing.rules import read_reply
-from apbjudge.construction.writing.source import TaskRow, TaskSource
 from apbjudge.construction.writing.tasks import WritingTask, task_of
-from apbjudge.construction.writing.worker import WritingWorker
 from apbjudge.construction.writing.write import forecast_texts
-from apbjudge.construction.writing.writings import Writings
-from apbjudge.errors import OptionError, OtherRunError, RowError
+from apbjudge.errors import OptionError, OtherRunError
 from apbjudge.llm.base import ScriptedClient
-from apbjudge.prediction.config import PlannerSpec
-from apbjudge.prediction.worker import Planner
 from apbjudge.records import Row
 from apbjudge.records.tools import read_tool
 from apbjudge.runs.loop import Events
-from apbjudge.runs.rows import BadRow
 from tests.support.predicting import read_lines
 from tests.support.server import (
     PATIENCE_S,
     Answer,
-    Behave,
     Behaviour,
-    ChatServer,
     Hang,
     Seen,
     Status,
-    in_turn,
 )
 
 from .worlds import QUERY, context_of, seed_of
@@ -71,14 +59,6 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 
 
-@pytest.fixture
-def serve() -> Iterator[Callable[[Behave | Sequence[Behaviour]], ChatServer]]:
-    with ExitStack() as stack:
-        yield lambda behave: stack.enter_context(
-            ChatServer(behave if callable(behave) else in_turn(behave))
-        )
-
-
 def obliging(seen: Seen) -> Behaviour:
     return Answer(good(seen.text))
 
@@ -90,32 +70,35 @@ def written(folder: Path) -> list[dict[str, Any]]:
 # What is written ----------------------------------------------------------------------------------
 
 
-def test_every_kind_is_written_and_put_into_the_seed(serve: Any, tmp_path: Path) -> None:
+def test_every_kind_is_written_and_makes_cases_without_a_proven_fault(
+    serve: Any, tmp_path: Path
+) -> None:
     server = serve(obliging)
     run = write(tmp_path, [seed_of()], address=server.address)
     assert run.failed == run.waiting == 0
     assert {kind: each.accepted for kind, each in run.counts.items()} == dict.fromkeys(KINDS, 1)
-    assert len(server.requests) == 4
+    asked = [(kind_of(seen.text), QUERY in seen.text) for seen in server.requests]
+    assert sorted(asked) == sorted((kind, kind == "query") for kind in KINDS)  # of the new query
     assert (run.progress.done, run.progress.calls) == (4, 4)
     seed = run.writings().applied(seed_of())
     assert (seed.run.query, seed.run.steps[0].text) == (REWRITTEN, REWRITTEN)
-    assert seed.plan == PLAN
+    assert (seed.plan, seed.private, seed.model) == (PLAN, (PRIVATE, "T-7715"), MODEL)
     assert seed.invented == tuple(read_tool(each, "t") for each in INVENTED)
-    assert seed.private == (PRIVATE, "T-7715")
-    assert (seed.model, seed.written) == (MODEL, (REWRITTEN, PLAN))
-    assert seed.repairs == ("query rewritten by a model",)
+    assert (seed.written, seed.repairs) == ((REWRITTEN, PLAN), ("query rewritten by a model",))
     assert seed.calls == seed_of().calls
-
-
-def test_the_other_texts_are_written_for_the_new_query(serve: Any, tmp_path: Path) -> None:
-    server = serve(obliging)
-    write(tmp_path, ferries(2), address=server.address)
-    asked = [(kind_of(seen.text), QUERY in seen.text) for seen in server.requests]
-    assert Counter(asked) == {(kind, kind == "query"): 2 for kind in KINDS}
-    server.forget()
-    write(tmp_path / "alone", ferries(1), address=server.address, kinds=("plan", "private"))
-    assert {kind_of(seen.text) for seen in server.requests} == {"plan", "private"}
-    assert all(QUERY in seen.text for seen in server.requests)
+    rows = [
+        row
+        for transform in (holistic, step_wise, private_reference)
+        for row in transform(seed, context_of(seed))
+    ]
+    report = check(rows)
+    assert report.cases == len(rows) > 2
+    assert report.count("proven") == 0, list(report.listed())
+    twin, missing = (Row(rows[at], 1).to_case() for at in (0, -1))
+    assert missing.construction is not None
+    assert (missing.query, missing.construction.removed_value) == (PRIVATE, "T-7715")
+    assert (twin.item_id, twin.query) == (missing.construction.twin, REWRITTEN)
+    assert QUERY not in json.dumps(rows)
 
 
 def test_a_record_says_what_it_was_made_of(serve: Any, tmp_path: Path) -> None:
@@ -123,126 +106,42 @@ def test_a_record_says_what_it_was_made_of(serve: Any, tmp_path: Path) -> None:
     run = write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
     (row,) = written(tmp_path)
     (task,) = read_lines(tmp_path / "tasks.jsonl")
-    assert (row["id"], task["id"]) == ("ferry-1:query", "ferry-1:query")
-    assert (row["kind"], row["seed"], row["model"]) == ("query", "ferry-1", MODEL)
-    assert row["value"] == {"query": REWRITTEN}
-    assert (row["rejected"], row["complaints"], row["prompt_set"]) == (None, [], "writing@1")
-    assert row["usage"]["calls"] == 1
-    (attempt,) = row["attempts"]
-    assert attempt["reply"] == json.dumps(GOOD["query"])
-    assert row["task"] == WritingTask(**task).digest
+    about = {"id": task["id"], "kind": "query", "seed": "ferry-1", "model": MODEL}
+    about |= {"value": {"query": REWRITTEN}, "rejected": None, "complaints": []}
+    about |= {"prompt_set": "writing@1", "task": WritingTask(**task).digest}
+    assert row == row | about
+    assert (row["usage"]["calls"], len(row["attempts"])) == (1, 1)
+    assert row["attempts"][0]["reply"] == json.dumps(GOOD["query"])
     manifest = json.loads((tmp_path / "manifest.json").read_bytes())
     assert {**manifest, "seal": ""} == {**run.manifest, "seal": ""}
     assert (manifest["state"], manifest["kinds"]) == ("done", ["query"])
-    assert manifest["models"][MODEL]["settings"]["model"] == MODEL
     assert manifest["counts"]["query"]["accepted"] == 1
 
 
-def test_equal_seeds_are_asked_about_once(serve: Any, tmp_path: Path) -> None:
-    server = serve(obliging)
-    twins = [seed_of(name="a"), seed_of(name="b")]
-    run = write(tmp_path, twins, address=server.address, kinds=("query",))
-    assert len(server.requests) == 1
-    assert [run.writings().applied(seed).run.query for seed in twins] == [REWRITTEN] * 2
-
-
 def test_cases_name_the_model_where_it_wrote_a_part(tmp_path: Path) -> None:
-    def model_in(kinds: tuple[Kind, ...], **fields: Any) -> str | None:
-        client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-        run = write(tmp_path / "-".join(kinds), [seed_of()], client=client, kinds=kinds)
-        seed = run.writings().applied(seed_of())
-        made: dict[str, Any] = {
-            "split": "holistic_planning",
-            "transform": "t",
-            "tools": seed.toolset.tools,
-            "plan": plan_of(seed),
-            "chain": chain_of(seed),
-            **{name: value(seed) for name, value in fields.items()},
-        }
-        construction = Row(case_row(seed, context_of(seed), **made), 1).to_case().construction
-        assert construction is not None
-        return construction.model
-
-    assert model_in(("query",)) == MODEL
-    assert model_in(("query",), query=lambda seed: seed.run.query + " Within a budget.") == MODEL
-    assert model_in(("plan",)) == MODEL
-    assert model_in(("plan",), plan=lambda seed: "") is None
-    assert model_in(("private",)) is None
-    assert model_in(("private",), query=lambda seed: seed.private[0]) == MODEL
-    assert model_in(("distractors",)) is None
-    with_invented = {"tools": lambda seed: [*seed.toolset.tools, seed.invented[0]]}
-    assert model_in(("distractors",), **with_invented) == MODEL
-
-
-def test_what_was_written_makes_cases_without_a_proven_fault(tmp_path: Path) -> None:
     client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    run = write(tmp_path / "writing", [seed_of()], client=client)
-    seed = run.writings().applied(seed_of())
-    rows = [
-        row
-        for transform in (holistic, step_wise, private_reference)
-        for row in transform(seed, context_of(seed))
-    ]
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    report = check(cases)
-    assert report.cases == len(rows) > 2
-    assert report.count("proven") == 0, list(report.listed())
-    missing = Row(rows[-1], 1).to_case()
-    assert missing.query == PRIVATE
-    assert missing.construction is not None
-    assert missing.construction.removed_value == "T-7715"
-    assert missing.construction.model == MODEL
-    twin = Row(rows[0], 1).to_case()
-    assert (twin.item_id, twin.query) == (missing.construction.twin, REWRITTEN)
-    stepwise = Row(rows[1], 1).to_case()
-    assert stepwise.query == REWRITTEN
-    assert QUERY not in json.dumps(rows)
+
+    def model_in(kind: Kind, **fields: Any) -> str | None:
+        run = write(tmp_path / kind, [seed_of()], client=client, kinds=(kind,))
+        seed = run.writings().applied(seed_of())
+        made = {"tools": seed.toolset.tools, "plan": plan_of(seed), "chain": chain_of(seed)}
+        made |= {name: value(seed) for name, value in fields.items()}
+        row = case_row(seed, context_of(seed), split="holistic_planning", transform="t", **made)
+        return row["construction"].get("model")
+
+    assert model_in("query") == MODEL
+    assert model_in("query", query=lambda seed: seed.run.query + " Within a budget.") == MODEL
+    assert model_in("plan") == MODEL
+    assert model_in("plan", plan=lambda seed: "") is None
+    assert model_in("private") is None
+    assert model_in("private", query=lambda seed: seed.private[0]) == MODEL
+    assert model_in("distractors") is None
+    assert model_in("distractors", tools=lambda seed: [*seed.toolset.tools, *seed.invented])
 
 
 # Repairs ------------------------------------------------------------------------------------------
 
 LOST = json.dumps({"query": REWRITTEN.replace("T-7715", "mine")})
-
-
-def test_a_complaint_is_mended_in_one_repair(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: Answer(good(seen.text) if is_repair(seen) else LOST))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    (row,) = written(tmp_path)
-    assert row["value"] == {"query": REWRITTEN}
-    assert [[each["code"] for each in a["complaints"]] for a in row["attempts"]] == [
-        ["literal lost"],
-        [],
-    ]
-    assert len({attempt["fingerprint"] for attempt in row["attempts"]}) == 2
-    assert row["usage"]["calls"] == 2
-    assert run.counts["query"].repaired == 1
-    roles = [message["role"] for message in server.requests[1].body["messages"]]
-    assert roles == ["system", "user", "assistant", "user"]
-    assert server.requests[1].body["messages"][2]["content"] == LOST
-    asked = server.requests[1].body["messages"][3]["content"]
-    assert "lacks the value 'T-7715', which must stand in it word for word" in asked
-
-
-NONSENSE = ("", '{"query": 3}', "\x00{}")
-
-
-@pytest.mark.parametrize("reply", NONSENSE)
-@pytest.mark.parametrize("kind", ["query", "distractors"])
-def test_nonsense_is_rejected_and_kept(serve: Any, tmp_path: Path, reply: str, kind: Kind) -> None:
-    server = serve(lambda seen: Answer(reply))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=(kind,), repairs=1)
-    (row,) = written(tmp_path)
-    assert (row["value"], len(row["attempts"])) == (None, 2)
-    assert row["rejected"] == row["attempts"][-1]["complaints"][0]["code"]
-    assert [attempt["reply"] for attempt in row["attempts"]] == [reply, reply]
-    assert run.counts[kind].rejected == {row["rejected"]: 1}
-    assert run.failed == 0
-    applied = run.writings().applied(seed_of())
-    assert applied == seed_of()
-    assert len(server.requests) == 2
-    write(tmp_path, [seed_of()], address=server.address, kinds=(kind,), repairs=1)
-    assert len(server.requests) == 2
 
 
 def test_more_repairs_take_up_what_was_rejected_and_pay_for_no_reply_again(
@@ -254,10 +153,19 @@ def test_more_repairs_take_up_what_was_rejected_and_pay_for_no_reply_again(
 
     server, seeds = serve(behave), [seed_of()]
     options: dict[str, Any] = {"address": server.address, "kinds": ("query", "plan")}
-    write(tmp_path, seeds, **options, repairs=1)
+    run = write(tmp_path, seeds, **options, repairs=1)
     assert len(server.requests) == 3  # two for the query, one for the plan
+    assert (run.counts["query"].rejected, run.failed) == ({"literal lost": 1}, 0)
+    assert run.writings().applied(seed_of()).run.query == QUERY
     server.forget()
     run = write(tmp_path, seeds, **options, repairs=2)
+    mended = next(row for row in written(tmp_path) if row["kind"] == "query")
+    codes = [[each["code"] for each in a["complaints"]] for a in mended["attempts"]]
+    assert codes == [["literal lost"], ["literal lost"], []]
+    assert (mended["usage"]["calls"], run.counts["query"].repaired) == (1, 1)
+    conversation = server.requests[0].body["messages"]
+    assert [message["content"] for message in conversation[2::2]] == [LOST, LOST]
+    assert "lacks the value 'T-7715', which must stand in it" in conversation[3]["content"]
     assert [kind_of(seen.text) for seen in server.requests] == ["query", "plan"]
     assert run.writings().applied(seed_of()).run.query == REWRITTEN
     assert [row["rejected"] for row in read_lines(tmp_path / "superseded.jsonl")] == [
@@ -322,19 +230,6 @@ def test_what_was_never_answered_is_tried_again(serve: Any, tmp_path: Path) -> N
     assert not (tmp_path / "failures.jsonl").exists()
 
 
-def test_a_failed_repair_keeps_the_attempt_and_what_it_cost(serve: Any, tmp_path: Path) -> None:
-    server = serve(lambda seen: Status(500) if is_repair(seen) else Answer(LOST))
-    run = write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    (failure,) = read_lines(tmp_path / "failures.jsonl")
-    assert [attempt["reply"] for attempt in failure["attempts"]] == [LOST]
-    assert failure["usage"]["calls"] > 1
-    assert run.counts["query"].failed == {"transport": 1}
-    server.behave = lambda seen: Answer(good(seen.text))
-    server.forget()
-    write(tmp_path, [seed_of()], address=server.address, kinds=("query",))
-    assert [is_repair(seen) for seen in server.requests] == [True]
-
-
 def test_a_bad_key_ends_the_run(serve: Any, tmp_path: Path) -> None:
     server = serve(lambda seen: Status(401))
     with pytest.raises(OptionError, match=f"^--model {MODEL}: "):
@@ -351,15 +246,12 @@ def in_a_process(folder: Path, address: str, n: int) -> subprocess.Popen[bytes]:
 def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: Path) -> None:
     """Killed while three queries are mended, whose first replies have been paid for."""
     n = 6
-    lost = {"[0]", "[1]", "[2]", "[3]"}
 
-    def behave(seen: Seen) -> Behaviour:
-        if is_repair(seen):
-            return Hang()
-        is_lost = kind_of(seen.text) == "query" and any(mark in seen.text for mark in lost)
-        return Answer(LOST if is_lost else good(seen.text))
+    def answer(seen: Seen) -> Behaviour:
+        is_lost = kind_of(seen.text) == "query" and any(f"[{at}]" in seen.text for at in range(4))
+        return Answer(LOST if is_lost and not is_repair(seen) else good(seen.text))
 
-    server = serve(behave)
+    server = serve(lambda seen: Hang() if is_repair(seen) else answer(seen))
     with in_a_process(tmp_path, server.address, n) as process:
         server.wait_for(6)  # three calls at once: three queries, and the repairs of all three
         process.send_signal(signal.SIGKILL)
@@ -368,13 +260,7 @@ def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: 
     first = Counter(is_repair(seen) for seen in server.requests)
     assert first == {False: 3, True: 3}
     assert json.loads((tmp_path / "manifest.json").read_bytes())["state"] == "running"
-    server.behave = lambda seen: Answer(
-        LOST
-        if kind_of(seen.text) == "query"
-        and any(mark in seen.text for mark in lost)
-        and not is_repair(seen)
-        else good(seen.text)
-    )
+    server.behave = answer
     server.forget()
     run = write(tmp_path, ferries(n), address=server.address, cache=False)
     assert run.failed == 0
@@ -388,82 +274,32 @@ def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: 
     assert run.counts["query"].repaired == 4
 
 
-def test_a_finished_run_is_not_asked_again_and_a_damaged_line_is(
-    serve: Any, tmp_path: Path
-) -> None:
+def test_a_damaged_line_is_written_again_without_a_request(serve: Any, tmp_path: Path) -> None:
     server = serve(obliging)
-    write(tmp_path, ferries(3), address=server.address, kinds=("query",))
+    options: dict[str, Any] = {"address": server.address, "kinds": ("query",)}
+    write(tmp_path, ferries(3), **options)
     file = tmp_path / "written.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     spoiled = json.loads(lines[1]) | {"value": {"query": 7}}
     file.write_bytes(lines[0] + json.dumps(spoiled).encode() + b"\n" + lines[2][:50])
-    server.forget()
     notes: list[str] = []
     events = Events(lambda progress: None, notes.append, notes.append)
-    run = write(tmp_path, ferries(3), address=server.address, kinds=("query",), events=events)
-    assert server.requests == []  # the replies are in the cache
+    run = write(tmp_path, ferries(3), **options, events=events)
+    assert len(server.requests) == 3  # the replies are in the cache
     assert run.counts["query"].accepted == 3
     assert "damaged" in notes[0]
     assert all(run.writings().applied(seed).run.query == REWRITTEN for seed in ferries(3))
-
-
-def test_a_task_that_someone_spoiled_is_a_failure_and_no_other_suffers(tmp_path: Path) -> None:
-    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    write(tmp_path, ferries(2), client=client, kinds=("query",))
-    file = tmp_path / "tasks.jsonl"
-    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0] + b'{"id": "b", "seed": 3}\n')
-    first, bad = TaskSource(rows=file)
-    assert isinstance(first, TaskRow)
-    assert isinstance(bad, BadRow)
-    planner = Planner(PlannerSpec(model=MODEL), client, sees=False)
-    worker = WritingWorker(planner, write_prompts("writing@1"), 2, Writings(tmp_path))
-    record = worker.reject(bad, "spoiled")
-    assert (record["id"], record["reason"], record["line"]) == ("b", "bad_input", 2)
-    assert WRITING_RECORDS.check(record)["detail"] == "spoiled"
-    assert first.rejected(bad.error).item_id == "ferry-0:query"
-
-
-SPOILED: dict[str, Any] = {
-    "id": 3,
-    "fingerprint": None,
-    "line": "1",
-    "usage": {"calls": "one"},
-    "task": None,
-    "kind": 1,
-    "model": None,
-    "rejected": 7,
-    "attempts": {},
-    "value": {"plan": "I go."},
-}
-
-
-@pytest.mark.parametrize("name", SPOILED)
-def test_a_record_that_no_run_wrote_is_told_by_its_field(tmp_path: Path, name: str) -> None:
-    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
-    write(tmp_path, [seed_of()], client=client, kinds=("query",))
-    (row,) = written(tmp_path)
-    assert WRITING_RECORDS.check(row) == row
-    with pytest.raises(RowError, match=f"^field {name}: "):
-        WRITING_RECORDS.check({**row, name: SPOILED[name]})
 
 
 def test_a_run_of_another_model_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
     write(tmp_path, [seed_of()], client=client)
     before = {path: path.read_bytes() for path in tmp_path.glob("*.json*")}
-    for change in ({"model": "hosted_vllm/other"}, {"model": {"model": MODEL, "temperature": 1}}):
-        with pytest.raises(OtherRunError):
-            write(tmp_path, ferries(2), client=client, **change)
+    with pytest.raises(OtherRunError):
+        write(tmp_path, ferries(2), client=client, model={"model": MODEL, "temperature": 1})
     assert {path: path.read_bytes() for path in tmp_path.glob("*.json*")} == before
     write(tmp_path, ferries(1), client=client, overwrite=True, model="hosted_vllm/other")
     assert {row["model"] for row in written(tmp_path)} == {"hosted_vllm/other"}
-
-
-def test_a_folder_with_files_of_someone_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "tasks.jsonl").write_text("mine\n", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"has tasks.jsonl but no manifest.json"):
-        write(tmp_path, [seed_of()], client=ScriptedClient(lambda request: ""))
-    assert (tmp_path / "tasks.jsonl").read_text(encoding="utf-8") == "mine\n"
 
 
 # Prompts ------------------------------------------------------------------------------------------
@@ -518,21 +354,19 @@ def test_what_a_seed_says_stays_in_its_block(kind: Kind) -> None:
         assert "\u200b" not in text
 
 
-def test_a_prompt_set_of_ones_own_is_used_and_checked(tmp_path: Path) -> None:
-    source = (
-        ROOT / "src/apbjudge/construction/writing/prompt_sets/write_prompts/writing@1.toml"
-    ).read_text(encoding="utf-8")
-    own = tmp_path / "own.toml"
+def test_a_prompt_set_of_ones_own_is_used_and_has_to_fence_what_it_shows(tmp_path: Path) -> None:
+    shipped = ROOT / "src/apbjudge/construction/writing/prompt_sets/write_prompts/writing@1.toml"
+    source, own = shipped.read_text(encoding="utf-8"), tmp_path / "own.toml"
     own.write_text(source.replace("You put plans into words.", "MINE"), encoding="utf-8")
     client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
     options: dict[str, Any] = {"client": client, "kinds": ("plan",), "write_prompts": str(own)}
-    write(tmp_path / "out", [seed_of()], **options)
-    assert client.requests[0].messages[0]["content"].startswith("MINE")
+    twins = [seed_of(name="a"), seed_of(name="b")]  # who are asked about once
+    write(tmp_path / "out", twins, **options)
+    (asked,) = client.requests
+    assert asked.messages[0]["content"].startswith("MINE")
     own.write_text(source.replace('fence("solution", solution)', "answer"), encoding="utf-8")
     with pytest.raises(OptionError, match=r"--write-prompts: .*query.user: .*, got answer"):
-        write(tmp_path / "out", [seed_of()], **options)
-    with pytest.raises(OptionError, match=r"--write-prompts: expected one of writing@1, or"):
-        write(tmp_path / "out", [seed_of()], **(options | {"write_prompts": "other@1"}))
+        write(tmp_path / "out", twins, **options)
 
 
 # Dry run ------------------------------------------------------------------------------------------
@@ -541,16 +375,14 @@ def test_a_prompt_set_of_ones_own_is_used_and_checked(tmp_path: Path) -> None:
 def test_the_forecast_is_what_a_session_without_complaints_takes(
     serve: Any, tmp_path: Path
 ) -> None:
-    server = serve(obliging)
-    config = WriteConfig(
-        model={"model": MODEL, "api_base": server.address}, repairs=2, cache=tmp_path / "cache"
-    )
-    forecast = forecast_texts(ferries(3), config, kinds=KINDS, cache=tmp_path / "cache")
+    server, cache = serve(obliging), tmp_path / "cache"
+    config = WriteConfig(model={"model": MODEL, "api_base": server.address}, repairs=2, cache=cache)
+    forecast = forecast_texts(ferries(3), config, kinds=KINDS, cache=cache)
     assert (forecast.rows, forecast.calls, forecast.most_calls) == (12, 12, 36)
     assert forecast.prompt_tokens > 0
     assert server.requests == []
-    assert not (tmp_path / "cache").exists()
-    write(tmp_path / "out", ferries(3), address=server.address, cache=tmp_path / "cache")
+    assert not cache.exists()
+    write(tmp_path / "out", ferries(3), address=server.address, cache=cache)
     assert len(server.requests) == 12
-    again = forecast_texts(ferries(3), config, kinds=("query",), cache=tmp_path / "cache")
+    again = forecast_texts(ferries(3), config, kinds=("query",), cache=cache)
     assert (again.calls, again.reused) == (0, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from apbjudge.construction.literals import is_worded, literals_of, results_of, written_at
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
-from apbjudge.construction.writing.rules import names_tool, read_reply, style_of
+from apbjudge.construction.writing.rules import names_tool, read_reply
 from apbjudge.construction.writing.tasks import WritingTask, task_of
 from apbjudge.errors import OptionError
 from apbjudge.records.trajectories import TrajectoryStep
@@ -41,54 +42,11 @@ def test_literals_are_what_the_arguments_take_from_the_query() -> None:
     assert results_of(seed_of()) == ("S-310", "B-9021")
 
 
-REMOVABLE: dict[str, dict[str, Any]] = {
-    "a tool states it": {"tools": (*FERRY, tool("close", "Closes account T-7715.", x="string"))},
-    "another result states it": {
-        "calls": [*CROSSING[:3], ("who", {}, "it is t-7715"), CROSSING[3]]
-    },
-    "it is optional": {
-        "tools": (
-            *FERRY[:3],
-            tool("pay_crossing", "Pays.", "account", booking_id="string", account="string"),
-        )
-    },
-}
-
-
-@pytest.mark.parametrize("name", REMOVABLE)
-def test_only_what_nobody_could_know_is_removable(name: str) -> None:
-    fields = dict(REMOVABLE[name])
-    calls = fields.pop("calls", CROSSING)
-    needs = {1: {"sailing_id": 0}, 2: {"sailing_id": 0}, len(calls) - 1: {"booking_id": 2}}
-    seed = seed_of(*calls, needs=needs, **fields)
-    assert "T-7715" in literals_of(seed)
-    assert task("private", seed).removable == ("Vik", "2026-08-14")
-
-
-def test_what_shares_words_with_another_literal_is_not_removable() -> None:
-    calls = (
-        ("find_sailings", {"origin": "Vik bay", "day": "2026-08-14"}, None),
-        ("get_tides", {"harbour": "Vik"}, None),
-    )
-    seed = seed_of(*calls, query="From Vik bay on 2026-08-14.")
-    assert literals_of(seed) == ("Vik bay", "2026-08-14", "Vik")
-    assert task("private", seed).removable == ("2026-08-14",)
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "found"),
-    [
-        ("4", "for 4 people", "4"),
-        ("4", "on 2026-08-4", None),
-        ("4", "4.5 metres", None),
-        ("4", "at 4.", "4"),
-        ("ada", "ada@x.example", None),
-        ("T-7715", "t-7715", None),
-        ("two words", "Two\n  words here", "Two words"),
-    ],
-)
-def test_values_are_looked_for_as_wholes(value: str, text: str, found: str | None) -> None:
-    assert written_at(value, text) == found
+def test_values_are_looked_for_as_wholes() -> None:
+    assert written_at("4", "for 4 people") == "4"
+    assert written_at("two words", "Two\n  words here") == "Two words"
+    for value, text in (("4", "4.5 metres"), ("ada", "ada@x.example"), ("T-7715", "t-7715")):
+        assert written_at(value, text) is None
 
 
 @given(st.text(min_size=1), st.text(), st.text())
@@ -103,19 +61,13 @@ def test_a_value_between_spaces_is_always_there(value: str, before: str, after: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", ["{}", "Here it is:\n```json\n{}\n```", "<think>[1]</think>{}"])
-def test_a_good_answer_is_accepted_in_any_wrapping(kind: Kind, form: str) -> None:
-    reading = read_reply(task(kind), form.replace("{}", json.dumps(GOOD[kind])))
-    assert reading.complaints == ()
-    assert reading.value == GOOD[kind]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reply", ["", "Sure!", "[]", '{"text": "x"}', '{"query": ', "null", "7"])
-def test_a_reply_without_the_object_is_refused(kind: Kind, reply: str) -> None:
-    reading = read_reply(task(kind), reply)
-    assert [each.code for each in reading.complaints] == ["no JSON"]
-    assert reading.value is None
+def test_an_answer_is_accepted_in_a_wrapping_and_refused_without_its_object(kind: Kind) -> None:
+    wrapped = f"<think>[1]</think>Here it is:\n```json\n{json.dumps(GOOD[kind])}\n```"
+    assert read_reply(task(kind), wrapped) == (GOOD[kind], ())
+    for reply in ("Sure!", '{"text": "x"}', "null"):
+        reading = read_reply(task(kind), reply)
+        assert [each.code for each in reading.complaints] == ["no JSON"]
+        assert reading.value is None
 
 
 @given(
@@ -141,68 +93,37 @@ def test_no_reply_breaks_the_rules(kind: Kind, reply: str) -> None:
     assert reading.complaints or reading.value is not None
 
 
-QUERIES: dict[str, str] = {
-    "empty": "  ",
-    "same as before": QUERY.upper().replace(" VIK", " Vik"),
-    "too long": f"{REWRITTEN} {'Do see to it. ' * 100}",
-    "literal lost": REWRITTEN.replace("Vik", "there"),
-    "value added": REWRITTEN.replace("one boat", "one boat by 9 o'clock"),
-    "tool named": f"{REWRITTEN} Use book_crossing.",
-    "result told": f"{REWRITTEN} Take s-310 or S-310.",
-    "condition told": f"{REWRITTEN} It may be impossible to do.",
-}
+BROKEN_RULES: list[tuple[Kind, str, str]] = [
+    ("query", "empty, literal lost", "  "),
+    ("query", "same as before", QUERY.upper().replace(" VIK", " Vik")),
+    ("query", "too long", f"{REWRITTEN} {'Do see to it. ' * 100}"),
+    ("query", "literal lost", REWRITTEN.replace("Vik", "there")),
+    ("query", "value added", REWRITTEN.replace("one boat", "one boat by 9 o'clock")),
+    ("query", "tool named", f"{REWRITTEN} Use book_crossing."),
+    ("query", "result told, value added", f"{REWRITTEN} Take s-310 or S-310."),
+    ("query", "condition told", f"{REWRITTEN} It may be impossible to do."),
+    ("private", "value still there", f"{PRIVATE} It was t 7715."),
+    ("private", "literal lost", PRIVATE.replace("Vik", "home")),
+    ("private", "same as before, value still there", QUERY),
+    ("plan", "empty, step missing", ""),
+    ("plan", "no prose", f"[{PLAN}]"),
+    ("plan", "too long", PLAN + " I take care." * 400),
+    ("plan", "step missing", PLAN.replace("check_space", "somebody")),
+    ("plan", "unknown tool", f"{PLAN} Then I use rate_trip."),
+    ("plan", "value added", f"{PLAN} It leaves at 18:45."),
+    ("plan", "result told, value added", f"{PLAN} That is S-310."),
+    ("plan", "", f"1. {PLAN} 4) The booking_id is from step 3. I wait for sailing_id."),
+]
 
 
-@pytest.mark.parametrize("code", QUERIES)
-def test_each_rule_of_queries(code: str) -> None:
-    found = codes("query", {"query": QUERIES[code]})
-    expected = {"empty": ["empty", "literal lost"], "result told": ["result told", "value added"]}
-    assert found == expected.get(code, [code])
-
-
-PRIVATES: dict[str, tuple[str, Any]] = {
-    "not removable": (PRIVATE, "4"),
-    "value still there": (f"{PRIVATE} It was t 7715.", "T-7715"),
-    "literal lost": (PRIVATE.replace("Vik", "home"), "T-7715"),
-    "value added": (f"{PRIVATE} Not T-8000.", "T-7715"),
-    "tool named": (PRIVATE.replace("cover it", "serve pay_crossing"), "T-7715"),
-    "condition told": (f"{PRIVATE} Nobody else knows it.", "T-7715"),
-    "same as before": (QUERY, "T-7715"),
-}
-
-
-@pytest.mark.parametrize("code", PRIVATES)
-def test_each_rule_of_private_references(code: str) -> None:
-    query, removed = PRIVATES[code]
-    expected = ["same as before", "value still there"] if code == "same as before" else [code]
-    assert codes("private", {"query": query, "removed": removed}) == expected
-
-
-PLANS: dict[str, str] = {
-    "empty": "",
-    "no prose": f"[{PLAN}]",
-    "too long": PLAN + " I take care." * 400,
-    "step missing": PLAN.replace("check_space", "somebody"),
-    "unknown tool": f"{PLAN} Then I use rate_trip.",
-    "value added": f"{PLAN} It leaves at 18:45.",
-    "result told": f"{PLAN} That is S-310.",
-}
-
-
-@pytest.mark.parametrize("code", PLANS)
-def test_each_rule_of_plans(code: str) -> None:
-    found = codes("plan", {"plan": PLANS[code]})
-    expected = {"empty": ["empty", "step missing"], "result told": ["result told", "value added"]}
-    assert found == expected.get(code, [code])
-
-
-def test_a_plan_may_number_its_steps_and_name_parameters() -> None:
-    text = f"1. {PLAN} 4) The booking_id is from step 3. I wait for sailing_id."
-    assert codes("plan", {"plan": text}) == []
+@pytest.mark.parametrize(("kind", "expected", "text"), BROKEN_RULES)
+def test_each_rule_of_texts(kind: Kind, expected: str, text: str) -> None:
+    answer = {"query": text, "removed": "T-7715"} if kind == "private" else {kind: text}
+    assert ", ".join(codes(kind, answer)) == expected
+    assert codes("private", {"query": PRIVATE, "removed": "4"}) == ["not removable"]
 
 
 TOOLS: dict[str, Any] = {
-    "definition invalid": {"name": "rent cabin", "description": "Lets a cabin."},
     "name taken": tool("getTides", "Shows what a museum has on view.", room="string"),
     "like a needed tool": tool("seek_trips", "Lists sailings between two harbours.", a="string"),
     "other naming style": tool("rentCabin", "Lets a cabin for the night.", cabin="string"),
@@ -221,21 +142,20 @@ def test_each_rule_of_tools(code: str) -> None:
     assert kept == {"tools": [INVENTED[1]]}  # the others count all the same
 
 
-INVALID: dict[str, Any] = {
-    "no object": "rent_cabin",
-    "no description": {"name": "rent_cabin", "description": "Cabin"},
-    "no schema": {"name": "rent_cabin", "description": "Lets a cabin.", "parameters": ["cabin"]},
-    "no type": {
-        **tool("rent_cabin", "Lets a cabin."),
-        "parameters": {"type": "object", "properties": {"cabin": {"description": "which"}}},
-    },
-    "odd type": tool("rent_cabin", "Lets a cabin.", cabin="cabin"),
-}
+CABIN = tool("rent_cabin", "Lets a cabin.", cabin="string")
+INVALID: list[Any] = [
+    "rent_cabin",
+    CABIN | {"name": "rent cabin"},
+    CABIN | {"description": "Cabin"},
+    CABIN | {"parameters": ["cabin"]},
+    CABIN | {"parameters": {"type": "object", "properties": {"cabin": {"description": "which"}}}},
+    CABIN | {"parameters": {"type": "object", "properties": {}, "required": ["cabin"]}},
+]
 
 
-@pytest.mark.parametrize("name", INVALID)
-def test_an_invalid_definition_is_named(name: str) -> None:
-    reading = read_reply(task("distractors"), json.dumps({"tools": [INVALID[name]]}))
+@pytest.mark.parametrize("definition", INVALID)
+def test_an_invalid_definition_is_named(definition: Any) -> None:
+    reading = read_reply(task("distractors"), json.dumps({"tools": [definition]}))
     assert [each.code for each in reading.complaints] == ["definition invalid"]
     assert reading.complaints[0].text.startswith("Tool 1 is no valid definition: ")
     assert reading.value is None
@@ -247,30 +167,11 @@ def test_no_tools_or_one_twice_are_complaints() -> None:
     assert codes("distractors", {"tools": [*INVENTED, INVENTED[0]]}) == ["name taken"]
 
 
-def test_a_cost_that_a_model_makes_up_is_left_out() -> None:
-    reading = read_reply(task("distractors"), json.dumps({"tools": [{**INVENTED[0], "cost": 3}]}))
-    assert reading.value == {"tools": [INVENTED[0]]}
-
-
 def test_parameters_are_described_where_the_others_are() -> None:
-    described = {
-        **FERRY[0],
-        "parameters": {
-            "type": "object",
-            "properties": {"origin": {"type": "string", "description": "the harbour"}},
-        },
-    }
+    origin = {"origin": {"type": "string", "description": "the harbour"}}
+    described = {**FERRY[0], "parameters": {"type": "object", "properties": origin}}
     seed = seed_of(CROSSING[0], tools=(described,))
     assert codes("distractors", {"tools": INVENTED}, seed) == ["parameter not described"]
-
-
-def test_styles_of_names() -> None:
-    assert style_of(["find_a", "findB", "see_c", "go"]) == "snake_case"
-    assert style_of(["findA", "seeB"]) == "camelCase"
-    assert style_of(["FindA"]) == "PascalCase"
-    assert style_of(["find-a"]) == "kebab-case"
-    assert style_of(["a.find"]) == "dotted.case"
-    assert style_of(["find", "see"]) == style_of(["find_a", "seeB"]) == style_of([]) == ""
 
 
 def test_words_that_are_names_of_tools_may_be_used_as_words() -> None:
@@ -284,46 +185,32 @@ def test_words_that_are_names_of_tools_may_be_used_as_words() -> None:
 
 # Tasks --------------------------------------------------------------------------------------------
 
-NO_TASK: dict[str, tuple[Kind, Seed, str]] = {
-    "no calls": ("query", Seed(run=seed_of().run), "no calls in the solution"),
-    "no query": ("plan", seed_of(query=" "), "no query"),
-    "own plan": ("plan", seed_of(plan="I go."), "the source has a plan"),
-    "nothing to remove": (
-        "private",
-        seed_of(query="Take us across."),
-        "no value of the query that nobody could know",
-    ),
-    "bad tools": ("query", seed_of(tools=({"name": 3},)), "tools that can't be read"),
-}
+NO_TASK: list[tuple[Kind, Seed, str]] = [
+    ("query", Seed(run=seed_of().run), "no calls in the solution"),
+    ("plan", seed_of(query=" "), "no query"),
+    ("plan", seed_of(plan="I go."), "the source has a plan"),
+    ("private", seed_of(query="Take us across."), "no value of the query that nobody could know"),
+    ("query", seed_of(tools=({"name": 3},)), "tools that can't be read"),
+]
 
 
-@pytest.mark.parametrize("name", NO_TASK)
-def test_seeds_that_there_is_no_task_for(name: str) -> None:
-    kind, seed, reason = NO_TASK[name]
-    found = task_of(seed, kind)
-    assert isinstance(found, str)
-    assert found.startswith(reason)
-
-
-def said(seed: Seed, *texts: str) -> Seed:
-    """The seed with further messages of the user's."""
-    steps = (*seed.run.steps, *(TrajectoryStep(source="user", text=text) for text in texts))
-    object.__setattr__(seed.run, "steps", steps)
-    return seed
+@pytest.mark.parametrize(("kind", "seed", "reason"), NO_TASK)
+def test_seeds_that_there_is_no_task_for(kind: Kind, seed: Seed, reason: str) -> None:
+    assert str(task_of(seed, kind)).startswith(reason)
 
 
 def test_a_query_of_several_messages_is_not_rewritten() -> None:
-    assert task_of(said(seed_of(), "And a meal."), "query") == (
-        "the query is not one message of the user's"
-    )
-    assert isinstance(task_of(said(seed_of(), "And a meal."), "plan"), WritingTask)
+    seed = seed_of()
+    more = TrajectoryStep(source="user", text="And a meal.")
+    seed = replace(seed, run=replace(seed.run, steps=(*seed.run.steps, more)))
+    assert task_of(seed, "query") == "the query is not one message of the user's"
+    assert isinstance(task_of(seed, "plan"), WritingTask)
 
 
 def test_tasks_that_share_a_digest_may_share_an_answer() -> None:
     assert task("query").digest == task("query", seed_of(name="other")).digest
     others = [seed_of(query=f"{QUERY} Please."), seed_of(tools=FERRY[:5]), seed_of(CROSSING[0])]
     assert len({task("query", each).digest for each in (seed_of(), *others)}) == 4
-    assert len({task(kind).digest for kind in KINDS}) == 4
 
 
 # Settings -----------------------------------------------------------------------------------------

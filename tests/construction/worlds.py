@@ -101,5 +101,25 @@ def context_of(*seeds: Seed, **settings: Any) -> Context:
     return Context(**{"seed": 7, "pool": pool, **settings})
 
 
+BAKERY = seed_of(
+    name="bakery",
+    category="Shopping",
+    tools=tuple(
+        tool(name, f"{text}.", thing="string")
+        for name, text in (
+            ("list_breads", "Lists the breads of a bakery"),
+            ("order_loaves", "Orders loaves to be collected"),
+            ("rate_bakery", "Leaves a mark for a bakery"),
+            ("water_garden", "Waters a bed of the garden"),
+            ("lend_novel", "Lends a novel to a reader"),
+            ("tune_piano", "Sends somebody who tunes a piano"),
+            ("sharpen_knife", "Sharpens a kitchen knife"),
+            ("paint_fence", "Paints a wooden fence"),
+            ("walk_dog", "Walks a dog in the park"),
+            ("mend_shoe", "Mends the sole of a shoe"),
+        )
+    ),
+)
+"""Another seed, whose tools are of no use for a crossing."""
 TOWN = Path(__file__).parents[2] / "examples" / "runs" / "town.jsonl"
 """Runs of an agent in a small town, with results, as ``build`` takes them."""

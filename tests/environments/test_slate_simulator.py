@@ -47,11 +47,7 @@ def case(name: str = "c", **changes: Any) -> SlateCase:
                 {"step": "1", "description": "Reserve"},
                 {"step": "1.1", "tool": "search", "arguments": ASKED},
                 {"step": "1.2", "description": "Check"},
-                {
-                    "step": "1.3",
-                    "tool": "hold",
-                    "arguments": {"id": "OUTPUT_FROM_STEP_1.1.id"},
-                },
+                {"step": "1.3", "tool": "hold", "arguments": {"id": "OUTPUT_FROM_STEP_1.1.id"}},
             ],
             "tools": [SEARCH, HOLD],
             "outputs": {"1.1": {"id": "B4", "free": True}, "1.3": {"slot": 7}},
@@ -70,26 +66,24 @@ def calls(name: str, **arguments: Any) -> Action:
     return Action(ToolCall(name, arguments))
 
 
-@pytest.mark.parametrize(
-    ("changes", "tag", "layer"),
-    [
-        ({}, "matched", "exact"),
-        ({"copies": "2.00"}, "equivalent", "canonical"),
-        ({"title": "the  SALT path"}, "equivalent", "canonical"),
-        ({"kind": "book loan"}, "equivalent", "canonical"),
-        ({"on": "20260305"}, "equivalent", "canonical"),
-        ({"copies": 3}, "default", "default"),
-    ],
-)
-def test_each_layer_answers_and_says_so(changes: dict[str, Any], tag: str, layer: str) -> None:
-    environment = world()
-    observation = environment.call("search", ASKED | changes)
-    step = environment.trajectory().steps[0]
-    assert (step.extra["output"], step.extra["layer"]) == (tag, layer)
-    right = {"id": "B4", "free": True}
-    assert observation.content == (right if tag != "default" else SEARCH["default"])
-    assert observation.is_error is False
-    assert ("source" in step.extra) == (tag != "default")
+LAYERS: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "matched", "exact"),
+    ({"title": "the  SALT path"}, "equivalent", "canonical"),
+    ({"kind": "book loan"}, "equivalent", "canonical"),
+    ({"on": "20260305", "copies": "2.00"}, "equivalent", "canonical"),
+    ({"copies": 3}, "default", "default"),
+]
+
+
+def test_each_layer_answers_and_says_so() -> None:
+    for changes, tag, layer in LAYERS:
+        environment = world()
+        observation = environment.call("search", ASKED | changes)
+        step = environment.trajectory().steps[0]
+        assert (step.extra["output"], step.extra["layer"]) == (tag, layer)
+        right = {"id": "B4", "free": True} if tag != "default" else SEARCH["default"]
+        assert (observation.content, observation.is_error) == (right, False)
+        assert ("source" in step.extra) == (tag != "default")
 
 
 def test_a_judge_is_asked_once_and_only_about_free_text() -> None:
@@ -142,22 +136,16 @@ def test_references_come_from_the_agents_own_outputs_so_a_default_is_passed_on()
     assert environment.score().details == {"wrong outputs": ["1.3"]}
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
+def test_what_can_not_be_answered_is_an_error() -> None:
+    for name, arguments, message in (
         ("sail", {}, "there is no tool sail"),
         ("search", {"title": "OUTPUT_FROM_STEP_1.3.slot"}, "no earlier output has 1.3.slot"),
-        ("search", {"t": "OUTPUT_FROM_STEP_1.1"}, "no earlier output has 1.1"),
         ("hold", {"id": "B5"}, "hold has no answer to these arguments"),
-    ],
-)
-def test_what_can_not_be_answered_is_an_error(
-    name: str, arguments: dict[str, Any], message: str
-) -> None:
-    environment = world()
-    observation = environment.call(name, arguments)
-    assert (observation.content, observation.is_error) == (message, True)
-    assert environment.trajectory().steps[0].extra["output"] == "error"
+    ):
+        environment = world()
+        observation = environment.call(name, arguments)
+        assert (observation.content, observation.is_error) == (message, True)
+        assert environment.trajectory().steps[0].extra["output"] == "error"
 
 
 def test_an_agent_never_sees_what_is_right() -> None:
@@ -195,13 +183,10 @@ def test_cases_that_can_not_be_run_are_refused() -> None:
         RecordedOutputs([broken])
     with pytest.raises(InputError, match="comes twice"):
         RecordedOutputs([case(), case()])
-    idle = case(plan=[{"step": "1.1", "description": "Rest"}], outputs={})
     with pytest.raises(RowError, match="whose plan calls a tool"):
-        world(idle)
+        world(case(plan=[{"step": "1.1", "description": "Rest"}], outputs={}))
     with pytest.raises(RowError, match="a case of the file"):
         world().reset("x")
-    with pytest.raises(ValueError, match="reset"):
-        _ = SlateEnvironment(RecordedOutputs([])).case
 
 
 def follow(environment: SlateEnvironment, skip: frozenset[str] = frozenset()) -> None:

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-import apbjudge
-from apbjudge import JudgeSpec, OptionError
 from apbjudge.errors import AccessError
 from tests.llm.faults import TOO_LONG
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, write_rows
@@ -34,21 +32,6 @@ def grade_arguments(rows: Path, server: Any, *more: object) -> list[object]:
     return ["grade", rows, *target, "--out", rows.parent / "out", *settings, *more]
 
 
-def test_the_run_ends_and_keeps_what_is_finished(serve: Any, rows: Path) -> None:
-    server = serve(lambda seen: Answer(RIGHT) if seen.number < 3 else Status(402, "used up"))
-    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=0, max_concurrency=1)
-    with pytest.raises(OptionError, match=f"--judge {MODEL}: .*used up"):
-        apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
-    assert len(server.requests) == 3
-    finished = read_rows(rows.parent / "out")
-    assert [(row["item_id"], row["is_correct"]) for row in finished] == [
-        ("amber", True),
-        ("birch", True),
-    ]
-    manifest = json.loads((rows.parent / "out" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["state"] == "interrupted"
-
-
 def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
     serve: Any, rows: Path, command: Any
 ) -> None:
@@ -57,22 +40,14 @@ def test_the_command_says_so_in_one_line_and_goes_on_when_access_is_back(
     assert refused.code == 2
     assert refused.err.startswith(f"apbjudge: --judge {MODEL}: ")
     assert refused.err.count("\n") == 1
-    assert "Traceback" not in refused.err + refused.out
+    manifest = json.loads((rows.parent / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["state"] == "interrupted"
     server.behave = lambda seen: Answer(RIGHT)
     server.forget()
     allowed = command(*grade_arguments(rows, server))
     assert allowed.code == 0
     assert len(server.requests) == 2
     assert sorted(row["item_id"] for row in read_rows(rows.parent / "out")) == sorted(NAMES)
-
-
-def test_refusals_that_arrive_together_end_the_run_once(serve: Any, rows: Path) -> None:
-    server = serve([REFUSED])
-    spec = JudgeSpec(model=MODEL, api_base=server.address, retries=5, max_concurrency=4)
-    with pytest.raises(OptionError, match="no such key"):
-        apbjudge.grade(rows, judge=spec, out=rows.parent / "out")
-    assert len(server.requests) <= 4
-    assert not (rows.parent / "out").exists()
 
 
 @pytest.fixture
@@ -83,17 +58,15 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-@pytest.mark.parametrize(("transport", "concurrency"), [("direct", 4), ("litellm", 1)])
 def test_where_nobody_listens_the_run_ends_after_two_short_waits(
-    nobody: str, tmp_path: Path, transport: str, concurrency: int
+    nobody: str, tmp_path: Path, transport: str
 ) -> None:
     bench = Bench(nobody, tmp_path)
-    rows = [plan_row(name) for name in NAMES]
     with pytest.raises(AccessError, match=f"nobody answers at {nobody}: start the server"):
-        bench.judge(rows, transport=transport, max_concurrency=concurrency)
+        bench.judge(map(plan_row, NAMES), transport=transport)
     assert read_rows(tmp_path / "run") == []
     assert max(bench.waits) <= 2.0
-    assert sum(bench.waits) <= 3.0 * concurrency
+    assert sum(bench.waits) <= 3.0
 
 
 KEY = "HOSTED_VLLM_API_KEY"
@@ -111,8 +84,6 @@ FIRST_ERRORS: dict[str, tuple[Any, int, str]] = {
     "too fast": (Status(429, "slow down"), 1, "for this account: set --rpm or --tpm to its limits"),
     "no credit": (Status(429, "insufficient_quota"), 2, "no credit or quota left: add credit"),
     "a page": (Body(b"<html>Hello</html>", "text/html"), 1, "not as an OpenAI-compatible server:"),
-    "other JSON": (Body(b'{"status": "ok"}'), 1, "not as an OpenAI-compatible server: correct"),
-    "no such path": (Status(404, "Not Found"), 2, "there are no chat completions at http://127"),
     "no format": (Status(400, NO_JSON_SCHEMA), 1, "nor tool calls: take another model"),
     "loading": (Status(503, "Loading"), 1, "overloaded: wait for it with apbjudge doctor --wait"),
     "timeout": (Hang(), 1, "the endpoint was too slow: raise --timeout-s, or lower --max-conc"),
@@ -128,7 +99,10 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-@pytest.mark.parametrize("case", FIRST_ERRORS)
+@pytest.mark.parametrize(
+    ("case", "transport"),
+    [*((case, "direct") for case in FIRST_ERRORS), ("wrong key", "litellm"), ("a page", "litellm")],
+)
 @pytest.mark.usefixtures("no_keys")
 def test_a_first_error_says_what_happened_and_what_to_try(
     case: str, serve: Any, rows: Path, command: Any, transport: str
@@ -150,27 +124,17 @@ def test_a_first_error_says_what_happened_and_what_to_try(
         assert words in text[: text.index(behaviour.message)]
 
 
-@pytest.mark.parametrize(
-    ("judge", "words"),
-    [
-        (["openai/gpt-4o"], "needs an API key and none was sent: set OPENAI_API_KEY in the"),
-        (["gemini/gemini-2.5-flash"], "and none was sent: set GEMINI_API_KEY in the environment"),
-        (["anthropic/claude-sonnet-4-5"], "and none was sent: set ANTHROPIC_API_KEY in the"),
-        (["my-model"], "my-model names no provider that is known: write PROVIDER/MODEL, such as"),
-        (
-            [MODEL, "--api-base", "http://no-such-host.invalid/v1"],
-            "the host in http://no-such-host.invalid/v1 is unknown: correct its name, or check",
-        ),
-    ],
-)
 @pytest.mark.usefixtures("no_keys")
-def test_what_no_server_answers_is_explained_too(
-    judge: list[str], words: str, rows: Path, command: Any
-) -> None:
-    done = command("grade", rows, "--judge", *judge, "--config", "retries=0", "--no-cache")
-    assert done.code == 2
-    assert words in done.err
-    assert done.err.count("\n") == 1
+def test_what_no_server_answers_is_explained_too(rows: Path, command: Any) -> None:
+    unknown = "http://no-such-host.invalid/v1"
+    for words, *judge in (
+        ("needs an API key and none was sent: set OPENAI_API_KEY in the", "openai/gpt-4o"),
+        ("my-model names no provider that is known: write PROVIDER/MODEL, such as", "my-model"),
+        (f"the host in {unknown} is unknown: correct its name", MODEL, "--api-base", unknown),
+    ):
+        done = command("grade", rows, "--judge", *judge, "--config", "retries=0", "--no-cache")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert words in done.err
 
 
 def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, command: Any) -> None:
@@ -181,15 +145,13 @@ def test_an_endpoint_can_not_write_to_the_terminal(serve: Any, rows: Path, comma
     assert done.err.removesuffix("\n").isprintable()
 
 
-@pytest.mark.parametrize("name", ["api_key", "extra_headers"])
 def test_a_key_among_the_parameters_is_not_shown_or_written(
-    serve: Any, rows: Path, command: Any, name: str
+    serve: Any, rows: Path, command: Any
 ) -> None:
     config = rows.parent / "judge.toml"
-    value = {"api_key": f'"{SECRET}"', "extra_headers": f'{{Authorization = "Bearer {SECRET}"}}'}
-    config.write_text(f"[params]\n{name} = {value[name]}\n", encoding="utf-8")
+    header = f'extra_headers = {{Authorization = "Bearer {SECRET}"}}'
+    config.write_text(f"[params]\n{header}\n", encoding="utf-8")
     done = command(*grade_arguments(rows, serve([Answer(RIGHT)]), "--config", config))
     assert SECRET not in done.out + done.err
-    out = rows.parent / "out"
-    for path in out.iterdir() if out.exists() else ():
+    for path in (rows.parent / "out").glob("*"):
         assert SECRET not in path.read_text(encoding="utf-8")

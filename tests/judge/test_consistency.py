@@ -18,11 +18,7 @@ from apbjudge.records import ERROR_CODES, ErrorCode, Finding, Override, Verdict
 from apbjudge.rubrics import Rubric, load_rubric
 from tests.support.judging import plan_row, step_row
 
-FLAG_RUBRICS = [
-    "apb-holistic@1",
-    "apb-step-wise@1",
-    "apb-efficiency@1",
-]
+FLAG_RUBRICS = ["apb-holistic@1", "apb-step-wise@1"]
 GRADES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 Flags = frozenset[ErrorCode]
 FLAG_SETS: list[Flags] = [
@@ -78,12 +74,11 @@ def test_the_rule_settles_every_contradiction_or_says_why_not(name: str) -> None
         assert result.errors == verdict.errors
         assert result.is_correct is (not verdict.flags)
         assert recorded(overrides) == differences(verdict, result)
-        assert resolve(result, rubric) == (result, ())
+        assert own_verdict(verdict_of(result, *overrides)) == result
 
 
-@pytest.mark.parametrize("name", FLAG_RUBRICS)
-def test_a_settled_grade_is_the_nearest_that_fits_and_the_lower_of_two(name: str) -> None:
-    rubric = load_rubric(name)
+def test_a_settled_grade_is_the_nearest_that_fits_and_the_lower_of_two() -> None:
+    rubric = load_rubric("apb-step-wise@1")
     for flags, grade in product(FLAG_SETS[1:], GRADES):
         result, _ = resolve(ruling(flags, grade, is_correct=False), rubric)
         fitting = [g for g in GRADES if g in rubric.scale.allowed(flags)]
@@ -105,9 +100,8 @@ def proven(flags: Flags) -> list[Finding]:
 FACTS = {flags: proven(flags) for flags in FLAG_SETS if len(flags) in (0, 1, 2, 6)}
 
 
-@pytest.mark.parametrize("name", ["apb-holistic@1", "apb-step-wise@1"])
-def test_facts_are_enforced_and_every_change_is_recorded(name: str) -> None:
-    rubric = load_rubric(name)
+def test_facts_are_enforced_and_every_change_is_recorded() -> None:
+    rubric = load_rubric("apb-step-wise@1")
     protocol = PROTOCOLS["holistic"]
     consistent = [verdict for verdict in all_rulings() if is_consistent(verdict, rubric)]
     for facts, verdict in product(FACTS, consistent):
@@ -118,47 +112,30 @@ def test_facts_are_enforced_and_every_change_is_recorded(name: str) -> None:
         if facts <= verdict.flags:
             assert result == verdict
         assert enforce(result, PLAN, protocol, rubric, FACTS[facts]) == (result, ())
+        assert own_verdict(verdict_of(result, *overrides)) == verdict
 
 
-@pytest.mark.parametrize(
-    ("rules", "given", "grade"),
-    [
-        (["empty-plan"], 1.0, 0.0),
-        (["empty-plan"], 0.2, 0.0),
-        (["unknown-tool"], 1.0, 0.6),
-        (["unknown-tool"], 0.4, 0.4),
-        (["wrong-type"], 1.0, 0.8),
-        (["wrong-type", "empty-plan", "unknown-tool"], 1.0, 0.0),
-    ],
-)
-def test_proven_faults_allow_a_grade_at_most_and_are_named(
-    rules: list[str], given: float, grade: float
-) -> None:
-    codes: dict[str, ErrorCode] = {"empty-plan": "E2", "unknown-tool": "E6", "wrong-type": "E5"}
-    facts = [
-        Finding(code=codes[rule], certainty="proven", where="w", message="m", rule=rule)
-        for rule in rules
-    ]
-    flags = frozenset({codes[rules[0]]} if given < 1.0 else ())
-    verdict = ruling(flags, given, is_correct=not flags)
-    rubric = load_rubric("apb-holistic@1")
-    result, overrides = enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, facts)
-    assert (result.is_correct, result.grade) == (False, grade)
-    named = f"proven: {', '.join(rules)}"
-    assert {override.because for override in overrides} <= {named}
+def test_proven_faults_allow_a_grade_at_most_and_are_named_and_suspicions_change_nothing() -> None:
+    rubric, protocol = load_rubric("apb-holistic@1"), PROTOCOLS["holistic"]
+    fact = Finding(code="E6", certainty="proven", where="w", message="m", rule="unknown-tool")
+    worse = fact.model_copy(update={"code": "E2", "rule": "empty-plan"})
+    right = ruling(frozenset(), 1.0, is_correct=True)
+    flagged = ruling(frozenset({"E6"}), 0.4, is_correct=False)
+    for verdict, facts, grade in (
+        (right, [fact], 0.6),
+        (flagged, [fact], 0.4),
+        (flagged, [fact, worse], 0.0),
+    ):
+        result, overrides = enforce(verdict, PLAN, protocol, rubric, facts)
+        assert (result.is_correct, result.grade) == (False, grade)
+        named = f"proven: {', '.join(fact.rule for fact in facts)}"
+        assert {override.because for override in overrides} <= {named}
+    suspected = fact.model_copy(update={"certainty": "suspected"})
+    assert enforce(right, PLAN, protocol, rubric, [suspected]) == (right, ())
 
 
-def test_suspicions_change_nothing() -> None:
-    facts = proven(FLAG_SETS[-1])
-    suspected = [Finding(**{**fact.model_dump(), "certainty": "suspected"}) for fact in facts]
-    verdict = ruling(frozenset(), 1.0, is_correct=True)
-    rubric = load_rubric("apb-holistic@1")
-    assert enforce(verdict, PLAN, PROTOCOLS["holistic"], rubric, suspected) == (verdict, ())
-
-
-@pytest.mark.parametrize("is_correct", [True, False])
-def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts(is_correct: bool) -> None:
-    rubric, verdict = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct)
+def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts() -> None:
+    rubric, verdict = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct=True)
     fact = Finding(code=None, certainty="proven", where="w", message="m", rule="carried-on")
     assert contradiction(verdict, rubric) is None
     assert resolve(verdict, rubric) == (verdict, ())
@@ -170,15 +147,14 @@ def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts(is_correct: 
 BROKEN = load_rubric("apb-tool-broken@1")
 
 
-@pytest.mark.parametrize(("category", "is_correct"), list(product(range(1, 6), [True, False])))
-def test_the_category_decides(category: int, is_correct: bool) -> None:
-    verdict = ParsedVerdict(is_correct, category=category)
-    right = category in (1, 2)
-    assert (contradiction(verdict, BROKEN) is None) == (is_correct == right)
-    result, overrides = resolve(verdict, BROKEN)
-    assert result == replace(verdict, is_correct=right)
-    assert recorded(overrides) == differences(verdict, result)
-    assert contradiction(result, BROKEN) is None
+def test_the_category_decides() -> None:
+    for category, is_correct in product(range(1, 6), [True, False]):
+        verdict = ParsedVerdict(is_correct, category=category)
+        right = category in (1, 2)
+        assert (contradiction(verdict, BROKEN) is None) == (is_correct == right)
+        result, overrides = resolve(verdict, BROKEN)
+        assert result == replace(verdict, is_correct=right)
+        assert recorded(overrides) == differences(verdict, result)
 
 
 def broken_item(response: Any, **fields: Any) -> Item:
@@ -205,11 +181,8 @@ WORDS_ONLY = {1: 5, 2: 5, 3: 3, 4: 4, 5: 5}
 @pytest.mark.parametrize(
     ("response", "fields", "decided"),
     [
-        (["find_train"], {}, dict.fromkeys(ALL, 1)),
         (["find_ship", "find_train"], {}, dict.fromkeys(ALL, 1)),
-        (["find_train", "find_bus"], {}, dict.fromkeys(ALL, 3)),
         (["find_taxi", "find_bus"], {}, dict.fromkeys(ALL, 3)),
-        (["Find_Train"], {}, dict.fromkeys(ALL, 5)),
         (["find_taxi", "find_train"], {}, dict.fromkeys(ALL, 5)),
         (json.loads(REJECTED), {}, dict.fromkeys(ALL, 4)),
         (["find_ship"], {}, REFUSED),
@@ -219,11 +192,9 @@ WORDS_ONLY = {1: 5, 2: 5, 3: 3, 4: 4, 5: 5}
         # Figure 49: a refusal may be a call of a tool that ends the task and is in no list.
         (["Finish"], {"split": "step_wise_tool_broken"}, REFUSED),
         (["give_up"], {"ends": ["give_up"]}, REFUSED),
-        (["give_up"], {"ends": ["Finish"]}, dict.fromkeys(ALL, 5)),
         (["find_train", "Finish"], {"ends": ["Finish"]}, dict.fromkeys(ALL, 1)),
         # Two answers: neither is the one that exact names decide.
         (f"{REPLACED}\nIf that fails: {REJECTED}", {}, AS_SAID),
-        (f"{REJECTED}\nElse {REPLACED}", {}, AS_SAID),
     ],
 )
 def test_exact_names_decide_over_the_judge_where_there_is_one_answer(
@@ -241,30 +212,6 @@ def test_exact_names_decide_over_the_judge_where_there_is_one_answer(
 
 
 def verdict_of(ruling: ParsedVerdict, *overrides: Override) -> Verdict:
-    return Verdict(
-        item_id="a",
-        case_id="a",
-        tested_model="m",
-        protocol="holistic",
-        rubric="r",
-        judge="j",
-        fingerprint="f",
-        line=1,
-        is_correct=ruling.is_correct,
-        grade=ruling.grade,
-        errors=ruling.errors,
-        category=ruling.category,
-        overrides=overrides,
-    )
-
-
-@pytest.mark.parametrize("facts", [frozenset[ErrorCode](), FLAG_SETS[3], FLAG_SETS[-1]], ids=len)
-def test_the_own_ruling_is_that_before_facts_were_enforced(facts: Flags) -> None:
-    protocol, rubric = PROTOCOLS["holistic"], load_rubric("apb-holistic@1")
-    for verdict in all_rulings():
-        try:
-            resolved, first = resolve(verdict, rubric)
-        except ReplyError:
-            continue
-        result, second = enforce(resolved, PLAN, protocol, rubric, FACTS[facts])
-        assert own_verdict(verdict_of(result, *first, *second)) == resolved
+    names = "item_id case_id tested_model protocol rubric judge fingerprint".split()
+    fields: dict[str, Any] = {**dict.fromkeys(names, "x"), **ruling.fields()}
+    return Verdict(line=1, overrides=overrides, **fields)

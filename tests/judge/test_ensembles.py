@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -78,9 +78,6 @@ def test_the_majority_of_three_judges(tmp_path: Path) -> None:
     rows = by_name(tmp_path / "out")
     assert [rows[name]["is_correct"] for name in VOTES] == [True, True, False, False, False, None]
     assert (rows["row-02"]["grade"], rows["row-02"]["errors"]["E2"]) == (0.4, True)
-    assert rows["row-02"]["errors"]["E4"] is False
-    assert rows["row-01"]["doubt"]["shares"]["is_correct"] == pytest.approx(2 / 3)
-    assert (rows["row-01"]["doubt"]["method"], rows["row-01"]["doubt"]["n"]) == ("panel", 3)
     assert rows["row-04"]["doubt"]["n"] == 2  # who gives no verdict abstains
     assert rows["row-05"]["reason"] == "refusal"
     assert rows["row-00"]["judge"] == f"panel({A}+{B}+{C})"
@@ -96,19 +93,13 @@ def test_each_judge_has_a_complete_run_of_its_own(tmp_path: Path) -> None:
     assert before["row-01"]["grade"] == pytest.approx((1.0 + 0.2 + 1.0) / 3)
     assert panel(tmp_path / "out", "mean")[1] == []  # nothing is asked again
     assert by_name(tmp_path / "out") == before
-    for judge in (A, B, C):
-        folder = tmp_path / "out" / "judges" / slug(judge)
-        names = {path.name for path in folder.iterdir()} - {".lock"}
-        assert names == {"judgements.jsonl", "manifest.json", "summary.json", "summary.csv"}
-        own = by_name(folder)
-        for name, votes in VOTES.items():
-            said = votes[judge]
-            assert own[name]["is_correct"] == (said and said["is_correct"])
-            assert own[name]["judge"] == judge
-        assert json.loads((folder / "manifest.json").read_text())["state"] == "done"
-        alone = ScriptedClient(vote)
-        run = grade(PLANS, judge=judge, client=alone, out=folder)
-        assert (alone.requests, run.progress.skipped) == ([], len(VOTES))
+    folder = tmp_path / "out" / "judges" / slug(B)
+    own = {name: (row["is_correct"], row["judge"]) for name, row in by_name(folder).items()}
+    said = {name: votes[B] for name, votes in VOTES.items()}
+    assert own == {name: (reply and reply["is_correct"], B) for name, reply in said.items()}
+    alone = ScriptedClient(vote)
+    run = grade(PLANS, judge=B, client=alone, out=folder)
+    assert (alone.requests, run.progress.skipped) == ([], len(VOTES))
 
 
 def test_a_panel_whose_budget_ends_has_judged_the_same_rows_and_goes_on_there(
@@ -116,36 +107,26 @@ def test_a_panel_whose_budget_ends_has_judged_the_same_rows_and_goes_on_there(
 ) -> None:
     run, first = panel(tmp_path / "out", max_calls=8)
     assert len(first) == 8
-    assert [request.model for request in first] == [A, B, C, A, B, C, A, B]
-    assert [request.model for request in panel(tmp_path / "whole")[1]] == [
-        model for model in (A, B, C) for _ in VOTES
-    ]
-    scored = {
-        name: row["doubt"]["n"] for name, row in by_name(tmp_path / "out").items() if row["doubt"]
-    }
-    assert scored == {"row-00": 3, "row-01": 3, "row-02": 2}
+    assert [request.model for request in first] == [A, B, C, A, B, C, A, B]  # in turns
+    whole = panel(tmp_path / "whole")[1]
+    assert [request.model for request in whole] == [m for m in (A, B, C) for _ in VOTES]
     own = by_name(tmp_path / "out" / "judges" / slug(C))
     assert [row["reason"] for row in own.values()].count("budget") == 4
     assert run.progress.calls == 8
     _, rest = panel(tmp_path / "out")
     assert len(rest) == 3 * len(VOTES) - 8
-    panel(tmp_path / "fresh")
-    assert by_name(tmp_path / "out").keys() == by_name(tmp_path / "fresh").keys()
-    for name, row in by_name(tmp_path / "fresh").items():
-        other = by_name(tmp_path / "out")[name]
-        assert [row[key] for key in ("is_correct", "grade", "errors", "doubt", "reason")] == [
-            other[key] for key in ("is_correct", "grade", "errors", "doubt", "reason")
-        ]
+    keys = ("is_correct", "grade", "errors", "doubt", "reason")
+    ended, never_ended = (
+        {name: [row[key] for key in keys] for name, row in by_name(tmp_path / folder).items()}
+        for folder in ("out", "whole")
+    )
+    assert ended == never_ended
 
 
-@pytest.mark.parametrize("sees", [("no", "no", "yes"), ("yes", "no", "no")])
-def test_a_row_that_is_bad_for_one_judge_only(tmp_path: Path, sees: Sequence[str]) -> None:
+def test_a_row_that_is_bad_for_one_judge_only(tmp_path: Path) -> None:
     shown = {"files": [{"path": "none.png", "type": "image"}]}
     rows = [plan_row("row-00", **shown), plan_row("row-01")]
-    specs = [
-        JudgeSpec(model=model, vision=vision)  # type: ignore[arg-type]
-        for model, vision in zip((A, B, C), sees, strict=True)
-    ]
+    specs = [JudgeSpec(model=A, vision="yes"), *(JudgeSpec(model=m, vision="no") for m in (B, C))]
     run = grade(rows, judge=specs, client=ScriptedClient(vote))
     result = {row["item_id"]: row for row in run.rows}
     assert (result["row-00"]["is_correct"], result["row-00"]["doubt"]["n"]) == (True, 2)
@@ -191,7 +172,7 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
         assert (row["rubric"], row["judge"], row["usage"]["calls"]) == ("apb-holistic@1", A, 6)
         assert row["reasoning"].splitlines()[3] == f"E4: E4 of {name}"
     lost = rows["row-04"]
-    assert (lost["kind"], lost["reason"], lost["usage"]["calls"]) == ("unscored", "refusal", 6)
+    assert (lost["reason"], lost["usage"]["calls"]) == ("refusal", 6)
     assert lost["detail"] == "apb-holistic@1#E5: refusal: I would rather not"
     proven = rows["row-05"]  # by rule, which is said once and with its code
     assert (proven["is_correct"], proven["errors"]["E6"]) == (False, True)
@@ -207,33 +188,27 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
     assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
     with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
         shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
-    with pytest.raises(OptionError, match=r"no run of a shard \(--shard I/N\), and .* no --rubric"):
-        shards_merge(parts, tmp_path / "two")
 
 
-@pytest.mark.parametrize(("case", "n_lost"), [("row-01", 2), ("elsewhere", 1)])
-def test_rows_that_a_rubric_has_as_examples_are_not_judged_by_it(
-    tmp_path: Path, case: str, n_lost: int
-) -> None:
+def test_rows_that_a_rubric_has_as_examples_are_not_judged_by_it(tmp_path: Path) -> None:
     """Of the case that is named, whoever replied; else the row with the same text."""
-    shown = plan_row("row-01")
-    values = {"query": shown["query"], "response": shown["model_response"], "case": case}
-    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+    named, same = plan_row("row-01"), plan_row("row-02")
     path = tmp_path / "few.toml"
-    path.write_text(
-        'extends = "apb-holistic@1"\nname = "few"\n[[examples]]\nbecause = "It is right."\n'
-        f"verdict = {{ grade = 1.0, is_correct = true }}\n{text}",
-        encoding="utf-8",
-    )
-    other = shown | {"tested_model": "other", "model_response": "Take the train."}
+    lines = ['extends = "apb-holistic@1"', 'name = "few"']
+    for case, row in (("row-01", named), ("elsewhere", same)):
+        lines += ["[[examples]]", 'because = "ok"', f'case = "{case}"']
+        lines += [f"query = {json.dumps(row['query'])}"]
+        lines += [f"response = {json.dumps(row['model_response'])}"]
+        lines += ["verdict = { grade = 1.0, is_correct = true }"]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    others = [row | {"tested_model": "other", "model_response": "Go."} for row in (named, same)]
     client = ScriptedClient(lambda request: json.dumps(verdict()))
     settings: dict[str, Any] = {"rubric": str(path), "protocol": "holistic", "client": client}
-    run = grade([plan_row("row-00"), shown, other], judge=A, **settings)
-    assert run.summary.totals.unscored == {"bad_input": n_lost}
-    assert len(client.requests) == 3 - n_lost
-    expected = "expected a row that no example of few@1 is made of, got 'row-01: example 1'"
-    for row in run.rows:
-        assert row["kind"] == "verdict" or row["detail"].endswith(f"field case_id: {expected}")
+    run = grade([plan_row("row-00"), named, same, *others], judge=A, **settings)
+    details = [row["detail"] for row in run.rows if row["kind"] == "unscored"]
+    expected = "field case_id: expected a row that no example of few@1 is made of, got "
+    assert [expected in detail for detail in details] == [True] * 3
+    assert len(client.requests) == 2
 
 
 # Cascade ------------------------------------------------------------------------------------------
@@ -285,10 +260,6 @@ class Cascade:
         lines = (self.folder / "queue.jsonl").read_text(encoding="utf-8").splitlines()
         return [(row["item_id"], row["reason"]) for row in map(json.loads, lines)]
 
-    @property
-    def curve(self) -> list[dict[str, str]]:
-        return list(csv.DictReader(io.StringIO((self.folder / "curve.csv").read_text())))
-
 
 @pytest.fixture
 def cascade(tmp_path: Path) -> Cascade:
@@ -306,7 +277,7 @@ def test_the_doubtful_are_asked_on_most_doubtful_first(cascade: Cascade) -> None
         assert result["usage"]["calls"] == 9 + escalated
         assert result["doubt"]["entropy"]["is_correct"] == pytest.approx(bits(n))
     assert cascade.queue == []
-    is_whole(cascade.curve)
+    is_whole((cascade.folder / "curve.csv").read_text())
 
 
 def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
@@ -332,40 +303,22 @@ def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
     }
 
 
-def test_another_condition_keeps_what_the_strong_judge_said(cascade: Cascade) -> None:
-    cascade.run("entropy>0.95")
-    assert cascade.asked == BY_DOUBT[:2]
-    cascade.run("entropy>0.6")
-    assert cascade.asked == BY_DOUBT[2:6]
-    cascade.run("entropy>0.95")
-    assert cascade.calls == 0
-    cascade.run("entropy>0.6")
-    assert cascade.calls == 0
-    own = read_rows(cascade.folder / "judges" / STRONG.slug)
-    assert sorted(row["item_id"] for row in own) == sorted(BY_DOUBT[:6])
+def counts(point: dict[str, str]) -> list[int]:
+    """Escalated, calls, agreeing and compared items."""
+    return [int(point[k]) for k in ("n_escalated", "calls", "n_agree", "n_compared")]
 
 
-Point = dict[str, str]
-
-
-def at(points: list[Point], threshold: str) -> tuple[int, ...]:
-    """Escalated, calls, agreeing and compared items at a threshold."""
-    (point,) = [point for point in points if point["threshold"] == threshold]
-    counts = tuple(int(point[k]) for k in ("n_escalated", "calls", "n_agree", "n_compared"))
-    assert float(point["share"]) == pytest.approx(counts[0] / len(WRONG))
-    assert float(point["agreement"]) == pytest.approx(counts[2] / counts[3])
-    assert float(point["low"]) <= float(point["agreement"]) <= float(point["high"])
-    return counts
-
-
-def is_whole(points: list[Point]) -> None:
+def is_whole(text: str) -> None:
     """The cheap judge calls all ten right, the strong one every other of those it was asked."""
+    points = list(csv.DictReader(io.StringIO(text)))
     levels = sorted({bits(n) for n in range(len(WRONG)) if WRONG[n]}, reverse=True)
     thresholds = [point["threshold"] for point in points]
     assert thresholds == ["none", *(f"{level:.4f}" for level in levels)]  # as far as all were asked
-    assert at(points, "none") == (0, 90, 4, 8)
-    assert at(points, thresholds[1]) == (2, 92, 5, 8)
-    assert at(points, thresholds[-1]) == (8, 98, 8, 8)
+    assert list(map(counts, (points[0], points[1], points[-1]))) == [
+        [0, 90, 4, 8],
+        [2, 92, 5, 8],
+        [8, 98, 8, 8],
+    ]
 
 
 # Options ------------------------------------------------------------------------------------------
@@ -378,7 +331,6 @@ REFUSED: Mapping[str, tuple[dict[str, Any], str]] = {
     "when": ({"judge": CHEAP, "escalate": STRONG, "when": "often"}, "--when: expected entropy"),
     "itself": ({"judge": CHEAP, "escalate": CHEAP.model}, "different names"),
     "two first": ({"judge": [A, B], "escalate": C}, "expected one first judge"),
-    "none": ({"judge": []}, "expected at least one"),
     "batch": ({"judge": [A, B], "batch": True}, "--batch: expected one judge"),
 }
 
@@ -392,53 +344,26 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked(tmp_path: Path,
     assert client.requests == []
 
 
-@pytest.mark.parametrize("options", [{"judge": [A, B, C]}, {"judge": CHEAP, "escalate": C}])
-def test_the_folder_of_another_run_is_refused_before_anything_is_asked(
-    tmp_path: Path, options: dict[str, Any]
-) -> None:
-    grade(PLANS, judge=A, client=ScriptedClient(vote), out=tmp_path / "out")
-    before = by_name(tmp_path / "out")
-    client = ScriptedClient(vote)
-    with pytest.raises(OptionError, match="holds a run with other settings"):
-        grade(PLANS, client=client, out=tmp_path / "out", **options)
-    assert client.requests == []
-    assert by_name(tmp_path / "out") == before
-
-
 def test_the_command_compares_two_runs_with_labels(
     cascade: Cascade, tmp_path: Path, command: Any
 ) -> None:
     cascade.run()
-    folders = [cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG)]
+    cheap, strong = folders = [cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG)]
     said = command("cascade", *folders)
     assert (said.code, said.err) == (0, "")
-    is_whole(list(csv.DictReader(io.StringIO(said.out))))
+    is_whole(said.out)
     truth = {"row-00": False, "row-01": True, "row-03": False, "row-04": True}
     labels = [{"item_id": name, "is_correct": value} for name, value in truth.items()]
     labels.append({"item_id": "row-02", "is_correct": None, "grade": 0.4})
     path = write_rows(tmp_path / "labels.jsonl", labels)
     said = command("cascade", *folders, "--labels", path)
     assert said.code == 0
-    points = list(csv.DictReader(io.StringIO(said.out)))
-    assert at(points, "none") == (0, 90, 5, 9)  # row-00 has a label and no strong verdict
+    first = next(csv.DictReader(io.StringIO(said.out)))
+    assert counts(first) == [0, 90, 5, 9]  # row-00 has a label and no strong verdict
     assert compare(*folders, labels=path, when="entropy>0").to_csv() == said.out
-
-
-def test_a_comparison_that_can_not_be_made_is_one_line(
-    cascade: Cascade, tmp_path: Path, command: Any
-) -> None:
-    cascade.run()
-    cheap, strong = (cascade.folder / "judges" / spec.slug for spec in (CHEAP, STRONG))
-
-    def refused(said: str, *arguments: object) -> None:
-        done = command("cascade", *arguments)
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert said in done.err
-
-    refused("--when: expected entropy", cheap, strong, "--when", "often")
-    refused("none.jsonl: can't be read", cheap, strong, "--labels", "none.jsonl")
-    refused(f"{tmp_path / 'judgements.jsonl'}: can't be read", tmp_path, strong)
-    refused("got none from scripted/large", strong, cheap)
+    refused = command("cascade", strong, cheap)
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "got none from scripted/large" in refused.err
     with (cheap / "judgements.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"half": \n')
-    refused("judgements.jsonl:11: ", cheap, strong)
+    assert "judgements.jsonl:11: " in command("cascade", cheap, strong).err

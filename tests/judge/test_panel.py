@@ -1,27 +1,38 @@
-"""Several judges on one item: majority, mean, Dawid and Skene, and where they differ."""
+"""Several judges on one item: a panel's vote, and a cascade: who goes on, and what it costs."""
 
 from __future__ import annotations
 
-import builtins
 import random
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from importlib.util import find_spec
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apbjudge.errors import OptionError
-from apbjudge.judge.cascade import cascade_judgement
+from apbjudge.judge.cascade import (
+    EscalationRule,
+    cascade_judgement,
+    choose,
+    curve,
+    parse_rule,
+    queue,
+    uncertainty_score,
+)
 from apbjudge.judge.panel import (
-    Pair,
     dawid_skene,
-    disagreement,
     panel_dawid_skene,
     panel_judgement,
 )
 from apbjudge.records import (
     ERROR_CODES,
+    Doubt,
     Finding,
     Unscored,
     Usage,
@@ -37,7 +48,6 @@ needs_crowd_kit = pytest.mark.skipif(
 
 PLANS = load_rubric("apb-holistic@1")
 STEPS = load_rubric("apb-step-wise@1")
-BROKEN = load_rubric("apb-tool-broken@1")
 UNSOLVABLE = load_rubric("apb-unsolvable@1")
 FOUND = Finding(code="E5", certainty="suspected", where="w", message="m", rule="r")
 
@@ -52,6 +62,7 @@ def common(judge: str, **changes: Any) -> dict[str, Any]:
         "judge": judge,
         "plan_cost": 2.5,
         "uses_distractor": False,
+        "matches_reference": True,
         "findings": (FOUND,),
         "fingerprint": f"print-{judge}",
         "line": 7,
@@ -70,12 +81,7 @@ def votes(judge: str, is_correct: bool, **changes: Any) -> Verdict:
     return says(judge, is_correct=is_correct, grade=None, errors=None, **changes)
 
 
-def behaves(judge: str, category: int) -> Verdict:
-    correct = BROKEN.category_is_correct(category)
-    return votes(judge, correct, category=category)
-
-
-def silent(judge: str, **changes: Any) -> Unscored:
+def silent(judge: str = "small", **changes: Any) -> Unscored:
     fields = {"reason": "timeout", "detail": "no answer", **changes}
     return Unscored(**common(judge, **fields))
 
@@ -86,8 +92,19 @@ def verdict_of(judgement: Verdict | Unscored) -> Verdict:
 
 
 def test_the_majority_decides_and_everybody_is_quoted() -> None:
-    members = [says("a"), says("b", 0.4, "E2", "E4"), says("c", 0.2, "E2"), silent("d")]
+    used = Usage(prompt_tokens=10, completion_tokens=2, calls=1)
+    members = [
+        says("a", cost_usd=0.1, usage=used, latency_s=1.5, raw="{}"),
+        says("b", 0.4, "E2", "E4", cost_usd=0.0),
+        says("c", 0.2, "E2", cost_usd=0.0),
+        silent("d", cost_usd=0.2, usage=used, latency_s=4.0),
+    ]
     panel = verdict_of(panel_judgement(members, PLANS, rule="majority"))
+    assert panel.cost_usd == pytest.approx(0.3)
+    assert panel.usage == Usage(prompt_tokens=20, completion_tokens=4, calls=2)
+    assert (panel.latency_s, panel.raw) == (4.0, "{}")
+    unknown = panel_judgement([*members, says("e", cost_usd=None)], PLANS, rule="majority")
+    assert unknown.cost_usd is None
     assert (panel.is_correct, panel.grade) == (False, 0.4)
     assert [code for code, is_set in (panel.errors or {}).items() if is_set] == ["E2"]
     assert panel.judge == "panel(a+b+c+d)"
@@ -102,18 +119,8 @@ def test_the_majority_decides_and_everybody_is_quoted() -> None:
     assert panel.doubt.shares["is_correct"] == pytest.approx(1 / 3)
     assert (panel.line, panel.groups, panel.findings) == (7, {"level": 3}, (FOUND,))
     assert (panel.item_id, panel.case_id, panel.plan_cost) == ("i", "c", 2.5)
-    assert read_judgement(judgement_row(panel)) is not None
-
-
-def test_categories_and_a_grade_out_of_its_band() -> None:
-    panel = panel_judgement([behaves("a", 3), behaves("b", 5)], BROKEN, rule="majority")
-    assert verdict_of(panel).category == 3
-    assert verdict_of(panel).reasoning == (
-        "a: not correct (category 3)\nb: not correct (category 5)"
-    )
-    members = [says("a", 0.8, "E5"), says("b", 0.4, "E5", "E4"), says("c", 0.2, "E1")]
-    panel = verdict_of(panel_judgement(members, STEPS, rule="majority"))
-    assert (panel.grade, [change.field for change in panel.overrides]) == (0.6, ["grade"])
+    assert panel.matches_reference is True
+    assert read_judgement(judgement_row(panel)) == panel
 
 
 def test_the_mean_is_not_rounded_and_changes_nothing_else() -> None:
@@ -127,44 +134,6 @@ def test_the_mean_is_not_rounded_and_changes_nothing_else() -> None:
     assert mean.model_dump(exclude=same) == majority.model_dump(exclude=same)
     ungraded = panel_judgement([votes("a", True)], UNSOLVABLE, rule="mean")
     assert verdict_of(ungraded).grade is None
-
-
-def test_when_nobody_has_a_verdict_the_panel_has_none() -> None:
-    members = [silent("a"), silent("b", reason="refusal", detail="no")]
-    panel = panel_judgement(members, PLANS, rule="majority")
-    assert isinstance(panel, Unscored)
-    assert (panel.reason, panel.judge) == ("timeout", "panel(a+b)")
-    assert panel.detail == "a: timeout: no answer; b: refusal: no"
-
-
-def test_bills_are_added_and_an_unknown_price_makes_the_sum_unknown() -> None:
-    used = Usage(prompt_tokens=10, completion_tokens=2, calls=1)
-    members = [
-        says("a", cost_usd=0.1, usage=used, latency_s=1.5, raw="{}"),
-        silent("b", cost_usd=0.2, usage=used, latency_s=4.0),
-        says("c", cost_usd=0.0),
-    ]
-    panel = panel_judgement(members, PLANS, rule="majority")
-    assert panel.cost_usd == pytest.approx(0.3)
-    assert panel.usage == Usage(prompt_tokens=20, completion_tokens=4, calls=2)
-    assert (panel.latency_s, panel.raw) == (4.0, "{}")
-    unknown = panel_judgement([*members, says("d", cost_usd=None)], PLANS, rule="majority")
-    assert unknown.cost_usd is None
-    bare = panel_judgement([says("a")], PLANS, rule="majority")
-    assert (bare.usage, bare.latency_s, bare.raw) == (None, None, None)
-
-
-def test_any_member_moves_the_fingerprint() -> None:
-    prints = {
-        panel_judgement(members, PLANS, rule="majority").fingerprint
-        for members in (
-            [says("a"), says("b")],
-            [says("a"), says("b", fingerprint="other")],
-            [says("a"), silent("b", fingerprint="third")],
-            [says("a")],
-        )
-    }
-    assert len(prints) == 4
 
 
 # Dawid and Skene
@@ -193,54 +162,21 @@ def own_fit(votes: list[dict[str, bool]], n: int) -> list[float]:
     return p.tolist()
 
 
-def hits(called: list[bool]) -> int:
-    return sum(one == truth for one, truth in zip(called, TRUTH, strict=True))
-
-
-@needs_crowd_kit
-def test_a_good_judge_outweighs_bad_ones() -> None:
-    cast = crowd({"good": 0.95, "fair": 0.85, "also": 0.85, "dice": 0.5, "coin": 0.5})
-    called = [p is not None and p > 0.5 for p in dawid_skene(cast)]
-    majority = [2 * sum(item.values()) > len(item) for item in cast]
-    assert hits(called) > hits(majority) + 10
-
-
 @needs_crowd_kit
 def test_the_fit_is_that_of_the_model_written_down_plainly() -> None:
     cast = crowd({"a": 0.9, "b": 0.8, "c": 0.7}, seed=3)
     fit = dawid_skene(cast, n_iterations=20, tolerance=-1.0)
     assert fit == pytest.approx(own_fit(cast, 20), abs=1e-6)
+    for vote in (True, False):
+        assert dawid_skene([dict.fromkeys("abc", vote)] * 4) == [float(vote)] * 4
 
 
-@needs_crowd_kit
-def test_votes_that_are_missing_are_left_out() -> None:
-    cast = crowd({"a": 0.9, "b": 0.8, "c": 0.7})
-    fit = dawid_skene([{}, *cast, {"a": True}], n_iterations=5)
-    assert fit[0] is None
-    assert all(p is not None and 0 <= p <= 1 for p in fit[1:])
-
-
-@needs_crowd_kit
-@pytest.mark.parametrize("vote", [True, False])
-def test_judges_who_all_say_the_same_are_believed(vote: bool) -> None:
-    assert dawid_skene([dict.fromkeys("abc", vote)] * 4) == [float(vote)] * 4
-
-
-@pytest.mark.parametrize("judges", ["", "a", "ab"])
-def test_two_judges_are_not_enough(judges: str) -> None:
-    with pytest.raises(OptionError, match=f"at least 3 judges.*got {len(judges)}"):
-        dawid_skene([dict.fromkeys(judges, True)])
-
-
-def test_the_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("crowdkit"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+def test_two_judges_are_not_enough_nor_is_it_possible_without_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(OptionError, match=r"at least 3 judges.*got 2"):
+        dawid_skene([dict.fromkeys("ab", True)])
+    monkeypatch.setitem(sys.modules, "crowdkit.aggregation", None)
     with pytest.raises(OptionError, match=r'pip install "apbjudge\[panel\]"'):
         dawid_skene([dict.fromkeys("abc", True)])
 
@@ -248,11 +184,10 @@ def test_the_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
 @needs_crowd_kit
 def test_a_panel_weighed_by_reliability() -> None:
     cast = crowd({"good": 0.97, "fair": 0.9, "dice": 0.5, "coin": 0.5})
-    items: list[list[Verdict | Unscored]] = [
+    said = {True: (1.0,), False: (0.4, "E2")}
+    items: list[list[Any]] = [
         [
-            says(judge, item_id=str(i), fingerprint=f"{judge}{i}")
-            if vote
-            else says(judge, 0.4, "E2", item_id=str(i), fingerprint=f"{judge}{i}")
+            says(judge, *said[vote], item_id=str(i), fingerprint=f"{judge}{i}")
             for judge, vote in item.items()
         ]
         for i, item in enumerate(cast)
@@ -264,58 +199,214 @@ def test_a_panel_weighed_by_reliability() -> None:
     assert isinstance(judged[-1], Unscored)
     assert [j.item_id for j in judged] == [*map(str, range(len(cast))), "none"]
     tied = next(i for i, item in enumerate(cast) if item["good"] and sum(item.values()) == 2)
-    assert verdict_of(judged[tied]).is_correct
-    assert verdict_of(panel_judgement(items[tied], PLANS, rule="majority")).is_correct is False
+    assert verdict_of(judged[tied]).is_correct  # which the majority would not say
     first = verdict_of(judged[0])
     assert first.reasoning.splitlines()[-1].startswith("probability of correct, Dawid-Skene: ")
-    assert first.judge == "panel(good+fair+dice+coin)"
     assert len({j.fingerprint for j in judged}) == len(judged)
     shorter = panel_dawid_skene(items[:40], [PLANS] * 40)
     assert shorter[0].fingerprint != first.fingerprint
 
 
-# A chain equal to the reference's
+# Cascade ------------------------------------------------------------------------------------------
+
+ENTROPY = parse_rule("entropy>0.5")
 
 
-@pytest.mark.parametrize("fact", [True, False, None])
-def test_a_judgement_says_whether_the_prediction_goes_the_references_way(
-    fact: bool | None,
-) -> None:
-    known: dict[str, Any] = {"matches_reference": fact}
-    members = [silent("a", **known), says("b", **known), says("c", 0.4, "E2", **known)]
-    for some in (members, members[:1]):
-        joint = panel_judgement(some, PLANS, rule="majority")
-        assert judgement_row(joint)["matches_reference"] is fact
-    for answer in (None, says("strong", **known), silent("strong", **known)):
-        joint = cascade_judgement(says("cheap", **known), answer, strong_judge="strong")
-        assert joint.matches_reference is fact
-    if find_spec("crowdkit"):
-        (joint,) = panel_dawid_skene([[*members, says("d", **known)]], [PLANS])
-        assert joint.matches_reference is fact
-    bare = [member.model_copy(update={"matches_reference": None}) for member in members]
-    prints = {panel_judgement(some, PLANS, rule="mean").fingerprint for some in (members, bare)}
-    assert len(prints) == 1
+def doubt(bits: float | None = None, **more: float) -> Doubt:
+    entropy = more if bits is None else {"is_correct": bits, **more}
+    return Doubt(method="samples", n=5, shares={"is_correct": 0.5}, entropy=entropy)
 
 
-# Disagreement
+def cheap(bits: float | None, is_correct: bool = True, **changes: Any) -> Verdict:
+    known = None if bits is None else doubt(bits)
+    return Verdict(**common("small", is_correct=is_correct, **{"doubt": known, **changes}))
 
 
-def test_who_differs_from_whom_and_how_often() -> None:
-    items = [
-        [votes("a", True), votes("b", True), votes("c", False)],
-        [votes("a", True), votes("b", False), silent("c")],
-        [votes("a", False), votes("b", False), votes("c", False)],
-        [silent("a"), votes("b", True), silent("c")],
-        [votes("d", True)],
-    ]
-    differences = disagreement(items)
-    assert (differences.n_items, differences.n_shared, differences.n_split) == (5, 3, 2)
-    assert differences.pairs == (
-        Pair("a", "b", 3, 2),
-        Pair("a", "c", 2, 1),
-        Pair("a", "d", 0, 0),
-        Pair("b", "c", 2, 1),
-        Pair("b", "d", 0, 0),
-        Pair("c", "d", 0, 0),
+def strong(is_correct: bool = True, **changes: Any) -> Verdict:
+    return Verdict(**common("large", is_correct=is_correct, **changes))
+
+
+def test_conditions_are_read_and_anything_else_is_refused() -> None:
+    rules = {
+        "entropy>=0.5": EscalationRule(above=nextafter(0.5, 0)),
+        " entropy > .5 ": EscalationRule(above=0.5),
+        "entropy.E4>0.3": EscalationRule(field="E4", above=0.3),
+        "entropy.max>0.5": EscalationRule(field="max", above=0.5),
+        "share = 1": EscalationRule(share=1.0),
+    }
+    assert {text: parse_rule(text) for text in rules} == rules
+    for text in ("", "entropy>nan", "entropy>0.5 and more", "entropy>٣", "share=1.2"):
+        with pytest.raises(OptionError, match=r"^--when: expected .*, got ") as caught:
+            parse_rule(text)
+        assert repr(text) in str(caught.value)
+
+
+def test_the_doubt_of_a_judgement() -> None:
+    torn = cheap(0.2, doubt=doubt(0.2, E4=0.9, grade=1.5), grade=0.4)
+    rules = ("entropy>0", "entropy.E4>0", "entropy.grade>0", "entropy.max>0", "share=1")
+    scores = [uncertainty_score(torn, parse_rule(rule)) for rule in rules]
+    assert scores == [0.2, 0.9, 1.5, 1.5, 0.2]
+    assert uncertainty_score(silent(), ENTROPY) == inf
+
+
+def test_a_field_that_was_answered_without_known_doubt_is_not_taken_for_sure() -> None:
+    when = parse_rule("entropy.grade>1")
+    assert uncertainty_score(cheap(0.2, grade=0.4), when) == inf
+    assert uncertainty_score(cheap(0.2), when) == 0.0
+    flagged = cheap(0.2, errors=dict.fromkeys(ERROR_CODES, False))
+    assert uncertainty_score(flagged, parse_rule("entropy.E4>1")) == inf
+    assert uncertainty_score(cheap(0.2), parse_rule("entropy.E4>1")) == 0.0
+    assert uncertainty_score(cheap(None, doubt=doubt()), parse_rule("entropy.max>1")) == inf
+    with pytest.raises(OptionError, match="got none from small: judge with --samples or --logp"):
+        uncertainty_score(cheap(None), ENTROPY)
+
+
+SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, inf]), max_size=12)
+
+
+@given(SCORES, st.floats(0, 1))
+def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> None:
+    chosen = choose(scores, EscalationRule(share=share))
+    rest = [scores[i] for i in range(len(scores)) if i not in chosen]
+    taken = [scores[i] for i in chosen]
+    assert taken == sorted(taken, reverse=True)
+    assert max(rest, default=0) <= min(taken, default=inf)
+    assert len(set(chosen)) == len(chosen) >= share * len(scores) - 1e-6
+    assert len(chosen) < share * len(scores) + 1 or set(taken) == {inf}
+    assert inf not in rest
+
+
+def test_the_strong_verdict_stands_and_both_are_paid() -> None:
+    used = Usage(prompt_tokens=10, calls=2)
+    weak = cheap(0.9, cost_usd=0.1, usage=used, latency_s=1.0, raw="weak", reasoning="hm")
+    better = strong(
+        is_correct=False, cost_usd=0.5, usage=used, latency_s=2.0, raw="strong", reasoning="no"
     )
-    assert disagreement([]).pairs == ()
+    judged = cascade_judgement(weak, better, strong_judge="large")
+    assert isinstance(judged, Verdict)
+    assert (judged.is_correct, judged.reasoning, judged.doubt) == (False, "no", weak.doubt)
+    assert judged.judge == "cascade(small->large)"
+    assert judged.cost_usd == pytest.approx(0.6)
+    assert judged.usage == Usage(prompt_tokens=20, calls=4)
+    assert (judged.latency_s, judged.raw) == (3.0, "weak\n\nstrong")
+    assert (judged.groups, judged.decided_by) == ({"level": 3}, "large")
+    assert read_judgement(judgement_row(judged)).judge == judged.judge
+
+
+def test_a_strong_judge_without_a_verdict_leaves_the_cheap_one() -> None:
+    failed = silent("large", reason="refusal", detail="no", cost_usd=0.5)
+    kept = cascade_judgement(cheap(0.9, cost_usd=0.1), failed, strong_judge="large")
+    assert isinstance(kept, Verdict)
+    assert (kept.decided_by, kept.cost_usd) == ("small", pytest.approx(0.6))
+    sure = strong(doubt=doubt(0.1))
+    better = cascade_judgement(silent(), sure, strong_judge="large")
+    assert isinstance(better, Verdict)
+    assert (better.doubt, better.decided_by) == (sure.doubt, "large")
+    lost = cascade_judgement(silent(), failed, strong_judge="large")
+    assert isinstance(lost, Unscored)
+    assert (lost.reason, lost.detail) == ("timeout", "no answer; large: refusal: no")
+    assert lost.cost_usd is None
+
+
+def left(
+    weak: Sequence[Verdict | Unscored], better: Sequence[Verdict | Unscored | None], when: str
+) -> list[tuple[int, str, float | None]]:
+    """Places, reasons and doubt of the items that are left to humans."""
+    placed = [judgement.model_copy(update={"line": n}) for n, judgement in enumerate(weak)]
+    items = queue(placed, better, parse_rule(when))
+    return [(item["line"], item["reason"], item["entropy"]) for item in items]
+
+
+def test_what_is_left_to_humans() -> None:
+    weak = [cheap(0.9), cheap(0.8), cheap(0.1), cheap(0.7), cheap(1.0), silent(), cheap(0.6)]
+    better = [
+        strong(doubt=doubt(0.95)),
+        silent("large"),
+        None,
+        None,
+        strong(doubt=doubt(0.2)),
+        silent("large", reason="budget"),
+        strong(),
+    ]
+    assert left(weak, better, "entropy>0.5") == [
+        (1, "no verdict", None),
+        (5, "not asked", None),
+        (0, "in doubt", 0.95),
+        (3, "not asked", 0.7),
+    ]
+    # asked without need, and heard all the same
+    assert left([cheap(0.0)], [strong(doubt=doubt(0.9))], "entropy>0.5") == [(0, "in doubt", 0.9)]
+
+
+def test_of_a_share_the_least_doubt_that_was_due_is_the_measure() -> None:
+    weak = [cheap(0.9), cheap(0.5), cheap(0.1), cheap(0.0)]
+    better = [strong(doubt=doubt(0.5)), strong(doubt=doubt(0.4)), None, None]
+    assert left(weak, better, "share=0.5") == [(0, "in doubt", 0.5)]
+    answered = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
+    for weak in ([cheap(0.0), cheap(0.0)], [silent(), silent()]):
+        assert left(weak, answered, "share=1") == [(1, "in doubt", 0.1)]
+
+
+def brute_force(
+    weak: Sequence[Verdict | Unscored],
+    better: Sequence[Verdict | Unscored | None],
+    reference: Sequence[bool | None],
+    threshold: float | None,
+) -> tuple[Any, ...]:
+    """One point, counted item by item."""
+    cost, calls, escalated, asked, agree, compared = 0.0, 0, 0, 0, 0, 0
+    unknown = False
+    for one, other, label in zip(weak, better, reference, strict=True):
+        paid: list[Verdict | Unscored] = [one]
+        stands: Verdict | Unscored = one
+        score = inf if isinstance(one, Unscored) else (one.doubt or doubt(0)).entropy["is_correct"]
+        if threshold is not None and score >= threshold:
+            escalated += 1
+            asked += other is not None
+            paid += [other] if other is not None else []
+            stands = other if isinstance(other, Verdict) else one
+        for judgement in paid:
+            unknown = unknown or judgement.cost_usd is None
+            cost += judgement.cost_usd or 0.0
+            calls += judgement.usage.calls if judgement.usage else 0
+        truth = other.is_correct if label is None and isinstance(other, Verdict) else label
+        if truth is not None and isinstance(stands, Verdict):
+            compared += 1
+            agree += stands.is_correct == truth
+    share = escalated / len(weak) if weak else 0.0
+    money = None if unknown else cost
+    return threshold, escalated, share, money, calls, agree, compared, asked
+
+
+BILL = st.fixed_dictionaries(
+    {
+        "cost_usd": st.sampled_from([0.0, 0.5, 1.0, 1.0, 1.0, None]),
+        "usage": st.sampled_from([None, Usage(calls=1), Usage(calls=3)]),
+    }
+)
+WEAK = st.one_of(
+    st.builds(
+        lambda bits, ok, bill: cheap(bits, is_correct=ok, **bill),
+        st.sampled_from([0.0, 0.3, 0.6, 1.0]),
+        st.booleans(),
+        BILL,
+    ),
+    st.builds(lambda bill: silent(**bill), BILL),
+)
+STRONG = st.one_of(
+    st.none(),
+    st.builds(lambda ok, bill: strong(is_correct=ok, **bill), st.booleans(), BILL),
+    st.builds(lambda bill: silent("large", **bill), BILL),
+)
+LABEL = st.sampled_from([None, True, False])
+
+
+@given(st.lists(st.tuples(WEAK, STRONG, LABEL), max_size=10))
+def test_the_curve_is_that_of_counting_item_by_item(items: list[tuple[Any, Any, Any]]) -> None:
+    weak, better, reference = ([item[k] for item in items] for k in range(3))
+    scores = {uncertainty_score(judgement, ENTROPY) for judgement in weak}
+    expected = [
+        brute_force(weak, better, reference, threshold)
+        for threshold in [None, *sorted(scores, reverse=True)]
+    ]
+    assert [astuple(point) for point in curve(weak, better, reference)] == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,10 @@ import pytest
 
 import apbjudge
 from apbjudge.audits.material import known_of
-from apbjudge.calibration.config import LabelPlanConfig
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge.published import only_run, read_runs
 from apbjudge.labelling.queue import JudgeVerdicts
+from tests.support.judging import write_rows
 
 FLAGS = {f"E{number}": 0 for number in range(1, 7)}
 RIGHT = {"is_correct": True, "grade": 1.0, "error_list": FLAGS, "reasoning": "ok"}
@@ -41,17 +40,12 @@ def row(item_id: str, judgement: object, judge: str | None = "careful") -> dict[
     }
 
 
-def write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     rows = [row(name, judgement) for name, (judgement, _) in UNREADABLE.items()]
     rows += [row("right", RIGHT), row("wrong", WRONG), row("odd", {**RIGHT, "grade": 0.5})]
     rows += [row("right", WRONG, "other"), row("right", RIGHT, None)]
-    return write(tmp_path / "judged.jsonl", *rows)
+    return write_rows(tmp_path / "judged.jsonl", rows)
 
 
 def test_each_judge_is_a_run_and_what_is_no_verdict_counts_as_unscored(file: Path) -> None:
@@ -72,7 +66,7 @@ def test_each_judge_is_a_run_and_what_is_no_verdict_counts_as_unscored(file: Pat
 
 
 def test_every_command_takes_the_file(file: Path, tmp_path: Path) -> None:
-    labels = write(tmp_path / "labels.jsonl", {"item_id": "right", "is_correct": True})
+    labels = write_rows(tmp_path / "labels.jsonl", [{"item_id": "right", "is_correct": True}])
     judges = apbjudge.calibrate(file, labels).judges
     assert [(of.judge, of.n_rows) for of in judges] == [("careful", 9), ("other", 1)]
     comparison = apbjudge.compare(file, file)
@@ -83,7 +77,7 @@ def test_every_command_takes_the_file(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected one judge, got 2 \(careful, other\)"):
         only_run(file)
 
-    alone = write(tmp_path / "alone.jsonl", row("right", RIGHT), row("wrong", WRONG))
+    alone = write_rows(tmp_path / "alone.jsonl", [row("right", RIGHT), row("wrong", WRONG)])
     assert JudgeVerdicts(alone, [("wrong", "m")]).view(("wrong", "m"))["grade"] == 0.8
     known = known_of(alone, None)
     assert known.baseline == "judge careful as baseline"
@@ -93,26 +87,11 @@ def test_every_command_takes_the_file(file: Path, tmp_path: Path) -> None:
 def test_grade_judges_anew_only_when_asked_to(file: Path) -> None:
     with pytest.raises(OptionError, match="apbjudge report shows them; --regrade"):
         apbjudge.grade(file)
-    alone = write(file.with_name("alone.jsonl"), row("right", RIGHT))
+    alone = write_rows(file.with_name("alone.jsonl"), [row("right", RIGHT)])
     assert len([*apbjudge.grade(alone, regrade=True).judgements]) == 1
 
 
 def test_grades_on_another_scale_are_refused(tmp_path: Path) -> None:
     rows = [row(str(n), {**WRONG, "grade": 1 + n % 5}) for n in range(20)]
     with pytest.raises(InputError, match="16 of the 20 values by careful are off this scale"):
-        read_runs(write(tmp_path / "stars.jsonl", *rows))
-
-
-def test_labels_of_other_columns_go_with_a_plan(tmp_path: Path) -> None:
-    rows = [row(str(n), RIGHT if n % 3 else WRONG) for n in range(30)]
-    file, plan = write(tmp_path / "judged.jsonl", *rows), tmp_path / "plan.jsonl"
-    planned = apbjudge.plan_labels(LabelPlanConfig(judgements=file, n=10), out=plan).rows
-    labels = tmp_path / "labels.csv"
-    lines = [f"{of.item_id},{'yes' if int(of.item_id) % 3 else 'no'}" for of in planned]
-    labels.write_text("\n".join(["ticket,ok", *lines]), encoding="utf-8")
-    columns = {"label_columns": "item=ticket,verdict=ok", "design": str(plan)}
-    judge = apbjudge.calibrate(file, labels, **columns).judges[0]
-    assert judge.n_labelled == 10
-    assert judge.whole.measures["agreement"].value == 1
-    with pytest.raises(InputError, match="expected one of the columns ticket, ok, got 'okay'"):
-        apbjudge.calibrate(file, labels, label_columns="item=ticket,verdict=okay")
+        read_runs(write_rows(tmp_path / "stars.jsonl", rows))

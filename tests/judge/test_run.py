@@ -31,6 +31,7 @@ def test_its_text_is_five_lines_at_most(run: Run) -> None:
     lines = repr(run).split("\n")
     assert len(lines) <= 5
     assert lines[0] == "Run of static: 27 of 27 rows scored"
+    assert len(run.judgements) == len(list(run.judgements)) == 27
     assert lines[1] == "  holistic, alder-large: no provable fault ≤ 1.000 [0.701, 1.000] /9"
     assert lines[-1].strip() == str(run.folder or "in memory")
 
@@ -42,17 +43,8 @@ def test_a_notebook_shows_the_summary(run: Run) -> None:
     assert "≤ 77.8 [45.3, 96.1]" in html
 
 
-def test_its_judgements_can_be_read_twice(run: Run) -> None:
-    judgements = run.judgements
-    assert list(judgements) == list(judgements)
-    assert len(judgements) == len(list(judgements)) == 27
-
-
 def test_it_is_taken_wherever_a_path_to_a_run_is(run: Run) -> None:
-    assert len(apbjudge.frame(run)) == 27
-    assert len(apbjudge.frame([run])) == 27
-    (judge,) = apbjudge.calibrate(run, LABELS).judges
-    assert judge.n_labelled == 27
+    assert len(apbjudge.frame(run)) == len(apbjudge.frame([run])) == 27
     (judge,) = apbjudge.calibrate([run], LABELS).judges
     assert judge.n_labelled == 27
     assert apbjudge.report(run).tables
@@ -67,8 +59,6 @@ def test_results_are_frames(run: Run) -> None:
     one = summary.query("tested_model == 'cress-small' and figure == 'no provable fault'")
     assert one["value"].tolist() == [pytest.approx(1 / 3)]
     assert one["bound"].tolist() == ["upper"]
-    grades = summary.query("figure == 'Grade'")
-    assert grades["value"].isna().all()
     calibration = apbjudge.calibrate(run, LABELS, by=["tested_model"])
     frame = calibration.to_frame()
     f1 = frame.query("figure == 'F1' and by.isna() and code.isna()")
@@ -76,10 +66,8 @@ def test_results_are_frames(run: Run) -> None:
     assert set(frame["by_value"].dropna()) == {"alder-large", "birch-medium", "cress-small"}
     tables = apbjudge.report(run, tables=["overall"]).to_frame()
     assert set(tables["table"]) == {"overall"}
-    comparison = apbjudge.compare(
-        run, apbjudge.grade(ROWS, judge=lambda item: {"is_correct": True})
-    )
-    rates = comparison.to_frame().query("figure == 'CR'").set_index("of")["value"]
+    compared = apbjudge.compare(run, apbjudge.grade(ROWS, judge=lambda item: {"is_correct": True}))
+    rates = compared.to_frame().query("figure == 'CR'").set_index("of")["value"]
     assert rates["first"] - rates["second"] == pytest.approx(rates["difference"])
 
 
@@ -92,15 +80,12 @@ def test_grading_goes_on_beside_a_running_loop() -> None:
     assert [run.summary.scored for run in asyncio.run(notebook())] == [27, 27, 27]
 
 
-def test_frames_go_to_csv_and_parquet(run: Run, tmp_path: Path) -> None:
+def test_frames_go_to_parquet(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     frame = run.summary.to_frame()
     frame.to_parquet(tmp_path / "figures.parquet")
     pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "figures.parquet"), frame)
-    judgements = apbjudge.frame(run)
-    judgements.to_parquet(tmp_path / "judgements.parquet")
-    again = pandas.read_parquet(tmp_path / "judgements.parquet")
-    assert list(again["item_id"]) == list(judgements["item_id"])
+    apbjudge.frame(run).to_parquet(tmp_path / "judgements.parquet")
 
 
 def test_progress_is_reported_while_no_row_is_finished(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,9 +17,7 @@ from apbjudge.rubrics import Rubric, load_rubric, rubric_names
 
 RUBRICS = [load_rubric(name) for name in rubric_names()]
 PLANS = load_rubric("apb-holistic@1")
-STEPS = load_rubric("apb-step-wise@1")
 BROKEN = load_rubric("apb-tool-broken@1")
-UNSOLVABLE = load_rubric("apb-unsolvable@1")
 
 
 def graded(grade: float, *flags: ErrorCode) -> ParsedVerdict:
@@ -33,15 +28,11 @@ def behaving(category: int) -> ParsedVerdict:
     return ParsedVerdict(BROKEN.category_is_correct(category), category=category)
 
 
-def passing(is_correct: bool) -> ParsedVerdict:
-    return ParsedVerdict(is_correct)
-
-
 @st.composite
 def rulings_of(draw: st.DrawFn, rubric: Rubric) -> ParsedVerdict:
     """A ruling that does not contradict itself."""
     if rubric.shape == "pass":
-        return passing(draw(st.booleans()))
+        return ParsedVerdict(draw(st.booleans()))
     if rubric.shape == "category":
         return behaving(draw(st.integers(1, 5)))
     flags = draw(st.frozensets(st.sampled_from(ERROR_CODES)))
@@ -70,27 +61,12 @@ def test_consistent_rulings_never_make_a_contradiction(
         assert overrides or together.grade == median
 
 
-@given(SEVERAL, st.randoms(use_true_random=False))
+@given(SEVERAL)
 def test_the_order_of_the_rulings_is_of_no_account(
-    several: tuple[Rubric, list[ParsedVerdict]], random: Any
+    several: tuple[Rubric, list[ParsedVerdict]],
 ) -> None:
     rubric, rulings = several
-    mixed = list(rulings)
-    random.shuffle(mixed)
-    assert combine(mixed, rubric) == combine(rulings, rubric)
-    assert uncertainty_of(mixed, "samples", rubric) == uncertainty_of(rulings, "samples", rubric)
-
-
-@given(RUBRIC.flatmap(lambda r: st.tuples(st.just(r), rulings_of(r))), st.integers(1, 6))
-def test_one_voice_comes_out_as_it_is_and_without_doubt(
-    pair: tuple[Rubric, ParsedVerdict], n: int
-) -> None:
-    rubric, ruling = pair
-    assert combine([ruling] * n, rubric) == (ruling, ())
-    doubt = uncertainty_of([ruling] * n, "panel", rubric)
-    assert (doubt.n, doubt.method) == (n, "panel")
-    assert set(doubt.entropy.values()) == {0.0}
-    assert set(doubt.shares.values()) <= {0.0, 1.0}
+    assert combine(rulings[::-1], rubric) == combine(rulings, rubric)
 
 
 @given(SEVERAL)
@@ -120,55 +96,22 @@ def test_entropy_agrees_with_scipy(weights: list[float]) -> None:
     assert 0 <= entropy_bits(shares) <= math.log2(len(shares))
 
 
-@pytest.mark.parametrize(
-    ("shares", "bits"),
-    [((), 0.0), ((0.25,) * 4, 2.0), ((0.0, 1.0), 0.0)],
-)
-def test_entropy_where_it_is_known(shares: tuple[float, ...], bits: float) -> None:
-    assert entropy_bits(shares) == bits
-    assert math.copysign(1, entropy_bits(shares)) == 1
-
-
 def test_a_flag_needs_more_than_half_of_those_who_agree() -> None:
     rulings = [graded(0.4, "E2", "E4"), graded(0.4, "E2"), graded(0.4, "E2", "E6"), graded(1.0)]
     assert combine(rulings, PLANS)[0].flags == {"E2"}
-    two_of_four = [graded(0.4, "E2"), graded(0.4, "E2", "E4"), graded(0.4, "E4"), graded(0.4, "E4")]
-    assert combine(two_of_four, PLANS)[0].flags == {"E4"}
+    # without a majority, those most voted for are set
+    split = [graded(0.4, "E1"), graded(0.4, "E2"), graded(0.4, "E3")]
+    assert combine(split, PLANS)[0].flags == {"E1", "E2", "E3"}
+    several = [*split, graded(0.4, "E2", "E5"), graded(0.4, "E6")]
+    assert combine(several, PLANS)[0].flags == {"E2"}
 
 
-def test_without_a_majority_the_flags_most_voted_for_are_set() -> None:
-    rulings = [graded(0.4, "E1"), graded(0.4, "E2"), graded(0.4, "E3")]
-    assert combine(rulings, PLANS)[0].flags == {"E1", "E2", "E3"}
-    rulings = [*rulings, graded(0.4, "E2", "E5"), graded(0.4, "E6")]
-    assert combine(rulings, PLANS)[0].flags == {"E2"}
-
-
-def test_the_grade_is_the_lower_median_of_all() -> None:
-    rulings = [graded(0.8, "E2"), graded(0.2, "E2"), graded(0.6, "E2"), graded(1.0)]
-    assert combine(rulings, PLANS)[0].grade == 0.6
-    assert combine(rulings[:2], PLANS)[0].grade == 0.2
-
-
-def test_a_grade_outside_the_band_moves_to_the_nearest_and_says_so() -> None:
-    rulings = [graded(0.8, "E5"), graded(0.4, "E5", "E4"), graded(0.2, "E1")]
-    together, overrides = combine(rulings, STEPS)
-    assert (together.flags, together.grade) == ({"E5"}, 0.6)
-    assert together.is_correct is False
-    (change,) = overrides
-    assert (change.field, change.was, change.now) == ("grade", 0.4, 0.6)
-    assert "median" in change.because
-
-
-@pytest.mark.parametrize(
-    ("categories", "expected"),
-    [((1, 2, 2), 2), ((1, 2), 1), ((5, 4, 3), 3), ((1, 3), 3), ((1, 1, 5, 4, 4), 4)],
-)
-def test_the_category_comes_from_those_who_agree(categories: Sequence[int], expected: int) -> None:
-    together, _ = combine([behaving(number) for number in categories], BROKEN)
-    assert together == behaving(expected)
-    doubt = uncertainty_of([behaving(number) for number in categories], "samples", BROKEN)
-    assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
-    assert doubt.categories[str(expected)] == categories.count(expected) / len(categories)
+def test_the_category_comes_from_those_who_agree() -> None:
+    for categories, expected in (((1, 2, 2), 2), ((1, 2), 1), ((1, 3), 3), ((1, 1, 5, 4, 4), 4)):
+        together, _ = combine([behaving(number) for number in categories], BROKEN)
+        assert together == behaving(expected)
+    doubt = uncertainty_of([behaving(number) for number in (1, 2, 2, 5)], "samples", BROKEN)
+    assert doubt.categories == {"1": 0.25, "2": 0.5, "3": 0.0, "4": 0.0, "5": 0.25}
 
 
 def test_who_says_nothing_on_a_field_abstains_on_it() -> None:
@@ -178,27 +121,16 @@ def test_who_says_nothing_on_a_field_abstains_on_it() -> None:
     together, _ = combine([static, graded(0.4, "E2"), graded(0.2, "E2")], PLANS)
     assert together == graded(0.2, "E2")
     doubt = uncertainty_of([static, graded(0.4, "E2")], "panel", PLANS)
-    assert (doubt.shares["is_correct"], doubt.shares["E2"]) == (0.5, 1.0)
-    assert doubt.grades["0.4"] == 1.0
-    assert uncertainty_of([static], "panel", PLANS).entropy == {"is_correct": 0.0}
+    assert (doubt.shares["is_correct"], doubt.shares["E2"], doubt.grades["0.4"]) == (0.5, 1.0, 1.0)
 
 
 def test_shares_are_keyed_by_level_and_name_all_of_them() -> None:
-    doubt = uncertainty_of(
-        [graded(1.0), graded(0.0, "E1"), graded(0.0, "E1", "E6")], "samples", PLANS
-    )
-    assert doubt.grades == dict.fromkeys(("0.8", "0.6", "0.4", "0.2"), 0.0) | {
-        "1.0": 1 / 3,
-        "0.0": 2 / 3,
-    }
+    rulings = [graded(1.0), graded(0.0, "E1"), graded(0.0, "E1", "E6")]
+    doubt = uncertainty_of(rulings, "samples", PLANS)
+    unused = dict.fromkeys(("0.8", "0.6", "0.4", "0.2"), 0.0)
+    assert doubt.grades == unused | {"1.0": 1 / 3, "0.0": 2 / 3}
     flags = dict.fromkeys(ERROR_CODES, 0) | {"E1": 2 / 3, "E6": 1 / 3}
     assert doubt.shares == flags | {"is_correct": 1 / 3}
-
-
-def test_all_small_panels_of_a_pass_rubric() -> None:
-    for votes in [votes for n in range(1, 5) for votes in product([True, False], repeat=n)]:
-        together, _ = combine([passing(vote) for vote in votes], UNSOLVABLE)
-        assert together.is_correct == (votes.count(True) > votes.count(False))
 
 
 def sure(text: str) -> TokenChoice:
@@ -217,8 +149,5 @@ def test_doubt_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -
     assert doubt is not None
     assert doubt.categories["5"] == pytest.approx(0.4)
     assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
-    as_plan = token_uncertainty(tokens, PLANS)
-    assert as_plan is not None
-    assert (as_plan.grades, set(as_plan.entropy)) == ({}, {"is_correct"})
     assert token_uncertainty(tokens[:2], BROKEN) is None
     assert token_uncertainty((), PLANS) is None

@@ -6,8 +6,6 @@ import asyncio
 import http.client
 import json
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,25 +18,12 @@ from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
 from apbjudge.labelling.server import application
 from apbjudge.labelling.service import LabelService
+from tests.support.commands import start
 from tests.support.server import PATIENCE_S
 
 from .faults import Faults
 
 TOKEN = "token-of-the-tests"
-_PROGRAM = """
-import json, sys
-from pathlib import Path
-from apbjudge.cli.label import label
-from apbjudge.errors import ApbJudgeError
-given = json.loads(sys.argv[1])
-for name in ("predictions", "out", "cases", "run"):
-    if given.get(name) is not None:
-        given[name] = Path(given[name])
-try:
-    sys.exit(label.run(given))
-except ApbJudgeError as error:
-    sys.exit(f"refused: {error}")
-"""
 
 
 class Answer(NamedTuple):
@@ -138,14 +123,8 @@ def served(order: LabelConfig) -> Iterator[tuple[Client, LabelService]]:
 class Program:
     """The command as a process of its own."""
 
-    def __init__(self, **order: Any) -> None:
-        given = {k: str(v) if isinstance(v, Path) else v for k, v in order.items()}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(given)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, *arguments: str | Path) -> None:
+        self.process = start("label", *arguments)
 
     def client(self) -> Client:
         assert self.process.stdout is not None
@@ -155,8 +134,5 @@ class Program:
 
     def stop(self, sign: signal.Signals = signal.SIGINT) -> tuple[int, str, str]:
         self.process.send_signal(sign)
-        return self.ended()
-
-    def ended(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, out, err

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import ApbJudgeError, InputError
 from apbjudge.labelling.config import LabelConfig
-from apbjudge.labelling.label import label, open_service
+from apbjudge.labelling.label import open_service
 from apbjudge.records import read_labels
 from tests.labelling.serving import PATIENCE_S, Client, served
 from tests.support.commands import in_process
@@ -86,13 +86,6 @@ def test_it_is_stated_what_is_copied_and_left_out_and_copied_once(config: LabelC
     assert [label.item_id for label in read_labels(config.out)] == ["same"]
 
 
-def test_raters_who_agree_on_all_need_nobody(config: LabelConfig, tmp_path: Path) -> None:
-    agreeing = write_rows(tmp_path / "b.jsonl", [row | {"rater": "bo"} for row in ANN])
-    config = config.model_copy(update={"adjudicate": (config.adjudicate[0], agreeing)})
-    done = label(config, problem=lambda text: None, started=pytest.fail)
-    assert (done.total, len(list(read_labels(config.out)))) == (0, 4)
-
-
 def test_labels_that_name_no_rater_are_by_their_file(config: LabelConfig, tmp_path: Path) -> None:
     for name, is_correct in (("a", True), ("b", False)):
         write_rows(tmp_path / f"{name}.jsonl", [says("codes", None, is_correct=is_correct)])
@@ -103,18 +96,14 @@ def test_labels_that_name_no_rater_are_by_their_file(config: LabelConfig, tmp_pa
 
 
 def test_what_can_not_be_adjudicated_is_refused(config: LabelConfig) -> None:
-    def opened(**changes: Any) -> None:
-        open_service(LabelConfig(**{**dict(config), **changes}), problem=lambda text: None)
-
-    one = config.adjudicate[:1]
-    with pytest.raises(InputError, match=r"a\.jsonl: expected labels by at least two raters, got"):
-        opened(adjudicate=one)
-    with pytest.raises(InputError, match="expected raters other than the adjudicator bo"):
-        opened(rater="bo")
-    with pytest.raises(OptionError, match="--adjudicate: expected no --run with it"):
-        opened(run=Path("runs/static"))
-    with pytest.raises(OptionError, match="--out: expected a file of labels, got an input"):
-        opened(out=one[0])
+    for changes, message in (
+        ({"adjudicate": config.adjudicate[:1]}, r"a\.jsonl: expected labels by at least two"),
+        ({"rater": "bo"}, "expected raters other than the adjudicator bo"),
+        ({"run": Path("runs/static")}, "--adjudicate: expected no --run with it"),
+        ({"out": config.adjudicate[0]}, "--out: expected a file of labels, got an input"),
+    ):
+        with pytest.raises(ApbJudgeError, match=message):
+            open_service(LabelConfig(**{**dict(config), **changes}), problem=pytest.fail)
     assert not config.out.exists()
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 import apbjudge
 from apbjudge.errors import InputError, OptionError
 from apbjudge.labelling.config import LabelConfig
-from apbjudge.labelling.label import open_service
+from apbjudge.labelling.label import label, open_service
 from apbjudge.labelling.service import LabelService
 from apbjudge.rubrics import load_rubric
 from tests.labelling.serving import served
@@ -43,17 +43,11 @@ def service(tmp_path: Path) -> Any:
 def test_a_rater_sees_the_case_with_its_condition_and_its_reference(service: LabelService) -> None:
     assert len(service.queue) == N
     plan = shown(service, 1)
-    assert [call["name"] for call in plan["prediction"]["calls"]] == [
-        "search_catalogue",
-        "place_hold",
-        "mail_reader",
-    ]
+    assert plan["prediction"]["calls"][0]["name"] == "search_catalogue"
     assert "reference" not in plan["case"]
-    assert "chain" not in plan["prediction"]
     assert plan["case"]["condition"] == {}
-    assert [one["code"] for one in plan["asks"]["criteria"]] == list(
-        load_rubric("case-plan@1").codes
-    )
+    codes = [one["code"] for one in plan["asks"]["criteria"]]
+    assert codes == list(load_rubric("case-plan@1").codes)
     conditions = [shown(service, number)["case"]["condition"] for number in (3, 5, 7, 9, 11)]
     assert conditions == [
         {"horizon": 1},
@@ -69,19 +63,6 @@ def test_a_rater_sees_the_case_with_its_condition_and_its_reference(service: Lab
     ]
     marks = {tool["name"]: tool.get("marks") for tool in shown(service, 7)["case"]["tools"]}
     assert marks == {"book_tour": None, "guide_roster": ["replacement"], "free_guides": ["broken"]}
-
-
-def test_other_protocols_still_hide_what_their_rubric_does_not_ask_for(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
-    answered = [{**row, "tested_model": "m", "model_response": "{}"} for row in rows]
-    path = write_rows(tmp_path / "rows.jsonl", answered)
-    opened = open_service(
-        LabelConfig(predictions=path, out=tmp_path / "labels.jsonl", order="file"),
-        problem=pytest.fail,
-    )
-    conditions = [shown(opened, number)["case"]["condition"] for number in range(1, N + 1)]
-    opened.log.close()
-    assert not any("claims" in condition for condition in conditions)
 
 
 def test_responses_are_needed_without_the_protocol_and_never_used_with_it(tmp_path: Path) -> None:
@@ -102,20 +83,9 @@ def test_responses_are_needed_without_the_protocol_and_never_used_with_it(tmp_pa
     assert len(view["calls"]) == 3
 
 
-ANN = {
-    2: "UnclearQuery",
-    4: "WrongReference",
-    6: "UsefulDistractor",
-    8: "WrongReplacement",
-    10: "Solvable",
-}
-BEA = {
-    4: "WrongReference",
-    5: "UsefulDistractor",
-    6: "UsefulDistractor",
-    8: "WrongReplacement",
-    10: "UnclearQuery",
-}
+SHARED = {4: "WrongReference", 6: "UsefulDistractor", 8: "WrongReplacement"}
+ANN = SHARED | {2: "UnclearQuery", 10: "Solvable"}
+BEA = SHARED | {5: "UsefulDistractor", 10: "UnclearQuery"}
 
 
 def test_kappa_of_two_raters_is_sklearns(tmp_path: Path) -> None:
@@ -156,18 +126,11 @@ def test_kappa_of_two_raters_is_sklearns(tmp_path: Path) -> None:
     assert pair.codes["GivesItselfAway"].value is None  # nobody set it: not defined
 
 
-def test_labels_of_cases_go_through_label_studio(tmp_path: Path) -> None:
-    from apbjudge.labelling.label import label
-
-    out, folder = tmp_path / "labels.jsonl", tmp_path / "studio"
+def test_labels_of_two_rubrics_go_through_label_studio(tmp_path: Path) -> None:
+    out, back, folder = (tmp_path / name for name in ("labels.jsonl", "back.jsonl", "studio"))
     out.write_bytes((EXAMPLES / "case_labels.jsonl").read_bytes())
     label(config(out, export_label_studio=folder), problem=pytest.fail, started=pytest.fail)
-    text = (folder / "case-plan-1.config.xml").read_text(encoding="utf-8")
-    assert 'value="Reference"' in text
-    assert "$reference" not in text
-    back = tmp_path / "back.jsonl"
-    for name in ("case-plan-1", "case-steps-1"):
-        tasks = folder / f"{name}.tasks.json"
+    for tasks in folder.glob("*.tasks.json"):
         label(config(back, import_label_studio=tasks), problem=pytest.fail, started=pytest.fail)
 
     def read(path: Path) -> dict[Any, Any]:

@@ -136,18 +136,12 @@ def last_lines(client: Client, n: int) -> list[Any]:
 
 
 def test_raters_do_not_see_each_others_labels(plain: Client) -> None:
-    plain.click(1, "correct", to=True)
     other = Client(plain.port, plain.token, "bo")
-    assert other.item(1)["label"] == {
-        "is_correct": None, "grade": None, "errors": None, "category": None, "note": "",
-        "unsure": False, "faulty_steps": [], "skipped": False,
-        "revision": 0, "can_undo": False, "missing": ["correct or not"], "remark": "",
-        "judge": "none",
-    }  # fmt: skip
-    assert (plain.call("progress").json, other.call("progress").json) == (
-        {"progress": "200"},
-        {"progress": "000"},
-    )
+    before = other.item(1)
+    plain.click(1, "correct", to=True)
+    assert other.item(1) == before
+    progress = [client.call("progress").json["progress"] for client in (plain, other)]
+    assert progress == ["200", "000"]
 
 
 # Attacks -----------------------------------------------------------------------------------------
@@ -230,14 +224,11 @@ def test_every_answer_has_the_headers_that_keep_others_out(plain: Client) -> Non
         (b"", 400),
         (b"\xff", 400),
         (b"[" * 5000, 400),
-        (b'{"rater": "ann"}', 400),
         (b'{"rater": "ann", "item": true, "revision": 0, "click": {}}', 400),
         (b'{"rater": "ann", "item": 4, "revision": 0, "click": {}}', 400),
         (b'{"rater": "ann", "item": 1, "revision": 0, "click": {"set": "x"}}', 400),
         (b'{"rater": "", "item": 1, "revision": 0, "click": {"set": "correct"}}', 400),
-        (b'{"rater": {}, "item": 1, "revision": 0, "click": {}}', 400),
         (b'{"rater": "ann", "item": 1, "click": {"set": "correct", "to": true}}', 409),
-        (b'{"rater": "ann", "item": 1, "revision": 7, "click": {}}', 409),
         (b'{"note": "' + b"x" * MAX_BODY + b'"}', 413),
     ],
 )
@@ -313,25 +304,14 @@ def test_a_change_from_an_old_label_is_refused_with_the_label_as_it_is(plain: Cl
 
 
 def test_what_is_skipped_has_no_label_and_is_not_done(plain: Client) -> None:
-    plain.click(1, "correct", to=True)
-    revision = plain.item(1)["label"]["revision"]
+    revision = plain.click(1, "correct", to=True).json["revision"]
     refused = plain.call("skip", item=1, revision=revision)
     assert (refused.status, refused.json["error"][:20]) == (400, "field item: expected")
     label = plain.call("skip", item=2, revision=0).json
-    assert label["skipped"] is True
-    assert plain.call("progress").json == {"progress": "230"}
-    assert [label.is_correct for label in read_labels(plain.out)] == [True, None]
+    assert (label["skipped"], plain.call("progress").json) == (True, {"progress": "230"})
     assert len(resolve(read_labels(plain.out)).items) == 1
-    assert plain.call("skip", item=2, revision=0).status == 409
     undone = plain.call("undo", item=2, revision=label["revision"]).json
     assert (undone["skipped"], plain.call("progress").json["progress"]) == (False, "200")
-
-
-def test_a_step_is_one_of_the_predictions(plain: Client) -> None:
-    marked = plain.click(1, "step", to=1).json
-    assert (marked["faulty_steps"], marked["is_correct"]) == ([1], False)
-    assert plain.click(1, "step", to=2).json["error"].startswith("field to: expected the number")
-    assert plain.click(1, "correct", to=True).json["faulty_steps"] == []
 
 
 # Processes ---------------------------------------------------------------------------------------
@@ -341,8 +321,7 @@ def test_a_step_is_one_of_the_predictions(plain: Client) -> None:
 def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.jsonl", [plan_row(f"r{n}") for n in range(5)])
     out = tmp_path / "labels.jsonl"
-    order: dict[str, Any] = {"predictions": path, "out": out, "order": "file"}
-    program = Program(**order)
+    program = Program(path, "--out", out, "--order", "file")
     client = program.client()
     answered: dict[str, int] = {}
     enough = threading.Event()
@@ -365,11 +344,11 @@ def test_killed_in_a_burst_of_clicks_every_click_it_answered_is_on_disk(tmp_path
         thread.start()
     assert enough.wait(PATIENCE_S)
     with pytest.raises(OptionError, match="--out: another process is labelling into"):
-        open_service(LabelConfig(**order), problem=pytest.fail)
+        open_service(LabelConfig(predictions=path, out=out), problem=pytest.fail)
     program.stop(signal.SIGKILL)
     for thread in threads:
         thread.join()
-    again = Program(**order)
+    again = Program(path, "--out", out, "--order", "file")
     client = again.client()
     lines = out.read_bytes().split(b"\n")
     assert lines.pop() == b""

@@ -56,8 +56,7 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     arguments = ["predict", cases, "--model", f"{MODEL}@{server.address}", "--out", out]
     first = command(*arguments, "--config", "retries=0")
     assert first.code == 1
-    head, line, *_ = [row.split() for row in first.out.splitlines() if row.strip("─- ")]
-    assert head[:5] == ["tested", "model", "predicted", "unreadable", "truncated"]
+    _, line, *_ = [row.split() for row in first.out.splitlines() if row.strip("─- ")]
     assert line[:8] == [MODEL, "2", "1", "1", "(50.0%)", "0", "0", "1"]
     failed = f"failed, {MODEL}: transport 1 (last: HTTP 500: scripted failure scripted)"
     assert failed in " ".join(first.out.split())
@@ -74,31 +73,6 @@ def test_the_command_says_what_it_did_and_grade_takes_its_file(
     graded = command("grade", out / "predictions.jsonl", "--cases", cases, "--out", tmp_path / "g")
     assert graded.code == 0
     assert "3 rows" in graded.out
-
-
-REFUSED = {
-    "no query": (case("a", query=" "), "field query: expected a value in some row, got none in 2"),
-    "another name": (case("a", query=None, question="Go"), "question (2, --map query=question?)"),
-    "misspelled tools": (
-        case("a", tools=None, tools_json=None, toolz=[]),
-        "toolz (2, --map tools=toolz?)",
-    ),
-}
-
-
-@pytest.mark.parametrize(("row", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_predict_refuses_as_a_whole_check_refuses_too_and_nothing_is_asked(
-    serve: Any, command: Any, tmp_path: Path, row: dict[str, Any], message: str
-) -> None:
-    server = serve([OK])
-    cases = write_rows(tmp_path / "cases.jsonl", [row, row | {"id": "b"}])
-    model, out = f"{MODEL}@{server.address}", tmp_path / "out"
-    done = [command("predict", cases, "--model", model, "--out", out), command("check", cases)]
-    assert [of.code for of in done] == [2, 2]
-    assert done[0].err == done[1].err
-    assert message in done[0].err
-    assert not server.requests
-    assert not out.exists()
 
 
 def test_check_names_the_cases_that_predict_does_not_ask_about_and_both_the_near_name(
@@ -133,17 +107,13 @@ REMOVED = "the same command helps once the cause is removed"
     ],
     ids=lambda of: of[0].message,
 )
-@pytest.mark.parametrize("name", ["predict", "execute"])
 def test_the_cause_is_said_once_and_trying_again_only_where_it_helps(
-    serve: Any, command: Any, cases: Path, name: str, expected: tuple[Status, int, str, str]
+    serve: Any, command: Any, cases: Path, expected: tuple[Status, int, str, str]
 ) -> None:
     answer, code, cause, advice = expected
-    what: list[object] = [write_rows(cases, [case("a"), case("b")])]
-    if name == "execute":
-        tasks = ("--tasks", "empty-a", "--tasks", "lamps-to-b")
-        what = [EXAMPLES / "suites" / "storeroom.py", *tasks]
+    write_rows(cases, [case("a"), case("b")])
     model, out = f"{MODEL}@{serve([answer]).address}", cases.parent / "out"
-    done = command(name, *what, "--model", model, "--out", out, "--config", "retries=0")
+    done = command("predict", cases, "--model", model, "--out", out, "--config", "retries=0")
     said = " ".join((done.out + done.err).split())
     assert done.code == code
     assert said.count(cause) == 1
@@ -163,59 +133,22 @@ def test_the_same_command_without_a_folder_finds_its_run_again(
     assert folder.name.startswith("cases-predictions-hosted-vllm-planner-")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--model", "x/y", "--model", "x/y"], "--model: expected each model once, got x/y again"),
-        (["--model", "x/y", "--preset", "apb-2026"], "--preset apb-2026: expected one of gpt-4o"),
-        (
-            ["--model", "x/y", "--prompts", "old@1"],
-            "--prompts: expected one of apb@1, bound@1, neutral@1",
-        ),
-        (["--model", "x/y", "--data-root", "nowhere"], "--data-root: expected a folder"),
-        (
-            ["--model", "x/y", "--model", "x/z", "--api-base", "http://127.0.0.1:9/v1"],
-            "--api-base: expected one --model",
-        ),
-        (["--model", "x/y", "--model", "x/z", "--batch"], "--batch: expected one --model, got 2"),
-    ],
-)
-def test_options_that_cannot_work_are_one_line(
-    command: Any, cases: Path, tmp_path: Path, arguments: list[str], complaint: str
-) -> None:
-    done = command("predict", cases, "--out", tmp_path / "out", *arguments)
-    assert done.code == 2
-    (line,) = done.err.splitlines()
-    assert line.startswith(f"apbjudge: {complaint}")
-
-
-@pytest.mark.parametrize("content", [None, b"\n\n", b"\xff\xfe\x00"])
-def test_files_that_are_no_cases_are_one_line(
-    command: Any, tmp_path: Path, content: bytes | None
-) -> None:
-    path = tmp_path / "cases.jsonl"
-    if content is not None:
-        path.write_bytes(content)
-    model = ["--model", f"{MODEL}@http://127.0.0.1:9/v1"]
-    done = command("predict", path, *model, "--out", tmp_path / "out")
-    assert done.code == 2
-    (line,) = done.err.splitlines()
-    assert line.startswith(f"apbjudge: {path}: ")
+def test_options_that_cannot_work_are_one_line(command: Any, cases: Path) -> None:
+    done = command("predict", cases, "--model", "x/y", "--model", "x/y")
+    said = "apbjudge: --model: expected each model once, got x/y again\n"
+    assert (done.code, done.err) == (2, said)
 
 
 # The dry run --------------------------------------------------------------------------------------
 
 
 def session(cases: Path, server: ChatServer, out: Path, **settings: Any) -> Session:
-    limits = {name: settings.pop(name) for name in ("max_calls",) if name in settings}
     usual = {"api_base": server.address, "retries": 0, "vision": "yes", "max_concurrency": 1}
     samples = settings.pop("samples", 1)
     names = settings.pop("models", (MODEL,))
     specs = tuple(PlannerSpec(model=name, **{**usual, **settings}) for name in names)
     config = PredictConfig(model=specs, out=out, samples=samples)
-    resources = Resources(
-        limits=Limits(**limits), cache=out.parent / "cache", clock=VirtualClock([])
-    )
+    resources = Resources(limits=Limits(), cache=out.parent / "cache", clock=VirtualClock([]))
     return replace(session_of(str(cases), config, resources, QUIET), in_memory=False)
 
 
@@ -245,9 +178,7 @@ def test_a_dry_run_says_what_the_run_then_does(serve: Any, tmp_path: Path) -> No
         assert sum(f.pictures for f in before) == sum(pictures_in(s.body) for s in server.requests)
         assert sum(f.reused for f in before) == done.progress.reused
         assert sum(f.finished for f in before) == done.progress.skipped
-        lengths = sum(len(seen.text) - 1 for seen in server.requests)
-        if lengths:
-            assert sum(f.prompt_tokens for f in before) > 0
+        assert (sum(f.prompt_tokens for f in before) > 0) == bool(server.requests)
 
     expected = {"rows": 6, "bad_rows": 2, "finished": 0, "reused": 0, "calls": 4, "pictures": 3}
     check(**expected)
@@ -275,17 +206,11 @@ def test_a_dry_run_writes_nothing(serve: Any, command: Any, cases: Path, tmp_pat
 # prompt and doctor --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "prompts"),
-    [("holistic", "neutral@1"), ("tool_broken", "apb@1"), ("unsolvable", "bound@1")],
-)
-def test_the_command_prints_the_prompt(command: Any, name: str, prompts: str) -> None:
-    row = examples(name)[0]
-    done = command(
-        "prompt", EXAMPLES / f"{name}.jsonl", "--predict", "--id", row["id"], "--prompts", prompts
-    )
+def test_the_command_prints_the_prompt(command: Any) -> None:
+    row, file = examples("tool_broken")[0], EXAMPLES / "tool_broken.jsonl"
+    done = command("prompt", file, "--predict", "--id", row["id"], "--prompts", "apb@1")
     assert done.code == 0
-    system, user = text_of(prompt_of(row, prompts)).split("\n=====\n")
+    system, user = text_of(prompt_of(row, "apb@1")).split("\n=====\n")
     assert done.out == (f"===== {row['id']}: system =====\n{system}\n===== user =====\n{user}\n")
 
 
@@ -299,10 +224,7 @@ def test_the_command_names_pictures_at_their_places(command: Any, tmp_path: Path
     assert gone.code == 2
     assert gone.err.startswith(f"apbjudge: {path}:2: field files[0].path: expected a readable")
     missing = command("prompt", path, "--predict", "--id", "zzz")
-    assert (missing.code, missing.err) == (
-        2,
-        f"apbjudge: --id: no case of {path} has the id 'zzz'\n",
-    )
+    assert missing.err == f"apbjudge: --id: no case of {path} has the id 'zzz'\n"
 
 
 def test_doctor_checks_a_tested_model_with_its_cases(command: Any, tmp_path: Path) -> None:
@@ -317,19 +239,6 @@ def test_doctor_checks_a_tested_model_with_its_cases(command: Any, tmp_path: Pat
         assert f"reply up to 16,384: {'fits' if works else 'DOES NOT FIT'}" in done.out
         assert "rows      2: 2 to do" in done.out
         assert done.out.splitlines()[-1] == f"a run would {'' if works else 'not '}work"
-
-
-def test_doctor_measures_the_longest_prompt_of_cases_that_are_answered_already(
-    command: Any, tmp_path: Path
-) -> None:
-    path = write_rows(tmp_path / "cases.jsonl", [case("long", query="word " * 9000)])
-    with AbleServer(Able(), models=listed({"id": "m", "max_model_len": 20_000})) as server:
-        model = f"hosted_vllm/m@{server.address}"
-        assert command("predict", path, "--model", model, "--out", tmp_path / "out").code == 0
-        done = command("doctor", path, "--model", model)
-    assert "1 replies from the cache" in done.out
-    assert "longest prompt about 7, " in done.out  # as many tokens as the server counted
-    assert done.code == 0
 
 
 # Batches ------------------------------------------------------------------------------------------
@@ -357,8 +266,7 @@ def batched(
     **settings: Any,
 ) -> Any:
     path = write_rows(folder / "cases.jsonl", rows)
-    usual = {"models": ("openai/planner",), **settings}
-    run = session(path, server, folder / "out", **usual)
+    run = session(path, server, folder / "out", models=("openai/planner",), **settings)
     return predict_batched(replace(run, events=events), poll_s=1.0)
 
 
@@ -381,82 +289,53 @@ def test_predictions_come_through_a_batch(batches: BatchServer, tmp_path: Path) 
     assert again.progress.skipped == 6
 
 
-FINISHED = {
-    "cut": "length",
-    "empty": "stop",
-    "filter": "content_filter",
-    "policy": "content_filter",
-    "late": "stop",
-    "good": "stop",
-}
-"""How the odd answers of a batch end, by their cases."""
-
-
 def test_odd_answers_of_a_batch_are_predictions_too(batches: BatchServer, tmp_path: Path) -> None:
     ok = says(REPLY)
     batches.replies = by_text(
         {
             "(cut)": says('{"plan', finish="length"),
-            "(empty)": says(""),
-            "(filter)": says("", finish="content_filter"),
             "(policy)": lambda line: bad(line, 400, "no", code="content_policy_violation"),
             "(late)": in_turn(expired, ok),
             "(long)": lambda line: bad(line, 400, "maximum context length is 9 tokens"),
         },
         ok,
     )
-    names = ["cut", "empty", "filter", "policy", "late", "long", "good"]
+    names = ["cut", "policy", "late", "long", "good"]
     run = batched(batches, tmp_path, [case(name) for name in names], retries=1)
-    made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
-    assert sorted(made) == sorted(set(names) - {"long"})
-    assert {name: made[name]["finish_reason"] for name in names if name in made} == FINISHED
-    assert [len(batch.lines) for batch in batches.batches] == [7, 1]
+    made = read_lines(tmp_path / "out" / "predictions.jsonl")
+    ends = {row["id"]: row["finish_reason"] for row in made}
+    assert ends == {"cut": "length", "policy": "content_filter", "late": "stop", "good": "stop"}
+    assert [len(batch.lines) for batch in batches.batches] == [5, 1]
     assert run.counts["openai/planner"].failed == {"truncated": 1}
     (failed,) = read_lines(tmp_path / "out" / "failures.jsonl")
     assert failed["id"] == "long"
 
 
-def test_a_batch_has_no_budget(batches: BatchServer, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="--max-calls: not possible with --batch"):
-        batched(batches, tmp_path, [case("a")], max_calls=1)
-
-
-def test_odd_answers_in_a_file_are_predictions_and_asked_for_only_once(
+def test_answers_in_a_file_are_predictions_and_asked_for_only_once(
     serve: Any, command: Any, tmp_path: Path
 ) -> None:
-    names = ["cut", "empty", "filter", "policy", "late", "good"]
-    answer = by_text(
-        {
-            "(cut)": says("", finish="length"),
-            "(empty)": says(""),
-            "(filter)": says("", finish="content_filter"),
-            "(policy)": lambda line: bad(line, 400, "no", code="content_policy_violation"),
-            "(late)": expired,
-        },
-        says(REPLY),
-    )
+    answer = by_text({"(empty)": says("", finish="length"), "(late)": expired}, says(REPLY))
     server = serve([OK])
-    cases = write_rows(tmp_path / "cases.jsonl", [case(name) for name in names])
+    cases = write_rows(tmp_path / "cases.jsonl", [case(n) for n in ("empty", "late", "good")])
     model = ["--model", f"{MODEL}@{server.address}"]
     requests, answers = tmp_path / "requests.jsonl", tmp_path / "answers.jsonl"
     exported = command("batch", "export", cases, *model, "--out", requests)
-    assert f"{requests}: 6 requests, {requests.stat().st_size} bytes; 0 rows are answered" in (
-        exported.out
-    )
-    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    size = requests.stat().st_size
+    assert f"{requests}: 3 requests, {size} bytes; 0 rows are answered" in exported.out
+    lines = read_lines(requests)
     assert {line["body"]["model"] for line in lines} == {"planner"}
     assert all("response_format" not in line["body"] for line in lines)
     answers.write_bytes(answered(lines, answer))
     imported = command("batch", "import", answers)
-    assert (imported.code, imported.out.startswith("5 replies taken, 1 failed")) == (1, True)
+    assert (imported.code, imported.out.startswith("2 replies taken, 1 failed")) == (1, True)
     again = command("batch", "export", cases, *model, "--out", requests)
     assert ": 1 requests, " in again.out
-    assert "5 rows are answered already" in again.out
+    assert "2 rows are answered already" in again.out
     assert command("predict", cases, *model, "--out", tmp_path / "out").code == 0
     assert ["(late)" in seen.text for seen in server.requests] == [True]
     made = {row["id"]: row for row in read_lines(tmp_path / "out" / "predictions.jsonl")}
-    assert {name: made[name]["finish_reason"] for name in names} == FINISHED
-    assert "no" in made["policy"]["refusal"]
+    ends = {name: row["finish_reason"] for name, row in made.items()}
+    assert ends == {"empty": "length", "late": "stop", "good": "stop"}
 
 
 # Prompt sets of users -----------------------------------------------------------------------------
@@ -491,66 +370,37 @@ def test_own_prompts_are_sent(serve: Any, command: Any, cases: Path, tmp_path: P
     assert "Next 1." in systems
     made = read_lines(tmp_path / "out" / "predictions.jsonl")
     assert {row["prompt_set"] for row in made} == {str(own)}
-    assert command("predict", cases, *model, "--prompts", own).code == 0
-    assert len(server.requests) == 3
     prompt_set(tmp_path, plan__system="Another.")
     changed = command("predict", cases, *model, "--prompts", own)
-    assert changed.code == 2
-    assert "holds a run" in changed.err
+    assert (changed.code, "holds a run" in changed.err) == (2, True)
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a text is missing": ({"plan__user": None}, "expected the text plan.user, got nothing"),
-    "an unknown text": (
-        {"plan__example": "x"},
-        "expected only plan.system, plan.user, steps.system, steps.user, got plan.example",
-    ),
     "an unknown variable": (
         {"plan__user": "{{ unsolvable_type }}"},
         f"plan.user: expected only {', '.join(VIEW_NAMES)}, got unsolvable_type",
     ),
-    "a syntax error": ({"steps__user": "a\n{% if %}"}, "steps.user, line 2: "),
     "an unknown filter": ({"steps__user": "{{ query|shout }}"}, "steps.user, line 1: No filter"),
-    "an unknown order": (
-        {"head": 'tool_order = "random"'},
-        "tool_order: expected one of given, mixed, got 'random'",
-    ),
-    "no TOML": ({"head": "[[["}, ""),
-    "a sum of text and number": ({"plan__user": "{{ query + 1 }}"}, "plan.user: "),
     "the way out": ({"plan__user": "{{ query.__class__.__mro__ }}"}, "plan.user: "),
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", [*MISTAKES, "gone", "latin"])
 def test_a_mistake_in_own_prompts_is_one_line(
-    serve: Any, command: Any, cases: Path, tmp_path: Path, name: str
-) -> None:
-    changes, complaint = MISTAKES[name]
-    own = prompt_set(tmp_path, **changes)
-    server = serve([OK])
-    model = ["--model", f"{MODEL}@{server.address}", "--out", tmp_path / "out"]
-    for arguments in (
-        ["predict", cases, *model],
-        ["prompt", cases, "--predict", "--id", "c" if "steps__user" in changes else "a"],
-    ):
-        done = command(*arguments, "--prompts", own)
-        assert done.code == 2
-        (line,) = done.err.splitlines()
-        assert line.startswith(f"apbjudge: --prompts: {own}: {complaint}")
-    assert server.requests == []
-
-
-@pytest.mark.parametrize("name", ["gone.toml", "folder.toml", "latin.toml", "nul\0.toml"])
-def test_a_file_of_prompts_that_cannot_be_read_is_one_line(
     command: Any, cases: Path, tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / "folder.toml").mkdir()
-    (tmp_path / "latin.toml").write_bytes(b"description = '\xe9'")
-    own = tmp_path / name
-    done = command("prompt", cases, "--predict", "--id", "a", "--prompts", own)
+    changes, complaint = MISTAKES.get(name, ({}, ""))
+    own = prompt_set(tmp_path, **changes)
+    if name == "latin":
+        own.write_bytes(b"description = '\xe9'")
+    if name == "gone":
+        own.unlink()
+    row = "c" if "steps__user" in changes else "a"
+    done = command("prompt", cases, "--predict", "--id", row, "--prompts", own)
     assert done.code == 2
     (line,) = done.err.splitlines()
-    assert line.startswith("apbjudge: --prompts: ")
+    assert line.startswith(f"apbjudge: --prompts: {own}: {complaint}")
 
 
 @pytest.mark.parametrize("shows", [True, False])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 import signal
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -21,10 +21,10 @@ from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.results_text import prediction_text
 from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.records import Row
-from apbjudge.runs.loop import Events
+from apbjudge.runs.loop import QUIET
 from tests.support.clock import VirtualClock
 from tests.support.commands import start
-from tests.support.judging import write_rows
+from tests.support.judging import plan_row, write_rows
 from tests.support.predicting import MODEL, REPLY, case, read_lines, step_case
 from tests.support.server import (
     PATIENCE_S,
@@ -37,7 +37,6 @@ from tests.support.server import (
     Seen,
     Status,
     by_content,
-    completion,
 )
 
 OK = Answer(REPLY)
@@ -52,15 +51,10 @@ class Bench:
         self.server = server
         self.folder = folder
         self.waits: list[float] = []
-        self.notes: list[str] = []
 
     def run(self, rows: list[dict[str, Any]], **settings: Any) -> PredictionRun:
-        usual: dict[str, Any] = {
-            "retries": 0,
-            "max_concurrency": 1,
-            "api_base": self.server.address,
-        }
-        spec = PlannerSpec(model=MODEL, **{**usual, **settings})
+        usual = {"retries": 0, "max_concurrency": 1, "api_base": self.server.address}
+        spec = PlannerSpec(model=MODEL, **(usual | settings))
         config = PredictConfig(model=spec, out=self.folder / "out")
         resources = Resources(
             limits=Limits(),
@@ -68,22 +62,21 @@ class Bench:
             clock=VirtualClock(self.waits),
             rng=random.Random(0),
         )
-        events = Events(lambda progress: None, self.notes.append, self.notes.append)
         cases = write_rows(self.folder / "cases.jsonl", rows)
-        session = session_of(str(cases), config, resources, events)
+        session = session_of(str(cases), config, resources, QUIET)
         return predict_in(replace(session, in_memory=False), batch=False)
 
     @property
     def made(self) -> dict[str, dict[str, Any]]:
-        """Predictions by id; each id is there once."""
-        rows = read_lines(self.folder / "out" / "predictions.jsonl")
-        assert len({row["id"] for row in rows}) == len(rows)
-        return {row["id"]: row for row in rows}
+        return self._by_id("predictions.jsonl")
 
     @property
     def failed(self) -> dict[str, dict[str, Any]]:
-        """Failures by id; each id is there once."""
-        rows = read_lines(self.folder / "out" / "failures.jsonl")
+        return self._by_id("failures.jsonl")
+
+    def _by_id(self, name: str) -> dict[str, dict[str, Any]]:
+        """Rows by id; each id is there once."""
+        rows = read_lines(self.folder / "out" / name)
         assert len({row["id"] for row in rows}) == len(rows)
         return {row["id"]: row for row in rows}
 
@@ -96,12 +89,8 @@ class Bench:
 
 ODD = "はい、計画は\x1b[31mありません。 <image> {"
 CALLS = [
-    {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "find_train", "arguments": '{"city": 1}'},
-    },
-    {"id": "c2", "type": "function", "function": {"name": "book", "arguments": "{not json"}},
+    {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+    for name, arguments in (("find_train", '{"city": 1}'), ("book", "{not json"))
 ]
 ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
     "refusal field": (
@@ -112,10 +101,6 @@ ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
         Answer("", "content_filter"),
         {"finish_reason": "content_filter", "refusal": None, "model_response": ""},
     ),
-    "filter with text": (
-        Answer("Half a pl", "content_filter"),
-        {"finish_reason": "content_filter", "refusal": None, "model_response": "Half a pl"},
-    ),
     "policy error": (
         Status(400, "rejected by our safety system", error=POLICY),
         {"finish_reason": "content_filter"},
@@ -124,68 +109,59 @@ ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
         Answer('{"plan": "go', "length"),
         {"finish_reason": "length", "refusal": None, "model_response": '{"plan": "go'},
     ),
-    "all spent on thinking": (
-        Answer("", "length"),
-        {"finish_reason": "length", "refusal": None, "model_response": ""},
-    ),
     "thinking alone": (
         Answer(None, "length", {"reasoning": "Hm."}),
         {"finish_reason": "length", "model_response": "", "reasoning_content": "Hm."},
     ),
     "empty": (Answer(""), {"finish_reason": "stop", "refusal": None, "model_response": ""}),
-    "null": (Answer(None), {"finish_reason": "stop", "refusal": None, "model_response": ""}),
     "half a character as its end": (Answer(ODD, "\ud800"), {"model_response": ODD}),
     "unreadable": (Answer(ODD), {"finish_reason": "stop", "model_response": ODD}),
 }
-REFUSALS = {"refusal field", "filter", "filter with text", "policy error"}
-EMPTY = {"filter", "thinking alone", "all spent on thinking", "empty", "null"}
+REFUSED = {"refusal field", "filter", "policy error"}
+THOUGHT = "1 replies are empty but for the model's thinking"
 
 
 @pytest.mark.parametrize(
-    ("transport", "name"),
+    ("transport", "names"),
     [
-        *(("direct", name) for name in ANSWERS),
-        *(("litellm", name) for name in ("refusal field", "policy error", "thinking alone")),
+        ("direct", {*ANSWERS}),
+        ("litellm", {"refusal field", "policy error", "thinking alone"}),
     ],
 )
 def test_whatever_a_model_answers_is_its_prediction(
-    serve: Any, tmp_path: Path, transport: str, name: str
+    serve: Any, tmp_path: Path, transport: str, names: set[str]
 ) -> None:
-    answer, expected = ANSWERS[name]
-    server = serve(by_content({"(odd)": [answer]}, OK))
-    bench = Bench(server, tmp_path)
-    rows = [case("odd"), case("good")]
+    odd = {name: ANSWERS[name] for name in names}
+    scripts = {f"({name})": [answer] for name, (answer, _) in odd.items()}
+    bench = Bench(serve(by_content(scripts, OK)), tmp_path)
+    rows = [case(name) for name in (*odd, "good")]
     run = bench.run(rows, transport=transport, retries=3)
     assert run.failed == 0
-    made = bench.made["odd"]
-    assert {key: made[key] for key in expected} == expected
-    if name == "policy error":
-        assert "rejected by our safety system" in made["refusal"]
-        assert (made["usage"]["calls"], made["cost_usd"]) == (1, 0.0)
-    assert bench.made["good"]["model_response"] == REPLY
-    assert len(bench.asked("odd")) == 1
+    made = bench.made
+    for name, (_, expected) in odd.items():
+        assert {key: made[name][key] for key in expected} == expected, name
+        assert len(bench.asked(name)) == 1
+    assert "rejected by our safety system" in made["policy error"]["refusal"]
+    assert (made["policy error"]["usage"]["calls"], made["policy error"]["cost_usd"]) == (1, 0.0)
+    assert made["good"]["model_response"] == REPLY
     assert bench.waits == []
     counts = run.counts[MODEL]
-    assert counts.predicted == 2
-    assert counts.refused == (name in REFUSALS)
-    assert counts.empty == (name in EMPTY)
-    assert counts.truncated == (expected.get("finish_reason") == "length")
-    assert counts.only_thinking == ("reasoning_content" in expected)
-    said = "1 replies are empty but for the model's thinking" in prediction_text(run.counts)
-    assert said == ("reasoning_content" in expected)
+    answers = [expected for _, expected in odd.values()]
+    assert counts.predicted == len(rows)
+    assert counts.refused == len(REFUSED & names)
+    assert counts.empty == sum(each.get("model_response") == "" for each in answers)
+    assert counts.truncated == sum(each.get("finish_reason") == "length" for each in answers)
+    assert counts.only_thinking == 1
+    assert THOUGHT in prediction_text(run.counts)
     again = bench.run(rows, transport=transport, retries=3)
-    assert again.counts == run.counts
-    assert len(bench.asked("odd")) == 1
+    assert (again.counts, len(bench.server.requests)) == (run.counts, len(rows))
 
 
-@pytest.mark.parametrize("transport", ["direct", "litellm"])
-def test_native_tool_calls_keep_name_and_arguments(
-    serve: Any, tmp_path: Path, transport: str
-) -> None:
+def test_native_tool_calls_keep_name_and_arguments(serve: Any, tmp_path: Path) -> None:
     answer = Answer("Go on.", "tool_calls", message={"tool_calls": CALLS})
     bench = Bench(serve([answer]), tmp_path)
     row = step_case("a")
-    bench.run([row], transport=transport)
+    bench.run([row])
     made = bench.made["a"]
     assert json.loads(made["model_response"]) == {
         "role": "assistant",
@@ -207,106 +183,27 @@ FAULTS: Mapping[str, tuple[Behaviour, str, int]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("transport", "name"), [*(("direct", name) for name in FAULTS), ("litellm", "too long")]
-)
+@pytest.mark.parametrize(("transport", "names"), [("direct", {*FAULTS}), ("litellm", {"too long"})])
 def test_what_brings_no_answer_is_a_failure_that_is_tried_again(
-    serve: Any, tmp_path: Path, transport: str, name: str
+    serve: Any, tmp_path: Path, transport: str, names: set[str]
 ) -> None:
-    fault, reason, calls = FAULTS[name]
-    server = serve(by_content({"(bad)": [fault]}, OK))
+    server = serve(by_content({f"({name})": [FAULTS[name][0]] for name in names}, OK))
     bench = Bench(server, tmp_path)
-    rows = [case("a"), case("bad"), case("b")]
+    rows = [case(name) for name in ("a", *names, "b")]
     run = bench.run(rows, transport=transport, retries=1)
     assert sorted(bench.made) == ["a", "b"]
-    assert {n: row["reason"] for n, row in bench.failed.items()} == {"bad": reason}
-    assert run.counts[MODEL].failed == {reason: 1}
-    assert bench.failed["bad"]["usage"]["calls"] == len(bench.asked("bad")) == calls
+    reasons = {name: FAULTS[name][1] for name in names}
+    assert {name: row["reason"] for name, row in bench.failed.items()} == reasons
+    assert run.counts[MODEL].failed == Counter(reasons.values())
+    for name in names:
+        calls = FAULTS[name][2]
+        assert bench.failed[name]["usage"]["calls"] == len(bench.asked(name)) == calls
     server.behave = lambda seen: OK
     server.forget()
     assert bench.run(rows, transport=transport, retries=1).failed == 0
-    assert (len(server.requests), sorted(bench.made)) == (1, ["a", "b", "bad"])
+    assert len(server.requests) == len(names)
+    assert sorted(bench.made) == sorted(["a", *names, "b"])
     assert bench.failed == {}
-    server.forget()
-    assert bench.run(rows, transport=transport, retries=1).failed == 0
-    assert server.requests == []
-
-
-@pytest.mark.parametrize("status", [401, 404])
-def test_a_model_that_cannot_be_reached_at_all_ends_the_run_with_one_line(
-    serve: Any, command: Any, tmp_path: Path, status: int
-) -> None:
-    server = serve([Status(status, "no access to this model")])
-    cases = write_rows(tmp_path / "cases.jsonl", [case("a"), case("b"), case("c")])
-    model = f"{MODEL}@{server.address}"
-    done = command("predict", cases, "--model", model, "--out", tmp_path / "out")
-    assert done.code == 2
-    (line,) = done.err.splitlines()
-    assert line.startswith(f"apbjudge: --model {MODEL}: the ")
-    assert f"(HTTP {status}: no access to this model" in line
-    assert read_lines(tmp_path / "out" / "predictions.jsonl") == []
-    server.behave = lambda seen: OK
-    assert command("predict", cases, "--model", model, "--out", tmp_path / "out").code == 0
-
-
-# A storm of faults --------------------------------------------------------------------------------
-
-SHARE = 0.3
-STORM: tuple[Behaviour, ...] = (
-    Status(503),
-    Status(429),
-    Status(429, headers={"Retry-After": "3"}),
-    Reset(),
-    Reset(midway=True),
-    Body(b"<html>bad gateway</html>", "text/html", 502),
-    Body(b"nonsense"),
-    Body(completion(None)),
-    Body(b""),
-)
-NAMES = [f"row-{n:02}" for n in range(24)]
-
-
-class Storm:
-    """Answers a share of the calls wrongly; which ones depends on seed, case and try alone."""
-
-    def __init__(self, seed: int) -> None:
-        self.answered: Counter[str] = Counter()
-        self.faults = 0
-        self._tries: Counter[str] = Counter()
-        self._seed = seed
-        self._lock = threading.Lock()
-
-    def __call__(self, seen: Seen) -> Behaviour:
-        name = next(name for name in NAMES if f"({name})" in seen.text)
-        with self._lock:
-            self._tries[name] += 1
-            rng = random.Random(f"{self._seed} {name} {self._tries[name]}")
-            if rng.random() < SHARE:
-                self.faults += 1
-                return rng.choice(STORM)
-            self.answered[name] += 1
-        return Answer(f"{name}: {REPLY}")
-
-
-@pytest.mark.parametrize(("seed", "retries"), [(0, 0), (1, 2)])
-def test_in_a_storm_every_task_has_one_record_and_none_is_paid_twice(
-    serve: Any, tmp_path: Path, seed: int, retries: int
-) -> None:
-    storm = Storm(seed)
-    bench = Bench(serve(storm), tmp_path)
-    rows = [case(name) for name in NAMES]
-    for _ in range(8):
-        run = bench.run(rows, retries=retries, max_concurrency=4)
-        made, failed = bench.made, bench.failed
-        assert sorted([*made, *failed]) == NAMES
-        assert set(storm.answered) == set(made)
-        assert set(storm.answered.values()) == {1}
-        assert run.failed == len(failed)
-        if not failed:
-            break
-    assert not failed
-    assert storm.faults > 3
-    assert all(row["model_response"] == f"{name}: {REPLY}" for name, row in made.items())
 
 
 # Kills --------------------------------------------------------------------------------------------
@@ -314,52 +211,29 @@ def test_in_a_storm_every_task_has_one_record_and_none_is_paid_twice(
 FINISHED, IN_FLIGHT = 5, 3
 
 
-class Killed:
-    """The command in a process of its own, killed in the middle, and then run here."""
-
-    def __init__(self, serve: Any, folder: Path, behave: Any) -> None:
-        self.out = folder / "out"
-        self.server: ChatServer = serve(behave)
-        rows = write_rows(folder / "cases.jsonl", [case(name) for name in NAMES[:12]])
-        target = ["--model", f"{MODEL}@{self.server.address}", "--out", self.out]
-        settings = ["--config", f"max_concurrency={IN_FLIGHT}", "--config", "retries=0"]
-        self.arguments = ["predict", rows, *target, *settings]
-
-    @property
-    def made(self) -> list[str]:
-        return sorted(row["id"] for row in read_lines(self.out / "predictions.jsonl"))
-
-    @property
-    def asked(self) -> list[str]:
-        return sorted(n for seen in self.server.requests for n in NAMES if f"({n})" in seen.text)
-
-
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_ended_goes_on_and_asks_for_nothing_that_was_answered(
-    serve: Any, tmp_path: Path, command: Any, by: signal.Signals
+def test_a_run_that_is_killed_goes_on_and_asks_for_nothing_that_was_answered(
+    serve: Any, tmp_path: Path, command: Any
 ) -> None:
-    run = Killed(serve, tmp_path, lambda seen: OK if seen.number <= FINISHED else Hang())
-    with start(*run.arguments) as process:
+    server: ChatServer = serve(lambda seen: OK if seen.number <= FINISHED else Hang())
+    names, out = [f"row-{n:02}" for n in range(12)], tmp_path / "out"
+    rows = write_rows(tmp_path / "cases.jsonl", [case(name) for name in names])
+    arguments = ["predict", rows, "--model", f"{MODEL}@{server.address}", "--out", out]
+    arguments += ["--config", f"max_concurrency={IN_FLIGHT}", "--config", "retries=0"]
+    with start(*arguments) as process:
         # a request in the ninth place means that the answers before are on disk
-        run.server.wait_for(FINISHED + IN_FLIGHT)
-        process.send_signal(by)
-        _, err = process.communicate(timeout=PATIENCE_S)
-    manifest = json.loads((run.out / "manifest.json").read_bytes())
-    if by == signal.SIGKILL:
-        assert (process.returncode, manifest["state"]) == (-by, "running")
-    else:
-        assert process.returncode == 130
-        assert err.splitlines()[-1] == f"stopped; the same command continues from {run.out}"
-        assert "Traceback" not in err
-    saved = run.made
+        server.wait_for(FINISHED + IN_FLIGHT)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    assert json.loads((out / "manifest.json").read_bytes())["state"] == "running"
+    saved = {row["id"] for row in read_lines(out / "predictions.jsonl")}
     assert len(saved) == FINISHED
-    run.server.behave = lambda seen: OK
-    run.server.forget()
-    done = command(*run.arguments)
-    assert done.code == 0
-    assert run.asked == sorted(set(NAMES[:12]) - set(saved))
-    assert run.made == NAMES[:12]
-    assert json.loads((run.out / "manifest.json").read_bytes())["state"] == "done"
+    server.behave = lambda seen: OK
+    server.forget()
+    assert command(*arguments).code == 0
+    asked = {name for seen in server.requests for name in names if f"({name})" in seen.text}
+    assert (asked, len(server.requests)) == ({*names} - saved, len(names) - FINISHED)
+    assert sorted(row["id"] for row in read_lines(out / "predictions.jsonl")) == names
+    assert json.loads((out / "manifest.json").read_bytes())["state"] == "done"
 
 
 def test_replies_of_a_lost_folder_are_in_the_cache_and_refusals_too(
@@ -378,3 +252,66 @@ def test_replies_of_a_lost_folder_are_in_the_cache_and_refusals_too(
     assert bench.made["a"]["refusal"] == "Policy 7."
     assert {row["cost_usd"] for row in bench.made.values()} == {0.0}
     assert {row["served_model"] for row in bench.made.values()} == {"scripted"}
+
+
+# Killed again and again ---------------------------------------------------------------------------
+
+NAMES = [f"row-{n}" for n in range(6)]
+STORM: tuple[Behaviour, ...] = (Status(503), Status(429), Reset(), Reset(midway=True), Body(b""))
+SHARE = 0.3
+KILLS = (1, 2, 5, 9)
+"""Calls, counted over all sessions, during which the process is killed."""
+CALLS_OF_A_ROW = {"predict": 1, "refine": 2}
+"""Calls a row takes."""
+
+
+class Killer:
+    """Answers one call at a time, a share of them wrongly, and kills who makes certain calls."""
+
+    def __init__(self) -> None:
+        self.answered: Counter[tuple[str, bool]] = Counter()
+        self.processes: list[Popen[str]] = []
+        self.faults = 0
+
+    def __call__(self, seen: Seen) -> Behaviour:
+        if seen.number in KILLS:
+            self.processes[-1].send_signal(signal.SIGKILL)
+            return Reset()
+        rng = random.Random(seen.number)
+        if rng.random() < SHARE:
+            self.faults += 1
+            return rng.choice(STORM)
+        name = next(name for name in NAMES if f"({name})" in seen.text)
+        self.answered[name, "Here is a review" in seen.text] += 1
+        return Answer("Another tool.\nVERDICT: CHANGE")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLS_OF_A_ROW)
+def test_a_run_killed_again_and_again_pays_for_no_answer_twice(
+    serve: Any, tmp_path: Path, name: str
+) -> None:
+    killer = Killer()
+    model = f"{MODEL}@{serve(killer).address}"
+    rows = [plan_row(row, tested_model=MODEL) for row in NAMES]
+    out = tmp_path / "out"
+    command = [name, write_rows(tmp_path / "rows.jsonl", rows), "--model", model, "--out", out]
+    command += ["--mode", "self"] if name == "refine" else []
+    codes: list[int] = []
+    while 0 not in codes and len(codes) < 20:
+        settings = ["max_concurrency=1", "retries=0"]
+        with start(
+            *command, *(word for each in settings for word in ("--config", each))
+        ) as process:
+            killer.processes.append(process)
+            process.communicate(timeout=PATIENCE_S)
+        codes.append(process.returncode)
+        made = read_lines(out / "predictions.jsonl")
+        assert len({row["id"] for row in made}) == len(made)
+        assert set(codes) <= {0, 1, -signal.SIGKILL}
+    assert codes[-1] == 0
+    assert codes.count(-signal.SIGKILL) == len(KILLS)
+    assert killer.faults > 0
+    assert sorted(row["id"] for row in made) == NAMES
+    assert set(killer.answered.values()) == {1}
+    assert len(killer.answered) == CALLS_OF_A_ROW[name] * len(NAMES)

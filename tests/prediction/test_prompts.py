@@ -12,18 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt
-from apbjudge.llm.base import ScriptedClient
-from apbjudge.prediction.predict import predict
 from apbjudge.records.items import UNSOLVABLE_TYPES
 from tests.support.predicting import (
     ALL_EXAMPLES,
-    EXAMPLES,
-    MODEL,
-    REPLY,
     case,
     prompt_of,
-    read_case,
     step_case,
     text_of,
 )
@@ -55,41 +48,24 @@ def _word(label: str) -> st.SearchStrategy[str]:
     return st.sampled_from([f"{CANARY}-{label}-{n}" for n in range(3)])
 
 
+WORDS = (
+    "id case_id source source_subset task_family task_category modality stage plan "
+    "broken_tool_name tested_model model_response prompt"
+).split()
 FORBIDDEN: dict[str, st.SearchStrategy[Any]] = {
-    "id": _word("id"),
+    **{name: _word(name) for name in WORDS},
     "ends": st.lists(_word("ends"), min_size=1, max_size=2),
-    "case_id": _word("case"),
-    "source": _word("source"),
-    "source_subset": _word("subset"),
-    "task_family": _word("family"),
-    "task_category": _word("category"),
-    "modality": _word("modality"),
-    "stage": _word("stage"),
-    "plan": _word("plan"),
     "tool_chain": st.lists(st.just(CALL), max_size=25),
     "ground_truth_steps": st.lists(st.just(STEP), max_size=3),
     "reference_remaining_steps": st.lists(st.just(STEP), max_size=3),
     "extraneous_tool_names": st.lists(_word("distractor"), max_size=6),
-    "broken_tool_name": _word("broken"),
     "replacement_tool": st.just({"name": f"{CANARY}-new", "description": f"{CANARY}-text"}),
     "labels": st.just([f"{CANARY}-label"]),
     "grade": st.sampled_from([0.0, 1.0]),
     "is_solvable": st.booleans(),
     "condition": st.just({"kind": f"{CANARY}-kind"}),
-    "tested_model": _word("model"),
-    "model_response": _word("response"),
     "format_demanded": st.booleans(),
-    "construction": st.fixed_dictionaries(
-        {},
-        optional={
-            "transform": _word("transform"),
-            "twin": _word("twin"),
-            "removed_tools": st.lists(_word("removed"), max_size=3),
-            "removed_value": _word("value"),
-            "traps": st.lists(_word("trap"), max_size=3),
-        },
-    ),
-    "prompt": _word("prompt"),
+    "construction": st.just({"transform": f"{CANARY}-t", "removed_tools": [f"{CANARY}-r"]}),
     "messages": st.just([{"role": "user", "content": f"{CANARY}-message"}]),
 }
 """Every field that no prompt may depend on, the kind of unsolvable cases apart."""
@@ -154,14 +130,11 @@ def test_only_whether_a_case_is_unsolvable_moves_the_papers_prompt(
     assert (told != plain) == (row["planning_regime"] == "Holistic")
 
 
-VISIBLE: dict[str, Any] = {
-    "query": "Quite another task.",
-    "system_prompt": "Quite another role.",
-    "files": [{"type": "image", "path": "images/harbour_gate_2.png"}],
-    "tools": [{"name": "another"}],
-    "trajectory_prefix": [{"role": "user", "content": "another message"}],
-    "prediction_horizon": 3,
+VISIBLE = {
+    *("query", "system_prompt", "files", "tools", "trajectory_prefix", "prediction_horizon"),
+    *("planning_regime", "split", "unsolvable_type"),
 }
+"""What prompts are made of, the names of tools alone apart."""
 
 
 @pytest.mark.parametrize("field", ["name", "description", "parameters", "cost"])
@@ -190,56 +163,8 @@ def test_every_other_field_that_is_read_of_a_case_is_changed_above() -> None:
 
     for row in CASES:
         prompt_of(Watched(row))
-    form = {"planning_regime", "split", "unsolvable_type"}
-    assert read - {*VISIBLE, "tool_names"} - form <= set(FORBIDDEN)
-    assert form | {*VISIBLE, "construction"} <= read
-
-
-def asked(rows: list[dict[str, Any]], prompts: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The rows, each with the prediction that was made of it."""
-    client = ScriptedClient(lambda request: REPLY)
-    roots = {"data_root": EXAMPLES, "vision": "yes"}
-    model = {"model": MODEL, "vision": roots.pop("vision")}
-    run = predict(rows, model=model, prompts=prompts, client=client, **roots)
-    assert not run.failed, run.failures
-    made = {row["id"]: row for row in run}
-    return [(row, made[row["id"]]) for row in rows]
-
-
-def leaks(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> set[str]:
-    """What the messages give away, by kind."""
-    return {
-        leak.kind
-        for row, made in pairs
-        for leak in leaks_in_prompt(read_case(row), {**row, "messages": made["messages"]})
-        if leak.field == "prompt"
-    }
-
-
-SENTENCES = {
-    PROMPT_LEAKS[0]: "Do not use {extraneous}.",
-    PROMPT_LEAKS[1]: "This task cannot be solved.",
-    PROMPT_LEAKS[2]: "The tool `{broken}` is broken.",
-    PROMPT_LEAKS[3]: "Use `{replacement}` as a replacement.",
-}
-
-
-def test_the_probe_finds_nothing_in_neutral_prompts_and_each_sentence_that_tells() -> None:
-    pairs = asked(list(ALL_EXAMPLES), "neutral@1")
-    assert len(pairs) == len(ALL_EXAMPLES) > 70
-    assert leaks(pairs) == set()
-    for kind, sentence in SENTENCES.items():
-        telling: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        for row, made in pairs:
-            condition = read_case(row).condition
-            told = sentence.format(
-                extraneous=condition.extraneous[0] if condition.extraneous else "",
-                broken=condition.broken_tool or "",
-                replacement=condition.replacement.name if condition.replacement else "",
-            )
-            messages = [*made["messages"], {"role": "system", "content": told}]
-            telling.append((row, {**made, "messages": messages}))
-        assert leaks(telling) == {kind}
+    assert read - VISIBLE - {"tool_names"} <= set(FORBIDDEN)
+    assert {*VISIBLE, "construction"} <= read
 
 
 # Order of tools -----------------------------------------------------------------------------------
@@ -278,26 +203,10 @@ def test_distractors_leave_the_order_of_the_other_tools_as_it_is(
     assert [name for name in twin if name in names] == base
 
 
-def test_the_special_tool_is_not_always_in_one_place() -> None:
-    places: dict[str, set[float]] = {"distractor": set(), "replacement": set()}
-    generated = [
-        case(
-            str(n),
-            tools=tools_named(["find", "book", "pay", "extra"]),
-            extraneous_tool_names=["extra"],
-        )
-        for n in range(20)
-    ]
-    for row in (*ALL_EXAMPLES, *generated):
-        condition, names = read_case(row).condition, shown_tools(row)
-        special = {"distractor": list(condition.extraneous), "replacement": list[str]()}
-        if condition.replacement:
-            special["replacement"] = [condition.replacement.name]
-        for kind, of_kind in special.items():
-            places[kind] |= {names.index(n) / (len(names) - 1) for n in of_kind if n in names}
-    for kind, seen in places.items():
-        assert {0.0, 1.0} <= seen, kind
-        assert len(seen) > 3, kind
+def test_a_distractor_is_not_always_in_one_place() -> None:
+    tools = tools_named(["find", "book", "pay", "extra"])
+    rows = (case(str(n), tools=tools, extraneous_tool_names=["extra"]) for n in range(20))
+    assert {shown_tools(row).index("extra") for row in rows} == {0, 1, 2, 3}
 
 
 def test_the_papers_set_keeps_the_given_order() -> None:
@@ -327,7 +236,7 @@ STEPS = {"step_wise", "tool_broken", "three_steps"}
 def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> None:
     rows = {row["id"]: row for row in ALL_EXAMPLES}
     if name == "pictures":
-        row = next(r for r in ALL_EXAMPLES if r["id"].startswith("holistic") and _has_images(r))
+        row = next(r for r in ALL_EXAMPLES if r["id"].startswith("holistic") and r.get("files"))
     elif name == "three_steps":
         row = next(r for r in ALL_EXAMPLES if r.get("prediction_horizon") == 3)
     else:
@@ -338,23 +247,6 @@ def test_the_prompts_are_those_in_the_golden_files(name: str, prompts: str) -> N
     if os.environ.get("UPDATE_GOLDEN") and of == prompts:
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
-
-
-def _has_images(row: dict[str, Any]) -> bool:
-    return bool(row.get("files"))
-
-
-@pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])
-def test_steps_are_asked_for_by_number(prompts: str) -> None:
-    one, two, three = (
-        prompt_of(step_case("a", prediction_horizon=k), prompts).system for k in (1, 2, 3)
-    )
-    assert "2" not in one
-    assert "JSON object" in one
-    for k, text in ((2, two), (3, three)):
-        assert f"exactly {k} " in text
-        assert "JSON array" in text
-    assert two.replace("2", "3") == three
 
 
 @pytest.mark.parametrize("prompts", ["neutral@1", "apb@1", "bound@1"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -12,27 +10,17 @@ from typing import Any
 
 import pytest
 
-from apbjudge import Events, Item, PlannerSpec, RefineConfig, grade, predict, refine
-from apbjudge.audits.perturbations.faults import plant
+from apbjudge import Events, PlannerSpec, RefineConfig, predict, refine
 from apbjudge.errors import InputError, OptionError, OtherRunError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.prediction.prompts import PromptMaker
 from apbjudge.prediction.refine import review_set
-from apbjudge.prediction.reviews import PROVEN_IN_VIEW, Draft, ModelReviewer
+from apbjudge.prediction.reviews import Draft, ModelReviewer
+from apbjudge.prediction.session import PredictionRun
 from apbjudge.prediction.worker import Planner
 from apbjudge.records import Row
-from tests.audits.parents import example_bases
-from tests.support.commands import start
 from tests.support.judging import plan_row, step_row, write_rows
 from tests.support.predicting import ALL_EXAMPLES, MODEL, read_lines
-from tests.support.server import (
-    PATIENCE_S,
-    Answer,
-    Behaviour,
-    ChatServer,
-    Hang,
-    Seen,
-)
 
 KEEP, CHANGE = "It is fine.\n\nVERDICT: KEEP", "Use find_train.\nVERDICT: CHANGE"
 GOOD = plan_row("x")["model_response"]
@@ -78,18 +66,25 @@ def text_of(messages: list[dict[str, Any]]) -> str:
     return "\n".join(c if isinstance(c, str) else json.dumps(c) for c in contents)
 
 
-def refined(
-    folder: Path, rows: list[dict[str, Any]], scripted: Model, **settings: Any
-) -> dict[str, dict[str, Any]]:
+Answers = Callable[[Request], str | Completion]
+
+
+def refining(
+    folder: Path, rows: list[dict[str, Any]], answer: Model | Answers, **settings: Any
+) -> PredictionRun:
     usual: dict[str, Any] = {"mode": "self", "model": PlannerSpec(model=MODEL)}
-    run = refine(drafts_in(folder, rows), **{**usual, **settings}, client=scripted.client)
+    if settings.get("mode") in ("critic", "judge"):
+        usual["critic"] = CRITIC
+    client = answer.client if isinstance(answer, Model) else ScriptedClient(answer)
+    return refine(drafts_in(folder, rows), **{**usual, **settings}, client=client)
+
+
+def refined(
+    folder: Path, rows: list[dict[str, Any]], answer: Model | Answers, **settings: Any
+) -> dict[str, dict[str, Any]]:
+    run = refining(folder, rows, answer, **settings)
     assert run.failed == 0, run.failures
     return {row["id"]: row for row in run}
-
-
-def is_right(item: Item) -> dict[str, Any]:
-    right = [call.name for call in item.prediction.calls] == ["find_train"]
-    return {"is_correct": right, "grade": 1.0 if right else 0.2, "errors": {"E6": not right}}
 
 
 def judged(request: Request, *, is_right: bool = False) -> str:
@@ -106,7 +101,7 @@ def judged(request: Request, *, is_right: bool = False) -> str:
 # The scripted tests -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("review", [KEEP, "", "   "])
+@pytest.mark.parametrize("review", [KEEP, ""])
 def test_a_review_that_endorses_or_says_nothing_changes_nothing(
     tmp_path: Path, review: str
 ) -> None:
@@ -118,127 +113,65 @@ def test_a_review_that_endorses_or_says_nothing_changes_nothing(
         final = finals[row["id"]]
         assert final["model_response"] == row["model_response"]
         assert final["draft_sha256"] == sha256(row["model_response"].encode()).hexdigest()
-        assert final["is_unchanged"]
-        assert final["usage"]["calls"] == 1
+        assert (final["is_unchanged"], final["usage"]["calls"]) == (True, 1)
         assert final["messages"] == []
 
 
-def test_a_critic_that_names_planted_faults_has_them_all_fixed(tmp_path: Path) -> None:
-    """Faults as audits plant them into right plans and steps, in the words of the audit."""
-    planted = [
-        (base.variant.row["model_response"], variant)
-        for base in example_bases()[::3]
-        if base.rubric.shape == "flags" and not base.item.files
-        for variant in plant(base, seed=0)
-    ]
-    rows = [{**variant.row, "id": str(n)} for n, (_, variant) in enumerate(planted)]
-    for row in rows:
-        row["case_id"] = row["id"]
-
-    def answer(request: Request) -> Completion:
-        right, variant = planted[int(request.prefix)]
-        if request.model == CRITIC.model:
-            assert str(variant.row["model_response"]).strip() in text_of(request.messages)
-            text = f"{variant.what}\nVERDICT: CHANGE"
-        else:
-            text = right if variant.what in text_of(request.messages[-1:]) else "no plan"
-        served = f"{request.model}-served"
-        return Completion(text=text, finish_reason="stop", served_model=served)
-
-    run = refine(
-        drafts_in(tmp_path, rows),
-        mode="critic",
-        critic=CRITIC,
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(answer),
-    )
-    finals = {row["id"]: row["model_response"] for row in run}
-    assert len(finals) == len(planted) > 40
-    assert all(finals[str(n)] == right for n, (right, _) in enumerate(planted))
-    for row in run:
-        assert not row["is_unchanged"]
-        assert row["rounds"][0]["critic_served_model"] == f"{CRITIC.model}-served"
-        served = (row["critic_model"], row["served_model"], row["method"])
-        assert served == (CRITIC.model, f"{MODEL}-served", "critic+")
-    after = grade([{**row, "model_response": finals[row["id"]]} for row in rows])
-    assert {verdict.is_correct for verdict in after.judgements} == {True}
-
-
 SECRET = "kestrel-secret"
-
-
-SECRET_STEP = {
-    "role": "assistant",
-    "thought": SECRET,
-    "tool_calls": [
-        {"type": "function", "function": {"name": f"{SECRET}_tool", "arguments": {"a": SECRET}}}
-    ],
+SECRET_STEP = step_row("x", {SECRET: SECRET})["ground_truth_steps"][0] | {
+    "tool_calls": [{"function": {"name": f"{SECRET}_tool", "arguments": {"a": SECRET}}}]
 }
 HIDDEN: dict[str, Any] = {
     "id": f"{SECRET}-id",
     "extraneous_tool_names": [f"{SECRET}_distractor"],
-    "source": f"{SECRET}-source",
-    "task_category": f"{SECRET}-category",
-    "stage": f"{SECRET}-stage",
-    "label": {"note": SECRET},
-}
-HIDDEN_OF_PLAN = {
-    "plan": f"{SECRET}-plan",
-    "tool_chain": [{"name": f"{SECRET}_tool", "parameter_description": {}}],
-}
-HIDDEN_OF_STEPS = {
-    "ground_truth_steps": [SECRET_STEP],
-    "reference_remaining_steps": [SECRET_STEP, SECRET_STEP],
-}
-BROKEN = {
-    "broken_tool_name": f"{SECRET}_broken",
-    "replacement_tool": {"name": f"{SECRET}_new", "description": SECRET},
+    **{name: f"{SECRET}-{name}" for name in ("source", "task_category", "stage")},
 }
 SECRETIVE = {
-    "plan": plan_row("x", model_response=BAD, **HIDDEN, **HIDDEN_OF_PLAN),
-    "steps": step_row("x", {}, **HIDDEN, **HIDDEN_OF_STEPS),
-    "broken": step_row("x", {}, **HIDDEN, **HIDDEN_OF_STEPS, **BROKEN),
+    "plan": plan_row(
+        "x",
+        model_response=BAD,
+        plan=f"{SECRET}-plan",
+        tool_chain=[{"name": f"{SECRET}_tool", "parameter_description": {}}],
+        **HIDDEN,
+    ),
+    "broken": step_row(
+        "x",
+        {},
+        ground_truth_steps=[SECRET_STEP],
+        reference_remaining_steps=[SECRET_STEP, SECRET_STEP],
+        broken_tool_name=f"{SECRET}_broken",
+        replacement_tool={"name": f"{SECRET}_new", "description": SECRET},
+        **HIDDEN,
+    ),
 }
+MODES = {
+    "self": "ablate@1",
+    "critic": "apb@1",
+    "static": "apb@1",
+    "judge": "ablate@1",
+    "oracle": "ablate@1",
+}
+"""Each with the prompts of its reviews."""
 
 
-@pytest.mark.parametrize(
-    ("mode", "prompts"),
-    [
-        ("self", "ablate@1"),
-        ("critic", "apb@1"),
-        ("static", "apb@1"),
-        ("judge", "ablate@1"),
-        ("oracle", "ablate@1"),
-    ],
-)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SECRETIVE)
 def test_what_a_tested_model_can_not_know_is_in_no_request(
-    tmp_path: Path, mode: str, prompts: str, name: str
+    tmp_path: Path, mode: str, name: str
 ) -> None:
-    rows = [SECRETIVE[name]]
     seen: list[str] = []
 
     def answer(request: Request) -> str:
         seen.append(json.dumps(request.messages))
         return CHANGE if request.reply is None and len(seen) == 1 else judged(request)
 
-    needs = mode in ("critic", "judge", "oracle")
-    (row,) = refine(
-        drafts_in(tmp_path, rows),
-        mode="judge" if mode == "oracle" else mode,
-        with_reference=mode == "oracle",
-        critic=CRITIC if needs else None,
-        review_prompts=prompts,
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(answer),
-    )
+    how = {"mode": "judge", "with_reference": True} if mode == "oracle" else {"mode": mode}
+    (row,) = refining(tmp_path, [SECRETIVE[name]], answer, review_prompts=MODES[mode], **how)
     assert len(seen) == (1 if mode == "static" else 2)
     assert seen[-1].count(json.dumps(row["critique"])[1:-1]) == 1
-    assert row["is_oracle"] == (mode == "oracle")
+    assert row["is_oracle"] == (row["method"] == "oracle") == (mode == "oracle")
     assert any(SECRET in text for text in seen) == (mode == "oracle")
     assert (f"{SECRET}_tool" in seen[0]) == (mode == "oracle")  # of the reference
-    if mode == "oracle":
-        assert row["method"] == "oracle"
 
 
 # Prompts ------------------------------------------------------------------------------------------
@@ -256,29 +189,23 @@ def reviews_of(case: Mapping[str, Any], prompts: str, guide: Any) -> list[dict[s
 
 
 def test_with_and_without_codes_ablate_differs_in_the_codes_alone() -> None:
-    for case in ALL_EXAMPLES[::6]:
+    for case in ALL_EXAMPLES[::15]:
         one, other = (reviews_of(case, "ablate@1", guide) for guide in ("codes", "none"))
         for with_codes, without in zip(one, other, strict=True):
             texts = [text_of([message]) for message in (with_codes, without)]
-            lines = texts[0].replace("\\n", "\n").splitlines()
-            rest = [
-                line
-                for line in lines
-                if not line.startswith(("- E", "Look for these errors in particular"))
-            ]
-            kept = texts[1].replace("\\n", "\n").splitlines()
-            assert [line for line in rest if line] == [line for line in kept if line]
+            lines, kept = (filter(None, text.replace("\\n", "\n").splitlines()) for text in texts)
+            of_codes = ("- E", "Look for these errors in particular")
+            assert [line for line in lines if not line.startswith(of_codes)] == [*kept]
         assert text_of(one) != text_of(other)
 
 
-@pytest.mark.parametrize("prompts", ["ablate@1", "apb@1"])
 def test_the_final_answer_is_asked_for_in_equal_words_with_codes_and_without(
-    tmp_path: Path, prompts: str
+    tmp_path: Path,
 ) -> None:
     with_codes, without = Model(), Model()
     rows = [plan_row("a", model_response=BAD), step_row("b", {})]
     for guide, model in (("codes", with_codes), ("none", without)):
-        refined(tmp_path, rows, model, guide=guide, review_prompts=prompts)
+        refined(tmp_path, rows, model, guide=guide, review_prompts="ablate@1")
     asked = [[each.messages[-1] for each in model.finals] for model in (with_codes, without)]
     assert asked[0] == asked[1]
     assert len(asked[0]) == 2
@@ -304,40 +231,37 @@ def test_every_picture_is_shown_in_both_calls_with_the_settings_of_who_is_asked(
         (tmp_path / file["path"]).write_bytes(b"\x89PNG" + file["path"].encode())
     seen: list[Request] = []
 
-    def answer(request: Request) -> str:
+    def answer(request: Request) -> Completion:
         seen.append(request)
-        return CHANGE if request.model == CRITIC.model and mode == "critic" else judged(request)
+        is_review = request.model == CRITIC.model and mode == "critic"
+        text = CHANGE if is_review else judged(request)
+        served = f"{request.model}-served"
+        return Completion(text=text, finish_reason="stop", served_model=served)
 
     critic = PlannerSpec(model=CRITIC.model, vision="yes", max_reply_tokens=222)
-    (final,) = refine(
-        drafts_in(tmp_path, [plan_row("a", model_response=BAD, files=files)]),
-        mode=mode,
-        critic=critic,
-        model=PlannerSpec(model=MODEL, vision="yes", max_reply_tokens=111),
-        client=ScriptedClient(answer),
-    )
+    model = PlannerSpec(model=MODEL, vision="yes", max_reply_tokens=111)
+    rows = [plan_row("a", model_response=BAD, files=files)]
+    (final,) = refining(tmp_path, rows, answer, mode=mode, critic=critic, model=model)
     assert [(each.model, each.max_tokens) for each in seen] == [(CRITIC.model, 222), (MODEL, 111)]
     for request in seen:
         lists = [m["content"] for m in request.messages if isinstance(m["content"], list)]
         assert sum(part["type"] == "image_url" for content in lists for part in content) == 20
     assert "base64" not in json.dumps(final["messages"])
     assert "0.png" in json.dumps(final["messages"])
+    assert (final["critic_model"], final["served_model"]) == (CRITIC.model, f"{MODEL}-served")
+    served = f"{CRITIC.model}-served" if mode == "critic" else None
+    assert final["rounds"][0]["critic_served_model"] == served
+    assert final["method"] == ("critic+" if mode == "critic" else "judge")
 
 
 @pytest.mark.parametrize("mode", ["critic", "judge"])
 def test_who_can_not_be_shown_the_pictures_reviews_nothing(tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     rows = [plan_row("a", model_response=BAD, files=[{"type": "image", "path": "a.png"}])]
-    for vision in ("no", "auto"):
-        run = refine(
-            drafts_in(tmp_path, rows),
-            mode=mode,
-            critic=PlannerSpec(model=CRITIC.model, vision=vision),
-            model=PlannerSpec(model=MODEL, vision="yes"),
-            client=ScriptedClient(lambda request: pytest.fail("asked")),
-        )
-        (failed,) = run.failures
-        assert "a model that can see (hosted_vllm/critic" in failed["detail"]
+    sees = PlannerSpec(model=MODEL, vision="yes")
+    run = refining(tmp_path, rows, lambda request: pytest.fail("asked"), mode=mode, model=sees)
+    (failed,) = run.failures
+    assert "a model that can see (hosted_vllm/critic" in failed["detail"]
 
 
 # Code and judges as reviewers ---------------------------------------------------------------------
@@ -356,43 +280,27 @@ def test_code_says_only_what_it_proves_with_what_the_model_could_see(tmp_path: P
     changed = {name for name, final in finals.items() if final["rounds"][0]["critique"]}
     assert changed == {"unknown", "schema"}
     assert "no tool named 'fly_there'" in finals["unknown"]["critique"]
-    assert len(model.finals) == 2
-    assert model.reviews == []
-    assert finals["clean"]["usage"]["calls"] == 0
-    assert finals["clean"]["cost_usd"] == 0.0
-    assert not {"distractor", "retry-broken-tool", "low-overlap"} & PROVEN_IN_VIEW
+    assert (len(model.finals), model.reviews) == (2, [])
+    assert (finals["clean"]["usage"]["calls"], finals["clean"]["cost_usd"]) == (0, 0.0)
 
 
 def test_a_judge_as_reviewer_endorses_or_explains(tmp_path: Path) -> None:
     def answer(request: Request) -> str:
         return judged(request, is_right="fly_there" not in text_of(request.messages))
 
-    notes: list[str] = []
-    run = refine(
-        drafts_in(tmp_path, plans(GOOD, BAD)),
-        mode="judge",
-        critic=CRITIC,
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(answer),
-        events=Events(lambda progress: None, notes.append, notes.append),
-    )
-    finals = {row["id"]: row for row in run}
+    finals = refined(tmp_path, plans(GOOD, BAD), answer, mode="judge")
     assert finals["case-0"]["is_unchanged"]
     assert finals["case-1"]["model_response"] == GOOD
     assert "E6" in finals["case-1"]["critique"]
     assert "No such tool." in finals["case-1"]["critique"]
-    assert any("against their own measure" in note for note in notes)
 
 
-REJECTION = json.dumps({"status": "REJECT", "reason": "no train goes there"})
-
-
-@pytest.mark.parametrize("hidden", [{}, {"unsolvable_type": "information_missing"}])
 def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
-    tmp_path: Path, hidden: dict[str, Any]
+    tmp_path: Path,
 ) -> None:
     """Whether it can is hidden from who reviews: a right rejection must not be talked down."""
-    rows = [plan_row("a", model_response=REJECTION, format_demanded=True, **hidden)]
+    rejection = json.dumps({"status": "REJECT", "reason": "no train goes there"})
+    rows = [plan_row("a", model_response=rejection, format_demanded=True)]
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -400,33 +308,21 @@ def test_code_does_not_prove_for_a_reviewer_that_a_rejected_task_can_be_solved(
         return judged(request, is_right=True)
 
     for mode in ("static", "judge"):
-        (row,) = refine(
-            drafts_in(tmp_path, rows),
-            mode=mode,
-            critic=CRITIC if mode == "judge" else None,
-            model=PlannerSpec(model=MODEL),
-            client=ScriptedClient(answer),
-        )
+        (row,) = refining(tmp_path, rows, answer, mode=mode)
         assert row["rounds"][0]["endorses"] is True
-        assert row["model_response"] == REJECTION
+        assert row["model_response"] == rejection
     assert len(asked) == 1
     assert 'verified_facts">' not in text_of(asked[0].messages)
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path, full: bool) -> None:
+def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path) -> None:
     cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
     client = ScriptedClient(lambda request: BAD)
-    drafts = predict(cases, model=MODEL, full=full, out=tmp_path / "drafts", client=client)
-    how: dict[str, Any] = {"mode": "judge", "critic": CRITIC}
+    drafts = predict(cases, model=MODEL, out=tmp_path / "drafts", client=client)
+    judge = {"mode": "judge", "critic": CRITIC, "client": ScriptedClient(judged)}
     for with_reference in (True, False):
-        first = refine(
-            drafts,
-            with_reference=with_reference,
-            out=tmp_path / str(with_reference),
-            client=ScriptedClient(judged),
-            **how,
-        )
+        out = tmp_path / str(with_reference)
+        first = refine(drafts, with_reference=with_reference, out=out, **judge)
         (again,) = refine(first, mode="self", client=Model().client)
         assert again["is_oracle"] is with_reference
 
@@ -446,36 +342,23 @@ def test_code_says_nothing_of_what_it_only_suspects(tmp_path: Path) -> None:
     [
         ({"mode": "self"}, {"six error codes"}),
         ({"mode": "self", "guide": "none"}, set[str]()),
-        ({"mode": "judge", "critic": CRITIC, "with_reference": True}, {"own measure", "oracle"}),
+        ({"mode": "judge", "with_reference": True}, {"own measure", "oracle"}),
     ],
 )
 def test_what_a_review_has_in_common_with_judges_is_said_when_it_runs(
     tmp_path: Path, settings: dict[str, Any], said: set[str]
 ) -> None:
     notes: list[str] = []
-    refine(
-        drafts_in(tmp_path, plans(BAD)),
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(lambda request: GOOD),
-        events=Events(lambda progress: None, notes.append, notes.append),
-        **settings,
-    )
+    events = Events(lambda progress: None, notes.append, notes.append)
+    refining(tmp_path, plans(BAD), judged, events=events, **settings)
     texts = {"six error codes", "own measure", "oracle"}
     assert {text for text in texts if any(text in note for note in notes)} == said
 
 
-def test_a_judge_without_verdict_is_a_failure_that_is_tried_again(tmp_path: Path) -> None:
-    drafts = drafts_in(tmp_path, plans(BAD))
-    settings: dict[str, Any] = {
-        "mode": "judge",
-        "critic": CRITIC,
-        "model": PlannerSpec(model=MODEL),
-        "out": tmp_path / "out",
-    }
-    run = refine(drafts, **settings, client=ScriptedClient(lambda request: "not JSON"))
-    assert run.failed == 1
-    (row,) = read_lines(tmp_path / "out" / "failures.jsonl")
-    assert row["reason"] == "unparsable"
+def test_a_judge_without_verdict_is_a_failure(tmp_path: Path) -> None:
+    critic = PlannerSpec(model=CRITIC.model, retries=0)
+    run = refining(tmp_path, plans(BAD), lambda _: "not JSON", mode="judge", critic=critic)
+    assert [row["reason"] for row in run.failures] == ["unparsable"]
 
 
 # Rounds and answers -------------------------------------------------------------------------------
@@ -501,34 +384,12 @@ def test_rounds_end_at_an_endorsement_an_unchanged_answer_or_their_number(
 
 
 @pytest.mark.parametrize(
-    ("completion", "readable"),
-    [
-        (Completion(text="Sorry, no.", finish_reason="stop"), False),
-        (Completion(text="", finish_reason="content_filter", refusal="Policy."), False),
-        (Completion(text=GOOD, finish_reason="stop"), True),
-    ],
-)
-def test_a_final_answer_counts_as_it_is(
-    tmp_path: Path, completion: Completion, readable: bool
-) -> None:
-    model = Model(final=lambda draft: completion)
-    (final,) = refined(tmp_path, plans(GOOD.replace("look", "Look")), model).values()
-    assert final["model_response"] == (completion.text or completion.refusal or "")
-    assert final["is_readable"] is readable
-    assert final["finish_reason"] == completion.finish_reason
-    assert not final["is_unchanged"]
-
-
-@pytest.mark.parametrize(
     ("last", "endorses"),
     [
         ("VERDICT: KEEP", True),
-        ("**Verdict:** keep.", True),
-        ("```\nVERDICT: KEEP\n```", True),
         ("VERDICT: KEEP\n\n---\n", True),
         ("- VERDICT: CHANGE", False),
         ("VERDICT: KEEP or CHANGE", None),
-        ("VERDICT: KEEPING", None),
         ("VERDICT: KEEP\nBut the order can't work.", None),
     ],
 )
@@ -546,39 +407,32 @@ def test_the_last_line_of_a_review_endorses_objects_or_is_none(
 def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Path) -> None:
     spaced = f"```json\n{json.dumps(json.loads(GOOD), indent=4)}\n```"
     other = json.dumps({**json.loads(GOOD), "plan": "another one"})
-    for response, is_unchanged in ((spaced, True), (other, False), ("no JSON", False)):
+    for response, is_unchanged in ((spaced, True), (other, False)):
         model = Model(final=lambda draft, response=response: response)
         (final,) = refined(tmp_path, plans(GOOD), model, rounds=3).values()
         assert final["is_unchanged"] is is_unchanged
-        assert (len(final["rounds"]) == 1) == is_unchanged or response == "no JSON"
-        assert final["model_response"] == response
+        assert (len(final["rounds"]) == 1) == is_unchanged
 
 
 def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> None:
     rows = [plan_row(name, case_id="case", model_response=BAD) for name in ("case", "case#2")]
     model = Model()
     finals = refined(tmp_path, rows, model, model=PlannerSpec(model=MODEL, seed=5))
-    assert {name: row["case_id"] for name, row in finals.items()} == {
-        "case": "case",
-        "case#2": "case",
-    }
+    assert {row["case_id"] for row in finals.values()} == {"case"}
     for requests in (model.reviews, model.finals):
         assert sorted((each.sample, each.settings["seed"]) for each in requests) == [(0, 5), (1, 6)]
 
 
-@pytest.mark.parametrize("files", [[], [{"type": "image", "path": "a.png"}]])
-def test_a_draft_can_not_pose_as_the_place_of_a_picture(
-    tmp_path: Path, files: list[dict[str, str]]
-) -> None:
+def test_a_draft_can_not_pose_as_the_place_of_a_picture(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    files = [{"type": "image", "path": "a.png"}]
     rows = [plan_row("a", model_response="x\0picture\0y", files=files)]
     model = Model()
     spec = PlannerSpec(model=MODEL, vision="yes")
     (final,) = refined(tmp_path, rows, model, model=spec).values()
     assert final["model_response"] == GOOD
-    assert "x\ufffdpicture\ufffdy" in text_of(model.reviews[0].messages).encode().decode(
-        "unicode_escape" if files else "utf-8"
-    )
+    sent = text_of(model.reviews[0].messages).encode().decode("unicode_escape")
+    assert "x\ufffdpicture\ufffdy" in sent
 
 
 # Input --------------------------------------------------------------------------------------------
@@ -589,15 +443,12 @@ def test_drafts_of_a_file_need_their_models_and_odd_ones_are_failures(tmp_path: 
     file = drafts_in(tmp_path, rows[:1])
     with pytest.raises(OptionError, match="--model"):
         refine(file, mode="static")
-    both = write_rows(
-        tmp_path / "both.jsonl", [{**rows[0], "tested_model": MODEL}, {**rows[1]}, {"id": "odd"}]
-    )
+    both = [{**rows[0], "tested_model": MODEL}, rows[1], {"id": "odd"}]
     run = refine(both, mode="static", model=PlannerSpec(model=MODEL), client=Model().client)
     assert [row["id"] for row in run] == ["case-0"]
-    assert {row["id"]: row["reason"] for row in run.failures} == {
-        "other": "bad_input",
-        "odd": "bad_input",
-    }
+    assert {row["id"]: row["reason"] for row in run.failures} == dict.fromkeys(
+        ("other", "odd"), "bad_input"
+    )
 
 
 def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
@@ -616,71 +467,12 @@ def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
     assert "one of hosted_vllm/birch-medium, openai/birch-medium" in failed["detail"]
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_drafts_with_their_cases_become_answers_with_them(tmp_path: Path, full: bool) -> None:
-    """Else a file of predictions that is all there is could be refined and never graded."""
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / "pictures" / "a.png").write_bytes(b"\x89PNG")
-    files = [{"type": "image", "path": "a.png"}]
-    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a", files=files), step_row("b", {})])
-    settings: dict[str, Any] = {
-        "model": PlannerSpec(model=MODEL, vision="yes"),
-        "full": full,
-        "data_root": tmp_path / "pictures",
-        "out": tmp_path / "drafts",
-    }
-    drafts = predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
-    run = refine(drafts, mode="self", out=tmp_path / "final", client=Model().client)
-    rows = {row["id"]: row for row in read_lines(tmp_path / "final" / "predictions.jsonl")}
-    assert ("query" in rows["a"]) == full
-    assert {row["model_response"] for row in rows.values()} == {GOOD}
-    assert {row["method"] for row in rows.values()} == {"self+"}
-    judged = grade(run, judge="static")
-    assert {v.item_id: v.protocol for v in judged.judgements} == {"a": "holistic", "b": "step-wise"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"mode": "judge"}, "--critic: expected a model with --mode judge"),
-        ({"mode": "self", "critic": "openai/x"}, "--critic: expected none with --mode self"),
-        ({"mode": "self", "with_reference": True}, "--with-reference: expected --mode judge"),
-        ({"mode": "all"}, "--mode: expected one of self, critic, static, judge"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], text: str) -> None:
-    with pytest.raises(OptionError, match=text):
-        RefineConfig(**settings)
-
-
-@pytest.mark.parametrize(
-    ("hidden", "field"),
-    [
-        ({"split": "holistic_unsolvable"}, "field unsolvable_type"),
-        (
-            {"tool_chain": [{"name": "x", "parameter_description": "DEEP"}]},
-            "nested at most 250 levels deep",
-        ),
-    ],
-)
-def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(
-    tmp_path: Path, hidden: dict[str, Any], field: str
-) -> None:
-    rows = [plan_row("odd", model_response=BAD, **hidden), *plans(GOOD)]
-    file = drafts_in(tmp_path, rows)
-    file.write_text(file.read_text().replace('"DEEP"', "[" * 400 + "]" * 400))
-    run = refine(
-        file,
-        mode="judge",
-        with_reference=True,
-        critic=CRITIC,
-        model=PlannerSpec(model=MODEL),
-        client=ScriptedClient(lambda request: judged(request, is_right=True)),
-    )
+def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(tmp_path: Path) -> None:
+    rows = [plan_row("odd", model_response=BAD, split="holistic_unsolvable"), *plans(GOOD)]
+    run = refining(tmp_path, rows, judged, mode="judge", with_reference=True)
     assert [row["id"] for row in run] == ["case-0"]
     (failed,) = run.failures
-    assert "drafts.jsonl:1: " in failed["detail"]
-    assert field in failed["detail"]
+    assert "drafts.jsonl:1: field unsolvable_type" in failed["detail"]
 
 
 def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
@@ -696,17 +488,6 @@ def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
     rows = read_lines(tmp_path / "out" / "predictions.jsonl")
     assert {row["id"]: row["model_response"] for row in rows} == {"case-0": GOOD, "case-1": BAD}
     assert run.failed == 0
-
-
-def test_a_critic_that_is_not_there_is_named_as_such(tmp_path: Path, command: Any) -> None:
-    dead = "hosted_vllm/critic@http://127.0.0.1:1/v1"
-    drafts, out = drafts_in(tmp_path, plans(BAD)), tmp_path / "out"
-    models = ("--critic", dead, "--model", f"{MODEL}@http://127.0.0.1:1/v1")
-    done = command("refine", drafts, "--mode", "judge", *models, "--no-cache", "--out", out)
-    assert done.code == 2
-    assert "apbjudge: --critic hosted_vllm/critic: nobody answers at http://127.0.0.1:1/v1" in (
-        done.err
-    )
 
 
 def test_a_run_is_graded_with_the_cases_that_it_names(
@@ -725,60 +506,7 @@ def test_a_run_is_graded_with_the_cases_that_it_names(
     assert {row["item_id"]: row["protocol"] for row in table} == {"a": "holistic", "b": "step-wise"}
     (tmp_path / "cases.jsonl").unlink()
     done = command("grade", tmp_path / "drafts", "--out", tmp_path / "again")
-    assert (done.code, done.err) == (
-        2,
-        "apbjudge: cases.jsonl: the run's cases are not there; --cases names them\n",
-    )
-
-
-def test_a_run_whose_cases_moved_says_so(tmp_path: Path) -> None:
-    cases = write_rows(tmp_path / "cases.jsonl", [plan_row("a")])
-    settings: dict[str, Any] = {"model": MODEL, "out": tmp_path / "drafts"}
-    predict(cases, **settings, client=ScriptedClient(lambda request: BAD))
-    moved = cases.rename(tmp_path / "moved.jsonl")
+    gone = "apbjudge: cases.jsonl: the run's cases are not there; --cases names them\n"
+    assert (done.code, done.err) == (2, gone)
     with pytest.raises(InputError, match="--cases names them"):
         refine(tmp_path / "drafts", mode="static")
-    run = refine(tmp_path / "drafts", mode="static", cases=moved, client=Model().client)
-    assert [row["model_response"] for row in run] == [GOOD]
-
-
-# Faults and kills ---------------------------------------------------------------------------------
-
-NAMES = [f"row-{n:02}" for n in range(12)]
-
-
-def kind_of(seen: Seen) -> str:
-    return "final" if "Here is a review" in seen.text else "review"
-
-
-def command_of(folder: Path, server: ChatServer, *more: str) -> list[Any]:
-    rows = [plan_row(name, model_response=BAD, tested_model=MODEL) for name in NAMES]
-    drafts = write_rows(folder / "drafts.jsonl", rows)
-    model = ["--model", f"{MODEL}@{server.address}", "--mode", "self", "--out", folder / "out"]
-    return ["refine", drafts, *model, "--config", "max_concurrency=3", *more]
-
-
-@pytest.mark.slow
-def test_a_kill_between_review_and_final_answer_costs_nothing(
-    serve: Any, tmp_path: Path, command: Any
-) -> None:
-    def behave(seen: Seen) -> Behaviour:
-        return Answer(CHANGE) if kind_of(seen) == "review" else Hang()
-
-    server = serve(behave)
-    arguments = command_of(tmp_path, server, "--config", "retries=0", "--no-cache")
-    with start(*arguments) as process:
-        server.wait_for(6)  # three reviews are answered, three final answers are not
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=PATIENCE_S)
-    before = Counter(kind_of(seen) for seen in server.requests)
-    assert before["final"] == 3
-    reviewed = before["review"]
-    server.behave = lambda seen: Answer(CHANGE if kind_of(seen) == "review" else GOOD)
-    server.forget()
-    assert command(*arguments).code == 0
-    now = Counter(kind_of(seen) for seen in server.requests)
-    assert now == {"review": len(NAMES) - reviewed, "final": len(NAMES)}
-    rows = read_lines(tmp_path / "out" / "predictions.jsonl")
-    assert sorted(row["id"] for row in rows) == NAMES
-    assert {row["model_response"] for row in rows} == {GOOD}

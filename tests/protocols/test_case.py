@@ -61,26 +61,14 @@ def test_limits_and_values_that_were_taken_out_are_shown() -> None:
         {"subject": "weight", "kind": kind, "value": value, "text": f"{kind} {value} kg"}
         for kind, value in (("at least", 9), ("at most", 5))
     ]
-    changes: dict[str, Any] = {"split": "holistic_unsolvable"}
-    contradictory = render(
-        row_of(
-            "asked-01",
-            **changes,
-            unsolvable_type="contradictory_constraints",
-            construction={"bounds": bounds},
-        )
-    )
-    assert blocks(contradictory.case)["limits"] == "at least 9 kg\nat most 5 kg"
-    missing = render(
-        row_of(
-            "asked-01",
-            **changes,
-            unsolvable_type="information_missing",
-            construction={"removed_value": "L-4410"},
-        )
-    )
-    assert blocks(missing.case)["removed_value"] == "L-4410"
-    assert "what a correct reply says, or the solution from before" in missing.prediction
+    row = row_of("asked-01", split="holistic_unsolvable")
+    contradictory = {"unsolvable_type": "contradictory_constraints"}
+    shown = blocks(render({**row, **contradictory, "construction": {"bounds": bounds}}).case)
+    assert shown["limits"] == "at least 9 kg\nat most 5 kg"
+    missing = {"unsolvable_type": "information_missing"}
+    prompt = render({**row, **missing, "construction": {"removed_value": "L-4410"}})
+    assert blocks(prompt.case)["removed_value"] == "L-4410"
+    assert "what a correct reply says, or the solution from before" in prompt.prediction
 
 
 # Foreign text ---------------------------------------------------------------------------------
@@ -119,37 +107,27 @@ def test_no_payload_leaves_its_block(make: Any, field: str) -> None:
 
 
 def test_code_alone_proves_nothing_and_counts_every_case() -> None:
-    run = apbjudge.grade(CASES, protocol="case")
-    verdicts = [v for v in run.judgements if isinstance(v, Verdict)]
-    assert len(verdicts) == len(ROWS)
-    assert {(v.tested_model, v.is_correct, v.protocol) for v in verdicts} == {
-        ("reference", True, "case")
-    }
-    facts = {
-        (v.plan_cost, v.uses_distractor, v.matches_reference, v.over_refusal) for v in verdicts
-    }
-    assert facts == {(None, None, None, None)}
+    verdicts = apbjudge.grade(CASES, protocol="case").judgements
     assert [v.line for v in verdicts] == list(range(1, len(ROWS) + 1))
+    for v in verdicts:
+        assert isinstance(v, Verdict)
+        assert (v.tested_model, v.is_correct, v.protocol) == ("reference", True, "case")
+        assert (v.plan_cost, v.uses_distractor, v.matches_reference) == (None, None, None)
 
 
 def test_a_model_is_asked_for_the_claims_of_the_form() -> None:
     def reply(request: Any) -> str:
-        assert request.reply is not None
         names = [*request.reply.model_fields]
         codes = [name for name in names if name[0].isupper()]
         assert names == ["reasoning", *codes]  # is_correct and the grade follow from the codes
-        return json.dumps(
-            {"reasoning": "r", **{code: code == "UnrealisticTools" for code in codes}}
-        )
+        said = {code: code == "UnrealisticTools" for code in codes}
+        return json.dumps({"reasoning": "r", **said})
 
-    client = ScriptedClient(reply)
-    run = apbjudge.grade(
-        CASES, protocol="case", judge=JudgeSpec(model="hosted_vllm/scripted"), client=client
-    )
+    client, spec = ScriptedClient(reply), JudgeSpec(model="hosted_vllm/scripted")
+    run = apbjudge.grade(CASES, protocol="case", judge=spec, client=client)
     for judgement in run.judgements:
         assert isinstance(judgement, Verdict)
-        assert judgement.rubric is not None
-        assert [*(judgement.errors or {})] == list(load_rubric(judgement.rubric).codes)
+        assert [*(judgement.errors or {})] == list(load_rubric(judgement.rubric or "").codes)
         assert (judgement.is_correct, judgement.grade) == (False, 0.0)
     assert {j.rubric for j in run.judgements} == {"case-plan@1", "case-steps@1"}
     assert run.manifest["identity"]["templates"] == template_digest("case@1")

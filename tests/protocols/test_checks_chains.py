@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge import grade
 from apbjudge.protocols import matches_reference
 from tests.support.rows import FIND_OK, SEAT_OK, plan, plan_row, published, read, step
 from tests.support.rows import step_row as row_of_steps
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = "holistic step_wise efficiency tool_extraneous tool_broken unsolvable".split()
 
 
 def chain(*names: str) -> dict[str, Any]:
@@ -40,28 +35,31 @@ REFERENCE = [{"name": "find_trains"}, {"tool_name": "reserve_seat"}]
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"),
+    ("reply", "expected"),
     [
-        (["find_trains", "reserve_seat"], True),
-        (["reserve_seat", "find_trains"], False),
-        (["find_trains"], False),
-        (["find_trains", "reserve_seat", "send_mail"], False),
-        (["find_trains", "find_trains", "reserve_seat"], False),
-        (["find_trains", "Reserve_Seat"], False),
-        (["find_trains", ""], False),
-        ([], False),
+        (chain("find_trains", "reserve_seat"), True),
+        (chain("reserve_seat", "find_trains"), False),
+        (chain("find_trains"), False),
+        (chain("find_trains", "find_trains", "reserve_seat"), False),
+        (chain("find_trains", "Reserve_Seat"), False),
+        (chain("find_trains", ""), False),
+        (chain(), False),
+        # without a readable chain it neither matches nor differs
+        ("I would find a train and reserve.", None),
+        ('{"status": "REJECT", "reason": "no"}', None),
+        ({"plan": "p", "tool_chain": "find_trains, reserve_seat"}, None),
     ],
 )
-def test_a_plan_matches_call_by_call(names: list[str], expected: bool) -> None:
-    assert plan_match(REFERENCE, chain(*names)) is expected
-    row = plan_row(chain(*names), tool_chain=REFERENCE)
-    assert matches_reference(read(published(row))) is expected
+def test_a_plan_matches_call_by_call(reply: object, expected: bool | None) -> None:
+    row = plan_row(reply, tool_chain=REFERENCE)
+    assert matches_reference(read(row)) is matches_reference(read(published(row))) is expected
 
 
 def test_a_step_may_be_written_in_any_form() -> None:
     alternative = {"predicted_steps": [{"thought": "t", "action": "call", "tool": "find_trains"}]}
     assert step_match(steps("find_trains"), alternative) is True
     assert step_match({"role": "assistant", "tool": "find_trains"}, step(FIND_OK)) is True
+    assert step_match(steps("find_trains"), step(("find_trains", "[1"))) is True
 
 
 def test_what_tools_answer_is_no_step_of_a_reference() -> None:
@@ -70,37 +68,12 @@ def test_what_tools_answer_is_no_step_of_a_reference() -> None:
     assert step_match([first, answer, second], [step(FIND_OK), step(SEAT_OK)], k=2) is True
 
 
-@pytest.mark.parametrize("reference", [None, [], [{}], [{"name": "find_trains"}, {"name": ""}]])
-def test_without_a_reference_chain_nothing_is_said(reference: Any) -> None:
-    assert plan_match(reference, plan(FIND_OK, SEAT_OK), plan="First find.") is None
-
-
-def test_steps_without_a_reference_say_nothing() -> None:
-    assert step_match(None, step(FIND_OK)) is None
-    assert step_match([{"role": "tool", "content": "RJ-77"}], step(FIND_OK)) is None
-    assert step_match([{"tool_calls": [{"function": {}}]}], step(FIND_OK)) is None
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "I would find a train and reserve.",
-        '{"status": "REJECT", "reason": "no"}',
-        {"plan": "p", "tool_chain": "find_trains, reserve_seat"},
-        {"plan": "p", "tool_chain": {"name": "find_trains"}},
-    ],
-    ids=str,
-)
-def test_a_reply_without_a_readable_chain_neither_matches_nor_differs(reply: object) -> None:
-    assert plan_match(REFERENCE, reply) is None
-
-
-@pytest.mark.parametrize("bad", ["[1", "{x}"])
-def test_unreadable_arguments_leave_the_chain_readable(bad: str) -> None:
-    assert step_match(steps("find_trains"), step(("find_trains", bad))) is True
-
-
-def test_broken_tools_and_unsolvable_cases_have_no_reference_to_differ_from() -> None:
+def test_without_a_reference_chain_nothing_is_said() -> None:
+    for reference in (None, [], [{"name": "find_trains"}, {"name": ""}]):
+        assert plan_match(reference, plan(FIND_OK, SEAT_OK), plan="First find.") is None
+    for reference in (None, [{"role": "tool", "content": "RJ-77"}], [{"tool_calls": [{}]}]):
+        assert step_match(reference, step(FIND_OK)) is None
+    # from that of a broken tool or an unsolvable case nothing can differ
     assert step_match(steps("find_trains"), step(FIND_OK), broken_tool_name="send_mail") is None
     assert plan_match(REFERENCE, plan(FIND_OK, SEAT_OK), unsolvable_type="tool_removal") is None
 
@@ -117,38 +90,3 @@ def test_it_is_the_same_from_either_side(one: list[str], other: list[str]) -> No
     assert forth is (
         list(map(Counter, map(str.split, one))) == list(map(Counter, map(str.split, other)))
     )
-
-
-# The examples ------------------------------------------------------------------------------------
-
-SAME = {
-    "holistic": {
-        ("holistic-finance-01", "cress-small"),
-        ("holistic-ui-01", "birch-medium"),
-        ("holistic-retail-01", "birch-medium"),
-        ("holistic-clinic-01", "alder-large"),
-        ("holistic-logistics-01", "birch-medium"),
-        ("holistic-logistics-02", "cress-small"),
-    },
-    "efficiency": {("efficiency-media-01", "birch-medium")},
-}
-"""Looked up by eye; all other chains of these files differ."""
-
-
-COUNTS = {
-    "holistic": {True: 6, False: 19, None: 2},
-    "step_wise": {True: 14, False: 24, None: 1},
-    "efficiency": {True: 1, False: 21, None: 2},
-    "tool_extraneous": {True: 25, False: 47},
-    "tool_broken": {None: 27},
-    "unsolvable": {None: 36},
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_examples_go_the_way_they_are_seen_to_go(name: str) -> None:
-    run = grade(EXAMPLES / f"{name}.jsonl", protocol="auto")
-    results = {(row.item_id, row.tested_model): row.matches_reference for row in run.judgements}
-    assert Counter(results.values()) == COUNTS[name]
-    if name in SAME:
-        assert {key for key, answer in results.items() if answer} == SAME[name]

@@ -19,142 +19,104 @@ from tests.support.rows import (
     suspected,
 )
 
+PLAN_PLACE = "tool_chain[0].arguments.offer_id"
+STEP_PLACE = "step[0].tool_calls[0].arguments.offer_id"
+
 
 def _seat(value: Any) -> tuple[str, Any]:
     return ("reserve_seat", {"offer_id": value})
 
 
-SPELLINGS = [
-    "$find_trains",
-    "$find_trains.result",
-    "$find_trains.offers[0].id",
-    "${find_trains.offers}",
-    "<find_trains.result>",
-    "$find_trains['offers'][0]",
-]
-TEMPLATES = ["{{find_trains.offers}}", "{{ find_trains }}"]
+def _before(value: str) -> dict[str, Any]:
+    """A plan whose first call has a value and whose second finds trains."""
+    return plan_row(plan(_seat(value), FIND_OK))
 
 
-@pytest.mark.parametrize("value", SPELLINGS)
-def test_a_reference_to_a_later_call_is_proven(value: str) -> None:
-    assert proven(plan_row(plan(_seat(value), FIND_OK))) == [
-        ("E4", "used-before-made", "tool_chain[0].arguments.offer_id")
-    ]
-    assert proven(step_row([step(_seat(value)), step(FIND_OK)], k=2)) == [
-        ("E4", "used-before-made", "step[0].tool_calls[0].arguments.offer_id")
-    ]
+def _step_before(value: str) -> dict[str, Any]:
+    return step_row([step(_seat(value)), step(FIND_OK)], k=2)
 
 
-@pytest.mark.parametrize("value", TEMPLATES)
-def test_a_template_may_be_filled_in_by_others(value: str) -> None:
-    """A tool and a field of the user's data can have one name."""
-    row = plan_row(plan(_seat(value), FIND_OK))
-    assert proven(row) == []
-    assert suspected(row) == [("E4", "used-before-made", "tool_chain[0].arguments.offer_id")]
-
-
-@pytest.mark.parametrize("value", SPELLINGS + TEMPLATES)
-def test_a_reference_to_an_earlier_call_is_fine(value: str) -> None:
-    rows = (
+def _after(value: str) -> list[dict[str, Any]]:
+    return [
         plan_row(plan(FIND_OK, _seat(value))),
         step_row([step(FIND_OK), step(_seat(value))], k=2),
         step_row(step(FIND_OK, _seat(value))),
-    )
-    assert [(proven(row), suspected(row)) for row in rows] == [([], [])] * 3
+    ]
+
+
+def _early(where: str) -> list[Any]:
+    return [("E4", "used-before-made", where)]
+
+
+SPELLINGS = [
+    "$find_trains",
+    "$find_trains.offers[0].id",
+    "${find_trains.offers}",
+    "$find_trains['offers'][0]",
+    "<find_trains.result>",
+]
+PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_OUTPUT", "PREVIOUS_RESULT.id"]
+
+
+@pytest.mark.parametrize("value", SPELLINGS + PREVIOUS)
+def test_a_reference_to_what_is_not_made_yet_is_proven_and_to_what_is_made_is_fine(
+    value: str,
+) -> None:
+    assert proven(_before(value)) == _early(PLAN_PLACE)
+    assert proven(_step_before(value)) == _early(STEP_PLACE)
+    assert [(proven(row), suspected(row)) for row in _after(value)] == [([], [])] * 3
+
+
+@pytest.mark.parametrize("value", ["{{find_trains.offers}}", "{{ find_trains }}"])
+def test_a_template_may_be_filled_in_by_others(value: str) -> None:
+    """A tool and a field of the user's data can have one name."""
+    assert (proven(_before(value)), suspected(_before(value))) == ([], _early(PLAN_PLACE))
+    assert [suspected(row) for row in _after(value)] == [[]] * 3
 
 
 DEEP = ("reserve_seat", {"offer_id": "a", "passenger": {"name": ["x", "$find_trains.n"]}})
 
 
-@pytest.mark.parametrize(
-    ("calls", "where"),
-    [
-        ([_seat("$reserve_seat.id")], "tool_chain[0].arguments.offer_id"),
+def test_a_result_that_no_earlier_call_yields_is_proven() -> None:
+    for calls, where in (
+        ([_seat("$reserve_seat.id")], PLAN_PLACE),  # its own result
         ([FIND_OK, _seat("$send_mail.id")], "tool_chain[1].arguments.offer_id"),
         ([DEEP, FIND_OK], "tool_chain[0].arguments.passenger.name[1]"),
-    ],
-    ids=["its own result", "a tool never called", "deep inside an argument"],
-)
-def test_a_result_that_no_earlier_call_yields_is_proven(calls: list[Any], where: str) -> None:
-    assert proven(plan_row(plan(*calls))) == [("E4", "used-before-made", where)]
+    ):
+        assert proven(plan_row(plan(*calls))) == _early(where)
 
 
 INNOCENT = [
     "the offer id that find_trains returns in step 3",
-    "result of find_trains",
     "find_trains.offers[0].id",
     "costs $find_trains or so",
     "$find_trains and $send_mail",
-    "$5",
-    "$budget",
     "$Find_Trains.id",
     "${TRAVELLER_NAME}",
-    "{{query.origin}}",
-    "<offer id>",
     "<h1>Seats</h1>",
-    "{ }",
-    "$",
-    "<>",
-    "step 9",
-    "see step 3 of the policy",
     "PREVIOUS_RESULTS_PAGE is its title",
     "the PREVIOUS_RESULT",
+    *("$", "<>", "$20", "$2.50", "#2", "#W2", "page_2.pdf", "<3", "B[2]", "2"),
 ]
 
 
 @pytest.mark.parametrize("value", INNOCENT)
-def test_words_and_foreign_names_prove_nothing(value: str) -> None:
-    assert proven(plan_row(plan(_seat(value), FIND_OK))) == []
+def test_words_amounts_and_foreign_names_prove_nothing(value: str) -> None:
+    assert proven(_before(value)) == []
     assert proven(step_row(step(_seat(value)))) == []
 
 
 def test_a_reference_that_the_query_itself_holds_is_a_quotation() -> None:
-    row = plan_row(plan(_seat("$find_trains.id"), FIND_OK), query="Reserve '$find_trains.id'.")
-    assert proven(row) == []
-    row = step_row(step(_seat("PREVIOUS_RESULT")), query="Its id is PREVIOUS_RESULT, really.")
-    assert proven(row) == []
+    for value in ("$find_trains.id", "PREVIOUS_RESULT"):
+        assert proven(_before(value) | {"query": f"Its id is {value}, really."}) == []
 
 
-PREVIOUS = ["PREVIOUS_RESULT", "<PREVIOUS_RESULT>", "PREVIOUS_STEP_OUTPUT", "PREVIOUS_RESULT.id"]
-
-
-@pytest.mark.parametrize("value", PREVIOUS)
-def test_a_previous_result_in_the_very_first_step_is_proven(value: str) -> None:
-    assert proven(step_row(step(_seat(value)))) == [
-        ("E4", "used-before-made", "step[0].tool_calls[0].arguments.offer_id")
-    ]
-    assert proven(plan_row(plan(_seat(value), FIND_OK))) == [
-        ("E4", "used-before-made", "tool_chain[0].arguments.offer_id")
-    ]
-
-
-@pytest.mark.parametrize("value", PREVIOUS)
-@pytest.mark.parametrize("k", [2, 3])
-def test_a_previous_result_is_fine_from_the_second_step_on(value: str, k: int) -> None:
-    steps = [step(FIND_OK), *(step(_seat(value)) for _ in range(k - 1))]
-    assert proven(step_row(steps, k=k)) == []
-    assert proven(plan_row(plan(FIND_OK, _seat(value)))) == []
-
-
-def test_a_previous_result_may_come_from_an_earlier_call_of_the_same_step() -> None:
-    assert proven(step_row(step(FIND_OK, _seat("PREVIOUS_RESULT")))) == []
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"role": "tool", "content": "two offers"},
-        {"role": "function", "name": "find_trains", "content": "two offers"},
-        {"thought": "t", "tool": "find_trains", "arguments": {}, "observation": "two offers"},
-    ],
-)
-def test_a_previous_result_after_an_executed_trajectory_is_only_vague(
-    message: dict[str, Any],
-) -> None:
-    row = step_row(step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[message])
-    assert proven(row) == []
-    where = "step[0].tool_calls[0].arguments.offer_id"
-    assert suspected(row) == [("E5", "vague-value", where)]
+def test_a_previous_result_after_an_executed_trajectory_is_only_vague() -> None:
+    answer = {"role": "tool", "content": "two offers"}
+    executed = {"thought": "t", "tool": "find_trains", "arguments": {}, "observation": "offers"}
+    for message in (answer, executed):
+        row = step_row(step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[message])
+        assert (proven(row), suspected(row)) == ([], [("E5", "vague-value", STEP_PLACE)])
 
 
 STEP_REFERENCES = [
@@ -164,38 +126,21 @@ STEP_REFERENCES = [
 NUMBERS = ["{{2.output}}", "#E2", "$2", "${2}", "$2.id", "{{result_2}}", "outputs[2]", "step2.id"]
 
 
-@pytest.mark.parametrize("value", STEP_REFERENCES)
-def test_a_numbered_step_that_comes_later_is_proven_in_steps(value: str) -> None:
-    row = step_row([step(_seat(value)), step(FIND_OK)], k=2)
-    assert proven(row) == [("E4", "used-before-made", "step[0].tool_calls[0].arguments.offer_id")]
-
-
-@pytest.mark.parametrize("value", STEP_REFERENCES)
-def test_a_numbered_step_may_be_counted_with_the_trajectory(value: str) -> None:
+@pytest.mark.parametrize("value", [*STEP_REFERENCES, *NUMBERS])
+def test_a_numbered_step_that_comes_later_is_proven_in_steps_unless_it_may_be_an_amount(
+    value: str,
+) -> None:
+    row = _step_before(value)
+    hint = [("E4", "early-reference", STEP_PLACE)]
+    is_step = value in STEP_REFERENCES
+    assert (proven(row), suspected(row)) == ((_early(STEP_PLACE), []) if is_step else ([], hint))
+    # it may be counted with the trajectory
     before = [{"role": "tool", "content": "a"}, {"role": "tool", "content": "b"}]
-    row = step_row([step(_seat(value)), step(FIND_OK)], k=2, trajectory_prefix=before)
-    assert proven(row) == []
-
-
-@pytest.mark.parametrize("value", [*STEP_REFERENCES, *NUMBERS, "the result of step 2"])
-def test_in_a_plan_numbers_of_steps_are_only_suspected(value: str) -> None:
-    row = plan_row(plan(_seat(value), FIND_OK))
-    assert proven(row) == []
-    assert ("E4", "early-reference", "tool_chain[0].arguments.offer_id") in suspected(row)
+    assert proven(row | {"trajectory_prefix": before}) == []
+    # and in a plan in other ways
+    assert proven(_before(value)) == []
+    assert ("E4", "early-reference", PLAN_PLACE) in suspected(_before(value))
     assert suspected(plan_row(plan(FIND_OK, MAIL_OK, _seat(value)))) == []
-
-
-@pytest.mark.parametrize("value", NUMBERS)
-def test_a_number_that_may_be_an_amount_proves_nothing(value: str) -> None:
-    row = step_row([step(_seat(value)), step(FIND_OK)], k=2)
-    where = "step[0].tool_calls[0].arguments.offer_id"
-    assert (proven(row), suspected(row)) == ([], [("E4", "early-reference", where)])
-
-
-@pytest.mark.parametrize("value", ["$20", "$2.50", "#2", "#W2", "page_2.pdf", "<3", "B[2]", "2"])
-def test_an_amount_or_a_name_with_a_number_is_no_reference(value: str) -> None:
-    row = plan_row(plan(_seat(value), FIND_OK))
-    assert (proven(row), suspected(row)) == ([], [])
 
 
 def test_steps_may_be_counted_by_their_calls() -> None:
@@ -209,10 +154,6 @@ def test_steps_may_be_counted_by_their_calls() -> None:
 LONG_VALUES: dict[str, Callable[[int], str]] = {
     "dots after a placeholder": lambda n: "PREVIOUS_RESULT" + "." * n + "a!",
     "blanks after a reference": lambda n: "$find_trains" + " " * n + "x",
-    "blanks after a step": lambda n: "${step_1" + " " * n + "\u0000",
-    "open brackets": lambda n: "<" * n,
-    "open braces": lambda n: "{{" + " " * n,
-    "a rule of dashes": lambda n: "-" * n + "a",
     "a very long name": lambda n: "_A" * n + "!a",
     "numbered steps": lambda n: "step 1 " * n,
 }
@@ -227,13 +168,12 @@ def test_a_huge_value_is_no_reference(value: Callable[[int], str]) -> None:
 LINES = "1. find_trains for ten.\n2. With reserve_seat hold a seat.\n3. Call send_mail."
 FORWARD = [
     "result of step 3",
-    "the output of step 2",
     "the offer_id from the result of step 3",
     "Use the results from step 2.",
     "Step 3's output",
     "${step_2.offer}",
-    "{{step3}}",
 ]
+PLACE = "tool_chain[0].arguments.origin"
 
 
 def _forward(value: str, text: str = LINES, **fields: Any) -> dict[str, Any]:
@@ -246,7 +186,6 @@ def _forward(value: str, text: str = LINES, **fields: Any) -> dict[str, Any]:
     "text",
     [
         LINES,
-        "Step 1: find_trains\nStep 2: reserve_seat\nStep 3: send_mail",
         "To do:\n\n1) find_trains\n   by ten\n2) reserve_seat\n3) send_mail\n\nDone.",
         "**1.** find_trains\n**2.** `reserve_seat` after find_trains\n**3.** send_mail",
     ],
@@ -254,47 +193,31 @@ def _forward(value: str, text: str = LINES, **fields: Any) -> dict[str, Any]:
 def test_a_forward_reference_is_proven_where_each_numbered_line_names_its_call(
     value: str, text: str
 ) -> None:
-    assert proven(_forward(value, text)) == [
-        ("E4", "used-before-made", "tool_chain[0].arguments.origin")
-    ]
+    assert proven(_forward(value, text)) == _early(PLACE)
 
 
-@pytest.mark.parametrize("value", FORWARD)
 @pytest.mark.parametrize(
     "text",
     [
-        "Find, reserve, tell.",
-        "1. Find the trains.\n2. Reserve a seat.",
         "1. Find the trains.\n2. Reserve a seat.\n3. Tell the desk.",
-        "1. Read the request.\n2. find_trains\n3. reserve_seat, send_mail",
         "1. find_trains_v2\n2. reserve_seat\n3. send_mail",
-        "0. Find the trains.\n1. Reserve a seat.\n2. Tell the desk.",
-        f"{LINES}\n4. Be glad.",
-        "1. Think.\n2. Find.\n1. Reserve.",
+        "0. find_trains\n1. reserve_seat\n2. send_mail",
         "1. reserve_seat\n2. find_trains\n3. send_mail",
-        "1. Find the trains. 2. Reserve a seat. 3. Tell the desk.",
     ],
 )
-def test_elsewhere_a_forward_reference_is_only_suspected(value: str, text: str) -> None:
-    assert proven(_forward(value, text)) == []
-    assert ("E4", "early-reference", "tool_chain[0].arguments.origin") in suspected(
-        _forward(value, text)
-    )
+def test_elsewhere_a_forward_reference_is_only_suspected(text: str) -> None:
+    for value in FORWARD:
+        assert proven(_forward(value, text)) == []
+        assert ("E4", "early-reference", PLACE) in suspected(_forward(value, text))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_words_that_only_mention_a_later_step_prove_nothing() -> None:
+    for value in (
         "a town that serves for the result of step 3 as well",
-        "the town; needed in step 3",
-        "as step 2 requires",
-        "not the result of step 3",
         "result of step 9",
         "the result of step 3, if there is one by then, or else Udine",
-    ],
-)
-def test_words_that_only_mention_a_later_step_prove_nothing(value: str) -> None:
-    assert proven(_forward(value)) == []
+    ):
+        assert proven(_forward(value)) == []
 
 
 @pytest.mark.parametrize("value", FORWARD)
@@ -302,5 +225,4 @@ def test_a_forward_reference_that_the_query_or_the_reference_has_is_not_proven(v
     assert proven(_forward(value, query=f"Set it to {value!r}.")) == []
     call = ("find_trains", {"origin": value, "day": "y"})
     reference = plan(call, SEAT_OK, MAIL_OK)["tool_chain"]
-    for text in (LINES, "Find, reserve, tell."):
-        assert proven(_forward(value, plan=text, tool_chain=reference)) == []
+    assert proven(_forward(value, plan=LINES, tool_chain=reference)) == []

@@ -27,7 +27,7 @@ REJECT = '{"status": "REJECT", "reason": "no seats are sold"}'
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "   \n", "I would look for a train.", '{"plan": "x", "tool_chain": [', "42", "[]"]
+    "reply", ["", "I would look for a train.", '{"plan": "x", "tool_chain": [', "42"]
 )
 def test_a_reply_without_usable_json_is_a_fault_of_form_and_of_nothing_else(reply: str) -> None:
     for row in (plan_row(reply), step_row(reply)):
@@ -35,116 +35,78 @@ def test_a_reply_without_usable_json_is_a_fault_of_form_and_of_nothing_else(repl
         assert suspected(row | DEMANDED) == []
 
 
-PLAN_FAULTS = {
-    "chain is text": ({"plan": "p", "tool_chain": "find_trains"}, "tool_chain"),
-    "chain is an object": ({"plan": "p", "tool_chain": {"name": "find_trains"}}, "tool_chain"),
-    "call is text": ({"plan": "p", "tool_chain": ["find_trains"]}, "tool_chain[0]"),
-    "call is null": ({"plan": "p", "tool_chain": [None]}, "tool_chain[0]"),
-    "call without a name": ({"plan": "p", "tool_chain": [{"reason": "r"}]}, "tool_chain[0]"),
-    "name is a number": ({"plan": "p", "tool_chain": [{"name": 5}]}, "tool_chain[0]"),
-}
-
-
-@pytest.mark.parametrize(("reply", "where"), PLAN_FAULTS.values(), ids=PLAN_FAULTS)
-def test_a_broken_chain_is_a_fault_of_form_at_its_place(reply: Any, where: str) -> None:
-    expected = [("E3", "format", where)]
-    assert proven(plan_row(reply, **DEMANDED)) == expected
-    assert expected[0] not in proven(plan_row(reply))
-    assert expected[0] in suspected(plan_row(reply))
-
-
 def _step(**changes: Any) -> dict[str, Any]:
     changed = step(FIND_OK) | changes
-    return {name: value for name, value in changed.items() if value is not ...}
+    return step_row({name: value for name, value in changed.items() if value is not ...})
 
 
-STEP_FAULTS = {
+UNNAMED = {"function": {"arguments": {}}}
+UNREAD = {"function": {"name": "unlisted", "arguments": '{"a": '}}
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "chain is text": (plan_row({"plan": "p", "tool_chain": "find_trains"}), "tool_chain"),
+    "call is null": (plan_row({"plan": "p", "tool_chain": [None]}), "tool_chain[0]"),
+    "name is a number": (plan_row({"plan": "p", "tool_chain": [{"name": 5}]}), "tool_chain[0]"),
     "no thought": (_step(thought=...), "step[0]"),
-    "no role": (_step(role=...), "step[0].role"),
     "another role": (_step(role="user"), "step[0].role"),
-    "no tool_calls": (_step(tool_calls=...), "step[0]"),
     "tool_calls is an object": (_step(tool_calls={"name": "x"}), "step[0].tool_calls"),
-    "call is text": (_step(tool_calls=["find_trains"]), "step[0].tool_calls[0]"),
-    "call without a name": (
-        _step(tool_calls=[{"function": {"arguments": {}}}]),
-        "step[0].tool_calls[0]",
-    ),
-    "arguments are broken JSON": (
-        _step(tool_calls=[{"function": {"name": "unlisted", "arguments": '{"a": '}}]),
-        "step[0].tool_calls[0].arguments",
-    ),
+    "call without a name": (_step(tool_calls=[UNNAMED]), "step[0].tool_calls[0]"),
+    "broken arguments": (_step(tool_calls=[UNREAD]), "step[0].tool_calls[0].arguments"),
 }
 
 
-@pytest.mark.parametrize(("reply", "where"), STEP_FAULTS.values(), ids=STEP_FAULTS)
-def test_a_broken_step_is_a_fault_of_form_at_its_place(reply: Any, where: str) -> None:
-    assert ("E3", "format", where) in proven(step_row(reply, **DEMANDED))
-    assert ("E3", "format", where) not in proven(step_row(reply))
+@pytest.mark.parametrize(("row", "where"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_reply_is_a_fault_of_form_at_its_place(row: dict[str, Any], where: str) -> None:
+    fault = ("E3", "format", where)
+    assert fault in proven(row | DEMANDED)
+    assert fault not in proven(row)
+    # where no form was demanded, a step that could be read all the same has no fault
+    is_read = where in ("step[0]", "step[0].role")
+    assert (fault in suspected(row)) is not is_read
 
 
-READABLE = ("no thought", "no role", "another role", "no tool_calls")
-
-
-@pytest.mark.parametrize("name", STEP_FAULTS)
-def test_a_step_that_was_read_all_the_same_has_no_fault_where_no_form_was_demanded(
-    name: str,
-) -> None:
-    reply, where = STEP_FAULTS[name]
-    expected = ("E3", "format", where) in suspected(step_row(reply))
-    assert expected is (name not in READABLE)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
 def test_exactly_k_steps_are_due(k: int, n: int) -> None:
+    one = {"thought": "t", "action": "call", "tool": "find_trains", "arguments": FIND_OK[1]}
+    expected = [] if n == k else FORMAT
     reply: Any = [step(FIND_OK) for _ in range(n)]
-    assert proven(step_row(reply, k=k, **DEMANDED)) == ([] if n == k else FORMAT)
-    assert proven(step_row(reply, k=k)) == []
+    for written in (reply, {"predicted_steps": [one] * n}):
+        assert proven(step_row(written, k=k, **DEMANDED)) == expected
+        assert proven(step_row(written, k=k)) == []
     assert (FORMAT[0] in suspected(step_row(reply, k=k))) is (n != k)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_the_other_published_form_of_steps_counts_the_same(k: int) -> None:
-    one = {"thought": "t", "action": "call", "tool": "find_trains", "arguments": FIND_OK[1]}
-    for n, expected in ((k, []), (k + 1, FORMAT), (0, FORMAT)):
-        assert proven(step_row({"predicted_steps": [one] * n}, k=k, **DEMANDED)) == expected
-        assert proven(step_row({"predicted_steps": [one] * n}, k=k)) == []
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"plan": "", "tool_chain": []},
-        {"plan": "  \n", "tool_chain": []},
-        {"plan": None, "tool_chain": None},
-        {"plan": [], "tool_chain": []},
-        {"tool_chain": []},
-        {"plan": ""},
-    ],
-)
-def test_an_empty_plan_is_proven(reply: Any) -> None:
-    assert proven(plan_row(reply)) == [("E2", "empty-plan", "tool_chain")]
-
-
-def test_a_rejected_task_that_can_be_solved_is_proven() -> None:
-    assert proven(plan_row(REJECT)) == [("E2", "empty-plan", "response")]
-
-
-@pytest.mark.parametrize(
-    "fields", [{}, {"tool_chain": []}, {"plan": "Ask the desk.", "tool_chain": []}]
-)
-def test_a_plan_in_words_is_fine_where_the_reference_has_no_call(fields: dict[str, Any]) -> None:
-    row = plan_row(plan(text="Tell the traveller that it can't be done by ten."), **fields)
-    assert proven(row) == suspected(row) == []
-
-
-def test_a_plan_in_words_is_suspected_where_the_reference_has_calls() -> None:
-    row = plan_row(plan(text="Look for a train."), tool_chain=[{"name": "find_trains"}])
-    assert proven(row) == []
-    assert suspected(row) == [("E2", "empty-plan", "tool_chain")]
-
-
 REFERENCE = {"ground_truth_steps": [step(FIND_OK)]}
+WORDS = plan(text="Tell the traveller that it can't be done by ten.")
+MUTE: Any = {"thought": "", "tool_calls": []}
+AGAIN = ("find_trains", {"day": "2026-05-14", "origin": "Trieste"})
+OTHER_DAY = ("find_trains", {"origin": "Trieste", "day": "2026-05-15"})
+FOUND: dict[str, tuple[dict[str, Any], str]] = {
+    "empty plan": (plan_row({"plan": "", "tool_chain": []}), "proven E2 empty-plan tool_chain"),
+    "null": (plan_row({"plan": None, "tool_chain": None}), "proven E2 empty-plan tool_chain"),
+    "solvable and rejected": (plan_row(REJECT), "proven E2 empty-plan response"),
+    "words": (plan_row(WORDS), ""),
+    "words as in the reference": (plan_row(WORDS, plan="Ask the desk.", tool_chain=[]), ""),
+    "words where the reference has calls": (
+        plan_row(WORDS, tool_chain=[{"name": "find_trains"}]),
+        "suspected E2 empty-plan tool_chain",
+    ),
+    "mute step": (step_row(MUTE), ""),
+    "mute step where the reference calls": (
+        step_row(MUTE, **REFERENCE),
+        "proven E2 empty-plan response",
+    ),
+    "identical call": (
+        plan_row(plan(FIND_OK, OTHER_DAY, AGAIN)),
+        "suspected E4 repeated-call tool_chain[2]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "expected"), FOUND.values(), ids=FOUND)
+def test_what_is_empty_or_twice_is_found(row: dict[str, Any], expected: str) -> None:
+    found = [f"{f.certainty} {f.code} {f.rule} {f.where}" for f in findings(row)]
+    assert found == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize("reply", [step(thought="Done."), json.loads(REJECT)])
@@ -168,25 +130,15 @@ def test_a_step_without_a_call_is_proven_only_where_the_rubric_says_one_was_due(
     )
 
 
-def test_a_step_without_call_and_word_is_proven_where_the_reference_calls() -> None:
-    mute: Any = {"thought": "", "tool_calls": []}
-    assert proven(step_row(mute, **REFERENCE)) == [("E2", "empty-plan", "response")]
-    assert proven(step_row({**mute, "thought": "Wait."}, **REFERENCE)) == []
-    assert proven(step_row(mute)) == []
-
-
 @pytest.mark.parametrize(
     ("replies", "certainty"),
     [
         ([plan(("fly", {}))], "proven"),
         ([plan(("fly", {})), plan(("fly", {}), FIND_OK)], "proven"),  # in both, so in any
         ([plan(("fly", {})), plan(FIND_OK)], "suspected"),
-        ([plan(FIND_OK), plan(("fly", {}))], "suspected"),
         ([json.loads(REJECT), plan(("fly", {}))], "suspected"),
-        ([plan(("fly", {})), json.loads(REJECT)], "suspected"),
         ([[{"name": "fly"}], plan(FIND_OK)], "suspected"),
         (["I must REJECT this; else", plan(("fly", {}))], "suspected"),
-        ([{"city": "Udine"}, [1], plan(("fly", {}))], "proven"),  # no other answers
         ([plan(("fly", {}))] * 3, "proven"),
         ([plan(("fly", {}))] * 30, "suspected"),  # more than are looked at
     ],
@@ -201,20 +153,12 @@ def test_a_fault_is_proven_where_every_reading_of_the_reply_has_it(
     assert over_refusal(read(plan_row(text))) in (True, False)
 
 
-def test_a_repeated_call_is_only_suspected_and_only_when_identical() -> None:
-    again = ("find_trains", {"day": "2026-05-14", "origin": "Trieste"})
-    other = ("find_trains", {"origin": "Trieste", "day": "2026-05-15"})
-    row = plan_row(plan(FIND_OK, other, again))
-    assert proven(row) == []
-    assert suspected(row) == [("E4", "repeated-call", "tool_chain[2]")]
-
-
 def _unsolvable(kind: str, reply: Any) -> dict[str, Any]:
     return plan_row(reply, split="holistic_unsolvable", unsolvable_type=kind)
 
 
 STOPS = ("visual_missing", "tool_removal")
-TALKS = ("contradictory_constraints", "information_missing")
+KINDS = (*STOPS, "contradictory_constraints", "information_missing")
 
 
 BLIND = plan(("get_user_details", {}), ("find_vendor", {}), ("create_task", {}))
@@ -224,26 +168,21 @@ ENDS = {"ends": ["handoff"]}
 DECLINED = json.dumps({"status": "REJECT", "reason": "No picture is attached."})
 
 
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("reply", "fields", "is_proven"),
     [
         (BLIND, {}, True),
         (BLIND, ENDS, True),
-        (BLIND, {"ends": []}, True),
         (BLIND, {"split": None}, False),  # nobody knows what ends the task
         (LONE, {}, False),  # the only call may be an ending that nobody named
-        (LONE, {"ends": []}, True),
         (plan(FIND_OK), {"ends": ["Finish"]}, True),
         (f"I can't see it. Once I do:\n{json.dumps(BLIND)}", ENDS, False),
         (f"```json\n{json.dumps(BLIND)}\n```", ENDS, True),
         (f"{DECLINED}\nWith it, I would:\n{json.dumps(BLIND)}", ENDS, False),
-        (f"{json.dumps(BLIND)}\nBut it is missing, so: {DECLINED}", ENDS, False),
         (f"{json.dumps(BLIND)} {json.dumps(plan(FIND_OK))}", ENDS, True),
         (f"{json.dumps(BLIND)} {json.dumps(plan())}", ENDS, False),
-        (f"{json.dumps(BLIND)} {json.dumps(BLIND)}", ENDS, True),
         (BLIND | {"status": "REJECT"}, ENDS, False),
-        (LONE | {"status": "REJECT", "reason": "No picture is attached."}, {}, False),
     ],
 )
 def test_carrying_on_is_proven_where_nothing_in_the_reply_can_be_a_stop(
@@ -254,90 +193,47 @@ def test_carrying_on_is_proven_where_nothing_in_the_reply_can_be_a_stop(
     assert {(f.rule, f.certainty) for f in results} == {("carried-on", expected)}
 
 
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
-@pytest.mark.parametrize("key", ["tool_chain", "tool_calls", "calls"])
-def test_a_rejection_that_only_ends_the_task_is_left_to_the_judge(kind: str, key: str) -> None:
-    reply = json.loads(REJECT) | {key: [{"name": "handoff"}]}
-    assert findings(_unsolvable(kind, reply) | ENDS) == ()
-
-
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "reply",
     [
+        *(json.loads(REJECT) | {key: [{"name": "handoff"}]} for key in ("tool_chain", "calls")),
         json.loads(REJECT),
         plan(text="The picture is missing, so I stop here."),
-        plan(("finish", {}), text="stop"),
-        plan(("Finish", {"mode": "give_up"})),
-        {"role": "assistant", "content": "I can't see a picture.", "tool_calls": []},
+        plan(("handoff", {}), text="stop"),
         "I can't see a picture. Could you send it again?",
-    ],
-)
-def test_every_way_of_stopping_is_left_to_the_judge(kind: str, reply: Any) -> None:
-    assert findings(_unsolvable(kind, reply)) == ()
-
-
-SILENT = [
-    plan(text=""),
-    plan(text=" \n"),
-    {"plan": None, "tool_chain": None},
-    {"plan": "", "tool_chain": [], "notes": {}},
-    " \n",
-]
-
-
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
-@pytest.mark.parametrize("reply", SILENT)
-def test_a_reply_that_is_empty_altogether_says_nothing(kind: str, reply: Any) -> None:
-    assert proven(_unsolvable(kind, reply)) == [(None, "says-nothing", "response")]
-
-
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
-@pytest.mark.parametrize(
-    "reply",
-    [
         plan(text="") | {"question": "Which picture?"},
-        plan(text="") | {"notes": ["The picture is missing."]},
-        plan(text="") | {"confidence": 0.2},
         plan(text="") | {"status": "NEEDS_IMAGE"},
         "I can't see it. " + json.dumps(plan(text="")),
         "null",
     ],
 )
-def test_a_word_anywhere_is_left_to_the_judge(kind: str, reply: Any) -> None:
-    assert findings(_unsolvable(kind, reply)) == ()
-
-
-@pytest.mark.parametrize("kind", [*STOPS, *TALKS])
-def test_a_bare_rejection_is_suspected_where_it_should_name_what_is_missing(kind: str) -> None:
-    row = _unsolvable(kind, {"status": "REJECT"})
-    assert proven(row) == []
-    assert suspected(row) == ([(None, "says-nothing", "response")] if kind in STOPS else [])
-
-
-@pytest.mark.parametrize("value", ["true", 1, 0, [], {}])
-def test_format_demanded_is_true_or_false(value: Any) -> None:
-    with pytest.raises(RowError, match="format_demanded"):
-        findings(plan_row(plan(FIND_OK), format_demanded=value))
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (plan_row(REJECT), True),
-        (plan_row(f"Sorry. {REJECT}"), True),
-        (plan_row(REJECT, split="holistic_tool_extraneous", extraneous_tool_names=["x"]), True),
-        (plan_row(plan(FIND_OK)), False),
-        (plan_row("I can't help with that."), False),
-        (plan_row(""), False),
-        (
-            plan_row(REJECT, split="holistic_unsolvable", unsolvable_type="tool_removal"),
-            None,
-        ),
-        (step_row(REJECT), None),
-    ],
-)
-def test_only_the_reject_form_on_a_solvable_plan_case_is_an_over_refusal(
-    row: dict[str, Any], expected: bool | None
+def test_every_way_of_stopping_and_a_word_anywhere_are_left_to_the_judge(
+    kind: str, reply: Any
 ) -> None:
-    assert over_refusal(read(row)) is expected
+    assert findings(_unsolvable(kind, reply) | ENDS) == ()
+
+
+SILENT = [{"plan": "", "tool_chain": [], "notes": {}}, " \n"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reply", SILENT)
+def test_a_reply_that_is_empty_altogether_says_nothing(kind: str, reply: Any) -> None:
+    assert proven(_unsolvable(kind, reply)) == [(None, "says-nothing", "response")]
+    bare = _unsolvable(kind, {"status": "REJECT"})
+    assert proven(bare) == []
+    assert suspected(bare) == ([(None, "says-nothing", "response")] if kind in STOPS else [])
+
+
+def test_format_demanded_is_true_or_false() -> None:
+    with pytest.raises(RowError, match="format_demanded"):
+        findings(plan_row(plan(FIND_OK), format_demanded="true"))
+
+
+def test_only_the_reject_form_on_a_solvable_plan_case_is_an_over_refusal() -> None:
+    assert over_refusal(read(plan_row(REJECT))) is True
+    for reply in (plan(FIND_OK), ""):
+        assert over_refusal(read(plan_row(reply))) is False
+    for row in (_unsolvable("tool_removal", REJECT), step_row(REJECT)):
+        assert over_refusal(read(row)) is None

@@ -26,14 +26,9 @@ from tests.support.rows import (
 )
 
 WRONG_CALLS: dict[str, tuple[str, Any]] = {
-    "missing": ("find_trains", {"origin": "Udine"}),
     "unknown": ("find_trains", {**FIND_OK[1], "hue": "red"}),
     "wrong type": ("reserve_seat", {"offer_id": 7}),
-    "not allowed": ("reserve_seat", {"offer_id": "a", "travel_class": "third"}),
-    "nested": ("reserve_seat", {"offer_id": "a", "passenger": {"age": 9}}),
-    "no arguments": ("reserve_seat", None),
     "before it is made": ("reserve_seat", {"offer_id": "$find_trains.id"}),
-    "previous of nothing": ("reserve_seat", {"offer_id": "PREVIOUS_RESULT"}),
     "unknown tool": ("hold_table", {}),
 }
 
@@ -41,26 +36,21 @@ WRONG_CALLS: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("call", WRONG_CALLS.values(), ids=WRONG_CALLS)
 def test_a_reply_equal_to_the_reference_is_never_proven_wrong(call: tuple[str, Any]) -> None:
     reply = step(call)
-    assert proven(step_row(reply, ground_truth_steps=[reply])) == []
-    assert proven(step_row(reply, ground_truth_steps=[step(FIND_OK)]))
+    alone = proven(step_row(reply, ground_truth_steps=[step(FIND_OK)]))
+    spared = step_row(reply, ground_truth_steps=[reply])
+    assert alone
+    assert proven(spared) == []
+    if alone[0][0] == "E5":
+        assert suspected(spared) == alone
+        messages = [finding.message for finding in findings(spared)]
+        assert all(message.endswith("; the reference does the same") for message in messages)
     chain = plan(call, MAIL_OK)
     assert proven(plan_row(chain, tool_chain=chain["tool_chain"])) == []
 
 
-@pytest.mark.parametrize("call", list(WRONG_CALLS.values())[:6])
-def test_what_is_spared_is_suspected_and_says_why(call: tuple[str, Any]) -> None:
-    reply = step(call)
-    alone = proven(step_row(reply))
-    assert suspected(step_row(reply, ground_truth_steps=[reply])) == alone
-    messages = [f.message for f in findings(step_row(reply, ground_truth_steps=[reply]))]
-    assert all(message.endswith("; the reference does the same") for message in messages)
-
-
 SAME = {
     "another value": ({"seats": "2"}, {"seats": "three"}, True),
-    "another type": ({"seats": "2"}, {"seats": [2]}, True),
     "another parameter": ({"seats": "2"}, {"travel_class": 1}, False),
-    "another limit": ({"travel_class": "third"}, {"travel_class": 3}, False),
     "another unknown name": ({"hue": 1}, {"colour": 1}, False),
     "the same unknown name": ({"hue": 1}, {"hue": "red"}, True),
 }
@@ -76,32 +66,11 @@ def test_a_fault_is_shared_by_tool_place_and_kind(
     assert (proven(row) == []) is is_spared
 
 
-@pytest.mark.parametrize("form", ["plan", "steps"])
-def test_a_distractor_that_the_reference_calls_is_only_suspected(form: str) -> None:
-    fields: dict[str, Any] = {"extraneous_tool_names": ["send_mail"]}
-    if form == "plan":
-        fields |= {"split": "holistic_tool_extraneous"}
-        other, same = plan(FIND_OK)["tool_chain"], plan(MAIL_OK)["tool_chain"]
-        rows = [plan_row(plan(MAIL_OK), **fields, tool_chain=chain) for chain in (other, same)]
-    else:
-        fields |= {"split": "step_wise_tool_extraneous"}
-        rows = [
-            step_row(step(MAIL_OK), **fields, ground_truth_steps=[step(call)])
-            for call in (FIND_OK, MAIL_OK)
-        ]
-    assert [rule for _, rule, _ in proven(rows[0])] == ["distractor"]
-    assert proven(rows[1]) == []
-    assert "distractor" in [rule for _, rule, _ in suspected(rows[1])]
-
-
-def test_the_broken_tool_stays_a_retry_although_the_reference_calls_it() -> None:
-    row = step_row(
-        step(FIND_OK),
-        split="step_wise_tool_broken",
-        broken_tool_name="find_trains",
-        ground_truth_steps=[step(FIND_OK)],
-    )
-    assert [rule for _, rule, _ in proven(row)] == ["retry-broken-tool"]
+def test_a_distractor_that_the_reference_calls_is_only_suspected() -> None:
+    fields = {"extraneous_tool_names": ["send_mail"], "split": "step_wise_tool_extraneous"}
+    row = step_row(step(MAIL_OK), **fields, ground_truth_steps=[step(MAIL_OK)])
+    assert proven(row) == []
+    assert [rule for _, rule, _ in suspected(row)] == ["distractor"]
 
 
 @given(data=st.data())
@@ -109,9 +78,8 @@ def test_no_reply_equal_to_its_reference_is_proven_wrong(data: st.DataObject) ->
     words = st.sampled_from(["find_trains", "reserve_seat", "send_mail", "hold_table"])
     names = st.sampled_from(["origin", "day", "offer_id", "seats", "passenger", "hue"])
     values = st.sampled_from([1, "x", None, [1], {"name": 1}, "$send_mail.id", "PREVIOUS_RESULT"])
-    calls = data.draw(
-        st.lists(st.tuples(words, st.dictionaries(names, values, max_size=4)), min_size=1)
-    )
+    arguments = st.dictionaries(names, values, max_size=4)
+    calls = data.draw(st.lists(st.tuples(words, arguments), min_size=1))
     steps = [step(call) for call in calls][:3]
     assert proven(step_row(steps, k=len(steps), ground_truth_steps=steps)) == []
     chain = plan(*calls)

@@ -10,38 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.protocols import excess_cost, optimal_cost, plan_cost
-from apbjudge.records import Item, Row
+from tests.support.rows import plan, plan_row, read
 
 
 def row(
-    costs: list[int], composites: list[tuple[list[int], int]], called: list[str] | None = None
+    costs: list[int], composites: list[tuple[list[int], int]], called: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """An efficiency case of calls t0, t1, … with composites c0, c1, … and a plan."""
-    tools = [{"name": f"t{n}", "cost": cost} for n, cost in enumerate(costs)]
+    calls = [f"t{n}" for n in range(len(costs))]
+    built = [{"name": f"c{n}", "replaces": places} for n, (places, _) in enumerate(composites)]
+    tools = [{"name": name, "cost": cost} for name, cost in zip(calls, costs, strict=True)]
     tools += [{"name": f"c{n}", "cost": cost} for n, (_, cost) in enumerate(composites)]
-    chain = [{"name": f"t{n}", "parameter_description": {}} for n in range(len(costs))]
-    return {
-        "id": "e1",
-        "tested_model": "m",
-        "query": "Do it all.",
-        "tools": tools,
-        "tool_chain": chain,
-        "construction": {
-            "composites": [
-                {"name": f"c{n}", "replaces": places} for n, (places, _) in enumerate(composites)
-            ]
-        },
-        "model_response": apbjudge_plan(called or [f"t{n}" for n in range(len(costs))]),
-    }
-
-
-def apbjudge_plan(names: list[str]) -> str:
-    calls = ", ".join(f'{{"name": "{name}", "parameter_description": {{}}}}' for name in names)
-    return f'{{"plan": "Do it.", "tool_chain": [{calls}]}}'
-
-
-def item(*args: Any) -> Item:
-    return Row(row(*args), 1, parsed=True).to_item()
+    return plan_row(
+        plan(*((name, {}) for name in called or calls)),
+        tools=tools,
+        tool_chain=plan(*((name, {}) for name in calls))["tool_chain"],
+        construction={"composites": built},
+    )
 
 
 def by_brute_force(costs: list[int], composites: list[tuple[list[int], int]]) -> float:
@@ -70,22 +55,36 @@ def test_the_cheapest_way_is_that_of_all_ways(
         for start, size, cost in spans
         if start + size <= len(costs)
     ]
-    found = optimal_cost(item(costs, composites))
+    found = optimal_cost(read(row(costs, composites)))
     if composites:
         assert found == pytest.approx(by_brute_force(costs, composites))
     else:
         assert found is None
 
 
+def test_the_cost_of_a_plan_is_the_sum_over_its_calls() -> None:
+    tools = [{"name": "a", "cost": 2}, {"name": "b", "cost": 0.25}]
+    inner = [{"type": "function", "cost": 4, "function": {"name": "a"}}]
+    for listed, names, cost in (
+        (tools, "aab", 4.25),
+        (tools, "", 0.0),
+        (tools, "ax", None),
+        ([*tools, {"name": "c"}], "a", None),
+        (None, "a", None),
+        (inner, "a", 4.0),
+    ):
+        assert plan_cost(read(plan_row(plan(*((n, {}) for n in names)), tools=listed))) == cost
+
+
 def test_a_plan_costs_more_or_less_than_the_cheapest_way() -> None:
     bank = ([3, 3, 3], [([1, 2], 4)])
     cases = {("t0", "t1", "t2"): 2, ("t0", "c0"): 0, ("t0",): -4}
     for names, excess in cases.items():
-        case = item(*bank, list(names))
+        case = read(row(*bank, names))
         assert optimal_cost(case) == 7
         assert excess_cost(case) == excess
         assert plan_cost(case) == 7 + excess
-    assert excess_cost(item(*bank, ["ghost"])) is None
+    assert excess_cost(read(row(*bank, ("ghost",)))) is None
 
 
 def test_without_a_bank_that_was_built_nothing_is_known() -> None:
@@ -95,4 +94,4 @@ def test_without_a_bank_that_was_built_nothing_is_known() -> None:
         {"tool_chain": None},
         {"tools": [{"name": "t0", "cost": 1}, {"name": "t1"}]},
     ):
-        assert optimal_cost(Row(plain | change, 1).to_item()) is None
+        assert optimal_cost(read(plain | change)) is None

@@ -57,33 +57,22 @@ def tags(text: str) -> list[str]:
     return re.findall(r"[<\uff1c\u2039\u27e8\u3008\ufe64][\s/\\]*data\b", visible, re.IGNORECASE)
 
 
-@settings(max_examples=100)
-@given(any_texts)
-def test_neutralize_is_idempotent(text: str) -> None:
-    once = neutralize(text)
-    assert neutralize(once) == once
-
-
 @settings(max_examples=150)
 @given(any_texts)
 @example("<\u200b/data>")
 @example("<<data>/data>")
 @example("</data></data>")
 @example("&lt;</data>")
-def test_nothing_that_passed_opens_or_closes_a_block(text: str) -> None:
-    assert tags(neutralize(text)) == []
+def test_nothing_that_passed_opens_or_closes_a_block_commands_or_hides(text: str) -> None:
+    passed = neutralize(text)
+    assert neutralize(passed) == passed
+    assert tags(passed) == []
+    assert [token for token in CONTROL_TOKENS if token in passed] == []
+    assert set(passed).isdisjoint(INVISIBLE)
     block = fence("prediction", text)
     assert block.startswith('<data name="prediction">\n')
     assert block.endswith("\n</data>")
     assert (block.count("<data name="), block.count("</data>")) == (1, 1)
-
-
-@settings(max_examples=100)
-@given(any_texts)
-def test_no_control_token_and_no_invisible_character_passes(text: str) -> None:
-    result = neutralize(text)
-    assert [token for token in CONTROL_TOKENS if token in result] == []
-    assert set(result).isdisjoint(INVISIBLE)
 
 
 DISGUISED = [
@@ -121,11 +110,8 @@ def test_a_control_token_loses_its_bracket_and_stays_readable() -> None:
             assert token.strip("<>[]/|\uff5c") in result
 
 
-def test_an_invisible_character_becomes_a_visible_escape() -> None:
-    assert neutralize("a\u200bb\x1b[31m\U000e0041c") == "a\\u200bb\\u001b[31m\\U000e0041c"
-
-
 def test_no_invisible_character_is_left_as_it_is() -> None:
+    assert neutralize("a\u200bb\x1b[31m\U000e0041c") == "a\\u200bb\\u001b[31m\\U000e0041c"
     for character in INVISIBLE:
         shown = neutralize(character)
         assert neutralize(f"a{character}b") == f"a{shown}b"
@@ -141,25 +127,19 @@ def test_variation_selectors_beyond_the_emoji_ones_can_not_smuggle_text() -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "Book the 9:40 train & pay 5 < x <= 10 euros; a<b>c, x << 2, y >> 1, 3>2",
         "for (int i = 0; i < n; ++i) { std::cout << v[i] << '\\n'; } // vector<string> s",
-        "def f(x: list[int]) -> dict[str, float]:\n\treturn {k: v for k, v in x if k < 3}\n",
-        "<html><head><title>T</title></head><body><p class='a'>x<br/></p></body></html>",
         "<script>alert('<b>')</script> <span> <strong> <select> <database> <!-- c -->",
-        "if a <- b || c | sort > out 2>&1 && cat < in",
         r"$\langle x, y \rangle < \infty$, {n : 1 < n < 5}, [0, 1), \frac{a}{b}",
         '{"plan": "p", "tool_chain": [{"name": "find", "arguments": {"q": "a<b"}}]}',
         "a[|b|] |x|[y] m[i]~[j] v[a]<b[c] ~b] [e] cmd [args] [prefix] <xs:element> <part_of_it>",
         "<html> <main> <time> \u2039citation\u203a \u227a x, \u0434\u0430 <\u0442\u043e>",
-        '[[1, 2], ["a"]] arr[0][i] [INSTALL] [IMAGE] [x] [ ]',
         "dates.data, metadata > data-set, data > 5, x <5 data, the </database> tag",
         "{{ 7 * 7 }} {% for x in y %} {# c #} ${HOME} %s {0}",
         "می‌خواهم به تهران بروم",
         "我想去北京，预算＜五千元＞。《数据》",
-        "これは「データ」です",
         "👩‍💻 👨‍👩‍👧‍👦 🏳️‍🌈 ❤️ 👍🏽 🇵🇹",
-        "naïve café Ångström ½ × 3 ≤ π ± ∞",
+        '[[1, 2], ["a"]] arr[0][i] [INSTALL] [IMAGE] [x] [ ]',
         "first\n\n\tsecond\n",
         "http://example.org/?a=1&b=<id>#[x]",
     ],

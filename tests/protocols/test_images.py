@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -56,116 +55,76 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-TYPES = {
-    "image/png": ("a.png", "a.PNG", "with space ü.png"),
-    "image/jpeg": ("a.jpg", "a.jpeg", "many.dots.Jpg"),
-    "image/gif": ("a.gif",),
-    "image/webp": ("a.webp",),
-}
-
-
 def test_a_picture_becomes_a_data_url_of_its_type(tmp_path: Path) -> None:
-    for media_type, names in TYPES.items():
-        for name in names:
-            (tmp_path / name).write_bytes(PICTURE)
-            assert load(tmp_path, name) == [url(PICTURE, media_type)]
+    names = "a.png a.PNG ü.png a.jpg a.jpeg many.dots.Jpg a.gif a.webp".split()
+    types = ["png"] * 3 + ["jpeg"] * 3 + ["gif", "webp"]
+    for name, kind in zip(names, types, strict=True):
+        (tmp_path / name).write_bytes(PICTURE)
+        assert load(tmp_path, name) == [url(PICTURE, f"image/{kind}")]
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.mp4", "a.png.zip", "png", "a.svg", "", "folder/"])
+@pytest.mark.parametrize("name", ["a.txt", "a.png.zip", "png", "", "folder/"])
 def test_other_files_are_no_pictures_and_are_not_read(name: str, tmp_path: Path) -> None:
     assert not is_image(FileRef(type="image", path=name))
     assert load(tmp_path, name) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["one.png", "./one.png", "frames/../one.png", "frames//../one.png"]
-)
-def test_a_path_inside_the_folder_is_followed(name: str, data: Path) -> None:
-    assert load(data, name) == [url(PICTURE)]
+def test_paths_and_links_inside_the_folder_are_followed(data: Path) -> None:
+    (data / "9f86d0").write_bytes(PICTURE)
+    (data / "link.png").symlink_to(data / "9f86d0")  # of the type of its own name
+    for name in ("one.png", "./one.png", "frames//../one.png", "link.png"):
+        assert load(data, name) == [url(PICTURE)]
 
 
 @pytest.mark.parametrize(
     "name",
     ["../secret.png", "frames/../../secret.png", "../data-twin/one.png", "/etc/hostname.png",
-     "one.png\x00.png", "\x00.png"],
+     "one.png\x00.png", "link.png", "up/secret.png"],
     ids=ascii,
 )  # fmt: skip
 def test_a_path_that_leads_out_is_refused_with_its_field(name: str, data: Path) -> None:
+    (data / "link.png").symlink_to(data.parent / "secret.png")
+    (data / "up").symlink_to(data.parent)
     with pytest.raises(RowError, match="a path inside the data folder") as caught:
         load(data, "one.png", name)
     assert caught.value.field == "files[1].path"
 
 
-@pytest.mark.parametrize("link", ["file", "folder"])
-def test_a_link_that_leads_out_is_refused(link: str, data: Path) -> None:
-    if link == "file":
-        (data / "link.png").symlink_to(data.parent / "secret.png")
-    else:
-        (data / "up").symlink_to(data.parent)
-    with pytest.raises(RowError, match="a path inside the data folder"):
-        load(data, "link.png" if link == "file" else "up/secret.png")
-
-
-def test_a_link_to_a_file_without_extension_keeps_the_type_of_its_own_name(data: Path) -> None:
-    (data / "9f86d0").write_bytes(PICTURE)
-    (data / "link.png").symlink_to(data / "9f86d0")
-    assert load(data, "link.png") == [url(PICTURE)]
-
-
-def test_links_in_a_circle_are_refused(data: Path) -> None:
-    (data / "a.png").symlink_to(data / "b.png")
-    (data / "b.png").symlink_to(data / "a.png")
-    with pytest.raises(RowError):
-        load(data, "a.png")
-
-
-@pytest.mark.parametrize("name", ["missing.png", "one.png/two.png", f"{'x' * 300}.png", "d.png"])
+@pytest.mark.parametrize(
+    "name", ["missing.png", "one.png/two.png", f"{'x' * 300}.png", "folder.png", "loop.png"]
+)
 def test_a_picture_that_can_not_be_read_is_a_bad_row(name: str, data: Path) -> None:
-    (data / "d.png").mkdir()
+    (data / "folder.png").mkdir()
+    (data / "loop.png").symlink_to(data / "loop.png")
     with pytest.raises(RowError) as caught:
-        load(data, name, max_bytes=1 << 20)
+        load(data, name)
     assert caught.value.field == "files[0].path"
-    assert "--no-images" in str(caught.value)
 
 
 def test_a_pipe_with_the_name_of_a_picture_does_not_hang_the_run(data: Path) -> None:
     os.mkfifo(data / "pipe.png")
-    with alarm(2), pytest.raises(RowError):
-        load(data, "pipe.png")
+    refused: list[RowError] = []
+
+    def read() -> None:
+        with pytest.raises(RowError) as caught:
+            load(data, "pipe.png")
+        refused.append(caught.value)
+
+    reading = Thread(target=read, daemon=True)
+    reading.start()
+    reading.join(10)
+    assert refused
 
 
-class Hung(BaseException):
-    """The call did not return; no OSError, which the code under test might catch."""
-
-
-@contextmanager
-def alarm(seconds: int) -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise Hung
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.parametrize(("size", "fits"), [(1, True), (99, True), (100, True), (101, False)])
-def test_the_size_limit_includes_its_own_value(size: int, fits: bool, data: Path) -> None:
-    (data / "big.png").write_bytes(b"x" * size)
-    if fits:
-        assert load(data, "big.png", max_bytes=100) == [url(b"x" * size)]
-        return
+def test_the_size_limit_includes_its_own_value_and_nothing_is_none(data: Path) -> None:
+    sizes = {"none.png": 0, "big.png": 100, "greater.png": 101}
+    for name, size in sizes.items():
+        (data / name).write_bytes(b"x" * size)
+    assert load(data, "big.png", max_bytes=100) == [url(b"x" * 100)]
     with pytest.raises(RowError, match=r"files\[0\]\.path: .*at most 100 bytes.*101 bytes"):
-        load(data, "big.png", max_bytes=100)
-
-
-def test_a_picture_without_content_is_none(data: Path) -> None:
-    (data / "none.png").touch()
+        load(data, "greater.png", max_bytes=100)
     with pytest.raises(RowError, match=r"files\[0\]\.path: expected a picture .*, an empty file"):
-        load(data, "none.png", max_bytes=100)
+        load(data, "none.png")
 
 
 @settings(deadline=None, max_examples=200)
@@ -175,32 +134,24 @@ def test_a_sample_is_even_and_holds_first_and_last(length: int, n: int) -> None:
     taken = sample(frames, n)
     assert len(taken) == min(length, n)
     assert taken == sorted(set(taken))
-    if length <= n:
-        assert taken == frames
-    elif n > 1:
+    if 1 < n < length:
         assert (taken[0], taken[-1]) == (0, length - 1)
         gaps = [b - a for a, b in pairwise(taken)]
         assert max(gaps) - min(gaps) <= 1
-    else:
-        assert taken == [0]
+    elif length:
+        assert taken[0] == 0
 
 
-@pytest.mark.parametrize("name", ["../secret.png", "loop.png", "link.png", "missing.png"])
 def test_a_bad_picture_leaves_its_row_unscored_and_the_others_graded(
-    name: str, data: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (data / "loop.png").symlink_to(data / "loop.png")
-    (data / "link.png").symlink_to(data.parent / "secret.png")
     monkeypatch.chdir(data)
-    good = {**row("one.png"), "id": "b"}
-    client = apbjudge.ScriptedClient(
-        lambda request: (
-            '{"reasoning": "", "E1": false, "E2": false, "E3": false, "E4": false, "E5": false,'
-            ' "E6": false, "grade": 1, "is_correct": true}'
-        )
-    )
+    rows = [row("../secret.png"), {**row("one.png"), "id": "b"}]
+    codes = dict.fromkeys(("E1", "E2", "E3", "E4", "E5", "E6"), False)
+    reply = json.dumps({"reasoning": "", **codes, "grade": 1, "is_correct": True})
+    client = apbjudge.ScriptedClient(lambda _: reply)
     spec = apbjudge.JudgeSpec(model="scripted", vision="yes", evidence=False)
-    run = apbjudge.grade([row(name), good], protocol="holistic", judge=spec, client=client)
+    run = apbjudge.grade(rows, protocol="holistic", judge=spec, client=client)
     kinds = {j.item_id: (j.kind, getattr(j, "reason", None)) for j in run.judgements}
     assert kinds == {"a": ("unscored", "bad_input"), "b": ("verdict", None)}
     (request,) = client.requests
@@ -215,30 +166,28 @@ def found_in(roots: list[Path], name: str) -> list[str]:
 def test_a_path_is_looked_for_in_every_folder_in_turn(tmp_path: Path) -> None:
     roots = [tmp_path / name for name in ("first", "second")]
     for root in roots:
-        (root / "frames").mkdir(parents=True)
+        root.mkdir()
         (root / "both.png").write_bytes(root.name.encode())
-    (roots[1] / "frames" / "one.png").write_bytes(PICTURE)
+    (roots[1] / "one.png").write_bytes(PICTURE)
     assert found_in(roots, "both.png") == [url(b"first")]
-    assert found_in(roots[::-1], "both.png") == [url(b"second")]
-    assert found_in(roots, "frames/one.png") == [url(PICTURE)]
+    assert found_in(roots, "one.png") == [url(PICTURE)]
     with pytest.raises(RowError) as caught:
-        found_in(roots, "frames/two.png")
-    assert caught.value.expected == (
-        f"a readable picture in {roots[0]} or {roots[1]} (--data-root names another folder, "
-        "--no-images judges without)"
-    )
-    assert caught.value.got == "'frames/two.png: No such file or directory'"
+        found_in(roots, "two.png")
+    assert f"a readable picture in {roots[0]} or {roots[1]} (--data-root" in caught.value.expected
+    assert "--no-images judges without" in caught.value.expected
+    assert caught.value.got == "'two.png: No such file or directory'"
 
 
-def test_a_path_may_lead_from_one_folder_into_another_and_nowhere_else(tmp_path: Path) -> None:
-    data, outputs = tmp_path / "data", tmp_path / "data" / "outputs"
-    outputs.mkdir(parents=True)
-    (data / "one.png").write_bytes(PICTURE)
-    (tmp_path / "secret.png").write_bytes(b"secret")
-    (outputs / "link.png").symlink_to(tmp_path / "secret.png")
-    with pytest.raises(RowError, match="a path inside the data folder"):
-        found_in([outputs], "../one.png")
+def test_a_path_may_lead_from_one_folder_into_another_and_nowhere_else(data: Path) -> None:
+    outputs = data / "outputs"
+    outputs.mkdir()
+    (outputs / "link.png").symlink_to(data.parent / "secret.png")
     assert found_in([data, outputs], "../one.png") == [url(PICTURE)]
-    for name in ("../../secret.png", "link.png", str(tmp_path / "secret.png")):
+    for roots, name in (
+        ([outputs], "../one.png"),
+        ([data, outputs], "../../secret.png"),
+        ([data, outputs], "link.png"),
+        ([data, outputs], str(data.parent / "secret.png")),
+    ):
         with pytest.raises(RowError, match="a path inside the data folder"):
-            found_in([data, outputs], name)
+            found_in(roots, name)

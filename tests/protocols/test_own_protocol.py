@@ -75,26 +75,12 @@ def test_a_model_is_asked_for_the_codes_of_the_rubric_and_facts_are_enforced() -
     assert any("approval is asked" in str(request.messages) for request in requests)
 
 
-@pytest.mark.filterwarnings("ignore:no row has a verdict")
-def test_a_row_that_the_protocol_does_not_admit_is_bad_input() -> None:
-    row = json.loads(ROWS.read_text().splitlines()[0])
-    row["tools"] = [{"name": "find_invoices", "description": "Lists open invoices."}]
-    run = apbjudge.grade([row], protocol="approvals")
-    assert run.summary.totals.unscored == {"bad_input": 1}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
         ('code = "A2"', 'code = "A1"', "expected 1 to 12 codes, each once .* got A1, A1, Other"),
-        ('code = "A2"', 'code = "a2"', "criteria.1.code: string should match pattern"),
-        (
-            'without = ["A1", "Other"]',
-            'without = ["E1"]',
-            "bands.1.flags: expected a code of the criteria",
-        ),
-        ('unknown-tool = "Other"', 'unknown-tool = "E5"', "rule_codes.unknown-tool: .* got E5"),
-        ('of = ["A1", "Other"], min = 1', 'of = ["A1"], min = 1', "got no grade for Other"),
+        ('["A1", "Other"]', '["E1"]', "bands.1.flags: expected a code of the criteria"),
+        ('of = ["A1", "Other"], min', 'of = ["A1"], min', "got no grade for Other"),
     ],
 )
 def test_a_rubric_whose_codes_do_not_fit_together_is_refused(
@@ -103,7 +89,7 @@ def test_a_rubric_whose_codes_do_not_fit_together_is_refused(
     text = RUBRIC.read_text()
     assert old in text
     with pytest.raises(OptionError, match=complaint):
-        read_rubric(text.replace(old, new).encode(), "approvals.toml")
+        read_rubric(text.replace(old, new, 1).encode(), "approvals.toml")
 
 
 def broken_check(item: Item, rubric: Rubric) -> Iterator[Finding]:
@@ -138,8 +124,9 @@ def test_a_fault_of_ours_costs_one_row_and_is_called_one(monkeypatch: pytest.Mon
     fails, ours = json.loads(ROWS.read_text().splitlines()[1])["id"], Protocol.find
     monkeypatch.setattr(Protocol, "find", find)
     run = apbjudge.grade(ROWS, protocol="approvals")
-    assert run.summary.totals.unscored == {"bad_input": 1}
-    assert sum(isinstance(j, Verdict) for j in run.judgements) == 3
-    detail = next(j.detail for j in run.judgements if isinstance(j, Unscored))
-    assert "apbjudge failed at this row, please report it: ZeroDivisionError" in detail
-    assert re.search(r"apbjudge.*\.py:\d+\)$", detail)
+    (lost,) = [j for j in run.judgements if isinstance(j, Unscored)]
+    assert (lost.reason, len(run.judgements)) == ("bad_input", 4)
+    message = (
+        r"apbjudge failed at this row, please report it: ZeroDivisionError.*apbjudge.*\.py:\d+"
+    )
+    assert re.search(message, lost.detail)

@@ -26,14 +26,7 @@ from apbjudge.rubrics import load_rubric, rubric_names
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-FILES = [
-    "holistic",
-    "step_wise",
-    "tool_extraneous",
-    "tool_broken",
-    "unsolvable",
-    "efficiency",
-]
+FILES = "holistic step_wise tool_extraneous tool_broken unsolvable efficiency".split()
 # Golden file: example file, item, tested model.
 GOLDEN_ROWS = {
     "holistic": ("holistic", "holistic-research-01", "cress-small"),
@@ -78,11 +71,7 @@ def render(
         shown = {"listed": tuple(files.not_shown), "images": PICTURES, "images_of": 1}
         files = files.model_copy(update={**shown, "not_shown": {}})
     return PromptMaker(blind=blind, evidence=evidence).make(
-        task.item,
-        task.rubric,
-        template=task.protocol.template,
-        findings=task.findings,
-        files=files,
+        task.item, task.rubric, template=task.protocol.template, findings=task.findings, files=files
     )
 
 
@@ -126,18 +115,8 @@ def test_system_is_identical_for_all_rows_of_a_rubric() -> None:
     systems: dict[str, set[str]] = defaultdict(set)
     for task in every_task():
         systems[task.rubric.ref].add(render(task).system)
-    assert {ref: len(texts) for ref, texts in systems.items()} == dict.fromkeys(
-        [
-            "apb-holistic@1",
-            "apb-step-wise@1",
-            "apb-extraneous-holistic@1",
-            "apb-extraneous-step-wise@1",
-            "apb-tool-broken@1",
-            "apb-unsolvable@1",
-            "apb-efficiency@1",
-        ],
-        1,
-    )
+    assert {ref: len(texts) for ref, texts in systems.items()} == dict.fromkeys(systems, 1)
+    assert len(systems) == 7
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -157,40 +136,14 @@ def test_prompts_of_all_tested_models_share_everything_before_the_prediction(
     assert set(predictions.values()) == {3}
 
 
-def test_the_judge_is_told_what_the_tested_model_was_not() -> None:
-    met: set[str] = set()
-    for task in every_task():
-        condition, shown = task.item.condition, blocks(render(task).case)
-        assert shown.get("distractors", "").split("\n") == list(condition.extraneous or [""])
-        assert shown.get("broken_tool") == condition.broken_tool
-        replacement = condition.replacement.name if condition.replacement else None
-        assert shown.get("replacement_tool") == replacement
-        met |= {
-            name for name in ("distractors", "broken_tool", "replacement_tool") if name in shown
-        }
-        if (kind := condition.unsolvable_type) is not None:
-            rule = task.rubric.types[kind]
-            others = [r for name, r in task.rubric.types.items() if name != kind]
-            text = render(task).case
-            assert all(line in text for line in (rule.situation, *rule.passes, *rule.fails))
-            assert not any(other.situation in text for other in others)
-            met.add(kind)
-    assert len(met) == 7
-
-
-@pytest.mark.parametrize("ref", rubric_names())
-def test_rules_of_a_blind_judge_never_speak_of_a_reference(ref: str) -> None:
-    rubric = load_rubric(ref)
-    if ref.startswith("case-"):
-        return  # there it is the reference that is judged
-    said = (
-        PromptMaker(blind=True).system(rubric, "judge@1"),
-        PromptMaker().system(rubric, "judge@1"),
-    )
-    assert [bool(re.search(r"(?i)\breference", text)) for text in said] == [
-        False,
-        bool(rubric.reference_principles),
-    ]
+def test_rules_of_a_blind_judge_never_speak_of_a_reference() -> None:
+    for ref in rubric_names():
+        if ref.startswith("case-"):
+            continue  # there it is the reference that is judged
+        rubric = load_rubric(ref)
+        blind, seeing = (PromptMaker(blind=of).system(rubric, "judge@1") for of in (True, False))
+        assert not re.search(r"(?i)\breference", blind), ref
+        assert bool(re.search(r"(?i)\breference", seeing)) == bool(rubric.reference_principles), ref
 
 
 @given(TOOLS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -33,40 +32,30 @@ BY_SPLIT = {
 }
 
 
-def _of_split(split: str) -> dict[str, Any]:
-    if split.startswith("holistic"):
-        return plan_row(plan(FIND_OK), split=split)
-    return step_row(step(SEAT_OK), split=split)
-
-
-@pytest.mark.parametrize("as_published", [True, False])
 @pytest.mark.parametrize("split", BY_SPLIT)
-def test_auto_takes_the_protocol_of_the_split(split: str, as_published: bool) -> None:
+def test_auto_takes_the_protocol_of_the_split(split: str) -> None:
     name, fields = BY_SPLIT[split]
-    row = _of_split(split) | fields
-    (judged,) = grade([published(row) if as_published else row]).judgements
-    assert (judged.kind, judged.protocol) == ("verdict", name)
+    is_plan = split.startswith("holistic")
+    row = plan_row(plan(FIND_OK), split=split) if is_plan else step_row(step(SEAT_OK), split=split)
+    judged = grade([row | fields, published(row | fields | {"id": "b"})]).judgements
+    assert [(of.kind, of.protocol) for of in judged] == [("verdict", name)] * 2
 
 
 PRICED = [spec | {"cost": 1} for spec in TOOLS]
 BY_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "nothing": ({}, "holistic"),
-    "regime": ({"planning_regime": "Holistic"}, "holistic"),
-    "step-wise regime": ({"planning_regime": "Step-wise"}, "step-wise"),
     "regime in small letters": ({"planning_regime": "step-wise"}, "step-wise"),
     "horizon": ({"prediction_horizon": 2}, "step-wise"),
-    "next steps": ({"ground_truth_steps": [step(FIND_OK)]}, "step-wise"),
-    "next steps published": ({"ground_truth_steps_json": json.dumps([step()])}, "step-wise"),
     "distractors": ({"extraneous_tool_names": ["paint"]}, "tool-extraneous"),
     "distractors in steps": (
         {"extraneous_tool_names": ["paint"], "prediction_horizon": 1},
         "tool-extraneous",
     ),
     "broken tool": ({"broken_tool_name": "find_trains", "prediction_horizon": 1}, "tool-broken"),
+    "broken tool alone": ({"broken_tool_name": "find_trains"}, "tool-broken"),
     "unsolvable": ({"unsolvable_type": "visual_missing"}, "unsolvable"),
     "costs": ({"tools": PRICED}, "efficiency"),
     "costs of some": ({"tools": [PRICED[0], TOOLS[1]]}, "holistic"),
-    "costs in steps": ({"tools": PRICED, "planning_regime": "Step-wise"}, "step-wise"),
     "unsolvable with costs": ({"unsolvable_type": "visual_missing", "tools": PRICED}, "unsolvable"),
 }
 
@@ -77,62 +66,34 @@ def test_without_a_split_auto_goes_by_the_fields(fields: dict[str, Any], name: s
     assert protocol_of(read(row)).name == name
 
 
+def test_an_empty_field_does_not_make_a_row_step_wise() -> None:
+    for name, value in (
+        ("ground_truth_steps", []),
+        ("ground_truth_steps_json", "[]"),
+        ("trajectory_prefix", []),
+        ("planning_regime", ""),
+    ):
+        assert read(plan_row(plan(FIND_OK), split=None, **{name: value})).form == "plan", name
+
+
 @pytest.mark.parametrize(
-    "fields",
+    ("name", "row", "field"),
     [
-        {"prediction_horizon": None},
-        {"ground_truth_steps": None},
-        {"ground_truth_steps": []},
-        {"ground_truth_steps_json": ""},
-        {"ground_truth_steps_json": "[]"},
-        {"ground_truth_steps_json": "null"},
-        {"planning_regime": "", "trajectory_prefix": []},
+        ("tool-broken", step_row(step(FIND_OK)), "broken_tool_name"),
+        ("unsolvable", plan_row(plan(FIND_OK)), "unsolvable_type"),
+        ("efficiency", plan_row(plan(FIND_OK)), "tools"),
     ],
-    ids=str,
 )
-def test_an_empty_field_does_not_make_a_row_step_wise(fields: dict[str, Any]) -> None:
-    assert read(plan_row(plan(FIND_OK), split=None, **fields)).form == "plan"
-
-
-def test_a_row_that_names_a_broken_tool_asks_for_the_next_step() -> None:
-    row = step_row(step(SEAT_OK), split=None, prediction_horizon=None)
-    row |= {
-        "broken_tool_name": "find_trains",
-        "replacement_tool": {"name": "reserve_seat"},
-        "trajectory_prefix": [step(FIND_OK), {"role": "tool", "content": "503"}],
-    }
-    (judged,) = grade([row]).judgements
-    assert (judged.kind, judged.protocol) == ("verdict", "tool-broken")
-    assert judged.category == 1
-
-
-NEEDS = {
-    "tool-broken": (step_row(step(FIND_OK)), "broken_tool_name"),
-    "unsolvable": (plan_row(plan(FIND_OK)), "unsolvable_type"),
-    "efficiency": (plan_row(plan(FIND_OK)), "tools"),
-}
-
-
-@pytest.mark.parametrize("name", NEEDS)
-def test_a_protocol_names_the_field_it_misses(name: str) -> None:
-    row, field = NEEDS[name]
+def test_a_protocol_names_the_field_it_misses(name: str, row: dict[str, Any], field: str) -> None:
     with pytest.raises(RowError) as caught:
         findings(row, protocol=name)
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize(
-    ("protocol", "rubric"),
-    [
-        ("holistic", "apb-step-wise@1"),
-        ("step-wise", "apb-tool-broken@1"),
-        ("tool-broken", "apb-step-wise@1"),
-        ("unsolvable", "apb-holistic@1"),
-    ],
-)
-def test_a_rubric_that_does_not_fit_is_refused_by_name(protocol: str, rubric: str) -> None:
-    with pytest.raises(OptionError, match=rubric):
-        get_protocol(protocol).check_rubric(load_rubric(rubric))
+def test_a_rubric_that_does_not_fit_is_refused_by_name() -> None:
+    for protocol, rubric in (("holistic", "apb-step-wise@1"), ("tool-broken", "apb-step-wise@1")):
+        with pytest.raises(OptionError, match=rubric):
+            get_protocol(protocol).check_rubric(load_rubric(rubric))
 
 
 @pytest.mark.parametrize("tools", [PRICED, [*PRICED, {"name": "bundle", "cost": 0}]])

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -64,27 +65,13 @@ def test_the_last_of_a_raters_labels_counts() -> None:
         says("kim", is_correct=False, grade=0.2),
         says("kim", "b", is_correct=True),
     ]
-    resolved = resolve(labels)
-    assert (resolved.n_repeated, resolved.n_changed, resolved.n_silent) == (2, 1, 0)
+    resolved = resolve([*labels, says("kim"), says("lou"), says("lou", "c")])  # say nothing
+    assert (resolved.n_repeated, resolved.n_changed, resolved.n_silent) == (2, 1, 3)
+    assert list(resolved.items) == [("a", None), ("b", None)]
+    assert list(resolved.by_rater) == ["ada", "kim"]
     assert [resolved.labels.label(row) for row in resolved.by_rater["kim"]] == labels[3:]
     assert resolved.items["a", None].is_correct is False
     assert resolved.items["a", None].raters == ("ada", "kim")
-
-
-def test_labels_that_say_nothing_are_counted_and_left_out() -> None:
-    resolved = resolve([says("kim", is_correct=True), says("kim"), says("ada"), says("ada", "b")])
-    assert (list(resolved.items), list(resolved.by_rater)) == ([("a", None)], ["kim"])
-    assert (resolved.n_repeated, resolved.n_silent) == (0, 3)
-
-
-def test_tested_models_are_told_apart() -> None:
-    labels = [
-        says("kim", is_correct=True, tested_model="x"),
-        says("kim", is_correct=False, tested_model="y"),
-        says("kim", is_correct=True),
-    ]
-    assert majority(labels) == {("a", "x"): True, ("a", "y"): False, ("a", None): True}
-    assert resolve(labels).n_repeated == 0
 
 
 # Properties --------------------------------------------------------------------------------------
@@ -94,6 +81,7 @@ _LABELS = st.lists(
     st.builds(
         HumanLabel,
         item_id=st.sampled_from("ab"),
+        tested_model=st.sampled_from([None, "m"]),
         rater=st.sampled_from("uvwxyz"),
         is_correct=st.none() | st.booleans(),
         grade=st.none() | st.sampled_from(_GRADES),
@@ -101,7 +89,7 @@ _LABELS = st.lists(
         category=st.none() | st.integers(1, 5),
     ),
     max_size=8,
-    unique_by=lambda label: (label.item_id, label.rater),
+    unique_by=lambda label: (label.item_id, label.tested_model, label.rater),
 )
 
 
@@ -113,15 +101,6 @@ def test_the_order_of_labels_does_not_matter(
     found, expected = (resolve(each, adjudicator=adjudicator) for each in (mixed, labels))
     assert found.items == expected.items
     assert list(found.by_rater) == list(expected.by_rater)
-
-
-@given(_LABELS)
-def test_everybody_alone_says_what_they_said(labels: list[HumanLabel]) -> None:
-    for label in labels:
-        for found in resolve([label]).items.values():
-            assert (found.is_correct, found.grade) == (label.is_correct, label.grade)
-            assert (found.errors, found.category) == (label.errors or None, label.category)
-            assert (found.ties, found.raters) == ((), (label.rater,))
 
 
 @given(_LABELS)
@@ -139,17 +118,16 @@ def test_an_adjudicator_overrules_as_if_alone(labels: list[HumanLabel]) -> None:
 
 @given(_LABELS)
 def test_is_correct_is_what_counting_gives(labels: list[HumanLabel]) -> None:
-    counts = Counter((label.item_id, label.is_correct) for label in labels)
-    margins = {item: counts[item, True] - counts[item, False] for item in "ab"}
-    expected = {(item, None): margin > 0 for item, margin in margins.items() if margin}
-    assert majority(labels) == expected
+    counts = Counter((label.item_id, label.tested_model, label.is_correct) for label in labels)
+    margins = {key: counts[*key, True] - counts[*key, False] for key in product("ab", (None, "m"))}
+    assert majority(labels) == {key: margin > 0 for key, margin in margins.items() if margin}
 
 
 @given(_LABELS)
 def test_numpy_and_pandas_give_the_same(labels: list[HumanLabel]) -> None:
     """Median and mode by item; a mode is the majority where more than half have it."""
     items = resolve(labels).items
-    rows = [(label.item_id, label.grade, label.category) for label in labels]
+    rows = [(of.item_id, of.grade, of.category) for of in labels if of.tested_model is None]
     frame = pd.DataFrame(rows, columns=["item", "grade", "category"]).astype({"item": "str"})
     for item, group in frame.groupby("item"):
         found = items.get((str(item), None))

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from apbjudge import InputError, grade
+from tests.support.judging import write_rows
 from tests.support.rows import FIND_OK, plan, plan_row, published
 
 
 def _write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 CASE = {k: v for k, v in plan_row("x").items() if k not in ("tested_model", "model_response")}
@@ -61,16 +61,16 @@ def test_a_reply_that_stands_in_the_cases_file_is_never_graded(tmp_path: Path) -
         grade(_write(tmp_path / "p.jsonl", row), cases=cases)
 
 
-@pytest.mark.parametrize("fields", [{"id": "nowhere"}, {"id": None}, {"id": ["case-1"]}])
-def test_a_prediction_without_its_case_is_a_bad_row(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_a_prediction_without_its_case_is_a_bad_row(tmp_path: Path) -> None:
     cases = _write(tmp_path / "c.jsonl", CASE)
-    rows = _write(tmp_path / "p.jsonl", _reply("alder"), _reply("birch") | fields)
-    good, bad = grade(rows, cases=cases).judgements
-    assert (good.kind, bad.kind) == ("verdict", "unscored")
-    assert bad.detail.startswith(f"{rows}:2: field id: ")
+    odd = [_reply("birch") | {"id": item} for item in ("nowhere", None, ["case-1"])]
+    rows = _write(tmp_path / "p.jsonl", _reply("alder"), *odd)
+    good, *bad = grade(rows, cases=cases).judgements
+    assert (good.kind, {one.kind for one in bad}) == ("verdict", {"unscored"})
+    assert bad[0].detail.startswith(f"{rows}:2: field id: ")
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"query": "no id"}', '{"id": ""}', json.dumps(CASE)])
+@pytest.mark.parametrize("line", ["{", '{"id": ""}', json.dumps(CASE)])
 def test_a_bad_line_among_the_cases_ends_the_run_and_is_named(tmp_path: Path, line: str) -> None:
     cases = tmp_path / "c.jsonl"
     cases.write_text(f"{json.dumps(CASE)}\n{line}\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apbjudge import InputError, RowError
@@ -60,7 +60,7 @@ def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 # What is there is read ---------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     values=st.lists(VALUES, max_size=6), block=st.integers(1, 40), indent=st.sampled_from([None, 1])
 )
@@ -76,7 +76,8 @@ def test_an_array_is_read_as_the_parser_reads_it(
     assert [of.number for of in elements] == list(range(1, len(values) + 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
+@example(before={"info": {"runs": [1], "x": '"runs": ['}}, values=[2], after={}, block=9)
 @given(
     before=st.dictionaries(st.sampled_from(["a", "runs ", "\\"]), VALUES, max_size=3),
     values=st.lists(VALUES, max_size=5),
@@ -100,16 +101,6 @@ def test_the_elements_of_a_member_are_read(
     assert around == {**before, **after}
 
 
-@pytest.mark.parametrize("first", [{}, 1])
-def test_what_follows_a_long_array_is_left_out_where_an_object_stands_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Any
-) -> None:
-    monkeypatch.setattr(json_stream, "MAX_ELEMENT_BYTES", 40)
-    path = _file(tmp_path / "x.json", json.dumps({"info": first, "runs": [*range(40)], "x": 2}))
-    around = members_around(path, "runs")
-    assert around == ({"info": first} if first == {} else {"info": first, "x": 2})
-
-
 def test_offsets_and_digests_are_of_the_text(tmp_path: Path, tiny_blocks: None) -> None:
     path = _file(tmp_path / "x.json", '[ {"a": 1} ,\n "é\\"," ]\n')
     first, second = read_array(path)
@@ -118,19 +109,12 @@ def test_offsets_and_digests_are_of_the_text(tmp_path: Path, tiny_blocks: None) 
     assert (first.offset, second.offset) == (12, path.stat().st_size - 1)
 
 
-def test_nested_members_of_the_same_name_are_no_such_member(tmp_path: Path) -> None:
-    path = _file(tmp_path / "x.json", '{"info": {"runs": [1], "x": "\\"runs\\": ["}, "runs": [2]}')
-    assert _shown(read_member(path, "runs")) == [2]
-    assert members_around(path, "runs") == {"info": {"runs": [1], "x": '"runs": ['}}
-    _file(path, '{"info": {"runs": [1]}, "runs": {}}')
-    assert not list(array_members(path, frozenset({"runs"})))
-
-
 def test_lines_are_objects_or_lists(tmp_path: Path) -> None:
     path = _file(
         tmp_path / "x.jsonl", b'\xef\xbb\xbf{"a": 1}\n\n[1, 2]\r\n[1\n7\n{"a": NaN}\n{"a": 2}'
     )
     elements = list(read_values(path))
+    assert "got 7 (int)" in str(elements[3].value)
     assert [of.number for of in elements] == [1, 3, 4, 5, 6, 7]
     assert _shown(elements) == [
         *({"a": 1}, [1, 2], "line: a JSON value"),
@@ -142,24 +126,15 @@ def test_lines_are_objects_or_lists(tmp_path: Path) -> None:
 # What is wrong costs no other --------------------------------------------------------------------
 
 BAD_ARRAYS = {
-    "nothing in it": (b" [ ] ", []),
-    "byte order mark": (b"\xef\xbb\xbf[1]", [1]),
     "cut in an element": (b'[1, {"a": [2', [1, "file: the end of the array"]),
-    "cut after a comma": (b"[1,", [1, "file: the end of the array"]),
-    "cut in an escape": (b'[1, "\\', [1, "file: the end of the array"]),
     "text after the end": (b"[1] x", [1, "file: nothing after the end of the JSON value"]),
     "the other bracket": (b"[1}", [1, "file: an array that ends with ]"]),
-    "no array": (b"{}", ["file: a JSON array"]),
-    "blank": (b" \n", ["file: a JSON array"]),
     "NaN": (b"[1, NaN, 2]", [1, "element: a JSON value", 2]),
     "huge whole number": (b"[1, [" + b"9" * 5000 + b"], 2]", [1, "element: a JSON value", 2]),
-    "no element": (b"[1,,2]", [1, "element: a JSON value", 2]),
     "two values": (b"[1, 2 3, 4]", [1, "element: a JSON value", 4]),
     "brackets crossed": (b'[1, {"a": [2}], 3]', [1, "element: a JSON value", 3]),
     "invalid UTF-8": (b'[1, "\xff", 2]', [1, "element: a JSON value", 2]),
-    "lone surrogate": (b'[1, "\\ud800", 2]', [1, "element: a JSON value", 2]),
     "deep": (b"[1, " + b"[" * 99999 + b"]" * 99999 + b", 2]", [1, "element: a JSON value", 2]),
-    "control characters": (b"[1, \x01\x02\x03\x04, 2]", [1, "element: a JSON value", 2]),
 }
 
 
@@ -170,34 +145,15 @@ def test_a_bad_element_costs_no_other(tmp_path: Path, data: bytes, expected: lis
     assert [of.number for of in read_array(path)] == list(range(1, len(expected) + 1))
 
 
-BAD_OBJECTS = {
-    "cut in the array": (b'{"a": {}, "runs": [1, 2', [1, "file: the end of the array"]),
-    "cut after the array": (b'{"a": {}, "runs": [1]', [1, "file: the end of the object"]),
-    "text after the end": (
-        b'{"runs": [1]} x',
-        [1, "file: nothing after the end of the JSON value"],
-    ),
-    "bad element": (b'{"runs": [1, nope, 2]}', [1, "element: a JSON value", 2]),
-}
-
-
-@pytest.mark.parametrize(("data", "expected"), BAD_OBJECTS.values(), ids=BAD_OBJECTS)
-def test_a_bad_object_keeps_what_can_be_read(
-    tmp_path: Path, data: bytes, expected: list[Any]
-) -> None:
-    assert _shown(read_member(_file(tmp_path / "x.json", data), "runs")) == expected
-
-
-def test_messages_say_what_came(tmp_path: Path) -> None:
-    path = _file(tmp_path / "x.json", b'["\xff", [1] oops')
-    bad, end = read_array(path)
-    assert "invalid UTF-8 at byte 1" in str(bad.value)
-    assert "breaks off" in str(end.value)
-    assert "'oops'" in str(list(read_array(_file(path, "[1] oops")))[-1].value)
-
-
-def test_a_member_beside_that_is_no_json_is_one_error(tmp_path: Path) -> None:
-    path = _file(tmp_path / "x.json", '{"info": {"a": nope}, "runs": [1]}')
+def test_a_bad_object_keeps_what_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    for data, expected in (
+        ('{"a": {}, "runs": [1, 2', "file: the end of the array"),
+        ('{"a": {}, "runs": [1]', "file: the end of the object"),
+        ('{"runs": [1]} x', "file: nothing after the end of the JSON value"),
+    ):
+        assert _shown(read_member(_file(path, data), "runs")) == [1, expected]
+    _file(path, '{"info": {"a": nope}, "runs": [1]}')
     with pytest.raises(InputError, match=r"x\.json: field file"):
         members_around(path, "runs")
 
@@ -228,60 +184,29 @@ def test_memory_stays_at_one_element(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_missing_files_are_one_error(tmp_path: Path) -> None:
-    for read in (layout_of, read_whole, lambda path: list(read_array(path))):
-        with pytest.raises(InputError, match=r"x\.json: can't be read"):
-            read(tmp_path / "x.json")
-
-
 # Layouts -----------------------------------------------------------------------------------------
-
-LAYOUTS = {
-    "lines": (b'{"a": 1}\n{"a": 2}\n', "lines"),
-    "the first lines are broken": (b'{"a": 1\n[1\n{"a": 2}\n', "lines"),
-    "the first line is broken after a bracket": (b'{"a": [\n{"a": 2}\n{"a": 3}\n', "lines"),
-    "commas stand first": (b'[\n{"a": 1}\n,{"a": 2}\n]', "array"),
-    "one object": (b'{"a": 1}\n', "object"),
-    "one array": (b"\n [1]\n\n", "array"),
-    "indented array": (b'[\n {"a": 1},\n {"a": 2}\n]', "array"),
-    "elements begin at once": (b'[{"a": 1},\n{"a": 2}\n]', "array"),
-    "a line for each member": (b'{"a": {},\n"runs": [\n1]}', "object"),
-}
-
-
-@pytest.mark.parametrize(("data", "expected"), LAYOUTS.values(), ids=LAYOUTS)
-def test_layouts_are_told_apart(tmp_path: Path, data: bytes, expected: str) -> None:
-    assert layout_of(_file(tmp_path / "x.json", data)) == expected
-
 
 LONG = b"[" + b"1, " * 400_000 + b"1]"
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (LONG, "array"),
+def test_layouts_are_told_apart_and_no_long_line_is_held(tmp_path: Path) -> None:
+    for data, expected in (
+        (b'{"a": 1}\n{"a": 2}\n', "lines"),
+        (b'{"a": 1\n[1\n{"a": 2}\n', "lines"),  # the first lines are broken
+        (b'[\n{"a": 1}\n,{"a": 2}\n]', "array"),
+        (b'[\n {"a": 1},\n {"a": 2}\n]', "array"),
+        (b'{"a": {},\n"runs": [\n1]}', "object"),
         (LONG + b" \n \n", "array"),
         (LONG + b"\n[1]\n", "lines"),
         (LONG[:-1] + b",\n2]", "array"),
-        (b'{"a": ' + LONG + b"}\n" + b'{"a": 1}', "lines"),
-    ],
-)
-def test_long_lines_are_told_apart_without_being_held(
-    tmp_path: Path, data: bytes, expected: str
-) -> None:
-    assert layout_of(_file(tmp_path / "x.json", data)) == expected
+    ):
+        assert layout_of(_file(tmp_path / "x.json", data)) == expected
 
 
-@pytest.mark.parametrize(
-    ("data", "got"),
-    [
-        (b"", "an empty file"),
-        (b" \n", "an empty file"),
-        (b"\x1f\x8b\x08", "gzip"),
-        (b"P\0Q\0", "UTF-16"),
-    ],
-)
-def test_what_is_no_text_is_refused(tmp_path: Path, data: bytes, got: str) -> None:
-    with pytest.raises(InputError, match=got):
-        layout_of(_file(tmp_path / "x.json", data))
+def test_what_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
+    for data, got in ((b" \n", "an empty file"), (b"\x1f\x8b\x08", "gzip"), (b"P\0Q\0", "UTF-16")):
+        with pytest.raises(InputError, match=got):
+            layout_of(_file(tmp_path / "x.json", data))
+    for read in (layout_of, read_whole, lambda path: list(read_array(path))):
+        with pytest.raises(InputError, match=r"none\.json: can't be read"):
+            read(tmp_path / "none.json")

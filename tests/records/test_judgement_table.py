@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -117,20 +116,6 @@ def test_many_rows_are_judged_as_each_alone(changes: list[tuple[str, Any]]) -> N
             assert len(table_of(rows)) == 3
 
 
-@pytest.mark.parametrize("field", ["is_correct", "errors", "grade", "item_id"])
-def test_a_missing_field_is_no_null(field: str, tmp_path: Path) -> None:
-    row = {name: value for name, value in verdict("y").items() if name != field}
-    table, problems = read(tmp_path, verdict("x"), unscored("z"), row)
-    assert len(table) == 2
-    assert f":3: field {field}: expected a judgement" in problems[0]
-
-
-def test_flags_that_are_numbers_are_refused_beside_those_that_are_none(tmp_path: Path) -> None:
-    odd = verdict("y") | {"errors": {"E1": 1}}
-    table, problems = read(tmp_path, verdict("x", "E1"), odd)
-    assert (len(table), len(problems)) == (1, 1)
-
-
 def test_taking_and_joining_are_each_other_s_reverse() -> None:
     rows = [verdict("x"), unscored("y"), verdict("z", "E3", tested_model="n", groups={"level": 1})]
     table = table_of(rows)
@@ -144,11 +129,11 @@ def test_taking_and_joining_are_each_other_s_reverse() -> None:
 
 
 def test_lines_after_a_thousand_rows_are_named(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "judgements.jsonl", [verdict(f"x{n}") for n in range(1200)])
-    with path.open("a") as file:
-        file.write(json.dumps(verdict("y") | {"grade": "high"}) + "\n")
-    problems: list[str] = []
-    table = read_table(path, problems)
+    lacking = {name: value for name, value in verdict("y").items() if name != "is_correct"}
+    odd = [verdict("y") | {"grade": "high"}, lacking]
+    table, problems = read(tmp_path, *(verdict(f"x{n}") for n in range(1200)), *odd)
     assert len(table) == 1200
-    assert [p.split(": ")[0] for p in problems] == [f"{path}:1201"]
+    places = [f"{tmp_path / 'judgements.jsonl'}:{line}" for line in (1201, 1202)]
+    assert [p.split(": ")[0] for p in problems] == places
+    assert "field is_correct: expected a judgement" in problems[1]
     assert table.item_id[1199] == "x1199"

@@ -37,32 +37,8 @@ def sorted_out(folder: Path, content: str | bytes) -> tuple[list[str], list[str]
     return ids, [text.removeprefix(f"{path}:") for text in bad]
 
 
-def test_every_column_of_a_label_arrives_and_others_are_left_out(tmp_path: Path) -> None:
-    header = "note,item_id,tested_model,rater,is_correct,grade,errors,category,note,"
-    row = "see above,a,planner,kim,false,0.4,E4,5,again,"
-    assert table(tmp_path, f"{header}\n{row}\n") == [
-        HumanLabel(
-            item_id="a",
-            tested_model="planner",
-            rater="kim",
-            is_correct=False,
-            grade=0.4,
-            errors={code: code == "E4" for code in ERROR_CODES},
-            category=5,
-        )
-    ]
-
-
-def test_an_empty_cell_says_nothing(tmp_path: Path) -> None:
-    header = "item_id,tested_model,rater,is_correct,grade,errors,E1,category"
-    assert table(tmp_path, f"{header}\na,,,,, ,,\n") == [HumanLabel(item_id="a")]
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_spreadsheets_write_in_many_ways(tmp_path: Path, delimiter: str, end: str) -> None:
-    rows = [["Rater", " ITEM_ID ", "Is_Correct", "e1", "E2"], ["kim", " a ", "TRUE", "0", "no"]]
-    text = end + end.join(map(delimiter.join, rows))
+def test_spreadsheets_write_in_many_ways(tmp_path: Path) -> None:
+    text = "\r\nRater; ITEM_ID ;Is_Correct;e1;E2\r\nkim; a ;TRUE;0;no"
     errors = {"E1": False, "E2": False}
     for mark, name in product(("", "\ufeff"), ("labels.csv", "labels.tsv", "LABELS.CSV")):
         assert table(tmp_path, mark + text, name) == [
@@ -70,36 +46,15 @@ def test_spreadsheets_write_in_many_ways(tmp_path: Path, delimiter: str, end: st
         ]
 
 
-def test_truth_is_written_in_many_ways(tmp_path: Path) -> None:
+def test_truth_and_grades_are_written_in_many_ways(tmp_path: Path) -> None:
     said = {True: ("true", "TRUE", "Yes", "1", "1.0", " true "), False: ("False", "NO", "0", "0.0")}
     for value, cells in said.items():
-        for label in table(
-            tmp_path, "item_id,is_correct,E3\n" + "".join(f"a,{c},{c}\n" for c in cells)
-        ):
+        lines = "".join(f"a,{cell},{cell}\n" for cell in cells)
+        for label in table(tmp_path, f"item_id,is_correct,E3\n{lines}"):
             assert (label.is_correct, label.errors) == (value, {"E3": value})
-
-
-def test_a_grade_may_have_a_decimal_comma(tmp_path: Path) -> None:
-    cells = {"0.8": 0.8, "1": 1.0, "0,8": 0.8, ".4": 0.4, "0": 0.0, "2e-1": 0.2, "1.": 1.0}
-    labels = table(tmp_path, "item_id;grade\n" + "".join(f"a;{cell}\n" for cell in cells))
-    assert [label.grade for label in labels] == list(cells.values())
-
-
-def test_codes_in_one_cell(tmp_path: Path) -> None:
-    cells = ["E1;E4", '"E1, E4"', "E1 E4", '"{""E1"": true, ""E4"": true}"', "none", "-", ""]
-    body = "".join(f"i{n},{cell}\n" for n, cell in enumerate(cells))
-    labels = table(tmp_path, f"item_id,errors\n{body}")
-    every = {code: code in ("E1", "E4") for code in ERROR_CODES}
-    no = dict.fromkeys(ERROR_CODES, False)
-    partly = {"E1": True, "E4": True}
-    assert [label.errors for label in labels] == [every, every, every, partly, no, no, None]
-
-
-def test_a_cell_may_hold_the_delimiter_quotes_and_line_ends(tmp_path: Path) -> None:
-    note = 'said ""no"",\nthen\rleft\r\n'
-    text = f'item_id,"a\nnote",rater\na,"{note}",kim\n"b, c",,"O""Hara"\n'
-    found = [(label.item_id, label.rater) for label in table(tmp_path, text)]
-    assert found == [("a", "kim"), ("b, c", 'O"Hara')]
+    grades = {"0.8": 0.8, "1": 1.0, "0,8": 0.8, ".4": 0.4, "2e-1": 0.2, "1.": 1.0, "": None}
+    labels = table(tmp_path, "item_id;grade\n" + "".join(f"a;{cell}\n" for cell in grades))
+    assert [label.grade for label in labels] == list(grades.values())
 
 
 def test_rows_without_content_are_no_rows(tmp_path: Path) -> None:
@@ -158,33 +113,20 @@ def test_what_csv_writes_is_read_back(
 
 
 def test_what_pandas_writes_is_read_back(tmp_path: Path) -> None:
-    frame = pd.DataFrame(
-        {
-            "item_id": ["a", "b", "c"],
-            "is_correct": [1.0, None, 0.0],
-            "grade": [0.8, None, 1.0],
-            "category": [3.0, None, 1.0],
-            "E1": pd.Series([True, None, False], dtype="object"),
-        }
-    )
+    stated = {"is_correct": [1.0, None], "grade": [0.8, None], "category": [3.0, None]}
+    flags = pd.Series([True, None], dtype="object")
+    frame = pd.DataFrame({"item_id": ["a", "b"], **stated, "E1": flags})
     frame.to_csv(tmp_path / "labels.csv", index=False)
-    found = list(read_labels(tmp_path / "labels.csv"))
-    assert [label.is_correct for label in found] == [True, None, False]
-    assert [label.grade for label in found] == [0.8, None, 1.0]
-    assert [label.category for label in found] == [3, None, 1]
-    assert [label.errors for label in found] == [{"E1": True}, None, {"E1": False}]
+    full = HumanLabel(item_id="a", is_correct=True, grade=0.8, category=3, errors={"E1": True})
+    assert list(read_labels(tmp_path / "labels.csv")) == [full, HumanLabel(item_id="b")]
 
 
 # Rows that can't be used -------------------------------------------------------------------------
 
 ROWS: dict[str, tuple[bytes, str]] = {
     "value": (b"b,perhaps", "field is_correct: expected true or false"),
-    "no id": (b",true", "field item_id: expected a non-empty string, got nothing"),
     "too many": (b"b,true,,", "field line: expected 2 cells, as the header has, got '4 cells'"),
-    "too few": (b"b", "field line: expected 2 cells, as the header has, got '1 cells'"),
     "open quote": (b'b,"true', "field line: expected a closing quote for every opening one"),
-    "stray quote": (b'"b"x,true', "field line: expected a row of CSV"),
-    "NUL": (b"b\0,true", "field line: expected text without NUL bytes, got 'a NUL byte'"),
     "latin-1": (
         b"m\xfcller,true",
         "field line: expected UTF-8 text, got 'invalid UTF-8 at byte 1'",
@@ -211,12 +153,11 @@ def test_a_broken_row_is_named_and_costs_no_other(
         table(tmp_path, content)
 
 
-def test_a_line_of_the_greatest_length_is_not_too_long(tmp_path: Path) -> None:
+def test_a_line_may_be_so_long_and_no_longer(tmp_path: Path) -> None:
     parts = ["x" * 100_000] * (MAX_LINE_BYTES // 100_001)
     row = ",".join(["a", *parts, ""]).ljust(MAX_LINE_BYTES - 1, "y")
     header = "item_id" + ",note" * (len(parts) + 1)
-    ids, bad = sorted_out(tmp_path, f"{header}\n{row}\n{row.replace('a', 'b', 1)}\n")
-    assert (ids, bad) == (["a", "b"], [])
+    assert sorted_out(tmp_path, f"{header}\n{row}\n{row}") == (["a", "a"], [])
 
 
 def test_a_quote_runs_on_over_so_many_lines_and_no_more(tmp_path: Path) -> None:
@@ -228,13 +169,6 @@ def test_a_quote_runs_on_over_so_many_lines_and_no_more(tmp_path: Path) -> None:
     ids, bad = sorted_out(tmp_path, content(fits + 1))
     assert ids == ["b"] * fits
     assert [text.split(":")[0] for text in bad] == ["2", str(MAX_LINES + 2)]
-
-
-def test_a_ragged_row_over_several_lines_does_not_take_them_along(tmp_path: Path) -> None:
-    text = 'item_id,is_correct,note\na,"true\nb,true,\nc,true,"\nd,true,\n'
-    ids, bad = sorted_out(tmp_path, text)
-    assert ids == ["b", "d"]
-    assert [line.split(":")[0] for line in bad] == ["2", "4"]
 
 
 _BROKEN = [row for name, (row, _) in ROWS.items() if name != "too long"]
@@ -271,21 +205,13 @@ def test_any_bytes_are_read_or_complained_of(
 
 FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", ": expected a header with item_id, got an empty file"),
-    "no header": (b"a;true;0.8\n", ": expected a column item_id in the header, got 'a, true, 0.8'"),
     "JSON": (b'{"item_id": "a", "b": 1}\n', ": expected a column item_id in the header, got "),
     "twice": (b"item_id,E1,e1\n", ":1: field line: expected every column once, got 2 of E1"),
     "UTF-16": ("item_id,rater\n".encode("utf-16"), ": expected a table in UTF-8, got UTF-16 text"),
-    "UTF-16, no mark": (
-        "item_id".encode("utf-16-le"),
-        ": expected a table in UTF-8, got UTF-16 text: convert it first (iconv",
-    ),
     "workbook": (
         b"PK\x03\x04\x14\0\xff\xfe",
         ": expected a table in UTF-8, got a ZIP file or an Excel workbook",
     ),
-    "NUL": (b"item_id,\0\n", ":1: field line: expected text without NUL"),
-    "open quote": (b'item_id,"rater\na,b\n', ":1: field line: expected a closing quote"),
-    "CR": (b"item_id,rater\ra,b\r", ":1: field line: expected lines that end with LF or CRLF"),
     "long": (b"x" * (MAX_LINE_BYTES + 1), ":1: field line: expected at most 4 MiB"),
 }
 
@@ -301,13 +227,6 @@ def test_a_file_without_a_usable_header_is_refused(
     assert len(str(caught.value)) < len(str(path)) + 200
 
 
-def test_a_table_that_can_not_be_opened_is_named(tmp_path: Path) -> None:
-    (tmp_path / "folder.csv").mkdir()
-    for name in ("none.csv", "folder.csv"):
-        with pytest.raises(InputError, match=rf"{name}: can't be read: "):
-            list(read_labels(tmp_path / name, bad=lambda _: None))
-
-
 @settings(max_examples=60, deadline=None)
 @given(name=st.text("'=+-@\t\ra1 ", min_size=1, max_size=6))
 def test_a_name_that_looks_like_a_formula_is_escaped_and_read_as_it_was(
@@ -321,17 +240,9 @@ def test_a_name_that_looks_like_a_formula_is_escaped_and_read_as_it_was(
     with path.open(newline="", encoding="utf-8") as file:
         cell = list(csv.reader(file))[1][1]
     assert cell[0] not in "=@\t\r"
+    assert text_cell(-0.5) == -0.5
+    assert text_cell("-1e-05") == "-1e-05"  # a number is no formula
+    assert printed_cell("\r=1+1") == "\\r=1+1"
     labels = list(read_labels(path))
     if name.strip():
         assert [label.rater for label in labels] == [name.strip()]
-
-
-def test_a_name_for_people_begins_neither_a_row_nor_a_formula() -> None:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow([printed_cell("\r=1+1"), printed_cell("=1+1")])
-    assert out.getvalue() == "\\r=1+1,'=1+1\n"
-
-
-@pytest.mark.parametrize("value", [-0.5, -1, "-0.5", "+3", "-1e-05", "-", "a=b", "", None, True])
-def test_numbers_and_harmless_texts_are_not_escaped(value: object) -> None:
-    assert text_cell(value) == value

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -16,13 +14,12 @@ from hypothesis import strategies as st
 from apbjudge.errors import InputError
 from apbjudge.records import ERROR_CODES, HumanLabel, read_labels
 from apbjudge.records.label_table import read_label_table
+from tests.support.judging import write_rows
 
 
 def labels_in(tmp_path: Path, *lines: object) -> list[HumanLabel]:
-    path = tmp_path / "labels.jsonl"
-    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    return list(read_labels(path))
+    rows: Any = lines
+    return list(read_labels(write_rows(tmp_path / "labels.jsonl", rows)))
 
 
 def test_every_field_of_a_label_arrives_and_others_are_left_out(tmp_path: Path) -> None:
@@ -55,22 +52,11 @@ def test_steps_are_numbers_from_1_however_they_are_written(tmp_path: Path) -> No
             labels_in(tmp_path, {"item_id": "a", "faulty_steps": steps})
 
 
-@pytest.mark.parametrize("field", ["shown_at", "decided_at", "seconds", "decided_from"])
-def test_how_a_label_came_about_costs_no_label(field: str, tmp_path: Path) -> None:
-    for value in ("an hour ago", [1], -3, {}):
-        (label,) = labels_in(tmp_path, {"item_id": "a", "grade": 0.2, field: value})
-        assert label == HumanLabel(item_id="a", grade=0.2)
-
-
-@pytest.mark.parametrize("note", [None, 3, ["see above"]], ids=str)
-def test_a_note_that_is_no_text_is_none(note: object, tmp_path: Path) -> None:
-    (label,) = labels_in(tmp_path, {"item_id": "a", "note": note})
-    assert label.note == ""
-
-
-def test_null_says_nothing(tmp_path: Path) -> None:
-    silent = dict.fromkeys("tested_model rater is_correct grade errors category E3".split())
-    assert labels_in(tmp_path, {"item_id": "a"} | silent) == [HumanLabel(item_id="a")]
+def test_how_a_label_came_about_costs_no_label(tmp_path: Path) -> None:
+    fields = ("shown_at", "decided_at", "seconds", "decided_from")
+    lines = [{f: value} for f in fields for value in ("an hour ago", [1], -3, {})]
+    for label in labels_in(tmp_path, *({"item_id": "a", "note": None} | line for line in lines)):
+        assert label == HumanLabel(item_id="a")
 
 
 def flags(*codes: str) -> dict[str, bool]:
@@ -81,25 +67,18 @@ def flags(*codes: str) -> dict[str, bool]:
 ERRORS: list[tuple[Any, dict[str, bool] | None]] = [
     ({"E1": True, "E4": False}, {"E1": True, "E4": False}),
     ({"e1": 1, " E4 ": "no"}, {"E1": True, "E4": False}),
-    ({"E1": True, "E4": None}, {"E1": True}),
-    ("", None),
     (["E1"], flags("E1")),
-    (["e6", "E2", "E2"], flags("E2", "E6")),
     ([], flags()),
     (" None ", flags()),
-    ("E1;E4", flags("E1", "E4")),
-    (" E1|E4; ", flags("E1", "E4")),
+    ("-", flags()),
+    *((codes, flags("E1", "E4")) for codes in ("E1;E4", "E1, E4", "E1 E4")),
     ('{"E1": true}', {"E1": True}),
-    ("[]", flags()),
 ]
 
 
-@pytest.mark.parametrize(("said", "expected"), ERRORS, ids=repr)
-def test_errors_may_be_an_object_a_list_or_text(
-    tmp_path: Path, said: Any, expected: dict[str, bool] | None
-) -> None:
-    (label,) = labels_in(tmp_path, {"item_id": "a", "errors": said})
-    assert label.errors == expected
+def test_errors_may_be_an_object_a_list_or_text(tmp_path: Path) -> None:
+    labels = labels_in(tmp_path, *({"item_id": "a", "errors": said} for said, _ in ERRORS))
+    assert [label.errors for label in labels] == [expected for _, expected in ERRORS]
 
 
 def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
@@ -112,27 +91,17 @@ def test_a_flag_may_have_a_field_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "field"),
     [
-        ("not JSON", "line"),
-        ("[]", "line"),
+        ("no object", "line"),
         ({}, "item_id"),
-        ({"item_id": 7}, "item_id"),
         ({"item_id": "a", "grade": 1.2}, "grade"),
-        ({"item_id": "  "}, "item_id"),
-        ({"item_id": "a", "tested_model": 5}, "tested_model"),
         ({"item_id": "a", "is_correct": 2}, "is_correct"),
-        ({"item_id": "a", "grade": True}, "grade"),
         ({"item_id": "a", "grade": "nan"}, "grade"),
-        ({"item_id": "a", "grade": "0_1"}, "grade"),
         ({"item_id": "a", "errors": {"line\nbreak": True}}, "errors"),
         ({"item_id": "a", "errors": {"E1": "maybe"}}, "errors.E1"),
-        ({"item_id": "a", "errors": ["E1", 4]}, "errors"),
         ({"item_id": "a", "errors": "E1;bad"}, "errors"),
-        ({"item_id": "a", "errors": "[E1"}, "errors"),
         ({"item_id": "a", "errors": ["E1"], "E2": True}, "E2"),
         ({"item_id": "a", "E2": "x"}, "E2"),
-        ({"item_id": "a", "category": 2.5}, "category"),
         ({"item_id": "a", "category": 6}, "category"),
-        ({"item_id": "a", "rater": ""}, "rater"),
     ],
 )
 def test_an_unusable_line_is_named_with_its_field(tmp_path: Path, line: Any, field: str) -> None:
@@ -140,13 +109,6 @@ def test_an_unusable_line_is_named_with_its_field(tmp_path: Path, line: Any, fie
         labels_in(tmp_path, {"item_id": "good"}, line)
     assert f": field {field}: expected " in str(caught.value)
     assert str(caught.value).isprintable()
-
-
-def test_a_complaint_says_what_was_expected_and_what_came(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        labels_in(tmp_path, {"item_id": 7})
-    said = f"{tmp_path / 'labels.jsonl'}:1: field item_id: expected a non-empty string, got 7 (int)"
-    assert str(caught.value) == said
 
 
 def test_bad_lines_are_handed_over_and_the_others_come_through(tmp_path: Path) -> None:
@@ -172,8 +134,7 @@ FIELDS = (*HumanLabel.model_fields, *ERROR_CODES)
 def test_every_line_is_a_label_or_one_complaint(
     tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, Any]]
 ) -> None:
-    path = tmp_path_factory.mktemp("any") / "labels.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path = write_rows(tmp_path_factory.mktemp("any") / "labels.jsonl", lines)
     bad: list[str] = []
     labels = list(read_labels(path, bad=bad.append))
     assert len(labels) + len(bad) == len(lines)
@@ -181,40 +142,27 @@ def test_every_line_is_a_label_or_one_complaint(
     assert all(label.errors is None or set(label.errors) <= set(ERROR_CODES) for label in labels)
 
 
+NO_ERROR = "grade 1.0 and no error flagged, yet is_correct is false"
 CONTRADICTIONS: list[tuple[dict[str, Any], str | None]] = [
     ({"is_correct": True, "grade": 1.0, "errors": {"E1": False}}, None),
-    (
-        {"is_correct": True, "errors": {"E1": False, "E4": True}},
-        "E4 flagged, yet is_correct is true",
-    ),
+    ({"is_correct": True, "errors": {"E4": True}}, "E4 flagged, yet is_correct is true"),
     ({"is_correct": True, "grade": 0.8}, "grade 0.8, yet is_correct is true"),
-    ({"is_correct": False, "grade": 0.8}, None),
     ({"is_correct": False, "grade": 1.0, "errors": {"E4": True}}, None),
-    (
-        {"is_correct": False, "grade": 1.0, "errors": {"E4": False}},
-        "grade 1.0 and no error flagged, yet is_correct is false",
-    ),
-    (
-        {"is_correct": False, "grade": 1.0},
-        "grade 1.0 and no error flagged, yet is_correct is false",
-    ),
-    ({"grade": 1.0, "errors": {"E1": True}}, None),
+    ({"is_correct": False, "grade": 1.0, "errors": {"E4": False}}, NO_ERROR),
 ]
 
 
-@pytest.mark.parametrize(("said", "expected"), CONTRADICTIONS, ids=repr)
-def test_a_label_says_how_it_contradicts_itself(said: dict[str, Any], expected: str | None) -> None:
-    assert HumanLabel(item_id="a", **said).contradiction == expected
+def test_a_label_says_how_it_contradicts_itself() -> None:
+    for said, expected in CONTRADICTIONS:
+        assert HumanLabel(item_id="a", **said).contradiction == expected
 
 
 # Another scale -----------------------------------------------------------------------------------
 
 
 def labels_file(folder: Path, rows: Iterable[Mapping[str, object]]) -> Path:
-    path = folder / "labels.jsonl"
-    lines = (orjson.dumps({"item_id": f"i{n}", **row}) for n, row in enumerate(rows))
-    path.write_bytes(b"\n".join(lines))
-    return path
+    named = ({"item_id": f"i{n}", **row} for n, row in enumerate(rows))
+    return write_rows(folder / "labels.jsonl", named)
 
 
 def read_all(path: Path) -> tuple[list[HumanLabel], list[str]]:
@@ -232,10 +180,7 @@ LIKERT = [{"grade": mark} for mark in [1] * 15 + [2, 3, 4, 5] * 20 + [5] * 5]
         (LIKERT, "grade", "got 2 .*85 of the 100"),
         ([{"grade": str(row["grade"])} for row in LIKERT], "grade", "got '2'.*85 of the 100"),
         ([{"grade": mark} for mark in (0, 1, 0, 100)], "grade", "got 100 .*1 of the 4"),
-        ([{"grade": mark / 2} for mark in range(11)], "grade", "got 1.5 .*8 of the 11"),
-        ([{"grade": mark} for mark in (2, 3, 4)], "grade", "got 2 .*3 of the 3"),
         ([{"is_correct": mark} for mark in (1, 2, 5, 1)], "is_correct", "got 2 .*2 of the 4"),
-        ([{"E4": mark} for mark in (0, 1, 3)], "E4", "got 3 .*1 of the 3"),
         ([{"errors": {"E4": mark}} for mark in (0, 1, 3)], "errors.E4", "got 3 .*1 of the 3"),
         ([{"category": mark} for mark in (1, 4, 0, 3)], "category", "got 0 .*1 of the 4"),
         ([{"is_correct": mark < 3, "grade": mark} for mark in (1, 2, 3)], "grade", "2 of the 3"),
@@ -249,21 +194,15 @@ def test_a_column_on_another_scale_is_refused(
         read_all(labels_file(tmp_path, rows))
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
+def test_a_stray_number_costs_its_own_row_alone(tmp_path: Path) -> None:
+    for rows in (
         [{"grade": grade} for grade in (0.2, 0.8, 1, 0, 0.4, 0.6, 8.0)],
         [{"grade": 1, "is_correct": "yes"}] * 4 + [{"grade": 10, "is_correct": True}],
-        [{"is_correct": word} for word in ("yes", "no", True, "false", 7)],
         [{"is_correct": True}, {"grade": 3}],
-    ],
-)
-def test_a_stray_number_costs_its_own_row_alone(
-    tmp_path: Path, rows: list[dict[str, object]]
-) -> None:
-    found, complaints = read_all(labels_file(tmp_path, rows))
-    assert len(found) == len(rows) - 1
-    assert [text.split(":")[1] for text in complaints] == [str(len(rows))]
+    ):
+        found, complaints = read_all(labels_file(tmp_path, rows))
+        assert len(found) == len(rows) - 1
+        assert [text.split(":")[1] for text in complaints] == [str(len(rows))]
 
 
 def test_each_rater_has_a_scale(tmp_path: Path) -> None:
@@ -302,8 +241,7 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
 def test_the_table_of_labels_has_what_each_row_says(rows: list[dict[str, Any]]) -> None:
     """A row that stands for itself is read as by ``read_labels``, which looks at every field."""
     with TemporaryDirectory() as name:
-        path = Path(name) / "labels.jsonl"
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        path = write_rows(Path(name) / "labels.jsonl", rows)
         found: list[list[str]] = [[], []]
         try:
             table = read_label_table([path], found[0])

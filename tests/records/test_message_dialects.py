@@ -1,11 +1,11 @@
-"""One run, written in every dialect of chat messages, is read as the same run."""
+"""One run, written in dialects of chat messages, is read as the same run; samples of all dialects
+are in tests/trajectories."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import pytest
@@ -64,252 +64,101 @@ def ids(call: Call, key: str) -> dict[str, Any]:
 # Writers -----------------------------------------------------------------------------------------
 
 PLAIN = {"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}
-
-
-def in_turns(
-    run: Run,
-    first: Iterable[Any],
-    say: Callable[[Turn], Any],
-    answer: Callable[[Call], Any],
-    together: Callable[[list[Any]], Any] | None = None,
-) -> list[Any]:
-    """The first messages, then each turn with the results of its calls."""
-    messages = [*first]
-    for turn in run:
-        messages.append(say(turn))
-        results = [answer(of) for of in turn.answers]
-        messages += [together(results)] if results and together else results
-    return messages
-
-
-def parts_of(
-    turn: Turn,
-    reasoning: Callable[[str], Any],
-    text: Callable[[str], Any],
-    call: Callable[[Call], Any],
-) -> list[Any]:
-    """What a turn says, part by part."""
-    parts = [reasoning(turn.reasoning)] if turn.reasoning else []
-    parts += [text(turn.text)] if turn.text else []
-    return parts + [call(of) for of in turn.calls]
+STATUS = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
+AGENT, USER, TOOL = {"role": "assistant"}, {"role": "user"}, {"role": "tool"}
 
 
 def openai(run: Run) -> list[Any]:
-    def call(of: Call) -> dict[str, Any]:
-        function = {"name": of.name, "arguments": json.dumps(of.arguments)}
-        return {**ids(of, "id"), "type": "function", "function": function}
-
-    def say(turn: Turn) -> dict[str, Any]:
+    messages: list[Any] = [*PLAIN]
+    for turn in run:
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
-        message |= {"tool_calls": [call(of) for of in turn.calls]} if turn.calls else {}
-        return message | ({"reasoning_content": turn.reasoning} if turn.reasoning else {})
-
-    def answer(of: Call) -> dict[str, Any]:
-        named = {"role": "tool", **ids(of, "tool_call_id"), "name": of.name}
-        return {**named, "content": text_of(of.result)}
-
-    return in_turns(run, PLAIN, say, answer)
-
-
-def responses(run: Run) -> list[Any]:
-    items: list[Any] = [
-        {"role": "developer", "content": SYSTEM},
-        {"role": "user", "content": [{"type": "input_text", "text": QUESTION}]},
-    ]
-    for turn in run:
-        if turn.reasoning:
-            summary = [{"type": "summary_text", "text": turn.reasoning}]
-            items.append({"type": "reasoning", "summary": summary})
-        if turn.text:
-            content = [{"type": "output_text", "text": turn.text}]
-            items.append({"type": "message", "role": "assistant", "content": content})
-        for at, of in enumerate(turn.calls):
-            named = {"type": "function_call", "id": f"fc_{at}", "call_id": of.call_id}
-            items.append({**named, "name": of.name, "arguments": json.dumps(of.arguments)})
-        items += [
-            {"type": "function_call_output", "call_id": of.call_id, "output": text_of(of.result)}
-            for of in turn.answers
+        calls = [
+            {
+                **ids(of, "id"),
+                "type": "function",
+                "function": {"name": of.name, "arguments": json.dumps(of.arguments)},
+            }
+            for of in turn.calls
         ]
-    return items
+        message |= {"tool_calls": calls} if calls else {}
+        messages.append(message | ({"reasoning_content": turn.reasoning} if turn.reasoning else {}))
+        for of in turn.answers:
+            named = {"role": "tool", **ids(of, "tool_call_id"), "name": of.name}
+            messages.append({**named, "content": text_of(of.result)})
+    return messages
 
 
-def anthropic(run: Run) -> list[Any]:
-    def say(turn: Turn) -> dict[str, Any]:
-        blocks = parts_of(
-            turn,
-            lambda text: {"type": "thinking", "thinking": text, "signature": "s"},
-            lambda text: {"type": "text", "text": text},
-            lambda of: {
-                "type": "tool_use", "id": of.call_id, "name": of.name, "input": of.arguments
-            },
-        )  # fmt: skip
-        return {"role": "assistant", "content": blocks}
-
-    def answer(of: Call) -> dict[str, Any]:
-        content = [{"type": "text", "text": text_of(of.result)}]
-        block = {"type": "tool_result", "tool_use_id": of.call_id, "content": content}
-        return block | ({"is_error": True} if of.failed else {})
-
-    return in_turns(run, PLAIN, say, answer, lambda results: {"role": "user", "content": results})
+Json = dict[str, Any]
 
 
-STATUS = {True: {"status": "error"}, False: {"status": "success"}, None: {}}
+def in_parts(
+    key: str,
+    first: Iterable[Any],
+    said: Json,
+    got: Json,
+    *,
+    reasoning: Callable[[str], Json],
+    text: Callable[[str], Json],
+    call: Callable[[Call], Json],
+    answer: Callable[[Call], Json],
+) -> Callable[[Run], list[Any]]:
+    """Writes messages with parts under a key: the first ones, then each turn with its results."""
+
+    def write(run: Run) -> list[Any]:
+        messages = [*first]
+        for turn in run:
+            parts = [reasoning(turn.reasoning)] if turn.reasoning else []
+            parts += [text(turn.text)] if turn.text else []
+            messages.append({**said, key: [*parts, *map(call, turn.calls)]})
+            if results := [*map(answer, turn.answers)]:
+                messages.append({**got, key: results})
+        return messages
+
+    return write
 
 
-def bedrock(run: Run) -> list[Any]:
-    first = [
-        {"role": "system", "content": [{"text": SYSTEM}]},
-        {"role": "user", "content": [{"text": QUESTION}]},
-    ]
-
-    def call(of: Call) -> dict[str, Any]:
-        return {"toolUse": {"toolUseId": of.call_id, "name": of.name, "input": of.arguments}}
-
-    def say(turn: Turn) -> dict[str, Any]:
-        blocks = parts_of(
-            turn,
-            lambda text: {"reasoningContent": {"reasoningText": {"text": text}}},
-            lambda text: {"text": text},
-            call,
-        )
-        return {"role": "assistant", "content": blocks}
-
-    def answer(of: Call) -> dict[str, Any]:
-        content = [{"text" if isinstance(of.result, str) else "json": of.result}]
-        result = {"toolUseId": of.call_id, "content": content, **STATUS[of.failed]}
-        return {"toolResult": result}
-
-    return in_turns(run, first, say, answer, lambda results: {"role": "user", "content": results})
+def typed(text: str) -> Json:
+    return {"type": "text", "text": text}
 
 
-def gemini(run: Run) -> list[Any]:
-    first = [
-        {"role": "system", "parts": [{"text": SYSTEM}]},
-        {"role": "user", "parts": [{"text": QUESTION}]},
-    ]
-
-    def say(turn: Turn) -> dict[str, Any]:
-        parts = parts_of(
-            turn,
-            lambda text: {"text": text, "thought": True},
-            lambda text: {"text": text},
-            lambda of: {"functionCall": {"name": of.name, "args": of.arguments}},
-        )
-        return {"role": "model", "parts": parts}
-
-    def answer(of: Call) -> dict[str, Any]:
-        response = of.result if isinstance(of.result, dict) else {"result": of.result}
-        response = {"error": of.result} if of.failed else response
-        return {"functionResponse": {"name": of.name, "response": response}}
-
-    return in_turns(run, first, say, answer, lambda results: {"role": "user", "parts": results})
+anthropic = in_parts(
+    "content",
+    PLAIN,
+    AGENT,
+    USER,
+    reasoning=lambda text: {"type": "thinking", "thinking": text, "signature": "s"},
+    text=typed,
+    call=lambda of: {
+        "type": "tool_use", "id": of.call_id, "name": of.name, "input": of.arguments
+    },
+    answer=lambda of: {
+        "type": "tool_result",
+        "tool_use_id": of.call_id,
+        "content": [typed(text_of(of.result))],
+        **({"is_error": True} if of.failed else {}),
+    },
+)  # fmt: skip
 
 
-def otel(run: Run) -> list[Any]:
-    first = [
-        {"role": "system", "parts": [{"type": "text", "content": SYSTEM}]},
-        {"role": "user", "parts": [{"type": "text", "content": QUESTION}]},
-    ]
-    keys = cycle(["result", "response"])
-
-    def call(of: Call) -> dict[str, Any]:
-        return {"type": "tool_call", **ids(of, "id"), "name": of.name, "arguments": of.arguments}
-
-    def say(turn: Turn) -> dict[str, Any]:
-        parts = parts_of(
-            turn,
-            lambda text: {"type": "reasoning", "content": text},
-            lambda text: {"type": "text", "content": text},
-            call,
-        )
-        return {"role": "assistant", "parts": parts, "finish_reason": "stop"}
-
-    def answer(of: Call) -> dict[str, Any]:
-        named = ids(of, "id") or {"name": of.name}
-        return {"type": "tool_call_response", **named, next(keys): of.result}
-
-    return in_turns(run, first, say, answer, lambda results: {"role": "tool", "parts": results})
+def vercel_output(of: Call) -> Json:
+    kind = ("error-" if of.failed else "") + ("text" if isinstance(of.result, str) else "json")
+    output = {"type": kind, "value": of.result}
+    named = {"toolCallId": of.call_id, "toolName": of.name}
+    return {"type": "tool-result", **named, "output": output}
 
 
-def vercel(run: Run) -> list[Any]:
-    first = [PLAIN[0], {"role": "user", "content": [{"type": "text", "text": QUESTION}]}]
-
-    def named(of: Call) -> dict[str, Any]:
-        return {"toolCallId": of.call_id, "toolName": of.name}
-
-    def say(turn: Turn) -> dict[str, Any]:
-        parts = parts_of(
-            turn,
-            lambda text: {"type": "reasoning", "text": text},
-            lambda text: {"type": "text", "text": text},
-            lambda of: {"type": "tool-call", **named(of), "input": of.arguments},
-        )
-        return {"role": "assistant", "content": parts}
-
-    def answer(of: Call) -> dict[str, Any]:
-        kind = ("error-" if of.failed else "") + ("text" if isinstance(of.result, str) else "json")
-        return {"type": "tool-result", **named(of), "output": {"type": kind, "value": of.result}}
-
-    return in_turns(run, first, say, answer, lambda results: {"role": "tool", "content": results})
-
-
-def vercel_ui(run: Run) -> list[Any]:
-    parts: list[Any] = []
-    for turn in run:
-        parts.append({"type": "step-start"})
-        if turn.reasoning:
-            parts.append({"type": "reasoning", "text": turn.reasoning, "state": "done"})
-        if turn.text:
-            parts.append({"type": "text", "text": turn.text, "state": "done"})
-        for at, of in enumerate(turn.calls):
-            name: dict[str, Any] = {"type": f"tool-{of.name}"}
-            if at % 2:
-                name = {"type": "dynamic-tool", "toolName": of.name}
-            part = {**name, "toolCallId": of.call_id, "input": of.arguments}
-            if at not in turn.answered:
-                part |= {"state": "input-available"}
-            elif of.failed:
-                part |= {"state": "output-error", "errorText": of.result}
-            else:
-                part |= {"state": "output-available", "output": of.result}
-            parts.append(part)
-    said = (
-        ("system", [{"type": "text", "text": SYSTEM}]),
-        ("user", [{"type": "text", "text": QUESTION}]),
-    )
-    return [
-        {"id": f"m{at}", "role": role, "parts": of}
-        for at, (role, of) in enumerate([*said, ("assistant", parts)])
-    ]
-
-
-def pydantic_ai(run: Run) -> list[Any]:
-    def request(parts: list[Any]) -> dict[str, Any]:
-        return {"kind": "request", "parts": parts, "instructions": SYSTEM}
-
-    as_text = cycle([False, True])
-
-    def call(of: Call) -> dict[str, Any]:
-        arguments = json.dumps(of.arguments) if next(as_text) else of.arguments
-        named = {"part_kind": "tool-call", "tool_name": of.name, "tool_call_id": of.call_id}
-        return {**named, "args": arguments, "id": "item"}
-
-    def say(turn: Turn) -> dict[str, Any]:
-        parts = parts_of(
-            turn,
-            lambda text: {"part_kind": "thinking", "content": text},
-            lambda text: {"part_kind": "text", "content": text},
-            call,
-        )
-        return {"kind": "response", "parts": parts, "model_name": "m"}
-
-    def answer(of: Call) -> dict[str, Any]:
-        kind = "retry-prompt" if of.failed else "tool-return"
-        named = {"part_kind": kind, "tool_name": of.name, "tool_call_id": of.call_id}
-        return {**named, "content": of.result}
-
-    first = [request([{"part_kind": "user-prompt", "content": [QUESTION]}])]
-    return in_turns(run, first, say, answer, request)
+vercel = in_parts(
+    "content",
+    [PLAIN[0], {"role": "user", "content": [typed(QUESTION)]}],
+    AGENT,
+    TOOL,
+    reasoning=lambda text: {"type": "reasoning", "text": text},
+    text=typed,
+    call=lambda of: {
+        "type": "tool-call", "toolCallId": of.call_id, "toolName": of.name, "input": of.arguments
+    },
+    answer=vercel_output,
+)  # fmt: skip
 
 
 def langchain(run: Run) -> list[Any]:
@@ -341,58 +190,19 @@ def langchain_flat(run: Run) -> list[Any]:
     return [each["data"] for each in langchain(run)]
 
 
-def langchain_constructors(run: Run) -> list[Any]:
-    names = {"system": "System", "human": "Human", "ai": "AI", "tool": "Tool"}
-    return [
-        {
-            "lc": 1,
-            "type": "constructor",
-            "id": ["langchain", "schema", "messages", f"{names[each['type']]}Message"],
-            "kwargs": each["data"],
-        }
-        for each in langchain(run)
-    ]
-
-
 def hermes(run: Run) -> list[Any]:
+    def tagged(tag: str, name: str, key: str, value: Any) -> str:
+        return f"<{tag}>\n{json.dumps({'name': name, key: value})}\n</{tag}>"
+
     said: list[Any] = [{"from": "system", "value": SYSTEM}, {"from": "human", "value": QUESTION}]
     for turn in run:
-        calls = [
-            f"<tool_call>\n{json.dumps({'name': of.name, 'arguments': of.arguments})}\n</tool_call>"
-            for of in turn.calls
-        ]
+        calls = [tagged("tool_call", of.name, "arguments", of.arguments) for of in turn.calls]
         said.append({"from": "gpt", "value": "\n".join([turn.text, *calls])})
-        results = [
-            "<tool_response>\n"
-            + json.dumps({"name": of.name, "content": of.result})
-            + "\n</tool_response>"
-            for of in turn.answers
-        ]
-        if results:
+        if results := [
+            tagged("tool_response", of.name, "content", of.result) for of in turn.answers
+        ]:
             said.append({"from": "tool", "value": "\n".join(results)})
     return said
-
-
-def inspect(run: Run) -> list[Any]:
-    messages = openai(run)
-    for message in messages:
-        if calls := message.get("tool_calls"):
-            message["tool_calls"] = [
-                {
-                    "id": of.get("id", ""),
-                    "function": of["function"]["name"],
-                    "arguments": json.loads(of["function"]["arguments"]),
-                    "type": "function",
-                }
-                for of in calls
-            ]
-        if message["role"] == "tool":
-            message["function"] = message.pop("name")
-    failed = [of for turn in run for of in turn.answers]
-    for message, of in zip((m for m in messages if m["role"] == "tool"), failed, strict=True):
-        if of.failed:
-            message["error"] = {"type": "unknown", "message": "x"}
-    return messages
 
 
 # What comes out -----------------------------------------------------------------------------------
@@ -423,19 +233,11 @@ BOTH: frozenset[bool | None] = frozenset({True, False, None})
 ALWAYS: frozenset[bool | None] = frozenset({True, False})
 DIALECTS: Mapping[str, Dialect] = {
     "openai": Dialect(openai, "openai", has_ids="some"),
-    "responses": Dialect(responses, "responses"),
     "anthropic": Dialect(anthropic, "anthropic", ALWAYS),
-    "bedrock": Dialect(bedrock, "bedrock", BOTH, values=True),
-    "gemini": Dialect(gemini, "gemini", frozenset({True, None}), "never", values=True),
-    "otel": Dialect(otel, "otel", has_ids="some", values=True),
     "vercel": Dialect(vercel, "vercel", ALWAYS, values=True),
-    "vercel-ui": Dialect(vercel_ui, "vercel-ui", ALWAYS, values=True),
-    "pydantic-ai": Dialect(pydantic_ai, "pydantic-ai", ALWAYS, values=True),
     "langchain": Dialect(langchain, "langchain", BOTH),
     "langchain, flat": Dialect(langchain_flat, "langchain", BOTH),
-    "langchain, constructors": Dialect(langchain_constructors, "langchain", BOTH),
     "hermes": Dialect(hermes, "sharegpt", has_ids="never", values=True, reasons=False),
-    "inspect": Dialect(inspect, "inspect", frozenset({True, None})),
 }
 
 NAMES = st.sampled_from(["find", "book", "call", "_x1"])
@@ -481,23 +283,12 @@ def fitted(run: Run, dialect: Dialect, *, without_ids: bool) -> Run:
         failed = call.failed if call.failed in dialect.marks else None
         failed = False if failed is None and None not in dialect.marks else failed
         result = call.result if dialect.values else text_of(call.result)
-        if failed and dialect.name in ("vercel-ui", "gemini"):
-            result = text_of(result)  # the words of an error
-        result = result or "x" if failed and dialect.name == "inspect" else result  # error's words
-        if dialect.name == "gemini" and not isinstance(result, str | dict):
-            result = {"result": result}
         return Call(call.name, call.arguments, "" if no_ids else call.call_id, result, failed)
 
     fitted: Run = []
     for turn in run:
         calls = tuple(map(fit, turn.calls))
         answered = turn.answered
-        if dialect.name == "responses" and turn is not run[-1]:
-            if not calls:
-                continue  # only a result or another speaker ends a step of items
-            answered = answered or (0,)
-        if no_ids or dialect.name == "vercel-ui":
-            answered = tuple(sorted(answered))
         if no_ids:  # of the calls by one name, the first are answered
             for name in {of.name for of in calls}:
                 same = [at for at, of in enumerate(calls) if of.name == name]
@@ -521,7 +312,7 @@ def read_back(message: Message) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(run=runs(), without_ids=st.booleans())
 @example(
     run=[Turn("", "", (Call("call", {}, "c", [{"type": "text", "text": "x"}], True),), (0,))],
@@ -547,7 +338,7 @@ def test_a_run_is_the_same_in_every_dialect(
     assert all(map(is_message, messages))
     assert recognised(messages).score == 1
     has_calls = any(turn.calls for turn in run)
-    if has_calls or dialect.name not in ("anthropic", "vercel", "vercel-ui", "inspect"):
+    if has_calls or dialect.name not in ("anthropic", "vercel"):
         assert recognised(messages).name == dialect.name
 
 
@@ -564,7 +355,6 @@ CODE = {"executableCode": {"language": "PYTHON", "code": "1/0"}}
 ANSWERED = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "x"}}
 REFUSED = {"approved": False, "reason": "no"}
 UI = {"toolCallId": "1", "input": {}}
-AGENT_SAYS = {"role": "assistant", "content": None}
 CHUNK = {"name": "f", "id": "1"}
 OLD_UI = {"toolCallId": "1", "toolName": "f", "args": {}, "state": "result", "result": {"a": 1}}
 INVOKED = {"type": "tool-invocation", "toolInvocation": OLD_UI}
@@ -595,8 +385,6 @@ def ai(**fields: Any) -> dict[str, Any]:
             ),
             *([("call", {})], [({"type": "text"}, False)], {}),
         ),
-        (part(UI | {"type": "tool-f", "state": "input-streaming"}), [("f", {})], [], OPEN),
-        (ai(additional_kwargs=old_call("{}")), [("f", {})], [], OPEN),
         (
             ai(invalid_tool_calls=[BROKEN], additional_kwargs=old_call("{")),
             *([("f", "{")], [], OPEN | {"unreadable arguments": 1}),
@@ -605,29 +393,17 @@ def ai(**fields: Any) -> dict[str, Any]:
             ai(tool_calls=[CHUNK | {"args": {"a": 1}}], additional_kwargs=old_call('{"a": 2}')),
             *([("f", {"a": 1})], [], OPEN),
         ),
-        (part({"type": "hunch", "content": "x"}, {"text": "y"}), [], [], {}),
-        (AGENT_SAYS | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
+        (AGENT | {"audio": {"transcript": "y"}}, [], [], {"attachments": 1}),
         ({"type": "item_reference", "id": "x"}, None, [], CUT),
-        (
-            ai(tool_calls=[CHUNK | {"args": {}}], tool_call_chunks=[CHUNK | {"args": "{}"}])
-            | {"type": "AIMessageChunk"},
-            *([("f", {})], [], OPEN),
-        ),
         (
             part(INVOKED, {"text": "y"}) | {"toolInvocations": [INVOKED["toolInvocation"]]},
             *([("f", {})], [({"a": 1}, None)], {}),
         ),
-        (AGENT_SAYS | {"content": [SIGNED]}, [], [], CUT),
-        (part({"reasoningContent": {"redactedContent": "x"}}), [], [], CUT),
+        (AGENT | {"content": [SIGNED]}, [], [], CUT),
         ({"type": "reasoning", "summary": [], "encrypted_content": "x"}, [], [], CUT),
-        (part({"type": "fallback", "from": {"model": "m"}}, {"text": "y"}), [], [], {}),
         (
             part({"toolCall": SEARCH | {"args": {}}}, {"toolResponse": SEARCH | {"response": "a"}}),
             *([("SEARCH", {})], [("a", None)], {}),
-        ),
-        (
-            {"type": "program", "call_id": "1", "code": "x"},
-            *([("program", {"code": "x"})], [], OPEN),
         ),
         (FOUND, [("file_search", {"queries": ["x"]})], [([{"text": "y"}], None)], {}),
     ],
@@ -643,92 +419,52 @@ def test_odd_messages_lose_nothing_in_silence(
     assert bool(read.messages) == (calls is not None)
 
 
-def test_what_stands_around_messages_is_found_in_every_form() -> None:
+def test_of_several_answers_the_first_one_is_read() -> None:
     user, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
-    tools = [{"name": "f"}]
-    for entry in (
-        {"messages": [user, said], "system": "S", "tools": tools, "model": "m"},
-        {
-            "request": {"messages": [user], "system": "S", "tools": tools, "model": "m"},
-            "response": {"status_code": 200, "body": {"choices": [{"message": said}]}},
-        },
-        {
-            "contents": [user],
-            "systemInstruction": {"parts": [{"text": "S"}]},
-            "tools": [{"functionDeclarations": tools}],
-            "modelVersion": "m",
-            "candidates": [{"content": said}],
-        },
-        {
-            "messages": [user],
-            "system": [{"text": "S"}],
-            "toolConfig": {"tools": tools},
-            "modelId": "m",
-            "output": {"message": said},
-        },
-        {"input": "Hi", "instructions": "S", "tools": tools, "model": "m", "output": [said]},
-    ):
-        chat = chat_of(entry)
-        assert (chat.messages, chat.system, chat.tools) == ([user, said], "S", tuple(tools))
-        assert (chat.model, chat.n_others) == ("m", 0)
-        assert entry.keys() <= chat.read
-    several = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
-    assert (several.messages, several.n_others) == ([user, said], 1)
+    chat = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
+    assert (chat.messages, chat.n_others) == ([user, said], 1)
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        {"type": "search_result", "source": "a", "title": "T", "content": [{"text": "found"}]},
-        {"searchResult": {"source": "a", "title": "T", "content": [{"text": "found"}]}},
-    ],
-)
-def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read(found: dict[str, Any]) -> None:
+def test_what_a_user_searched_for_and_an_answer_in_a_form_are_read() -> None:
     form = {"part_kind": "tool-call", "tool_name": "final_result", "args": {"a": 1}}
-    read = read_messages(
-        [{"role": "user", "content": [found]}, {"kind": "response", "parts": [form]}]
-    )
-    assert (read.query, read.final_answer) == ("T\nfound", '{"a":1}')
-    assert chat_of({"contents": "Hi"}).messages == [{"role": "user", "content": "Hi"}]
+    result = {"source": "a", "title": "T", "content": [{"text": "found"}]}
+    for found in ({"type": "search_result", **result}, {"searchResult": result}):
+        read = read_messages(
+            [{"role": "user", "content": [found]}, {"kind": "response", "parts": [form]}]
+        )
+        assert (read.query, read.final_answer) == ("T\nfound", '{"a":1}')
 
 
 SAYS = {"role": "assistant", "content": "Ho"}
 CALLS = [{"toolCallId": "c", "toolName": "f", "input": {"n": 1}}]
 
 
-@pytest.mark.parametrize(
-    ("value", "messages", "n_others"),
-    [
+def test_a_chat_is_found_in_a_field_of_a_trace() -> None:
+    for value, messages, n_others in (
         ("Ho", [SAYS], 0),
-        (SAYS, [SAYS], 0),
-        ([SAYS], [SAYS], 0),
         (json.dumps(json.dumps([SAYS])), [SAYS], 0),
         ([[SAYS], [{"role": "user", "content": "x"}]], [SAYS], 1),
         ({"messages": [[SAYS]], "model": "m"}, [SAYS], 0),
         ({"output": "Ho"}, [SAYS], 0),
-        ({"content": {"role": "model", "parts": []}}, [{"role": "model", "parts": []}], 0),
         ({"generations": [[{"text": "Ho"}, {"text": "Hi"}]]}, [SAYS], 1),
         ([{"index": 0, "message": SAYS}, {"index": 1, "message": SAYS}], [SAYS], 1),
         ([{"message": SAYS}, {"message": SAYS}], [SAYS, SAYS], 0),
         (CALLS, [{"role": "assistant", "tool_calls": CALLS}], 0),
         *((of, [], 0) for of in (None, "", [], {}, "null", {"n": 1}, [1], {"messages": []})),
-    ],
-)
-def test_a_chat_is_found_in_a_field_of_a_trace(value: Any, messages: Any, n_others: int) -> None:
-    chat = chat_in(value, "assistant")
-    assert (chat.n_others if chat else 0) == n_others
-    assert (chat.messages if chat else []) == messages
+    ):
+        chat = chat_in(value, "assistant")
+        assert (chat.messages if chat else []) == messages
+        assert (chat.n_others if chat else 0) == n_others
 
 
 @pytest.mark.parametrize(
-    "style",
+    ("asked", "items", "raw"),
     [
         ("original_input", "generated_items", "raw_item"),
         ("originalInput", "generatedItems", "rawItem"),
     ],
 )
-def test_a_paused_run_of_the_agents_sdk_is_read(style: tuple[str, str, str]) -> None:
-    asked, items, raw = style
+def test_a_paused_run_of_the_agents_sdk_is_read(asked: str, items: str, raw: str) -> None:
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "x"}
     said = {"role": "assistant", "content": [{"type": "output_text", "text": "Ho"}]}

@@ -57,25 +57,18 @@ TOOL_SAYS = {"role": "tool", "tool_call_id": "1", "content": "done"}
 USER_SAYS = {"role": "user", "content": "Thanks."}
 JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
     "OpenAI": lambda n, a: _message(_openai(n, a)),
-    "OpenAI, content null": lambda n, a: _message(_openai(n, a), content=None),
-    "OpenAI, no content": lambda n, a: {"role": "assistant", "tool_calls": [_openai(n, a)]},
     "OpenAI, older": lambda n, a: {
         "role": "assistant",
         "content": None,
         "function_call": {"name": n, "arguments": json.dumps(a)},
     },
     "chat completion": lambda n, a: {"choices": [{"index": 0, "message": _message(_openai(n, a))}]},
-    "list of bare OpenAI calls": lambda n, a: [_openai(n, a)],
     "list of bare calls": lambda n, a: [_call(n, a)],
     "bare call": _call,
-    "bare OpenAI call": _openai,
     "Anthropic": lambda n, a: {"role": "assistant", "content": [SAID, _tool_use(n, a)]},
-    "Anthropic, blocks": lambda n, a: [SAID, _tool_use(n, a)],
     "Anthropic, one block": _tool_use,
-    "Responses, items": _output,
     "Responses": lambda n, a: {"id": "r", "object": "response", "output": _output(n, a)},
     "Gemini": lambda n, a: {"candidates": [{"content": _gemini(n, a)}]},
-    "Gemini, content": _gemini,
     "LangChain": lambda n, a: {
         "type": "ai",
         "content": "",
@@ -85,18 +78,6 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
         "role": "assistant",
         "content": [{"text": "go"}, {"toolUse": {"toolUseId": "1", "name": n, "input": a}}],
     },
-    "Bedrock, response": lambda n, a: {
-        "output": {"message": {"role": "assistant", "content": [{"toolUse": _call(n, a)}]}}
-    },
-    "Gemini, parts": lambda n, a: _gemini(n, a)["parts"],
-    "OpenTelemetry": lambda n, a: {
-        "role": "assistant",
-        "parts": [{"type": "text", "content": "go"}, {"type": "tool_call", **_call(n, a)}],
-    },
-    "Vercel": lambda n, a: {
-        "role": "assistant",
-        "content": [{"type": "tool-call", "toolCallId": "1", "toolName": n, "input": a}],
-    },
     "Vercel, interface": lambda n, a: {
         "role": "assistant",
         "parts": [
@@ -104,18 +85,10 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
             {"type": f"tool-{n}", "toolCallId": "1", "state": "input-available", "input": a},
         ],
     },
-    "pydantic-ai": lambda n, a: {
-        "kind": "response",
-        "parts": [{"part_kind": "tool-call", "tool_name": n, "args": a, "tool_call_id": "1"}],
-    },
     "LangChain, constructor": lambda n, a: {
         "lc": 1,
         "id": ["langchain", "schema", "messages", "AIMessage"],
         "kwargs": {"content": "", "tool_calls": [{"name": n, "args": a, "id": "1"}]},
-    },
-    "LangChain, older": lambda n, a: {
-        "type": "ai",
-        "data": {"content": "", "additional_kwargs": {"tool_calls": [_openai(n, a)]}},
     },
     "ShareGPT": lambda n, a: {
         "from": "gpt",
@@ -125,13 +98,11 @@ JSON_FORMS: dict[str, Callable[[str, Arguments], Any]] = {
         "predicted_steps": [{"thought": "t", "action": "a", "tool": n, "arguments": a}]
     },
     "one predicted step": lambda n, a: {"thought": "t", "tool": n, "arguments": a},
-    "list of messages": lambda n, a: [_message(_openai(n, a))],
     "tool's message after": lambda n, a: [_message(_openai(n, a)), TOOL_SAYS],
     "user's messages around": lambda n, a: [USER_SAYS, _message(_openai(n, a)), USER_SAYS],
 }
 TEXT_FORMS: dict[str, Callable[[str, Arguments], str]] = {
     "Hermes": lambda n, a: f"Sure.\n<tool_call>\n{json.dumps(_call(n, a))}\n</tool_call>",
-    "Hermes left open": lambda n, a: f"<tool_call>{json.dumps(_call(n, a))}",
     "Llama": lambda n, a: f"<function={n}>{json.dumps(a)}</function>",
     "Llama, python tag": lambda n, a: "<|python_tag|>" + json.dumps({"name": n, "parameters": a}),
     "Mistral": lambda n, a: "[TOOL_CALLS] " + json.dumps([_call(n, a)]),
@@ -139,13 +110,10 @@ TEXT_FORMS: dict[str, Callable[[str, Arguments], str]] = {
     "ReAct, fenced": lambda n, a: (
         f"Thought: go\nAction: `{n}`\nAction Input:\n```json\n{json.dumps(a)}\n```\n"
     ),
-    "ReAct, square": lambda n, a: f"Thought: go\nAction: {n}[{json.dumps(a)}]",
-    "ReAct, bold and round": lambda n, a: f"**Thought:** go\n**Action:** {n}({json.dumps(a)})",
     "ReAct, goes on by itself": lambda n, a: (
         f"Thought: go\nAction: {n}\nAction Input: {json.dumps(a)}\nObservation: done\n"
         "Thought: more\nAction: other\nAction Input: {}"
     ),
-    "fence": lambda n, a: f"```json\n{json.dumps(_call(n, a))}\n```",
     "after thoughts": lambda n, a: (
         '<think>{"name": "no", "arguments": {}}</think>' + json.dumps(_openai(n, a))
     ),
@@ -202,12 +170,9 @@ def test_any_call_is_the_same_in_every_form(name: str, arguments: Arguments) -> 
     "text",
     [
         "Action: we should book the flight, because the Action: is needed.",
-        "The plan.\nAction: do it now\nthen stop",
-        "Action: book",
         'I think {"name": "Bob"} is fine.',
         '{"city": "Porto"}',
         "My next Action: find_trains\nis the best Thought: of all",
-        "I would write <tool_call> here, if I had to.",
         "A [TOOL_CALLS] marker without any call.",
     ],
 )
@@ -233,15 +198,7 @@ def test_a_tools_message_with_calls_of_its_own_has_only_a_wrong_role() -> None:
     assert [p.where for p in read.problems] == ["step[0].role"]
 
 
-@pytest.mark.parametrize("value", [[], {"a": 1}, 5, None])
-@pytest.mark.parametrize("key", ["role", "type"])
-def test_a_role_or_type_may_be_any_json_value(key: str, value: Any) -> None:
-    message = _message(_openai("book", {})) | {key: value}
-    for reply in (message, [message], {"content": [message]}, [{"type": "text"}, message]):
-        assert read_response(json.dumps(reply), "steps", 1).kind in ("steps", "text")
-
-
-NESTED = (200, 253, 500, 1_023, 1_024, 5_000, 100_000)
+NESTED = (200, 253, 1_023, 1_024, 100_000)
 
 
 def test_arguments_nested_at_any_depth_are_never_bad_input_and_prove_nothing(

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from apbjudge.errors import InputError, RowError
+from apbjudge.errors import InputError
 from apbjudge.records.openapi import tools_of
 from apbjudge.records.tools import build_toolset
 from apbjudge.trajectories.convert import read_tool_list
@@ -35,13 +35,6 @@ def api(**paths: Any) -> dict[str, Any]:
     parts = {"parameters": {"Id": ID}, "schemas": {"Node": NODE, "Loop": {"$ref": "#/nowhere"}}}
     named = {f"/{name}": item for name, item in paths.items()}
     return {"openapi": "3.0.3", "paths": named, "components": parts}
-
-
-def parameters(operation: dict[str, Any]) -> dict[str, Any]:
-    ((tool,), left_out) = tools_of(api(things={"put": operation}))
-    assert left_out == []
-    Draft202012Validator.check_schema(tool["parameters"])
-    return tool["parameters"]
 
 
 def test_an_operation_is_a_tool_with_its_parameters_and_the_fields_of_its_body() -> None:
@@ -70,20 +63,17 @@ def test_an_operation_is_a_tool_with_its_parameters_and_the_fields_of_its_body()
     assert build_toolset([get, tool], None, "tools").checkable.keys() == {get["name"], tool["name"]}
 
 
-@pytest.mark.parametrize(
-    ("schema", "required", "expected"),
-    [
+def test_a_body_that_is_not_all_named_fields_stays_one() -> None:
+    fields = {"properties": {"a": {}}, "required": ["a"]}
+    for schema, required, expected in (
         ({"type": "array"}, True, (["body"], ["body"])),
         ({"allOf": [NODE], "properties": {"more": {}}}, True, (["body"], ["body"])),
-        ({"properties": {"a": {}}, "required": ["a"]}, False, (["a"], [])),
-        ({"properties": {"a": {}}, "required": ["a"]}, True, (["a"], ["a"])),
-    ],
-)
-def test_a_body_that_is_not_all_named_fields_stays_one(
-    schema: Any, required: bool, expected: tuple[list[str], list[str]]
-) -> None:
-    made = parameters({"requestBody": body(schema, required=required)})
-    assert ([*made["properties"]], made["required"]) == expected
+        (fields, False, (["a"], [])),
+    ):
+        operation = {"requestBody": body(schema, required=required)}
+        ((tool,), left_out) = tools_of(api(things={"put": operation}))
+        made = tool["parameters"]
+        assert ([*made["properties"]], made["required"], left_out) == (*expected, [])
 
 
 def test_what_is_no_tool_is_counted_and_named(tmp_path: Path) -> None:
@@ -113,11 +103,8 @@ def test_what_is_no_tool_is_counted_and_named(tmp_path: Path) -> None:
 
 
 def test_a_file_without_usable_operations_is_refused(tmp_path: Path) -> None:
-    for other in ({"swagger": "2.0"}, {"openapi": "3.1.0", "paths": {}}):
-        with pytest.raises(RowError):
-            tools_of(other)
     path = tmp_path / "api.json"
-    for text in ("{", '{"swagger": "2.0"}', "3"):
+    for text in ("{", '{"swagger": "2.0"}', '{"openapi": "3.1.0", "paths": {}}', "3"):
         path.write_text(text)
         with pytest.raises(InputError, match=r"api\.json: expected a JSON list of tools"):
             read_tool_list(path, pytest.fail)

@@ -67,11 +67,6 @@ FORMATS: Mapping[str, tuple[str, str, str]] = {
             "not read: latency"
         ),
     ),
-    "JSON array": (
-        "data.json",
-        json.dumps(_rows("prompt", "response", gold=[{"name": "find"}]), indent=1),
-        "id=row number, tested_model=data, query=prompt, model_response=response, reference=gold",
-    ),
     "question and answer": (
         "qa.jsonl",
         _lines(_rows()),
@@ -86,11 +81,6 @@ FORMATS: Mapping[str, tuple[str, str, str]] = {
             "id=row number, tested_model=deepeval, query=input, model_response=actualOutput, "
             "reference=expectedOutput; not read: toolsCalled"
         ),
-    ),
-    "id, prompt, completion": (
-        "ipc.jsonl",
-        _lines([{"id": n, **row} for n, row in enumerate(_rows("prompt", "completion"))]),
-        "id, tested_model=ipc, query=prompt, model_response=completion",
     ),
 }
 
@@ -115,11 +105,8 @@ def test_each_of_the_formats_that_people_have_needs_one_command(
     assert ("not stated" if is_log else "no provable fault") in done.out
     run = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert run["totals"]["rows"] == 3
-    again = cli("grade", name, "--out", "run")
-    assert "3 rows" in again.out
-    if not is_log:
-        page = cli("report", "run", "--out", "page.html")
-        assert (page.code, page.err) == (0, "written: page.html\n")
+    if name == "data.csv":
+        assert "3 rows" in cli("grade", name, "--out", "run").out
         other = cli("grade", name, "--out", "run", "--map", "query=")
         assert other.code == 2
         assert "holds a run with other settings (columns.query)" in other.err
@@ -179,11 +166,7 @@ def test_the_kind_of_file_changes_no_judgement(kind: str, tmp_path: Path) -> Non
 
 BROKEN: Mapping[str, tuple[str, bytes, list[int], int]] = {
     "too few cells": ("r.csv", b'question,answer\n"a\nb",c\nonly\nd,e\n', [4], 2),
-    "a quote left open": ("r.csv", b'question,answer\na,"b\nc,d\n', [2], 1),
     "another encoding": ("r.csv", b"question,answer\na,b\nM\xfcnster,c\n", [3], 1),
-    "an array that breaks off": ("r.json", b'[{"question": "a", "answer": "b"}, {"que', [2], 1),
-    "an object that breaks off": ("r.json", b'{\n"question": "a",\n"answer": "b"\n}\n{', [2], 1),
-    "no object": ("r.json", b'[{"question": "a", "answer": "b"},\n7]', [2], 1),
     "a long number": (
         "r.json",
         (
@@ -209,29 +192,16 @@ def test_a_broken_row_of_a_table_costs_no_other(
     assert run.summary.scored == good
 
 
-REFUSED: Mapping[str, tuple[Sequence[Json], Json, str]] = {
-    "two columns": (
-        _rows(prompt="b"),
-        {},
-        "any of the columns question, prompt: --map query=quest",
-    ),
-    "no reply": (
-        [{"question": "a", "anwser": "b"}],
-        {},
-        "name it with --map model_response=anwser;",
-    ),
-    "no such column": (_rows(), {"map": "query=ask"}, "got 'ask', which no row has"),
-    "no such field": (_rows(), {"map": {"ask": "question"}}, "--map: expected FIELD=COLUMN with"),
-}
-
-
-@pytest.mark.parametrize(("rows", "settings", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_clear_is_refused_with_the_map(
-    rows: Sequence[Json], settings: Json, message: str, tmp_path: Path
-) -> None:
-    for given_rows in (rows, _written(tmp_path, "csv", rows)):
-        with pytest.raises(InputError, match=message):
-            apbjudge.grade(given_rows, **settings)
+def test_what_is_not_clear_is_refused_with_the_map(tmp_path: Path) -> None:
+    misspelt = [{"question": "a", "anwser": "b"}]
+    for rows, columns, message in (
+        (_rows(prompt="b"), None, "any of the columns question, prompt: --map query=quest"),
+        (misspelt, None, "name it with --map model_response=anwser;"),
+        (_rows(), "query=ask", "got 'ask', which no row has"),
+    ):
+        for given_rows in (rows, _written(tmp_path, "csv", rows)):
+            with pytest.raises(InputError, match=message):
+                apbjudge.grade(given_rows, map=columns)
 
 
 def test_a_column_may_be_a_part_and_first_stand_in_a_late_row() -> None:
@@ -250,9 +220,8 @@ def test_data_sets_need_a_split_and_tables_have_none(tmp_path: Path) -> None:
 
 
 def test_cases_have_columns_of_their_own(tmp_path: Path) -> None:
-    cases = _written(
-        tmp_path, "csv", [{"case_id": "a", "goal": "Find", "tools": json.dumps(TOOLS)}]
-    )
+    case = {"case_id": "a", "goal": "Find", "tools": json.dumps(TOOLS)}
+    cases = _written(tmp_path, "csv", [case])
     rows = [{"id": "a", "task": "another", "output": REPLY}]
     run = apbjudge.grade(_written(tmp_path, "json", rows), cases=cases)
     (judgement,) = run.judgements

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -22,16 +21,12 @@ STEPS = json.dumps([step(FIND_OK), step(SEAT_OK)])
 FORMS: tuple[Form, ...] = ("plan", "steps")
 
 WRAPPED: dict[str, Callable[[str], str]] = {
-    "bare": lambda t: t,
-    "white space": lambda t: f"\n\n  {t}\n ",
     "fence": lambda t: f"```json\n{t}\n```",
-    "fence left open": lambda t: f"```json\n{t}",
     "prose": lambda t: f"Here is my answer:\n{t}\nThat is all. {{ok}}",
     "thoughts": lambda t: f'<think>\nfirst {{"plan": "wrong", "tool_chain": []}} no\n</think>\n{t}',
     "thoughts never opened": lambda t: f"so {{x}} or [y] it is.</think>\n{t}",
     "thoughts never closed": lambda t: f"<think> so {{x}} it is.\n{t}",
     "brackets in prose": lambda t: " ".join(f"[{w}]({w})" for w in "abcdefghijklmn") + f"\n{t}",
-    "a sketch before": lambda t: f'A call is {{"name": …}}. NaN. {{"a": NaN}} [1] {{}}\n{t}',
     "small values after": lambda t: f"{t}\n\nChecked: [1, 2], {{}} and {{'x'}} are fine.",
     "bells and NUL around": lambda t: f"\x00\x07{t}\x00",
 }
@@ -47,25 +42,10 @@ def test_the_answer_is_found_however_it_is_wrapped(wrap: Callable[[str], str]) -
     ]
 
 
-def test_of_several_objects_the_last_usable_one_is_the_answer() -> None:
-    draft, final = json.dumps(plan(FIND_OK, text="draft")), json.dumps(plan(SEAT_OK, text="final"))
-    read = read_response(f'{draft}\nBetter:\n{final}\n{{"confidence": 0.9}}', "plan", None)
-    assert read.plan == "final"
-    assert [c.name for c in read.calls] == ["reserve_seat"]
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        'Guests: [{"name": "Ann"}, {"name": "Bo"}]',
-        'Seats: {"name": "Ann", "seats": 2}',
-        "[]",
-        "[1]",
-    ],
-)
-def test_a_list_in_the_prose_after_a_plan_is_not_the_plan(after: str) -> None:
-    read = read_response(f"{TEXT}\n\n{after}", "plan", None)
-    assert [c.name for c in read.calls] == ["find_trains", "reserve_seat"]
+def test_a_list_in_the_prose_after_a_plan_is_not_the_plan() -> None:
+    for after in ('Guests: [{"name": "Ann"}, {"name": "Bo"}]', 'Seats: {"name": "Ann", "n": 2}'):
+        read = read_response(f"{TEXT}\n\n{after}", "plan", None)
+        assert [c.name for c in read.calls] == ["find_trains", "reserve_seat"]
 
 
 @pytest.mark.parametrize("key", ["name", "tool_name", "tool", "api_name", "api"])
@@ -82,57 +62,34 @@ def test_a_call_is_read_in_every_spelling(key: str) -> None:
             assert (call.name, call.arguments, read.problems) == ("find_trains", arguments, ())
 
 
-def test_a_function_given_as_a_bare_name_has_its_arguments_beside_it() -> None:
-    entry = {"type": "function", "function": "find_trains", "arguments": {"day": "x"}}
-    (call,) = read_response(json.dumps(step() | {"tool_calls": [entry]}), "steps", 1).calls
-    assert (call.name, call.arguments) == ("find_trains", {"day": "x"})
+def test_arguments_that_are_no_object_are_no_problem_and_broken_ones_are() -> None:
+    where = "step[0].tool_calls[0].arguments"
+    for arguments, expected, problems in (
+        *((text, {}, []) for text in ("", "  ", "{}")),
+        *((other, None, []) for other in ("in words", "[1]", "5", None, [1], 5)),
+        *((text, text, [where]) for text in ('{"a": ', "{'a': 1}", '{"a": NaN}', '{"a": 1}}')),
+    ):
+        read = read_response(json.dumps(step(("find_trains", arguments))), "steps", 1)
+        (call,) = read.calls
+        assert [p.where for p in read.problems] == problems
+        assert problems or call.arguments == expected
 
 
-@pytest.mark.parametrize(
-    "arguments", ["", "  ", "{}", "in words", "[1]", "5", None, [1], 5], ids=repr
-)
-def test_arguments_that_are_no_object_are_read_without_a_problem(arguments: Any) -> None:
-    read = read_response(json.dumps(step(("find_trains", arguments))), "steps", 1)
-    (call,) = read.calls
-    expected = {} if arguments in ("", "  ", "{}") else None
-    assert (call.arguments, read.problems) == (expected, ())
-
-
-@pytest.mark.parametrize(
-    "text", ['{"a": ', "{'a': 1}", '{"a": NaN}', "[1,]", '{"a": 1} and', '{"a": 1}}']
-)
-def test_broken_arguments_in_a_string_are_a_problem_at_their_place(text: str) -> None:
-    read = read_response(json.dumps(step(("find_trains", text))), "steps", 1)
-    assert [p.where for p in read.problems] == ["step[0].tool_calls[0].arguments"]
-
-
-@pytest.mark.parametrize("calls", [[], None])
-def test_a_step_may_make_no_call(calls: Any) -> None:
-    read = read_response(json.dumps(step() | {"tool_calls": calls}), "steps", 1)
-    assert (read.kind, list(read.calls), read.problems) == ("steps", [], ())
-
-
-@pytest.mark.parametrize("status", ["REJECT", "reject", "Reject"])
-def test_a_rejection_is_told_apart(status: str) -> None:
-    text = json.dumps({"status": status, "reason": "no budget"})
-    for form in FORMS:
-        read = read_response(f"Sorry. {text}", form, 1)
-        assert (read.kind, read.plan, list(read.calls)) == ("reject", "no budget", [])
-        assert read.problems == ()
+@pytest.mark.parametrize("form", FORMS)
+def test_a_rejection_is_told_apart(form: Form) -> None:
+    text = json.dumps({"status": "Reject", "reason": "no budget"})
+    read = read_response(f"Sorry. {text}", form, 1)
+    assert (read.kind, read.plan, list(read.calls)) == ("reject", "no budget", [])
+    assert read.problems == ()
 
 
 UNREADABLE = {
     "empty": "",
     "prose": "I would take the train at nine.",
-    "number": "42",
-    "empty object": "{}",
     "not a number": '{"plan": "p", "tool_chain": [{"name": "a", "x": NaN}]}',
-    "trailing comma": '{"plan": "p", "tool_chain": [{"name": "a"},],}',
     "truncated": '{"plan": "p", "tool_chain": [{"name": "find_trains", "parameter_des',
-    "huge number": 'See {"plan": ' + "9" * 5000 + ", ",
     "only thoughts": f"<think>{TEXT}</think>",
     "deep": "[" * 5000 + "]" * 5000,
-    "deep plan in prose": 'So: {"plan": ' + "[" * 3000 + "]" * 3000 + ', "tool_chain": []}',
 }
 
 
@@ -144,30 +101,21 @@ def test_what_cannot_be_read_is_a_problem_and_never_an_error(text: str) -> None:
         assert [p.where for p in read.problems] == ["response"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]}, {"name": "b',
-        '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}], "n": NaN}]}',
-        'So: {"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]},]}',
-    ],
-)
-def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer(text: str) -> None:
-    assert "Ann" not in [c.name for c in read_response(text, "plan", None).calls]
+def test_a_piece_of_a_broken_answer_is_not_taken_for_the_answer() -> None:
+    begun = '{"plan": "p", "tool_chain": [{"name": "a", "guests": [{"name": "Ann"}]'
+    for text in (f'{begun}}}, {{"name": "b', f'{begun}, "n": NaN}}]}}', f"So: {begun}}},]}}"):
+        assert "Ann" not in [c.name for c in read_response(text, "plan", None).calls]
 
 
-LONE = [r"\ud800", r"\udfff", r"\ud800\ud800", r"\udc00\ud83d\ude00", "\ud800"]
+def test_a_lone_half_of_a_character_is_read_as_unknown() -> None:
+    for escape in (r"\ud800", r"\ud800\ud800", r"\udc00\ud83d\ude00", "\ud800"):
+        text = f'{{"plan": "a{escape}b \\\\ud800", "tool_chain": []}}'
+        read = read_response(text, "plan", None)
+        assert (read.kind, read.plan[:2], read.problems) == ("plan", "a\ufffd", ())
+        assert read.plan.endswith("b \\ud800")
 
 
-@pytest.mark.parametrize("escape", LONE)
-def test_a_lone_half_of_a_character_is_read_as_unknown(escape: str) -> None:
-    read = read_response(f'{{"plan": "a{escape}b \\\\ud800", "tool_chain": []}}', "plan", None)
-    assert (read.kind, read.problems) == ("plan", ())
-    assert read.plan[:2] == "a\ufffd"
-    assert read.plan.endswith("b \\ud800")
-
-
-@pytest.mark.parametrize("digits", [18, 19, 20, 40, 41, 10_000])
+@pytest.mark.parametrize("digits", [19, 20, 10_000])
 def test_a_whole_number_of_any_length_is_read(digits: int) -> None:
     for sign in ("", "-"):
         number = f'{{"n": {sign}{"9" * digits}}}'
@@ -180,32 +128,11 @@ def test_a_whole_number_of_any_length_is_read(digits: int) -> None:
             assert abs(call.arguments["n"]) >= min(int("9" * min(digits, 30)), 2**63)
 
 
-def test_calls_beside_a_plan_are_its_chain_and_alone_they_are_no_plan() -> None:
-    calls = [{"function": {"name": "find_trains", "arguments": "{}"}}]
-    for key in ("tool_calls", "calls"):
-        read = read_response(json.dumps({"plan": "p", key: calls}), "plan", None)
-        assert [c.name for c in read.calls] == ["find_trains"]
-        message = {"role": "assistant", "content": "I would stop.", key: []}
-        assert read_response(json.dumps(message), "plan", None).kind == "text"
-
-
-HUGE: dict[str, Callable[[int], str]] = {
-    "open brackets": lambda n: "[" * n,
-    "broken objects": lambda n: "{x} " * n,
-    "broken objects that read far": lambda n: '{"a": 1, ' * n + "x",
-    "small values": lambda n: "[1] " * n,
-    "one long string": lambda n: '{"plan": "' + "a" * n,
-    "open thoughts": lambda n: "<think>" * n,
-    "open and closed": lambda n: "<think>" * n + "{" + "</think>" * n,
-    "backslashes": lambda n: '{"' + "\\" * n,
-}
-
-
-@pytest.mark.parametrize("make", HUGE.values(), ids=HUGE)
-def test_a_huge_broken_reply_is_read_to_its_end(make: Callable[[int], str]) -> None:
+@pytest.mark.parametrize("piece", ["[", "{x} ", "[1] ", "<think>"])
+def test_a_huge_broken_reply_is_read_to_its_end(piece: str) -> None:
     # Work that grew with the square of the length would not end within an hour.
     for form in FORMS:
-        assert read_response(make(50_000), form, 1).kind == "text"
+        assert read_response(piece * 50_000, form, 1).kind == "text"
 
 
 _PIECES = [*'{}[]":,\\', '{"plan": "p"}', TEXT, STEPS, "<think>", "</think>", "NaN"]
@@ -248,43 +175,25 @@ def test_no_json_raises_and_prose_around_it_changes_nothing(value: Any, form: An
         assert (wrapped.kind, wrapped.steps) == (bare.kind, bare.steps)
 
 
-def test_a_reply_cut_anywhere_is_read_without_an_error() -> None:
-    rng = random.Random(7)
-    for at in rng.sample(range(len(STEPS)), 60):
-        read = read_response(STEPS[:at], "steps", 2)
-        assert read.problems
-        assert {c.name for c in read.calls} <= {"find_trains", "reserve_seat"}
-
-
 @pytest.mark.parametrize(
-    "message",
+    ("fields", "names"),
     [
-        {"tool_calls": None},
-        {"tool_calls": None, "content": "All is booked."},
-        {"tool_calls": [], "content": "All is booked."},
-        {"content": "All is booked."},
+        ({"name": "planner", "tool_calls": None}, []),  # the name of who speaks
+        ({"name": "planner", "tool_calls": [], "content": "All is booked."}, []),
+        ({"name": "find_trains", "parameters": "{}", "tool_calls": None}, ["find_trains"]),
+        ({"tool_name": "find_trains", "content": "I look."}, ["find_trains"]),
+        ({"name": "planner", "tool": "find_trains", "content": "I look."}, ["find_trains"]),
+        ({"name": "planner", "tool": "find_trains", "arguments": {}}, ["find_trains"]),
     ],
 )
-def test_the_name_of_who_speaks_is_no_call(message: dict[str, Any]) -> None:
-    spoken = {"role": "assistant", "name": "planner", **message}
+def test_a_name_beside_a_role_is_that_of_a_call_where_it_has_arguments(
+    fields: dict[str, Any], names: list[str]
+) -> None:
+    spoken = {"role": "assistant", **fields}
     for reply in (spoken, [spoken]):
         read = read_response(json.dumps(reply), "steps", 1)
-        assert [call.name for call in read.calls] == []
+        assert [call.name for call in read.calls] == names
         assert not any("tool name" in problem.message for problem in read.problems)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"name": "find_trains", "arguments": {"day": "today"}},
-        {"name": "find_trains", "parameters": "{}", "tool_calls": None},
-        {"tool_name": "find_trains", "content": "I look.", "tool_calls": None},
-        {"name": "planner", "action": "call", "tool": "find_trains", "content": "I look."},
-    ],
-)
-def test_a_call_beside_a_role_is_read_as_one(fields: dict[str, Any]) -> None:
-    read = read_response(json.dumps([{"role": "assistant", **fields}]), "steps", 1)
-    assert [call.name for call in read.calls] == ["find_trains"]
 
 
 CALL = {"name": "find_trains", "arguments": {"day": "x"}}
@@ -293,18 +202,13 @@ CALL = {"name": "find_trains", "arguments": {"day": "x"}}
 @pytest.mark.parametrize(
     ("reply", "names"),
     [
-        ({"plan": [{"tool": "find_trains", "args": {"day": "x"}}]}, ["find_trains"]),
         ({"plan": [{"step": 1, "name": "Look", "tool": "find_trains"}]}, ["find_trains"]),
-        ({"plan": [CALL, CALL]}, ["find_trains"] * 2),
-        ({"plan": [{"type": "function", "function": CALL}]}, ["find_trains"]),
         ({"plan": [{"function": "find_trains", "args": {}}]}, ["find_trains"]),
         ({"plan": [CALL, {"step": 2, "description": "Tell."}, "Done."]}, ["find_trains"]),
         ({"plan": {"steps": [CALL]}}, ["find_trains"]),
         ({"steps": [CALL]}, ["find_trains"]),
         ({"plan": [CALL], "tool_chain": []}, []),  # what is asked for comes first
-        ({"plan": [{"name": "Look for a train", "input": "the day", "output": "a list"}]}, []),
         ({"plan": [{"step": 1, "tool": "none", "description": "Think."}]}, []),
-        ({"plan": ["Look.", "Reserve."]}, []),
     ],
 )
 def test_calls_in_a_plan_that_is_a_list_are_read(reply: Any, names: list[str]) -> None:

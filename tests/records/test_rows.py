@@ -95,15 +95,3 @@ ROWS = st.fixed_dictionaries(
 @given(row=ROWS)
 def test_any_readable_row_comes_back(row: dict[str, Any]) -> None:
     check(Row(row, 7).to_item())
-
-
-def test_fields_that_say_nothing_are_left_out() -> None:
-    item = Row({"id": "a", "tested_model": "m", "model_response": "x"}, 1).to_item()
-    assert set(item_row(item)) == {
-        "id",
-        "case_id",
-        "tested_model",
-        "planning_regime",
-        "modality",
-        "model_response",
-    }

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge import RowError, grade
-from apbjudge.records.tools import build_toolset
+from apbjudge import RowError
+from apbjudge.records.tools import build_toolset, pretty, read_tool, toolset_from_text
 from tests.support.rows import (
     FIND_OK,
-    TOOLS,
     plan,
     plan_row,
     proven,
-    published,
     read,
     step,
     step_row,
@@ -84,7 +80,6 @@ def _unnamed(tool: Spec) -> Spec:
 ONE: dict[str, Callable[[Spec], Any]] = {
     "flat": lambda t: t,
     "OpenAI": lambda t: {"type": "function", "function": t},
-    "OpenAI, the newer": lambda t: {"type": "function", **t, "strict": True},
     "Anthropic": lambda t: _renamed(t, parameters="input_schema"),
     "MCP": lambda t: _renamed(t, parameters="inputSchema"),
     "Bedrock": lambda t: {
@@ -95,14 +90,12 @@ ONE: dict[str, Callable[[Spec], Any]] = {
     },
     "published": lambda t: _renamed(t, name="tool_name", description="tool_description"),
     "Seal-Tools": lambda t: _old(_renamed(t, name="api_name", description="api_description")),
-    "UltraTool": lambda t: _renamed(t, parameters="arguments"),
     "dict": lambda t: _with_schema(t, {**t["parameters"], "type": "dict"}),
     "Python words": lambda t: _with_schema(t, _words(t["parameters"], PYTHON_WORDS.__getitem__)),
     "no type": lambda t: _with_schema(
         t, {key: part for key, part in t["parameters"].items() if key != "type"}
     ),
     "required beside": _old,
-    "required inside": lambda t: _with_schema(t, _marked(t)),
     "required inside properties": lambda t: _with_schema(
         t, {"type": "object", "properties": _marked(t)}
     ),
@@ -122,7 +115,6 @@ ALL: dict[str, Callable[[list[Any]], Any]] = {
     "tools": lambda ts: {"tools": ts},
     "a request": lambda ts: {"model": "m", "tools": ts, "tool_choice": {"type": "auto"}},
     "declarations": lambda ts: [{"functionDeclarations": ts}],
-    "a list of lists": lambda ts: [{"tools": ts[:1]}, {"functions": ts[1:]}],
     "text": json.dumps,
     "a list of texts": lambda ts: [t if isinstance(t, str) else json.dumps(t) for t in ts],
 }
@@ -188,66 +180,25 @@ def test_the_same_tools_in_every_shape_are_read_alike(
     shapes = [ONE[data.draw(st.sampled_from(sorted(ONE)))] for _ in tools]
     value = ALL[together]([shape(tool) for shape, tool in zip(shapes, tools, strict=True)])
     assert _brief(value) == _brief(tools)
-
-
-@given(tools=_tools(), shape=st.sampled_from(sorted(BY_NAME)))
-def test_tools_by_name_are_read_alike_whatever_they_are_called(
-    tools: list[Spec], shape: str
-) -> None:
-    assert _brief(BY_NAME[shape](tools)) == _brief(tools)
-
-
-@given(tools=_tools(), shape=st.sampled_from(sorted({*ONE} - {"by its name"})))
-def test_one_bare_definition_is_one_tool(tools: list[Spec], shape: str) -> None:
-    assert _brief(ONE[shape](tools[0])) == _brief(tools[:1])
-
-
-REPLIES = [
-    plan(FIND_OK),
-    plan(("find_trains", {"origin": "x", "hue": 1})),
-    plan(("reserve_seat", {})),
-    plan(("hold_table", {})),
-]
-STEPS = [
-    step(FIND_OK),
-    step(("find_trains", {"origin": ["x"], "day": "x", "changes": "two"})),
-    step(("reserve_seat", {"offer_id": "x", "passenger": {"age": "nine"}})),
-    step(("hold_table", {})),
-]
-
-
-@pytest.mark.parametrize(
-    ("shape", "together"),
-    [*product(ONE, ["a list"]), *product(["flat"], sorted({*ALL} - {"a list"}))],
-)
-def test_findings_are_the_same_in_every_shape(shape: str, together: str) -> None:
-    value = ALL[together]([ONE[shape](tool) for tool in TOOLS])
-    for row in [*map(plan_row, REPLIES), *map(step_row, STEPS)]:
-        expected = proven(row)
-        assert proven({**row, "tools": value}) == expected
-        assert proven(published({**row, "tools": value})) == expected
+    one = data.draw(st.sampled_from(sorted({*ONE} - {"by its name"})))
+    assert _brief(ONE[one](tools[0])) == _brief(tools[:1])
+    named = BY_NAME[data.draw(st.sampled_from(sorted(BY_NAME)))]
+    assert _brief(named(tools)) == _brief(tools)
 
 
 BY_NAME_ONLY: dict[str, Any] = {
     "texts": ["find_trains", "reserve_seat", "api/v2/book", "a:b", "Übersetze", "web.search"],
     "named tools": {"tools": {"description": "x"}, "functions": None},
     "named name": {"name": {"description": "x"}, "search": {"description": "y"}},
-    "named name, in prose": {"name": "Says a name.", "search": "Searches all."},
-    "named function": {"function": {"description": "x"}, "search": {"description": "y"}},
     "prose": {"find_trains": "finds trains", "reserve_seat": None, "send_mail": {}},
-    "parameters only": {"find_trains": {"city": {"type": "string"}}},
     "schemas": {"find_trains": {"type": "object", "properties": {"city": {}}}},
 }
 
 
-@pytest.mark.parametrize("value", BY_NAME_ONLY.values(), ids=BY_NAME_ONLY)
-def test_names_are_those_of_the_mapping_or_list(value: Any) -> None:
-    assert [tool.name for tool in build_toolset(value, None, "tools").tools] == list(value)
-
-
-@pytest.mark.parametrize("value", [{"tools": []}, {"functions": []}, [], {}, "[]"])
-def test_an_empty_list_in_any_shape_has_no_tool(value: Any) -> None:
-    assert build_toolset(value, None, "tools").tools == ()
+def test_names_are_those_of_the_mapping_or_list() -> None:
+    for value in (*BY_NAME_ONLY.values(), []):
+        assert [tool.name for tool in build_toolset(value, None, "tools").tools] == list(value)
+    assert build_toolset({"functions": []}, None, "tools").tools == ()
 
 
 def test_every_name_that_a_definition_gives_is_of_a_tool_that_exists() -> None:
@@ -265,18 +216,10 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
     "another wrapper": ({"data": [{"name": "a"}]}, "tools.data"),
     "a group": ({"mail": {"send": {"description": "x"}}}, "tools.mail"),
     "a group of prose": ({"tools": {"send": "Sends.", "read": "Reads."}}, "tools.tools"),
-    "a group of names": ({"mail": ["send", "read"]}, "tools.mail"),
-    "a number by name": ({"send": 5}, "tools.send"),
     "nothing in the wrapper": ({"tools": None}, "tools"),
-    "wrapper and definitions": (
-        {"tools": [{"name": "a"}], "b": {"description": "x", "parameters": {}}},
-        "tools.b",
-    ),
     "no name": ({"description": "x", "parameters": {"type": "object"}}, "tools.name"),
     "a name that may be a tool or a field": ({"name": "find", "field": "rail"}, "tools"),
     "names with explanations": (["find_trains: finds trains"], "tools[0]"),
-    "a built-in tool": ([{"type": "web_search"}], "tools[0].name"),
-    "broken text": ('[{"name": "a"', "tools"),
     "deep nesting": (json.loads('{"tools":[' * 400 + "]}" * 400), "tools"),
 }
 
@@ -288,65 +231,81 @@ def test_an_unknown_shape_is_bad_input_at_its_place(value: Any, field: str) -> N
     assert caught.value.field == field
 
 
-def test_an_unknown_shape_costs_its_row_alone_and_is_named(tmp_path: Path) -> None:
-    rows = [plan_row(plan(FIND_OK)), plan_row(plan(FIND_OK), id="b", tools={"data": TOOLS})]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    good, bad = grade(path).judgements
-    assert good.kind == "verdict"
-    assert good.is_correct
-    assert bad.kind == "unscored"
-    assert bad.reason == "bad_input"
-    expected = "field tools.data: expected a tool definition (object), a description or nothing"
-    assert expected in bad.detail
-
-
 def rules(word: Any, value: Any) -> list[str]:
     """The rules that a value of a parameter of this type proves broken."""
     tools = [{"name": "t", "parameters": {"v": {"type": word}}, "required": ["v"]}]
     return [rule for _, rule, _ in proven(step_row(step(("t", {"v": value})), tools=tools))]
 
 
-@pytest.mark.parametrize(
-    ("word", "spelt", "wrong"),
-    [
+def test_a_type_in_the_words_of_a_programming_language_takes_what_spells_its_value() -> None:
+    for word, spelt, wrong in (
         ("str", [5, True], [[5]]),
-        ("STRING", [], [5]),
-        ("INTEGER", [], ["5"]),
         ("int", ["5"], ["five", "5.5", True]),
         ("float", ["37.5", " 2 "], ["about 5"]),
         ("bool", ["True"], ["yes"]),
         ("list", ['["a"]'], ["a, b"]),
         ("dict", ["{}"], ["[1]"]),
         (["int", "NoneType"], ["null"], ["x"]),
-    ],
-    ids=str,
-)
-def test_a_type_in_the_words_of_a_programming_language_takes_what_spells_its_value(
-    word: Any, spelt: list[Any], wrong: list[Any]
-) -> None:
-    assert [rules(word, value) for value in spelt] == [[]] * len(spelt)
-    assert [rules(word, value) for value in wrong] == [["wrong-type"]] * len(wrong)
+    ):
+        assert [rules(word, value) for value in spelt] == [[]] * len(spelt), word
+        assert [rules(word, value) for value in wrong] == [["wrong-type"]] * len(wrong), word
+    for word in ("any", "date", "List[int]", ["int", "file"], "", 3, []):
+        assert [rules(word, value) for value in (5, "5", [1], {"a": 1}, None)] == [[]] * 5
 
 
-@pytest.mark.parametrize("word", ["any", "date", "List[int]", ["int", "file"], "", 3, []], ids=str)
-def test_an_unknown_word_for_a_type_allows_every_value(word: Any) -> None:
-    assert [rules(word, value) for value in (5, "5", [1], {"a": 1}, None)] == [[]] * 5
+def test_parameters_that_can_not_be_read_prove_nothing() -> None:
+    twice = [{"name": "a", "required": True}, {"name": "a"}]
+    for parameters, required in (
+        ({"city": {"type": "str"}}, None),  # nothing says what is required
+        (twice, []),
+        ({"city": "where to"}, ["city"]),
+    ):
+        tools = [{"name": "t", "parameters": parameters, "required": required}]
+        for arguments in ({}, {"city": 5}, {"other": 1}, None):
+            assert proven(step_row(step(("t", arguments)), tools=tools)) == []
+            assert proven(plan_row(plan(("t", arguments)), tools=tools)) == []
 
 
-OPEN: dict[str, Any] = {
-    "nothing says what is required": {"city": {"type": "str"}},
-    "what is required is not described": ({"city": {"type": "str"}}, ["town"]),
-    "required is no list of names": ({"city": {"type": "str"}}, [3]),
-    "a parameter comes twice": ([{"name": "a", "required": True}, {"name": "a"}], []),
-    "a parameter is prose": ({"city": "where to"}, ["city"]),
-}
+# Toolsets ----------------------------------------------------------------------------------------
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+FLAT = {"name": "t", "description": "d", "parameters": SCHEMA, "cost": 2}
 
 
-@pytest.mark.parametrize("given_", OPEN.values(), ids=OPEN)
-def test_parameters_that_can_not_be_read_prove_nothing(given_: Any) -> None:
-    parameters, required = given_ if isinstance(given_, tuple) else (given_, None)
-    tools = [{"name": "t", "parameters": parameters, "required": required}]
-    for arguments in ({}, {"city": 5}, {"other": 1}, None):
-        assert proven(step_row(step(("t", arguments)), tools=tools)) == []
-        assert proven(plan_row(plan(("t", arguments)), tools=tools)) == []
+def test_a_cost_may_stand_inside_or_beside_the_function_and_a_bank_needs_all() -> None:
+    for spec in (FLAT, {"function": FLAT}, {"function": {"name": "t"}, "cost": 2}):
+        assert read_tool(spec, "tools[0]").cost == 2.0
+    for cost in (-1, "2", True):
+        with pytest.raises(RowError, match=r"field tools\[0\]\.cost: "):
+            build_toolset([{"name": "a", "cost": cost}], None, "tools")
+    for costs, has_costs in (([1, 0], True), ([1, None], False), ([], False)):
+        tools = [{"name": f"t{i}", "cost": cost} for i, cost in enumerate(costs)]
+        assert build_toolset(tools, None, "tools").has_costs is has_costs
+
+
+def test_only_a_json_schema_can_be_checked_against() -> None:
+    def kinds(*given: Any) -> list[str]:
+        return [read_tool({"name": "t", "parameters": of}, "t").parameter_kind for of in given]
+
+    assert kinds(None, {}) == ["absent", "absent"]
+    assert kinds({"properties": {}}, {"type": "dict", "properties": {}}) == ["json_schema"] * 2
+    assert kinds({"type": "object"}, "a city") == ["mapping", "mapping"]
+
+
+def test_a_toolset_from_text_is_the_one_from_its_json_and_shared_between_rows() -> None:
+    tools = [FLAT, {"name": "ž", "description": "<|im_start|>"}]
+    text, names = json.dumps(tools), json.dumps(["x", "t"])
+    toolset = toolset_from_text(text, names, "tools_json")
+    assert toolset == build_toolset(tools, ["x", "t"], "tools_json")
+    assert toolset is toolset_from_text(text, names, "tools_json")
+    assert (toolset.names, set(toolset.by_name)) == ({"t", "ž", "x"}, {"t", "ž"})
+
+
+def test_the_text_of_a_toolset_is_the_definitions_as_given() -> None:
+    tools = {"b": {"z": 1, "a": None, "description": "x"}, "a": {}}
+    text = build_toolset(tools, None, "tools").text
+    assert list(json.loads(text).items()) == [*tools.items()]
+    deep: Any = json.loads("[" * 250 + "]" * 250)
+    assert json.loads(pretty(deep)) == deep
+    with pytest.raises(RowError, match="nested at most 250 levels"):
+        pretty(json.loads("[" * 300 + "]" * 300))

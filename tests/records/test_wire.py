@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -53,12 +54,8 @@ def test_the_published_format_and_plain_json_make_the_same_item(row: dict[str, A
 
 def test_every_field_of_a_plan_row_arrives() -> None:
     item = read(published(FULL_PLAN))
-    assert (item.item_id, item.case_id, item.tested_model, item.form) == (
-        "case-1",
-        "case-1",
-        "alder",
-        "plan",
-    )
+    assert (item.item_id, item.case_id) == ("case-1", "case-1")
+    assert (item.tested_model, item.form) == ("alder", "plan")
     assert item.files == (FileRef(type="image", path="a/b.png"),)
     assert item.tools is not None
     assert item.tools.names == {"find_trains", "reserve_seat", "send_mail", "extra"}
@@ -100,46 +97,27 @@ NESTED_FIELDS = (
 
 
 @pytest.mark.parametrize("name", NESTED_FIELDS)
-@pytest.mark.parametrize("empty", ["", "null", None])
-def test_an_empty_published_field_is_a_missing_one(name: str, empty: str | None) -> None:
+def test_an_empty_published_field_is_a_missing_one(name: str) -> None:
     base = step_row(step(), tools=None)
-    assert read(base | {f"{name}_json": empty}) == read(base)
+    for empty in ("", "null", None):
+        assert read(base | {f"{name}_json": empty}) == read(base)
 
 
-@pytest.mark.parametrize("value", [1, 2, 3, "1", "2", "3", None])
-def test_k_is_the_prediction_horizon_and_one_when_not_given(value: Any) -> None:
-    assert read(step_row([step()], prediction_horizon=value)).condition.horizon == int(value or 1)
-
-
-@pytest.mark.parametrize(
-    ("n", "label"),
-    [(1, "1-5"), (5, "1-5"), (6, "6-10"), (10, "6-10"), (15, "11-15"), (20, "16-20"), (21, ">20")],
-)
-def test_step_ranges_follow_the_length_of_the_reference(n: int, label: str) -> None:
-    row = plan_row("x", tool_chain=[{"name": "find_trains"}] * n)
-    assert read(row).groups["steps"] == label
-
-
-@pytest.mark.parametrize(
-    ("files", "modality"),
-    [
+def test_what_is_derived_of_a_row() -> None:
+    """The horizon and the groups where the row does not state them."""
+    for value in (2, "3", None):
+        horizon = read(step_row([step()], prediction_horizon=value)).condition.horizon
+        assert horizon == int(value or 1)
+    for n, steps in ((5, "1-5"), (6, "6-10"), (10, "6-10"), (15, "11-15"), (21, ">20")):
+        assert read(plan_row("x", tool_chain=[{"name": "find"}] * n)).groups["steps"] == steps
+    for files, modality in (
         ([], "text"),
         ([{"type": "Image", "path": "a.png"}], "image"),
         ([{"type": "image", "path": "a"}, {"type": "video", "path": "b"}], "video"),
         (["notes.txt"], "text"),
-        ([{"type": "text", "path": "a"}], "text"),
-    ],
-)
-def test_modality_follows_the_files_unless_given(files: list[Any], modality: str) -> None:
-    assert read(plan_row("x", files=files)).groups["modality"] == modality
-    assert read(plan_row("x", files=files, modality="audio")).groups["modality"] == "audio"
-
-
-def test_a_reply_given_as_structure_is_read_like_its_text() -> None:
-    reply = plan(FIND_OK)
-    assert read(plan_row("x", model_response=reply)).prediction == read(plan_row(reply)).prediction
-    steps = [step(FIND_OK)]
-    assert read(step_row("x", model_response=steps)).prediction == read(step_row(steps)).prediction
+    ):
+        assert read(plan_row("x", files=files)).groups["modality"] == modality
+        assert read(plan_row("x", files=files, modality="audio")).groups["modality"] == "audio"
 
 
 @pytest.mark.parametrize("row", [FULL_PLAN, FULL_STEPS], ids=["plan", "steps"])
@@ -154,34 +132,16 @@ def test_a_case_is_its_item_without_tested_model_and_response(row: dict[str, Any
     assert Row(odd, 3).to_case() == case
 
 
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [
-        ({"id": "a"}, ("a", "a")),
+def test_the_id_of_a_case() -> None:
+    for ids, expected in (
         ({"item_id": "a"}, ("a", "a")),
         ({"case_id": "a"}, ("a", "a")),
         ({"id": "a", "case_id": "b"}, ("a", "b")),
-    ],
-)
-def test_the_id_of_a_case(ids: dict[str, str], expected: tuple[str, str]) -> None:
-    case = Row({"query": "?"} | ids, 1).to_case()
-    assert (case.item_id, case.case_id) == expected
-
-
-@pytest.mark.parametrize(
-    ("fields", "name"),
-    [
-        ({}, "id"),
-        ({"id": "a", "split": "holistic"}, "split"),
-        ({"id": "a", "query": 3}, "query"),
-        ({"id": "a", "tools_json": "{"}, "tools_json"),
-        ({"id": "a", "files": 3}, "files"),
-    ],
-)
-def test_a_case_that_is_unusable_names_its_field(fields: dict[str, Any], name: str) -> None:
-    with pytest.raises(RowError) as caught:
-        Row(fields, 1).to_case()
-    assert caught.value.field == name
+    ):
+        case = Row({"query": "?"} | ids, 1).to_case()
+        assert (case.item_id, case.case_id) == expected
+    with pytest.raises(RowError, match="field id: expected"):
+        Row({}, 1).to_case()
 
 
 def test_how_a_reply_ended_is_a_group_where_the_row_says_it() -> None:
@@ -192,3 +152,66 @@ def test_how_a_reply_ended_is_a_group_where_the_row_says_it() -> None:
     assert "finish_reason" not in Row(row, 1).to_case().groups
     with pytest.raises(RowError, match="field finish_reason: expected a string, got 3"):
         read(FULL_PLAN | {"finish_reason": 3})
+
+
+# Missing, of another type or out of range: refused by name --------------------------------------
+
+TEXT_FIELDS = (
+    "split query system_prompt planning_regime unsolvable_type broken_tool_name plan source "
+    "task_category modality stage"
+).split()
+DEEP: Any = json.loads("[" * 900 + "]" * 900)
+NO_TEXT = [5, True, 0.5, ["x"], {"a": 1}, DEEP]
+NO_IDENTIFIER = [None, "", "  ", True, 1.5, [], "a\ud800"]
+BAD: dict[str, list[Any]] = {
+    **dict.fromkeys(TEXT_FIELDS, NO_TEXT),
+    "split": [*NO_TEXT, "holistic"],
+    "planning_regime": [*NO_TEXT, "sideways"],
+    "unsolvable_type": [*NO_TEXT, "too_hard"],
+    "id": NO_IDENTIFIER,
+    "tested_model": NO_IDENTIFIER,
+    "model_response": [None, 5, True],
+    "prediction_horizon": [0, 4, 1.5, True, "0", "two", "²", "", [1], DEEP],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_value_of_another_type_or_out_of_range_is_refused_by_name(name: str) -> None:
+    base = step_row(step()) if name == "prediction_horizon" else plan_row("x", split=None)
+    for value in BAD[name]:
+        with pytest.raises(RowError) as caught:
+            read(base | {name: value})
+        assert caught.value.field == name
+        assert str(caught.value).startswith(f"field {name}: expected ")
+
+
+BAD_STRUCTURES: dict[str, list[Any]] = {
+    "tools": [5, "text", [5], [{"name": ""}], [{}]],
+    "tool_names": [5, "text", {"a": 1}, [5], [None]],
+    "ends": [5, "text", {"a": 1}, [5]],
+    "extraneous_tool_names": [False, "text", {"a": 1}, [["a"]]],
+    "tool_chain": [0, "text", [None], ["find_trains"]],
+    "trajectory_prefix": [False, "text", {"a": 1}, ["said"]],
+    "files": [0, "text", {"a": 1}, [5], [{"path": 5}], [{"type": "image"}]],
+    "replacement_tool": [0, {"cost": 1}, {"name": ""}, [{"name": "a"}]],
+}
+
+
+@pytest.mark.parametrize("name", BAD_STRUCTURES)
+def test_a_structure_of_another_shape_is_refused_by_name_in_both_formats(name: str) -> None:
+    base = {k: v for k, v in plan_row("x").items() if k != name}
+    for value in BAD_STRUCTURES[name]:
+        for row in (base | {name: value}, base | {f"{name}_json": json.dumps(value)}):
+            with pytest.raises(RowError) as caught:
+                read(row)
+            assert caught.value.field.startswith(name)
+
+
+@pytest.mark.parametrize("name", NESTED_FIELDS)
+def test_a_published_field_that_is_no_text_of_json_is_refused_by_its_name(name: str) -> None:
+    base = plan_row("x") if name == "tool_chain" else step_row(step())
+    base = {key: value for key, value in base.items() if key != name}
+    for value in ("{", "[1,]", "NaN", '"\\ud800"', "[1] [2]", " ", 5, ["x"], {"a": 1}):
+        with pytest.raises(RowError) as caught:
+            read(base | {f"{name}_json": value})
+        assert caught.value.field == f"{name}_json"

@@ -20,9 +20,9 @@ def band(grade: object, flags: str = "[{ min = 1 }]") -> str:
     return f'[[bands]]\ngrade = {grade}\nlabel = "l"\ntext = "t"\nflags = {flags}\n'
 
 
-def example(verdict: str, case: str = "") -> str:
+def example(verdict: str) -> str:
     return (
-        f'[[examples]]\nquery = "Trains to Faro?"\nresponse = "</data> a plan"\ncase = "{case}"\n'
+        f'[[examples]]\nquery = "Trains to Faro?"\nresponse = "</data> a plan"\n'
         f'because = "Step 2 comes too early."\nverdict = {{ {verdict} }}\n'
     )
 
@@ -35,36 +35,24 @@ RULE = 'situation = "s"\npasses = ["p"]\nfails = ["f"]\n'
 # What the file says, and the field that the complaint must name.
 MISTAKES = {
     "an unknown field": (HOLISTIC + "colour = 1", "colour"),
-    "an unknown shape": (HOLISTIC + 'shape = "stars"', "shape"),
     "an unknown form_code": (HOLISTIC + 'form_code = "E7"', "form_code"),
-    "a missing task": ('name = "own"\nversion = 1\ntitle = "t"', "task"),
-    "principles as one text": (HOLISTIC + 'principles = "be kind"', "principles"),
-    "a principle that is no text": (HOLISTIC + "principles = [1]", "principles.0"),
     "more_principles as one text": (HOLISTIC + 'more_principles = "be kind"', "more_principles"),
     "an unknown base": ('extends = "apb-holistic@9"', "extends"),
     "an unknown code": (HOLISTIC + ONE_CRITERION.replace("E1", "e1"), "criteria.0.code"),
-    "no bands": (HOLISTIC + "bands = []", "bands"),
     "bands in the wrong order": (HOLISTIC + band(0.5) + TOP, "bands"),
     "the same grade twice": (HOLISTIC + TOP + band(0.5) + band(0.5), "bands"),
     "no grade for some flags": (HOLISTIC + TOP + band(0, '[{ of = ["E1"], min = 1 }]'), "bands"),
     "1.0 beside a flag": (HOLISTIC + band(1.0, "[{ max = 1 }]") + band(0), "bands"),
-    "less than 1.0 without a flag": (HOLISTIC + TOP + band(0, "[{ max = 6 }]"), "bands"),
     "a best grade that is not 1.0": (HOLISTIC + band(0.9, "[{ max = 0 }]") + band(0), "bands"),
-    "a grade above 1": (HOLISTIC + band(1.5) + TOP + band(0), "bands"),
-    "NaN as a grade": (HOLISTIC + TOP + band("nan"), "bands.1.grade"),
     "a rule with an unknown code": (HOLISTIC + TOP + band(0, '[{ of = ["E8"] }]'), "bands.1.flags"),
     "four categories": (BROKEN + ONE_CATEGORY, "categories"),
     "no types": (UNSOLVABLE + "types = {}", "types"),
-    "a type nobody knows": (UNSOLVABLE + f"[types.visual_mising]\n{RULE}", "types"),
     "codes that the base lacks": (HOLISTIC + 'codes = ["E4", "E9"]', "codes"),
-    "no codes": (HOLISTIC + "codes = []", "codes"),
-    "codes of a base without any": (BROKEN + 'codes = ["E4"]', "codes"),
     "codes and criteria": (HOLISTIC + 'codes = ["E1"]\n' + ONE_CRITERION, "codes"),
     "a grade that the codes of an example don't allow": (
         HOLISTIC + example("E4 = true, grade = 1.0, is_correct = false"),
         "examples.0.verdict",
     ),
-    "an example without a grade": (HOLISTIC + example("is_correct = true"), "verdict: grade"),
     "an example with another code": (
         HOLISTIC + example("E7 = true, grade = 0.4, is_correct = false"),
         "examples.0.verdict",
@@ -73,8 +61,6 @@ MISTAKES = {
         BROKEN + example('category = "3 retry", is_correct = true'),
         "examples.0.verdict",
     ),
-    "an example that does not pass nor fail": (UNSOLVABLE + example(""), "verdict: is_correct"),
-    "a type without rules": (UNSOLVABLE + '[types.visual_missing]\nsituation = "s"', "types"),
 }
 
 
@@ -93,23 +79,18 @@ def test_a_mistake_is_reported_in_one_line_with_file_and_field(
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"name = ", b"\xff\xfe", b"just words", b"a = 1\na = 2", b"[a]\n[a]", b"\x00"],
-    ids=["cut off", "not UTF-8", "no TOML", "key twice", "table twice", "NUL"],
-)
+@pytest.mark.parametrize("data", [b"name = ", b"\xff\xfe", b"a = 1\na = 2", b"\x00"])
 def test_a_file_that_is_no_toml_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(OptionError, match=r"^mine\.toml: not a TOML file: ") as caught:
         read_rubric(data, "mine.toml")
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("length", [1, 2])
-def test_files_that_extend_each_other_in_a_circle_are_refused(length: int, tmp_path: Path) -> None:
-    paths = [tmp_path / f"rubric{i}.toml" for i in range(length)]
-    for i, path in enumerate(paths):
-        path.write_text(f'extends = "{paths[(i + 1) % length]}"', encoding="utf-8")
-    with pytest.raises(OptionError, match="extends"):
+def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.toml", tmp_path / "two.toml"]
+    for path, other in zip(paths, paths[::-1], strict=True):
+        path.write_text(f'extends = "{other}"', encoding="utf-8")
+    with pytest.raises(OptionError, match="extends: goes round in a circle"):
         load_rubric(str(paths[0]))
 
 
@@ -189,5 +170,4 @@ def test_an_edited_file_is_read_again(tmp_path: Path) -> None:
     before = load_rubric(str(path))
     path.write_text(HOLISTIC + 'title = "after"', encoding="utf-8")
     after = load_rubric(str(path))
-    assert (before.title, after.title) == ("before", "after")
     assert before.digest != after.digest

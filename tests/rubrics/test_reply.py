@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-import apbjudge
 from apbjudge.errors import ReplyError
 from apbjudge.llm.replies import read_reply
 from apbjudge.protocols.prompts import PromptMaker
-from apbjudge.rubrics import Rubric, load_rubric, read_rubric, reply_model, rubric_names
+from apbjudge.rubrics import Rubric, load_rubric, reply_model, rubric_names
 from apbjudge.rubrics.reply import REASONING_LIMIT
 
 CODES = ["E1", "E2", "E3", "E4", "E5", "E6"]
 FLAG_RUBRICS = [ref for ref in rubric_names() if load_rubric(ref).shape == "flags"]
-THREE_GRADES = """
-extends = "apb-holistic@1"
-name = "three-grades"
-version = 1
-bands = [
-    { grade = 1.0, label = "yes", text = "solves it", flags = [{ max = 0 }] },
-    { grade = 0.5, label = "half", text = "solves half", flags = [{ min = 1, max = 2 }] },
-    { grade = 0.0, label = "no", text = "solves nothing", flags = [{ min = 1 }] },
-]
-"""
-ROW = {
-    "id": "a",
-    "tested_model": "m",
-    "query": "Which train goes to Porto?",
-    "tools": [{"name": "find_train"}],
-    "model_response": '{"plan": "look", "tool_chain": [{"name": "find_train"}]}',
-}
-
-
-def three_grades() -> Rubric:
-    return read_rubric(THREE_GRADES.encode(), "three.toml")
+OWN = Path(__file__).parents[2] / "examples" / "rubrics" / "support-answers.toml"
 
 
 def reply(grade: object, *flags: str, **changes: object) -> dict[str, Any]:
@@ -59,7 +36,7 @@ def grades_in_prompt(rubric: Rubric) -> tuple[list[float], list[float]]:
 
 @pytest.mark.parametrize(
     "rubric",
-    [r for r in [*map(load_rubric, FLAG_RUBRICS), three_grades()] if not r.codes_only],
+    [r for r in map(load_rubric, [*FLAG_RUBRICS, str(OWN)]) if not r.codes_only],
     ids=lambda r: r.ref,
 )
 def test_prompt_schema_and_validation_know_the_same_grades(rubric: Rubric) -> None:
@@ -68,7 +45,9 @@ def test_prompt_schema_and_validation_know_the_same_grades(rubric: Rubric) -> No
     assert grades_in_prompt(rubric) == (grades, grades)
     assert sorted(model.model_json_schema()["properties"]["grade"]["enum"]) == sorted(grades)
     tried = [i / 100 for i in range(-20, 121)]
-    own = dict.fromkeys(rubric.codes, False) | {field.name: "x" for field in rubric.reply_fields}
+    shown = {"boolean": True, "number": 1.0, "text": "x"}
+    own = dict.fromkeys(rubric.codes, False)
+    own |= {f.name: f.choices[0] if f.choices else shown[f.type] for f in rubric.reply_fields}
     accepted = [g for g in tried if _accepts(model, {**_stated(g), **own})]
     assert accepted == sorted(grades)
 
@@ -83,27 +62,6 @@ def _accepts(model: type[Any], values: dict[str, Any]) -> bool:
     except ValidationError:
         return False
     return True
-
-
-@pytest.mark.parametrize(
-    ("ref", "keys"),
-    [
-        ("apb-holistic@1", ["reasoning", *CODES, "grade", "is_correct"]),
-        ("apb-step-wise@1", ["reasoning", *CODES, "grade", "is_correct"]),
-        ("surrender@1", ["reasoning", "Surrender"]),
-        ("apb-unsolvable@1", ["reasoning", "is_correct"]),
-        ("apb-tool-broken@1", ["reasoning", "category", "is_correct"]),
-    ],
-)
-def test_the_schema_demands_these_keys_in_this_order(ref: str, keys: list[str]) -> None:
-    rubric = load_rubric(ref)
-    schema = reply_model(rubric).model_json_schema()
-    assert list(schema["properties"]) == keys
-    assert sorted(schema["required"]) == sorted(keys)
-    assert schema["additionalProperties"] is False
-    text = PromptMaker().system(rubric, "judge@1")
-    keys_named = re.findall(r'"(\w+)"(?=[,:])', text[text.index("## What you answer") :])
-    assert keys_named == keys
 
 
 WRONG_TYPES: list[dict[str, Any]] = [
@@ -123,9 +81,7 @@ def test_a_reply_of_wrong_types_is_refused() -> None:
 
 def test_reasoning_over_the_limit_and_further_keys_are_asked_against_but_forgiven() -> None:
     model = reply_model(load_rubric("apb-holistic@1"))
-    schema = model.model_json_schema()
-    assert schema["properties"]["reasoning"]["maxLength"] == REASONING_LIMIT
-    assert schema["additionalProperties"] is False
+    assert model.model_json_schema()["properties"]["reasoning"]["maxLength"] == REASONING_LIMIT
     long = "r" * (REASONING_LIMIT + 1)
     results = model.model_validate(reply(1.0, reasoning=long, E7=True, confidence=0.3))
     assert results.model_dump() == reply(1.0, reasoning=long)
@@ -137,6 +93,7 @@ def test_the_schema_says_of_each_key_what_the_rubric_says_and_uses_no_more_than_
 ) -> None:
     rubric = load_rubric(ref)
     schema = reply_model(rubric).model_json_schema()
+    text = PromptMaker().system(rubric, "judge@1")
     stated = {c.code: f"{c.name}: {c.definition}" for c in rubric.criteria}
     stated |= {field.name: field.definition for field in rubric.reply_fields}
     properties = schema["properties"]
@@ -147,8 +104,13 @@ def test_the_schema_says_of_each_key_what_the_rubric_says_and_uses_no_more_than_
     if rubric.categories:
         words = [f"{c.number} {c.name}" for c in rubric.categories]
         assert properties["category"] == {"type": "string", "enum": words}
-        (line,) = re.findall(r'"category": (.*)', PromptMaker().system(rubric, "judge@1"))
+        (line,) = re.findall(r'"category": (.*)', text)
         assert re.findall(r'"(.*?)"', line) == words
+    keys = list(properties)
+    assert keys[0] == "reasoning"  # before the verdict
+    assert sorted(schema["required"]) == sorted(keys)
+    assert schema["additionalProperties"] is False
+    assert re.findall(r'"(\w+)"(?=[,:])', text[text.index("## What you answer") :]) == keys
     known = {"additionalProperties", "properties", "required", "type"}
     assert {*schema} == known
     known = {
@@ -178,71 +140,3 @@ def test_a_category_is_read_as_its_words_its_name_or_its_number(written: object)
         return
     reading = read_reply(text, model)
     assert (reading.reply.model_dump()["category"], reading.is_lenient) == expected
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        (reply(0.5, "E2"), ("verdict", 0.5)),
-        (reply(1.0), ("verdict", 1.0)),
-        (reply(0.8, "E2"), ("unscored", "unparsable")),
-        (reply(0.5, "E1", "E2", "E3"), ("verdict", 0.0)),  # contradicts its own scale
-    ],
-)
-@pytest.mark.filterwarnings("ignore:no row has a verdict")
-def test_a_judge_is_held_to_the_scale_of_the_users_rubric(
-    answer: dict[str, Any], outcome: tuple[str, object], tmp_path: Path
-) -> None:
-    path = tmp_path / "three.toml"
-    path.write_text(THREE_GRADES, encoding="utf-8")
-    client = apbjudge.ScriptedClient(lambda request: json.dumps(answer))
-    run = apbjudge.grade(
-        [ROW], protocol="holistic", judge="scripted", rubric=str(path), client=client
-    )
-    (judgement,) = run.judgements
-    results = judgement.grade if isinstance(judgement, apbjudge.Verdict) else judgement.reason
-    assert (judgement.kind, results) == outcome
-    assert judgement.rubric == "three-grades@1"
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths of all texts in a structure."""
-    if isinstance(value, dict | list):
-        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from leaves(child, (*path, key))
-    elif isinstance(value, str):
-        yield path
-
-
-def changed(values: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    result = copy.deepcopy(values)
-    at: Any = result
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] += "x"
-    return result
-
-
-def test_the_digest_changes_with_every_text() -> None:
-    fixed = {"shape", "form", "call_due", "form_code", "code", "of", "without", "type"}
-    for ref in ("apb-holistic@1", "apb-tool-broken@1", "apb-unsolvable@1"):
-        rubric = load_rubric(ref)
-        values = rubric.model_dump(mode="json")
-        paths = [path for path in leaves(values) if fixed.isdisjoint(path)]
-        digests = {Rubric.model_validate(changed(values, path)).digest for path in paths}
-        assert rubric.digest not in digests
-        assert len(digests) == len(paths) > 10
-
-
-@pytest.mark.parametrize("judge", ["static", "scripted"])
-def test_a_changed_rubric_text_changes_the_fingerprint(judge: str, tmp_path: Path) -> None:
-    results: list[str] = []
-    for word in ("one", "two"):
-        path = tmp_path / f"{word}.toml"
-        path.write_text(f'{THREE_GRADES}title = "{word}"', encoding="utf-8")
-        client = apbjudge.ScriptedClient(lambda request: json.dumps(reply(1.0)))
-        run = apbjudge.grade(
-            [ROW], protocol="holistic", judge=judge, rubric=str(path), client=client
-        )
-        results += [judgement.fingerprint for judgement in run.judgements]
-    assert len(set(results)) == 2

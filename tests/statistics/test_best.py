@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from apbjudge.statistics.best import Contender, best_set
 
-Better = Literal["higher", "lower"]
 Draw = Callable[[np.random.Generator], list[Contender]]
 REPETITIONS = 400
 
@@ -35,42 +33,12 @@ MEANS = (0.7, 0.7, 0.65, 0.5)
 N, PER_CASE = 60, 2
 
 
-def answers(rng: np.random.Generator, mean: float, ease: Any) -> Any:
-    """0 or 1 an item, more often 1 in easy cases."""
-    return (rng.random(N) < np.clip(mean + ease, 0, 1)).astype(float)
-
-
-def paired(rng: np.random.Generator) -> list[Contender]:
+def answers(rng: np.random.Generator, *, apart: int) -> list[Contender]:
+    """0 or 1 an item, more often 1 in easy cases; each row has items of its own if apart."""
     cases = np.arange(N) // PER_CASE
     ease = rng.uniform(-0.3, 0.3, N // PER_CASE)[cases]
-    return [row(answers(rng, mean, ease), cases=cases) for mean in MEANS]
-
-
-def of_other_items(rng: np.random.Generator) -> list[Contender]:
-    cases = np.arange(N) // PER_CASE
-    ease = rng.uniform(-0.3, 0.3, N // PER_CASE)[cases]
-    return [
-        row(answers(rng, mean, ease), np.arange(N) + i * N, cases) for i, mean in enumerate(MEANS)
-    ]
-
-
-def partly_missing(rng: np.random.Generator) -> list[Contender]:
-    result: list[Contender] = []
-    for whole in paired(rng):
-        kept = rng.random(N) < 0.9
-        result.append(row(whole.values[kept], whole.items[kept], whole.cases[kept]))
-    return result
-
-
-def costs(rng: np.random.Generator) -> list[Contender]:
-    ease = rng.gamma(2.0, 4.0, N)
-    return [row(ease + rng.gamma(3.0, 3.0 - mean, N)) for mean in MEANS]
-
-
-def others_costs(rng: np.random.Generator) -> list[Contender]:
-    return [
-        row(rng.gamma(2.0, 8.0 - mean, N), np.arange(N) + i * N) for i, mean in enumerate(MEANS)
-    ]
+    rates = [np.clip(mean + ease, 0, 1) for mean in MEANS]
+    return [row(rng.random(N) < of, np.arange(N) + i * apart, cases) for i, of in enumerate(rates)]
 
 
 def grades(rng: np.random.Generator) -> list[Contender]:
@@ -78,24 +46,12 @@ def grades(rng: np.random.Generator) -> list[Contender]:
     return [row(1 - 0.2 * (rng.random(20) < 0.5)), row(rng.random(20) < 0.9)]
 
 
-@pytest.mark.parametrize(
-    ("draw", "better", "bounds"),
-    [
-        (paired, "higher", (0.0, 1.0)),
-        (grades, "higher", (0.0, 1.0)),
-        (of_other_items, "higher", (0.0, 1.0)),
-        (partly_missing, "higher", (0.0, 1.0)),
-        (costs, "lower", None),
-        (others_costs, "lower", None),
-    ],
-)
+@pytest.mark.parametrize("draw", [partial(answers, apart=0), grades, partial(answers, apart=N)])
 @pytest.mark.slow
-def test_a_truly_best_row_is_kept_as_often_as_the_level_says(
-    draw: Draw, better: Better, bounds: tuple[float, float] | None
-) -> None:
+def test_a_truly_best_row_is_kept_as_often_as_the_level_says(draw: Draw) -> None:
     """Three standard errors are allowed; the first two rows are equally good."""
     rng = np.random.default_rng(20_260_101)
-    kept = [best_set(draw(rng), better=better, bounds=bounds)[:2] for _ in range(REPETITIONS)]
+    kept = [best_set(draw(rng), better="higher")[:2] for _ in range(REPETITIONS)]
     allowed = 0.95 - 3 * (0.05 * 0.95 / REPETITIONS) ** 0.5
     assert np.mean(kept, axis=0).min() >= allowed
 
@@ -112,14 +68,10 @@ def in_cases(values: Sequence[int], per_case: int = 10) -> Contender:
 BASE = np.random.default_rng(5).gamma(2.0, 5.0, 80)
 DEARER = BASE + 1 + np.random.default_rng(6).random(80)
 ELSEWHERE = np.arange(80) + 500
-NONE = row([])
 SETS: dict[str, tuple[list[Contender], list[bool]]] = {
     "a clearly worse row is out": ([share(90), share(88), share(50)], [True, True, False]),
-    "of other items as well": ([share(90), share(50, first=1000)], [True, False]),
     "pairs tell": ([share(60), share(50)], [True, False]),
     "what rows of other items do not": ([share(60), share(50, first=1000)], [True, True]),
-    "6 of 6 differing pairs tell": ([share(56), share(50)], [True, False]),
-    "4 of 4 do not": ([share(54), share(50)], [True, True]),
     "nor do 5 of 5 among three rows": ([share(55), share(50), share(55)], [True, True, True]),
     "but 6 of 6 do": ([share(56), share(50), share(56)], [True, False, True]),
     "cases count": ([in_cases([1] * 7 + [0] * 3), in_cases([1] * 4 + [0] * 6)], [True, True]),
@@ -127,13 +79,6 @@ SETS: dict[str, tuple[list[Contender], list[bool]]] = {
         [in_cases([1] * 70 + [0] * 30, 1), in_cases([1] * 40 + [0] * 60, 1)],
         [True, False],
     ),
-    "no row": ([], []),
-    "one row": ([share(90)], [False]),
-    "one row with values": ([share(90), NONE], [False, False]),
-    "a row without values is never best": ([share(90), NONE, share(20)], [True, False, False]),
-    "equal rows": ([share(90)] * 5, [True] * 5),
-    "one case": ([in_cases([1], 20), in_cases([0], 20)], [True, True]),
-    "two cases": ([in_cases([1] * 2), in_cases([0] * 2)], [True, True]),
     "nine other cases": ([row(np.ones(9)), row(np.zeros(9), np.arange(9) + 50)], [True, True]),
     "ten other cases": ([row(np.ones(10)), row(np.zeros(10), np.arange(10) + 50)], [True, False]),
     "an item that stands twice is two rows of one case": (
@@ -144,7 +89,6 @@ SETS: dict[str, tuple[list[Contender], list[bool]]] = {
         [True, False],
     ),
     "costs of the same items": ([row(-BASE), row(-DEARER)], [True, False]),
-    "costs of others": ([row(-BASE), row(-DEARER, ELSEWHERE)], [True, True]),
     "far costs of others": ([row(-BASE), row(-BASE - 30, ELSEWHERE)], [True, False]),
     "equal costs": ([row([-3.0] * 9)] * 3, [True] * 3),
     **{
@@ -171,52 +115,3 @@ def test_the_best_rows_of_some(name: str) -> None:
 def test_values_out_of_bounds_are_refused() -> None:
     with pytest.raises(ValueError, match="differences"):
         best_set([share(90), row(np.full(100, -3.0))], better="higher")
-
-
-# laws --------------------------------------------------------------------------------------------
-
-
-@st.composite
-def contenders(draw: st.DrawFn) -> list[Contender]:
-    """Two to six rows of up to 60 items, some missing."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n = draw(st.integers(3, 60))
-    means = draw(st.lists(st.sampled_from([0.1, 0.5, 0.6, 0.95]), min_size=2, max_size=6))
-    missing = draw(st.sampled_from([0.0, 0.2]))
-    result: list[Contender] = []
-    for mean in means:
-        kept = np.flatnonzero(rng.random(n) >= missing)
-        result.append(row(rng.random(len(kept)) < mean, kept, kept // 2))
-    return result
-
-
-@given(rows=contenders(), seed=st.integers(0, 2**32))
-@settings(max_examples=30)
-def test_the_order_of_rows_and_items_leaves_no_trace(rows: Sequence[Contender], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(rows)).tolist()
-    mixed: list[Contender] = []
-    for i in order:
-        at = rng.permutation(len(rows[i].values))
-        mixed.append(row(rows[i].values[at], rows[i].items[at] + 7, rows[i].cases[at] + 9))
-    expected = best_set(rows, better="higher")
-    assert best_set(mixed, better="higher") == [expected[i] for i in order]
-
-
-@given(rows=contenders())
-@settings(max_examples=30)
-def test_right_is_to_higher_what_wrong_is_to_lower(rows: Sequence[Contender]) -> None:
-    wrong = [row(1 - r.values, r.items, r.cases) for r in rows]
-    assert best_set(rows, better="higher") == best_set(wrong, better="lower")
-
-
-@given(rows=contenders())
-@settings(max_examples=30)
-def test_the_row_with_the_best_mean_is_in_and_a_surer_set_holds_a_less_sure_one(
-    rows: Sequence[Contender],
-) -> None:
-    sure, less = (best_set(rows, better="higher", level=level) for level in (0.99, 0.8))
-    assert all(one or not other for one, other in zip(sure, less, strict=True))
-    held = [r.values.mean() if len(r.values) else -1.0 for r in rows]
-    if sum(len(r.values) > 0 for r in rows) > 1:
-        assert less[int(np.argmax(held))]

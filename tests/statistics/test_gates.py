@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge import OptionError
 from apbjudge.judge.metrics import meaning_of
@@ -32,10 +30,15 @@ def estimate(value: float, low: float | None = None, high: float | None = None, 
     return Estimate(value=value, low=low, high=high, level=0.95, n_items=30, n_clusters=30, **more)
 
 
+NOT_CLEAR = ": not clear: the limit is within the interval"
 FIGURES = {
     "CR": estimate(0.8, 0.62, 0.91),
     "E2-H": estimate(0.05, 0.01, 0.16),
     "C_all": estimate(3.2, 2.5, 4.0),
+    "TC": estimate(3),
+    "Grade": nothing(note="no row with a verdict"),
+    "most": estimate(0.8, bound="upper"),
+    "least": estimate(0.8, bound="lower"),
     "4 refusal": estimate(0.1, 0.0, 0.2),
     "code Q1": estimate(0.2, 0.1, 0.3),
     "grade MAE": estimate(0.1, 0.05, 0.2),
@@ -47,81 +50,44 @@ def one(condition: str, **options: Any) -> GateResult:
     return result
 
 
-@pytest.mark.parametrize(
-    ("condition", "outcome", "shown"),
-    [
-        ("CR=0.8", "passed", "CR >= 0.8"),
-        ("CR==0.81", "failed", "CR >= 0.81"),
-        ("  cr >=  80% ", "passed", "CR >= 0.8"),
-        ("CR<=0.7", "failed", "CR <= 0.7"),
-        ("E2=0.05", "passed", "E2-H <= 0.05"),
-        ("e2-h = 4e-2", "failed", "E2-H <= 0.04"),
-        ("C-all=3", "failed", "C_all <= 3"),
-        ("C_all <= 3.5", "passed", "C_all <= 3.5"),
-        ("Q1=.1", "failed", "code Q1 <= 0.1"),
-        ("grade mae = 0.1", "passed", "grade MAE <= 0.1"),
-        ("4 refusal >= 0.1", "passed", "4 refusal >= 0.1"),
-        ("low CR=0.62", "passed", "CR >= 0.62 at the low end"),
-        ("low CR=0.63", "failed", "CR >= 0.63 at the low end"),
-        ("low E2<=0.16", "passed", "E2-H <= 0.16 at the high end"),
-        ("low E2=0.15", "failed", "E2-H <= 0.15 at the high end"),
-    ],
-)
-def test_a_condition_on_the_value_or_the_harder_end(
-    condition: str, outcome: str, shown: str
-) -> None:
+OF_ALDER = " (holistic, alder)"
+TEXTS = {
+    "CR=0.8": "passed: CR >= 0.8: 0.800 [0.620, 0.910] /30" + OF_ALDER + NOT_CLEAR,
+    "  cr >=  60% ": "passed: CR >= 0.6: 0.800 [0.620, 0.910] /30" + OF_ALDER,
+    "CR==0.95": "failed: CR >= 0.95: 0.800 [0.620, 0.910] /30" + OF_ALDER,
+    "e2-h = 1e-2": "failed: E2-H <= 0.01: 0.050 [0.010, 0.160] /30" + OF_ALDER,
+    "C_all <= 4.5": "passed: C_all <= 4.5: 3.200 [2.500, 4.000] /30" + OF_ALDER,
+    "Q1=.1": "failed: code Q1 <= 0.1: 0.200 [0.100, 0.300] /30" + OF_ALDER,
+    "low CR=0.63": "failed: CR >= 0.63 at the low end: 0.800 [0.620, 0.910] /30" + OF_ALDER,
+    "low E2<=0.16": "passed: E2-H <= 0.16 at the high end: 0.050 [0.010, 0.160] /30" + OF_ALDER,
+    "low TC=5": "missing: TC <= 5 at the high end: 3.000 /30"
+    + OF_ALDER
+    + ": it has no interval; --gate point checks the value",
+    "grade=0.5": "missing: Grade >= 0.5" + OF_ALDER + ": no row with a verdict",
+    # a bound refutes or shows, and the rest is said
+    "most>=0.7": "passed: most >= 0.7: ≤ 0.800 /30" + OF_ALDER + ": not refuted: an upper bound",
+    "most>=0.9": "failed: most >= 0.9: ≤ 0.800 /30" + OF_ALDER,
+    "most<=0.7": "failed: most <= 0.7: ≤ 0.800 /30" + OF_ALDER + ": not shown: an upper bound",
+    "least<=0.9": "passed: least <= 0.9: ≥ 0.800 /30" + OF_ALDER + ": not refuted: a lower bound",
+    "least>=0.9": "failed: least >= 0.9: ≥ 0.800 /30" + OF_ALDER + ": not shown: a lower bound",
+}
+
+
+@pytest.mark.parametrize("condition", TEXTS)
+def test_a_condition_on_the_value_or_the_harder_end(condition: str) -> None:
     at = "low" if condition.startswith("low ") else "point"
     result = one(condition.removeprefix("low "), at=at)
-    assert (result.outcome, result.condition) == (outcome, shown)
-    assert result.passed is (outcome == "passed")
-    assert result.to_json()["condition"] == shown
+    assert result.text == TEXTS[condition]
+    assert result.passed is result.text.startswith("passed: ")
+    assert result.to_json()["condition"] == result.condition
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.sampled_from(["<=", ">="]))
-def test_what_passes_at_the_harder_end_passes_at_the_value(
-    first: float, second: float, limit: float, sign: str
-) -> None:
-    low, high = sorted((first, second))
-    of = [(ALDER, {"CR": estimate((low + high) / 2, low, high)})]
-    (hard,) = check([f"CR{sign}{limit}"], of, at="low")
-    (easy,) = check([f"CR{sign}{limit}"], of)
-    assert easy.passed or not hard.passed
-
-
-@pytest.mark.parametrize(
-    ("bound", "condition", "outcome", "reason"),
-    [
-        ("upper", "CR>=0.7", "passed", "not refuted: an upper bound"),
-        ("upper", "CR>=0.9", "failed", ""),
-        ("upper", "CR<=0.9", "passed", ""),
-        ("upper", "CR<=0.7", "failed", "not shown: an upper bound"),
-        ("lower", "CR<=0.9", "passed", "not refuted: a lower bound"),
-        ("lower", "CR<=0.7", "failed", ""),
-        ("lower", "CR>=0.7", "passed", ""),
-        ("lower", "CR>=0.9", "failed", "not shown: a lower bound"),
-    ],
-)
-def test_a_bound_refutes_or_shows_and_the_rest_is_said(
-    bound: Any, condition: str, outcome: str, reason: str
-) -> None:
-    (result,) = check([condition], [(ALDER, {"CR": estimate(0.8, 0.7, 0.9, bound=bound)})])
-    assert (result.outcome, result.reason) == (outcome, reason)
-
-
-def test_what_is_missing_does_not_pass_and_says_why() -> None:
-    of = [(ALDER, {"CR": nothing(note="no row with a verdict"), "TC": estimate(3)}), (BIRCH, {})]
-    first, second = check(["CR=0.5"], of)
-    assert first.text == "missing: CR >= 0.5 (holistic, alder): no row with a verdict"
+def test_a_figure_that_no_group_or_only_another_has_is_missing() -> None:
+    _, second = check(["CR=0.5"], [(ALDER, FIGURES), (BIRCH, {})])
     assert second.text == (
         "missing: CR=0.5 (holistic, birch:7b): no such measure here; to check only a part of the "
         "groups write 'GROUP: CR=0.5'"
     )
-    (count,) = check(["alder: TC=5"], of, at="low")
-    assert (count.outcome, count.reason) == (
-        "missing",
-        "it has no interval; --gate point checks the value",
-    )
-    assert check(["CR=0.5"], [(ALDER, {"CR": nothing(note="")})], at="low")[0].reason == "no value"
     (empty,) = check(["CR=0.5"], [])
     assert (empty.outcome, empty.reason) == ("missing", "no rows")
 
@@ -138,16 +104,11 @@ def test_a_condition_on_one_group() -> None:
 @pytest.mark.parametrize(
     ("condition", "text"),
     [
-        ("CR", "expected a condition such as CR=0.8"),
         ("=0.8", "expected a condition such as CR=0.8"),
-        ("CR>0.8", "expected a condition such as CR=0.8"),
-        ("CR=>0.8", "expected a condition such as CR=0.8"),
         ("CR=0.8.1", "expected a condition such as CR=0.8"),
-        ("CR=nan", "expected a condition such as CR=0.8"),
-        (": CR=0.8", "expected a condition such as CR=0.8"),
         ("CR=80", "CR: expected a limit from 0 to 1, such as 0.8 or 80%, got 80"),
         ("C_all=1e999", "expected a limit such as 0.8 or 80%"),
-        ("C=0.8", "expected a measure among CR, E2-H, C_all, 4 refusal, code Q1, grade MAE; got"),
+        ("C=0.8", "expected a measure among CR, E2-H, C_all, TC, Grade"),
         ("4 refusal=0.1", "4 refusal: expected >= or <=, since it is not stated whether higher"),
     ],
 )
@@ -155,35 +116,20 @@ def test_what_can_not_be_checked_is_refused(condition: str, text: str) -> None:
     with pytest.raises(OptionError) as refused:
         one(condition)
     assert text in str(refused.value)
-
-
-def test_a_short_name_of_several_measures_is_none_of_them() -> None:
-    of = [(ALDER, {"E2-H": estimate(0.1), "E2-S": estimate(0.1)})]
+    several = {"E2-H": estimate(0.1), "E2-S": estimate(0.1)}
     with pytest.raises(OptionError, match="among E2-H, E2-S; got 'E2'"):
-        check(["E2=0.1"], of)
+        check(["E2=0.1"], [(ALDER, several)])
 
 
 @pytest.mark.parametrize(
     ("meaning", "better", "bounds"),
     [
-        *((meaning_of(name), "lower", (0, 1)) for name in ("E1", "E2-H", "code Q1", "ExtUse@5")),
-        *((meaning_of(name), "lower", None) for name in ("C_com", "C_all", "TC")),
-        *((meaning_of(name), "higher", (0, 1)) for name in ("CR", "no provable fault", "Grade")),
+        (meaning_of("E2-H"), "lower", (0, 1)),
         (meaning_of("no provable fault, base@2"), "higher", (0, 1)),
-        (meaning_of("refusal visual_missing"), "higher", (0, 1)),
         (meaning_of("4 refusal"), None, (0, 1)),
-        (meaning_of("end of the world"), None, None),
         (reliability_meaning("E1 precision"), "higher", (0, 1)),
         (reliability_meaning("kappa"), "higher", (-1, 1)),
-        (reliability_meaning("grade MAE"), "lower", None),
-        (reliability_meaning("grade bias"), None, None),
-        (reliability_meaning("judge CR"), None, (0, 1)),
-        (run_meaning("outcome", "success"), "higher", (0, 1)),
         (run_meaning("outcome", "pass^4"), "higher", (0, 1)),
-        (run_meaning("outcome", "repeated calls"), "lower", (0, 1)),
-        (run_meaning("outcome", "turns"), None, None),
-        (run_meaning("slate", "wrong tool"), None, (0, 1)),
-        (run_meaning("slate", "TMR"), "higher", (0, 1)),
         (run_meaning("planbench-xl", "UIRR"), "lower", (0, 1)),
     ],
 )
@@ -191,12 +137,3 @@ def test_direction_and_bounds_are_those_that_are_stated(
     meaning: Meaning, better: str | None, bounds: tuple[float, float] | None
 ) -> None:
     assert (meaning.better, meaning.bounds) == (better, bounds)
-
-
-def test_a_limit_within_the_interval_is_said() -> None:
-    assert one("CR>=0.8").text == (
-        "passed: CR >= 0.8: 0.800 [0.620, 0.910] /30 (holistic, alder): "
-        "not clear: the limit is within the interval"
-    )
-    assert one("CR>=0.6").reason == ""
-    assert one("CR>=0.95").reason == ""

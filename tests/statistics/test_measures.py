@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from functools import partial
-from itertools import product
-from typing import Any
+from itertools import chain, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from apbjudge.statistics import Estimate, wilson
-from apbjudge.statistics.measures import (
-    PAPER,
-    POLICIES,
-    Calibration,
-    Policy,
-    calibrate,
-    paper_measures,
-)
-from apbjudge.statistics.ratings import CODES, LEVELS, Ratings
+from apbjudge.statistics import wilson
+from apbjudge.statistics.measures import PAPER, POLICIES, Policy, calibrate, paper_measures
+from apbjudge.statistics.ratings import CODES, Ratings
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
-from tests.statistics.builders import ends, ratings
+from tests.statistics.builders import ends, ratings, width
 
 FLAGS_COMPARED = 307 * 6
 TABLE_7 = {
-    "GPT-5": ((359, 28, 54, 279), 245, 1609, ("88.61", "92.76", "86.92", ".897", ".068", "87.35")),
-    "Gemini 3 Pro": (
-        (401, 44, 12, 263),
-        212,
-        1653,
-        ("92.22", "90.11", "97.09", ".935", ".059", "89.74"),
-    ),
-    "Claude Sonnet 4.5": (
-        (373, 114, 40, 193),
-        454,
-        1469,
-        ("78.61", "76.59", "90.31", ".829", ".126", "79.75"),
-    ),
-    "Gemini 3 Pro, blind": (
-        (371, 96, 42, 211),
-        425,
-        1500,
-        ("80.83", "79.44", "89.83", ".843", ".118", "81.43"),
-    ),
+    "GPT-5": ((359, 28, 54, 279), 245, 1609, "88.61 92.76 86.92 .897 .068 87.35"),
+    "Gemini 3 Pro": ((401, 44, 12, 263), 212, 1653, "92.22 90.11 97.09 .935 .059 89.74"),
+    "Claude Sonnet 4.5": ((373, 114, 40, 193), 454, 1469, "78.61 76.59 90.31 .829 .126 79.75"),
+    "Gemini 3 Pro, blind": ((371, 96, 42, 211), 425, 1500, "80.83 79.44 89.83 .843 .118 81.43"),
 }
 """Agent Planning Benchmark (arXiv:2606.04874), table 7: TP, FP, FN, TN; steps of 0.2 that grades
 are off; flags that agree on the items humans found incorrect; the figures as printed."""
@@ -68,9 +43,6 @@ def published(judge: str) -> tuple[Ratings, Ratings]:
     )
 
 
-FEW = IntervalSettings(n_resamples=200)
-
-
 def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, Ratings]:
     rng = np.random.default_rng(seed)
     correct = rng.integers(0, 2, n)
@@ -85,32 +57,19 @@ def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, R
     return judge, ratings(correct, grade, flags)
 
 
-def every(result: Calibration) -> dict[str, Estimate]:
-    """All estimates by name."""
-    parts = {f"{code} {name}": e for code, of in result.codes.items() for name, e in of.items()}
-    return {**result.measures, **parts}
-
-
 @pytest.mark.parametrize("judge", TABLE_7)
 def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
     result = calibrate(*published(judge)).measures
     values = [result[name].value or 0.0 for name in PAPER]
     percent = [f"{100 * values[i]:.2f}" for i in (0, 1, 2, 5)]
     decimals = [f"{values[i]:.3f}".lstrip("0") for i in (3, 4)]
-    assert (*percent[:3], *decimals, percent[3]) == TABLE_7[judge][3]
+    assert " ".join((*percent[:3], *decimals, percent[3])) == TABLE_7[judge][3]
 
 
 def test_rates_of_the_paper_s_table_have_wilson_s_interval_over_their_denominator() -> None:
     (tp, fp, fn, tn), *_ = TABLE_7["GPT-5"]
     result = calibrate(*published("GPT-5")).measures
-    expected = {
-        "agreement": (tp + tn, 720),
-        "precision": (tp, tp + fp),
-        "recall": (tp, tp + fn),
-        "specificity": (tn, tn + fp),
-        "judge CR": (tp + fp, 720),
-        "human CR": (413, 720),
-    }
+    expected = {"agreement": (tp + tn, 720), "precision": (tp, tp + fp), "human CR": (413, 720)}
     for name, (k, n) in expected.items():
         assert ends(result[name]) == wilson(k, n), name
         assert (result[name].n_items, result[name].method) == (n, "wilson"), name
@@ -129,25 +88,13 @@ def test_paper_measures_are_those_of_calibrate() -> None:
         assert paper_measures(judge, human, unscored=unscored) == {n: whole[n] for n in PAPER}
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_values_are_those_of_scikit_learn(seed: int) -> None:
-    judge, human = random_pair(80, seed)
+def test_values_are_those_of_scikit_learn() -> None:
+    judge, human = random_pair(80, 0)
     result = calibrate(judge, human)
     measures = {name: e.value for name, e in result.measures.items()}
-    precision, recall, f1, _ = sk.precision_recall_fscore_support(
-        human.correct, judge.correct, average="binary"
-    )
-    levels = np.asarray(LEVELS)
     expected = {
-        "agreement": sk.accuracy_score(human.correct, judge.correct),
-        "precision": precision,
-        "recall": recall,
-        "F1": f1,
-        "specificity": sk.recall_score(human.correct, judge.correct, pos_label=0),
         "kappa": sk.cohen_kappa_score(human.correct, judge.correct),
         "phi": sk.matthews_corrcoef(human.correct, judge.correct),
-        "grade MAE": sk.mean_absolute_error(levels[human.grade], levels[judge.grade]),
-        "grade bias": np.mean(levels[judge.grade] - levels[human.grade]),
         "grade kappa (quadratic)": sk.cohen_kappa_score(
             human.grade, judge.grade, weights="quadratic", labels=range(6)
         ),
@@ -212,27 +159,6 @@ def test_an_unscored_item_is_a_third_answer_to_kappa_where_it_counts_as_wrong() 
     assert result["grade alpha (ordinal)"].note.startswith("an unscored item has no grade")
 
 
-@settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(POLICIES))
-@pytest.mark.slow
-def test_neither_order_nor_names_of_cases_nor_the_scale_of_weights_matter(
-    seed: int, n: int, unscored: Policy
-) -> None:
-    rng = np.random.default_rng(seed)
-    judge, human = random_pair(n, seed, unscored=0.1)
-    cases, weights = rng.integers(0, 8, n), rng.integers(1, 4, n).astype(float)
-    order, names = rng.permutation(n), rng.permutation(8)
-    sample = Sample(clusters=cases, weights=weights)
-    first = calibrate(judge, human, sample, unscored=unscored, settings=FEW)
-    other = Sample(clusters=names[cases][order], weights=weights[order] * 4)
-    mixed = judge.take(order), human.take(order)
-    second = calibrate(*mixed, other, unscored=unscored, settings=FEW)
-    for name, estimate in first.measures.items():
-        again = second.measures[name]
-        numbers = [(e.value, e.low, e.high) for e in (estimate, again)]
-        assert numbers[0] == pytest.approx(numbers[1], abs=1e-7), name
-
-
 def test_copies_within_a_case_do_not_narrow_anything() -> None:
     judge, human = random_pair(40, 6)
     copies = np.repeat(np.arange(40), 5)
@@ -240,9 +166,8 @@ def test_copies_within_a_case_do_not_narrow_anything() -> None:
     copied = calibrate(judge.take(copies), human.take(copies), Sample(clusters=copies)).measures
     rows = calibrate(judge.take(copies), human.take(copies)).measures
     for name, estimate in once.items():
-        widths = [ends(e)[1] - ends(e)[0] for e in (estimate, copied[name], rows[name])]
-        assert widths[1] >= widths[0] * 0.97, name
-        assert widths[2] < 0.6 * widths[0], name
+        assert width(copied[name]) >= width(estimate) * 0.97, name
+        assert width(rows[name]) < 0.6 * width(estimate), name
 
 
 def test_weights_stand_for_items_that_were_not_drawn() -> None:
@@ -254,7 +179,7 @@ def test_weights_stand_for_items_that_were_not_drawn() -> None:
     for name, estimate in weighted.items():
         few = 0.002 if "alpha" in name else 1e-9  # it is corrected for the number of ratings
         assert estimate.value == pytest.approx(repeated[name].value, abs=few), name
-        assert ends(estimate)[1] - ends(estimate)[0] > 0, name
+        assert width(estimate) > 0, name
 
 
 def test_everything_can_be_resampled_instead() -> None:
@@ -279,26 +204,11 @@ DEGENERATE: dict[str, tuple[Ratings, Ratings]] = {
     "no items": (EMPTY, EMPTY),
     "one item": (few([1], [3], [0]), few([1], [3], [0])),
     "all agree, one class": (few([1] * 9, [5] * 9, [0] * 9), few([1] * 9, [5] * 9, [0] * 9)),
-    "none agrees": (
-        few([1, 0] * 5, [5, 0] * 5, [0, 7] * 5),
-        few([0, 1] * 5, [0, 5] * 5, [7, 0] * 5),
-    ),
     "humans say no to all": (ratings([0, 1] * 4), ratings([0] * 8)),
     "all unscored": (_nobody(5), few([1, 0, 1, 0, 0], [5, 1, 5, 0, 0], [0, 1, 0, 3, 4])),
     "missing everywhere": (_nobody(4), _nobody(4)),
     "labels without grade or flags": (few([1, 0, 1], [5, 0, 4], [0, 1, 0]), ratings([1, 0, 0])),
-    "all grades alike": (ratings([1, 0] * 6, [3] * 12), ratings([1, 0] * 6, [3] * 12)),
 }
-
-
-def samples(n: int) -> dict[str, Sample | None]:
-    rows = np.arange(n)
-    return {
-        "plain": None,
-        "one cluster": Sample(clusters=np.ones(n)),
-        "a stratum each": Sample(strata=rows),
-        "all": Sample(clusters=rows // 2, weights=1.0 + rows, strata=rows // 4),
-    }
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -307,28 +217,18 @@ def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
     case: str, method: Method
 ) -> None:
     judge, human = DEGENERATE[case]
-    chosen = IntervalSettings(method=method, n_resamples=30)
-    for unscored, (name, sample) in product(POLICIES, samples(len(judge)).items()):
+    rows, chosen = np.arange(len(judge)), IntervalSettings(method=method, n_resamples=30)
+    sampled = Sample(clusters=rows // 2, weights=1.0 + rows, strata=rows // 4)
+    for unscored, sample in product(POLICIES, (None, Sample(clusters=rows * 0), sampled)):
         result = calibrate(judge, human, sample, unscored=unscored, settings=chosen)
-        json.dumps(result, allow_nan=False, default=_plain)
-        for measure, estimate in every(result).items():
-            _stated(estimate, f"{case}, {unscored}, {name}: {measure}")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.integer | np.floating):
-        return float(value)
-    return {field.name: getattr(value, field.name) for field in fields(value)}
-
-
-def _stated(estimate: Estimate, where: str) -> None:
-    if estimate.value is None and estimate.method != "bounds":
-        assert estimate.low is None, where
-    if estimate.low is None or estimate.high is None:
-        assert estimate.low is estimate.high is None, where
-        assert estimate.note, where
-    elif estimate.value is not None:
-        assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9, where
+        json.dumps(asdict(result), allow_nan=False, default=float)
+        of_codes = [of.items() for of in result.codes.values()]
+        for measure, of in chain(result.measures.items(), *of_codes):
+            if of.low is None or of.high is None:
+                assert of.low is of.high is None, (unscored, measure)
+                assert of.note, (unscored, measure)
+            elif of.value is not None:
+                assert of.low - 1e-9 <= of.value <= of.high + 1e-9, (unscored, measure)
 
 
 def test_reasons_name_what_is_missing() -> None:

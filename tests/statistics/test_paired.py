@@ -8,16 +8,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
-from sklearn.metrics import f1_score, precision_score, recall_score
-from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
-from statsmodels.stats.multitest import multipletests
+from sklearn.metrics import f1_score, precision_score
 
-from apbjudge.statistics.differences import paired_test
+from apbjudge.statistics.differences import mcnemar
 from apbjudge.statistics.estimates import nothing
-from apbjudge.statistics.measures import calibrate
+from apbjudge.statistics.measures import PAPER, calibrate
 from apbjudge.statistics.paired import (
     Difference,
     compare_reliability,
@@ -25,26 +23,14 @@ from apbjudge.statistics.paired import (
     flips,
     with_families,
 )
-from apbjudge.statistics.ratings import LEVELS, Ratings
+from apbjudge.statistics.ratings import Ratings
 from apbjudge.statistics.sample import Sample
 from tests.statistics.builders import ratings
-
-VALUES = np.asarray(LEVELS)
 
 
 def drawn(rng: np.random.Generator, n: int) -> Ratings:
     """Random ratings that say something of everything."""
     return ratings(rng.integers(0, 2, n), rng.integers(0, 6, n), rng.integers(0, 64, n), 63)
-
-
-def unscored(of: Ratings, rows: np.ndarray) -> Ratings:
-    """As a judge leaves items: without anything."""
-    return Ratings(
-        correct=np.where(rows, -1, of.correct).astype(np.int8),
-        grade=np.where(rows, -1, of.grade).astype(np.int8),
-        flags=np.where(rows, 0, of.flags).astype(np.uint8),
-        known=np.where(rows, 0, of.known).astype(np.uint8),
-    )
 
 
 def by_name(result: Sequence[Difference]) -> dict[str, Difference]:
@@ -68,10 +54,7 @@ def test_flips_count_what_both_judged(pairs: list[tuple[int, int]]) -> None:
     result = flips(first, second, Sample())
     cells = [pairs.count((1, 1)), pairs.count((1, 0)), pairs.count((0, 1)), pairs.count((0, 0))]
     assert [result.both, result.first_only, result.second_only, result.neither] == cells
-    assert result.test is not None
-    if cells[1] + cells[2]:
-        reference = reference_mcnemar([cells[:2], cells[2:]], exact=True).pvalue
-        assert result.test.p_exact == pytest.approx(float(reference))
+    assert result.test == mcnemar(cells[1], cells[2])
     differences = compare_verdicts(first, second)
     assert bool(differences) == (sum(cells) > 0)
     if differences:
@@ -82,47 +65,25 @@ def test_flips_count_what_both_judged(pairs: list[tuple[int, int]]) -> None:
 # Verdicts ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.integers(5, 40))
-def test_swapping_the_runs_turns_every_sign(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    first, second, human = drawn(rng, n), drawn(rng, n), drawn(rng, n)
-    sample = Sample(clusters=rng.integers(0, n, n))
-    there = compare_verdicts(first, second, sample)
-    there += compare_reliability(first, second, human, sample)
-    back = by_name(compare_verdicts(second, first, sample))
-    back |= by_name(compare_reliability(second, first, human, sample))
-    for one in there:
-        other = back[one.name]
-        assert other.first.value == pytest.approx(one.second.value, abs=1e-12)
-        assert other.second.low == pytest.approx(one.first.low, abs=1e-9)
-        if one.difference.value is None:
-            assert other.difference.value is None
-            continue
-        assert value(other) == pytest.approx(-value(one), abs=1e-12)
-        assert (one.p_value is None) == (other.p_value is None)
-        if one.difference.low is not None and one.p_value is not None:
-            assert other.difference.high == pytest.approx(-one.difference.low, abs=1e-9)
-            assert other.p_value == pytest.approx(one.p_value, abs=1e-9)
-            assert other.detectable == pytest.approx(one.detectable)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1))
-def test_items_unscored_on_either_side_count_nowhere(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = 30
-    runs = [drawn(rng, n), drawn(rng, n)]
+def test_items_unscored_on_either_side_count_nowhere() -> None:
+    rng, n = np.random.default_rng(1), 30
+    nothing_said = ratings([-1] * n, known=0)
+    runs, human = [drawn(rng, n), drawn(rng, n)], drawn(rng, n)
     gaps = [rng.random(n) < 0.3, rng.random(n) < 0.3]
-    human = drawn(rng, n)
-    kept = ~(gaps[0] | gaps[1])
-    with_gaps = [unscored(run, gap) for run, gap in zip(runs, gaps, strict=True)]
-    assert compare_verdicts(*with_gaps) == compare_verdicts(*(run.take(kept) for run in runs))
-    result = compare_reliability(with_gaps[0], with_gaps[1], human)
-    assert result == compare_reliability(*(part.take(kept) for part in (*runs, human)))
-    for name in ("agreement", "precision", "F1", "grade MAE"):
-        here = by_name(result).get(name)
-        assert here is None or here.difference.n_items == np.count_nonzero(kept)
+    rows = np.flatnonzero(~(gaps[0] | gaps[1]))
+    columns = ("correct", "grade", "flags", "known")
+    with_gaps = [
+        replace(
+            run,
+            **{of: np.where(gap, getattr(nothing_said, of), getattr(run, of)) for of in columns},
+        )
+        for run, gap in zip(runs, gaps, strict=True)
+    ]
+    kept = [run.take(rows) for run in runs]
+    assert compare_verdicts(*with_gaps) == compare_verdicts(*kept)
+    result = compare_reliability(*with_gaps, human)
+    assert result == compare_reliability(*kept, human.take(rows))
+    assert by_name(result)["F1"].difference.n_items == len(rows)
 
 
 def test_a_code_counts_where_both_said_something_of_it() -> None:
@@ -137,32 +98,16 @@ def test_a_code_counts_where_both_said_something_of_it() -> None:
 # Against labels ----------------------------------------------------------------------------------
 
 
-def in_plain_words(judge: Ratings, human: Ratings) -> dict[str, float]:
-    """Each figure of one judge, by scikit-learn where it has it."""
-    same = np.array([[(j >> i & 1) == (h >> i & 1) for i in range(6)]
-                     for j, h in zip(judge.flags, human.flags, strict=True)])  # fmt: skip
-    return {
-        "agreement": float((judge.correct == human.correct).mean()),
-        "precision": precision_score(human.correct, judge.correct),
-        "recall": recall_score(human.correct, judge.correct),
-        "F1": f1_score(human.correct, judge.correct),
-        "grade MAE": float(np.abs(VALUES[judge.grade] - VALUES[human.grade]).mean()),
-        "Err-Type (human-incorrect)": float(same[human.correct == 0].mean()),
-    }
-
-
-def test_reliability_is_that_of_scikit_learn_and_of_calibrate() -> None:
+def test_reliability_is_that_of_calibrate() -> None:
     rng = np.random.default_rng(2)
     first, second, human = drawn(rng, 120), drawn(rng, 120), drawn(rng, 120)
     result = by_name(compare_reliability(first, second, human))
-    sides = in_plain_words(first, human), in_plain_words(second, human)
-    assert list(result) == list(sides[0])
-    alone = calibrate(first, human).measures
+    assert tuple(result) == PAPER
+    sides = calibrate(first, human).measures, calibrate(second, human).measures
     for name, difference in result.items():
-        assert difference.first.value == pytest.approx(sides[0][name])
-        assert difference.second.value == pytest.approx(sides[1][name])
-        assert value(difference) == pytest.approx(sides[0][name] - sides[1][name])
-        assert difference.first.value == pytest.approx(alone[name].value)
+        one, other = (of[name].value or 0.0 for of in sides)
+        assert (difference.first.value, difference.second.value) == pytest.approx((one, other))
+        assert value(difference) == pytest.approx(one - other)
         assert difference.detectable is not None
 
 
@@ -170,84 +115,51 @@ def noisy(rng: np.random.Generator, human: np.ndarray, errs: float) -> np.ndarra
     return np.where(rng.random(len(human)) < errs, 1 - human, human)
 
 
-Cells = tuple[np.ndarray, np.ndarray, np.ndarray]
-FORMULAS: dict[str, Callable[..., np.ndarray]] = {
-    "F1": lambda tp, fp, fn: 2 * tp / (2 * tp + fp + fn),
-    "precision": lambda tp, fp, _: tp / (tp + fp),
-    "recall": lambda tp, _, fn: tp / (tp + fn),
-}
-
-
-def weighed(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Cells:
-    """True positives, false positives and false negatives of each row of weights."""
-    return weights @ (truth & said), weights @ (~truth & said), weights @ (truth & ~said)
-
-
-@pytest.mark.parametrize(
-    ("name", "score"), [("F1", f1_score), ("precision", precision_score), ("recall", recall_score)]
-)
-def test_ratios_have_the_error_of_a_leave_one_out_loop_and_of_scipy_s_bootstrap(
+@pytest.mark.parametrize(("name", "score"), [("F1", f1_score), ("precision", precision_score)])
+def test_ratios_have_the_error_of_a_leave_one_out_loop(
     name: str, score: Callable[..., float]
 ) -> None:
-    rng, n = np.random.default_rng(3), 150
+    rng, n = np.random.default_rng(3), 60
     human = (rng.random(n) < 0.6).astype(int)
     first, second = noisy(rng, human, 0.1), noisy(rng, human, 0.25)
-
     result = by_name(compare_reliability(ratings(first), ratings(second), ratings(human)))[name]
     # half an item more in each cell in which the judges differ
-    truth = np.append(human, [0, 1, 0, 1]) == 1
-    a, b = np.append(first, [0, 0, 1, 1]) == 1, np.append(second, [1, 1, 0, 0]) == 1
+    truth = np.append(human, [0, 1, 0, 1])
+    a, b = np.append(first, [0, 0, 1, 1]), np.append(second, [1, 1, 0, 0])
     weights = np.append(np.ones(n), np.full(4, 0.5))
 
-    def difference(times: np.ndarray) -> np.ndarray:
-        one, other = (FORMULAS[name](*weighed(truth, x, times * weights)) for x in (a, b))
+    def difference(weights: np.ndarray) -> float:
+        one, other = (score(truth, x, sample_weight=weights) for x in (a, b))
         return one - other
 
-    without = 1 - np.eye(n + 4)
-    for times in (np.ones(n + 4), without[7], without[-1]):
-        of = [score(truth, x, sample_weight=times * weights) for x in (a, b)]
-        assert difference(times) == pytest.approx(of[0] - of[1], abs=1e-12)
-    centre, left = float(difference(np.ones(n + 4))), difference(without)
+    centre = difference(weights)
+    left = np.array([difference(weights * (np.arange(n + 4) != i)) for i in range(n + 4)])
     error = np.sqrt((n + 3) / (n + 4) * ((left - left.mean()) ** 2).sum())
     quantile = (centre - (result.difference.low or 0)) / error
     # what makes up the variance is uneven, so that its degrees of freedom are n + 3 at most
-    df = float(optimize.brentq(lambda df: stats.t.ppf(0.975, df) - quantile, 20, n + 4))
+    df = float(optimize.brentq(lambda df: stats.t.ppf(0.975, df) - quantile, 5, n + 4))
     assert df < n + 3 + 1e-6
-    assert value(result) == pytest.approx(float(difference(np.arange(n + 4) < n)))
+    assert value(result) == pytest.approx(difference(weights * (np.arange(n + 4) < n)))
     assert result.p_value == pytest.approx(2 * stats.t.sf(centre / error, df), rel=1e-5)
     assert result.detectable == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
-    resampled = stats.bootstrap(
-        (np.arange(n),), lambda rows: float(difference(np.bincount(rows, minlength=n + 4))),
-        n_resamples=200, vectorized=False, method="basic", rng=np.random.default_rng(4),
-    )  # fmt: skip
-    assert error == pytest.approx(resampled.standard_error, rel=0.25)
-
-
-def equals(rng: np.random.Generator, cases: np.ndarray) -> list[Ratings]:
-    """Two judges that err on whole cases, neither more often; and the humans."""
-    n = int(cases.max()) + 1
-    human = rng.integers(0, 2, n)[cases]
-    hard = rng.beta(0.3, 0.9, (2, n))[:, cases]
-    judges = [np.where(rng.random(len(cases)) < part, 1 - human, human) for part in hard]
-    return [ratings(part) for part in (*judges, human)]
 
 
 @pytest.mark.slow
 def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> None:
-    rng, n_runs = np.random.default_rng(9), 200
-    cases = np.repeat(np.arange(30), 5)
+    """Two judges that err on whole cases, neither more often."""
+    rng, n_runs, cases = np.random.default_rng(9), 200, np.repeat(np.arange(30), 5)
     false = {"CR": 0, "agreement": 0, "F1": 0, "agreement, plain": 0}
     for _ in range(n_runs):
-        first, second, human = equals(rng, cases)
+        truth = rng.integers(0, 2, 30)[cases]
+        human, hard = ratings(truth), rng.beta(0.3, 0.9, (2, 30))[:, cases]
+        judges = [ratings(np.where(rng.random(150) < of, 1 - truth, truth)) for of in hard]
         sample = Sample(clusters=cases)
-        result = by_name(compare_verdicts(first, second, sample)[:1])
-        result |= by_name(compare_reliability(first, second, human, sample))
-        result = {name: result[name] for name in ("CR", "agreement", "F1")}
-        for name, difference in result.items():
-            false[name] += (difference.p_value or 0) < 0.05
-        agree = [(judge.correct == human.correct).astype(float) for judge in (first, second)]
-        plain = paired_test(agree[0] - agree[1], Sample())
-        false["agreement, plain"] += (plain.p_value or 0) < 0.05
+        result = by_name(compare_verdicts(*judges, sample)[:1])
+        result |= by_name(compare_reliability(*judges, human, sample))
+        plain = by_name(compare_reliability(*judges, human))["agreement"]
+        for name, one in {**result, "agreement, plain": plain}.items():
+            if name in false:
+                false[name] += (one.p_value or 0) < 0.05
     assert false.pop("agreement, plain") > 0.1 * n_runs
     for name, n in false.items():
         assert 0.01 <= n / n_runs <= 0.08, name
@@ -263,30 +175,16 @@ def with_p(name: str, p_value: float | None) -> Difference:
     )
 
 
-P_VALUES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
-
-
-@settings(max_examples=8)  # Holm takes statsmodels 60 ms
-@given(P_VALUES, P_VALUES)
-def test_holm_over_the_primary_and_bh_over_the_rest(
-    primary: list[float | None], others: list[float | None]
-) -> None:
-    named = [with_p(f"p{i}", p) for i, p in enumerate(primary)]
-    rest = [with_p(f"e{i}", p) for i, p in enumerate(others)]
-    mixed = [d for pair in zip(rest, named, strict=False) for d in pair]
-    mixed += [d for d in (*named, *rest) if d not in mixed]
-    result = with_families(mixed, [d.name for d in named])
-    assert [d.name for d in result] == [d.name for d in mixed]
-    for family, before, method in (("primary", named, "holm"), ("exploratory", rest, "fdr_bh")):
-        members = by_name([d for d in result if d.family == family])
-        assert set(members) == {d.name for d in before}
-        p_values = [d.p_value for d in before if d.p_value is not None]
-        expected = iter(multipletests(p_values, method=method)[1] if p_values else ())
-        for one in before:
-            adjusted = members[one.name].adjusted
-            assert (adjusted is None) == (one.p_value is None)
-            if adjusted is not None:
-                assert adjusted == pytest.approx(next(expected))
+def test_holm_over_the_primary_and_bh_over_the_rest() -> None:
+    p_values = {"a": 0.03, "x": 0.03, "b": 0.04, "untested": None, "y": 0.04}
+    differences = [with_p(name, p) for name, p in p_values.items()]
+    result = with_families(differences, ["b", "a"])
+    assert [(d.name, d.family) for d in result if d.family == "primary"] == [
+        ("a", "primary"),
+        ("b", "primary"),
+    ]
+    adjusted = {d.name: d.adjusted for d in result}
+    assert adjusted == {"a": 0.06, "x": 0.04, "b": 0.06, "untested": None, "y": 0.04}
 
 
 def test_an_unknown_primary_is_refused() -> None:
@@ -296,24 +194,14 @@ def test_an_unknown_primary_is_refused() -> None:
 
 # Little or no data -------------------------------------------------------------------------------
 
-EMPTY: list[int] = []
 
-
-@pytest.mark.parametrize("codes", [EMPTY, [-1, -1, -1], [1], [0], [1, 1, 1], [0, 0, 0], [0, 1]])
+@pytest.mark.parametrize("codes", [[], [-1, -1, -1], [1], [0, 0, 0], [0, 1]])
 def test_degenerate_runs_give_values_or_reasons(codes: list[int]) -> None:
-    run = ratings(codes, [5 * max(code, 0) if code >= 0 else -1 for code in codes], known=63)
-    some = any(code >= 0 for code in codes)
+    run = ratings(codes, [5 * code if code >= 0 else -1 for code in codes], known=63)
     for human in (run, ratings([1] * len(codes)), ratings([-1] * len(codes))):
         result = compare_verdicts(run, run) + compare_reliability(run, run, human)
-        result = with_families(result)
-        assert bool(result) == some
+        assert bool(result) == any(code >= 0 for code in codes)
         for difference in result:
             assert difference.difference.value in {0, None}
-            if difference.p_value is None:
-                assert difference.difference.note, difference.name
-                assert difference.adjusted is None
-            else:
-                assert difference.p_value == pytest.approx(1)
-        json.dumps(
-            [asdict(d) for d in result] + [asdict(flips(run, run, Sample()))], allow_nan=False
-        )
+            assert difference.difference.note or difference.p_value == pytest.approx(1)
+        json.dumps([asdict(d) for d in result], allow_nan=False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import beta, gammaln
+from scipy.special import gammaln
 from scipy.stats import t
 
 from apbjudge.statistics.passes import mean_over_tasks, pass_at_k, pass_estimates, pass_hat_k
@@ -17,7 +16,6 @@ from apbjudge.statistics.proportions import counted
 from apbjudge.statistics.sample import Sample
 from tests.statistics.builders import ends
 
-TASKS = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8)
 AIRLINE = [0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 4, 2, 0, 2, 1, 1, 4, 0, 4, 3, 0, 0, 4]
 """Successes of 25 tasks in four trials each of GPT-4o on the airline tasks of tau-bench."""
 
@@ -28,17 +26,6 @@ def test_the_airline_runs_give_their_figures() -> None:
     assert found == pytest.approx([0.31, 0.1933, 0.17, 0.16], abs=5e-5)
     found = [float(pass_at_k(n, c, k).mean()) for k in (1, 2, 3, 4)]
     assert found == pytest.approx([0.31, 0.4267, 0.52, 0.60], abs=5e-5)
-
-
-@given(TASKS, st.integers(1, 9))
-def test_they_are_shares_of_all_subsets(tasks: list[tuple[int, int]], k: int) -> None:
-    n = np.array([max(k, trials) for trials, _ in tasks])
-    c = np.minimum([successes for _, successes in tasks], n)
-    for i, (trials, successes) in enumerate(zip(n.tolist(), c.tolist(), strict=True)):
-        outcomes = [j < successes for j in range(trials)]
-        subsets = list(combinations(outcomes, k))
-        assert pass_hat_k(n, c, k)[i] == pytest.approx(np.mean([all(s) for s in subsets]))
-        assert pass_at_k(n, c, k)[i] == pytest.approx(np.mean([any(s) for s in subsets]))
 
 
 @pytest.mark.parametrize("k", [1, 10, 500, 2000])
@@ -90,23 +77,14 @@ def test_tasks_of_any_number_of_trials_each_take_part_as_far_as_they_reach(
         assert result.value == pytest.approx(np.mean(shares))
         assert result.n_items == len(shares)
     assert found["pass^1"].value == pytest.approx(found["pass@1"].value)
-
-
-def test_tasks_of_one_cluster_are_one_unit() -> None:
-    ids, clusters = np.repeat(np.arange(12), 2), np.repeat(np.arange(4), 6)
-    correct = (np.arange(24) % 5 < 3).astype(float)
-    alone = pass_estimates(ids, correct, [1, 2])
-    together = pass_estimates(ids, correct, [1, 2], sample=Sample(clusters=clusters))
-    assert {name: of.value for name, of in alone.items()} == {
-        name: of.value for name, of in together.items()
-    }
-    assert {of.n_clusters for of in together.values()} == {4}
-    assert {of.n_clusters for of in alone.values()} == {12}
+    together = pass_estimates(ids, correct, [1], sample=Sample(clusters=np.zeros(len(ids))))
+    assert (together["pass^1"].value, together["pass^1"].n_clusters) == (
+        pytest.approx(found["pass^1"].value),
+        1,
+    )
 
 
 # Intervals ----------------------------------------------------------------------------------------
-
-N_TASKS, N_TRIALS = 40, 4
 
 
 def test_the_mean_over_tasks_has_an_interval_over_tasks() -> None:
@@ -120,32 +98,6 @@ def test_the_mean_over_tasks_has_an_interval_over_tasks() -> None:
     wide = ends(mean_over_tasks(pass_hat_k(4, np.array(AIRLINE), 1), level=0.99))
     assert wide[0] < low < high < wide[1]
     assert mean_over_tasks(np.array([])).value is None
-
-
-@pytest.mark.parametrize(
-    ("ability", "k"), [((2.0, 3.0), 1), ((2.0, 3.0), 2), ((0.4, 3.0), 2), ((6.0, 0.7), 4)]
-)
-def test_intervals_hold_the_true_value_as_often_as_they_claim(
-    ability: tuple[float, float], k: int
-) -> None:
-    """Forty tasks in four trials each. Of 400 samples 95 % is 0.915 to 0.985; more near 0 and 1."""
-    rng, (a, b) = np.random.default_rng(30), ability
-    c = rng.binomial(N_TRIALS, rng.beta(a, b, (400, N_TASKS)))
-    truths = {pass_hat_k: beta(a + k, b) / beta(a, b), pass_at_k: 1 - beta(a, b + k) / beta(a, b)}
-    for of, truth in truths.items():
-        values = of(N_TRIALS, c, k)
-        intervals = np.array([ends(mean_over_tasks(row)) for row in values])
-        held = np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1]))
-        assert 0.915 <= held <= (0.985 if 0.1 < truth < 0.9 else 1.0), of
-        assert np.mean(values) == pytest.approx(truth, abs=0.01)
-
-
-def test_values_whose_squares_underflow_have_an_estimate() -> None:
-    """Of 600 trials a task, pass^300 is about 1e-170."""
-    tasks, correct = np.repeat(np.arange(5), 600), np.tile([0.0, 1.0], 1500)
-    estimates = pass_estimates(tasks, correct, (300, 600))
-    assert estimates["pass^300"].value == pytest.approx(comb(300, 300) / comb(600, 300), rel=1e-6)
-    assert estimates["pass^600"].value == 0
 
 
 @given(st.integers(-300, 0), st.lists(st.floats(0, 1), min_size=2, max_size=9))

@@ -54,10 +54,3 @@ def test_variance_is_theirs_but_for_n_minus_1(
     theirs = (high.item() - low.item()) / 2 / 1.959963984540054
     assert np.sqrt(result.variance * (n - 1) / n) == pytest.approx(theirs, rel=1e-9)
     assert result.df == n - 1
-
-
-def test_with_many_labels_the_interval_is_theirs(ppi: ModuleType) -> None:
-    judged, labels = judged_and_labels(3, 4000, 20000)
-    result = rectify(judged, labels, design="random").rectified
-    low, high = ppi.ppi_mean_ci(labels[:4000], judged[:4000], judged[4000:], alpha=0.05)
-    assert (result.low, result.high) == pytest.approx((low.item(), high.item()), abs=2e-5)

@@ -17,7 +17,7 @@ from apbjudge.statistics.variance_components import (
     nested_components,
     repeat_spread,
 )
-from tests.statistics.builders import ends
+from tests.statistics.builders import ends, width
 
 PASTE = [
     (40, 39, 30, 30), (26, 28, 25, 26), (29, 28, 14, 15), (30, 31, 24, 24), (19, 20, 17, 17),
@@ -61,32 +61,20 @@ def design(times: int) -> tuple[Ids, Ids]:
     return items, prompts
 
 
-def drawn(rng: np.random.Generator, items: Ids, prompts: Ids) -> Array:
-    """Components of 1, 0.5 and 0.25."""
-    n = int(items.max()) + 1
-    by_item, by_prompt = rng.normal(0, 1, n), rng.normal(0, 0.5**0.5, (n, 3))
-    return by_item[items] + by_prompt[items, prompts] + rng.normal(0, 0.5, len(items))
-
-
 @pytest.mark.slow
-def test_components_of_an_unbalanced_design_are_right_on_average() -> None:
-    rng = np.random.default_rng(11)
-    items, prompts = design(6)
-    result = [parts(of_items(drawn(rng, items, prompts), items, prompts)) for _ in range(300)]
-    assert np.mean(result, axis=0) == pytest.approx([1, 0.5, 0.25], abs=0.03)
-
-
-@pytest.mark.slow
-def test_intervals_of_shares_hold_them() -> None:
-    rng = np.random.default_rng(12)
-    items, prompts = design(9)
-    truth = dict(zip(PARTS, (1 / 1.75, 0.5 / 1.75, 0.25 / 1.75), strict=True))
-    held = dict.fromkeys(PARTS, 0)
+def test_components_of_an_unbalanced_design_are_right_on_average_and_intervals_hold_them() -> None:
+    rng, (items, prompts) = np.random.default_rng(12), design(9)
+    n, truth = int(items.max()) + 1, np.array([1, 0.5, 0.25])
+    found, held = [], np.zeros(3)
     for _ in range(200):
-        result = of_items(drawn(rng, items, prompts), items, prompts).shares
-        for part in PARTS:
-            held[part] += (result[part].low or 0) <= truth[part] <= (result[part].high or 0)
-    assert all(count >= 200 * 0.90 for count in held.values()), held
+        by_item, by_prompt = rng.normal(0, 1, n), rng.normal(0, 0.5**0.5, (n, 3))
+        values = by_item[items] + by_prompt[items, prompts] + rng.normal(0, 0.5, len(items))
+        result = of_items(values, items, prompts)
+        found.append(parts(result))
+        low, high = np.transpose([ends(result.shares[part]) for part in PARTS])
+        held += (low <= truth / truth.sum()) & (truth / truth.sum() <= high)
+    assert np.mean(found, axis=0) == pytest.approx(truth, abs=0.04)
+    assert held.min() >= 200 * 0.90
 
 
 def test_a_component_below_0_is_set_to_0_and_told() -> None:
@@ -108,8 +96,7 @@ def test_a_component_below_0_is_set_to_0_and_told() -> None:
     ],
 )
 def test_designs_that_tell_nothing_say_so(items: list[int], prompts: list[int], note: str) -> None:
-    values = np.linspace(0, 1, len(items))
-    result = of_items(values, np.array(items), np.array(prompts))
+    result = of_items(np.linspace(0, 1, len(items)), np.array(items), np.array(prompts))
     assert (result.note, result.variances, result.shares) == (note, {}, {})
 
 
@@ -173,12 +160,10 @@ def test_items_of_one_cluster_are_left_out_together() -> None:
     rng = np.random.default_rng(41)
     values = rng.normal(size=10)[np.repeat(np.arange(10), 12)] + rng.normal(size=120)
     items = np.repeat(np.arange(40), 3)
-    alone = repeat_spread(values, items, items)
-    together = repeat_spread(values, items, items // 4)
-    assert together.between.value == alone.between.value
-    assert together.between.n_clusters == 10
-    (low, high), (low_alone, high_alone) = ends(together.between), ends(alone.between)
-    assert high - low > high_alone - low_alone
+    alone = repeat_spread(values, items, items).between
+    together = repeat_spread(values, items, items // 4).between
+    assert (together.value, together.n_clusters) == (alone.value, 10)
+    assert width(together) > width(alone)
 
 
 @pytest.mark.slow

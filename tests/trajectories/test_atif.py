@@ -3,19 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.records.trajectories import (
-    REMARKS,
-    LogPlace,
-    Outcome,
-    ToolCall,
-    ToolResult,
-    Trajectory,
-    TrajectoryStep,
-)
+from apbjudge.records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory, TrajectoryStep
 from apbjudge.trajectories.formats.atif import ATIF
 
 PLACE = LogPlace(format="atif", file="logs/first.json", line=7)
@@ -55,6 +45,7 @@ def results(*given: Any) -> dict[str, Any]:
 
 
 def test_a_whole_run() -> None:
+    totals = {"total_prompt_tokens": 12, "total_cost_usd": 0.5, "total_steps": 5}
     trajectory = read(
         {"source": "system", "message": "You add."},
         {"source": "system", "message": "Be brief."},
@@ -71,7 +62,7 @@ def test_a_whole_run() -> None:
             ),
         ),
         agent("3"),
-        final_metrics={"total_prompt_tokens": 12, "total_cost_usd": 0.5, "total_steps": 5},
+        final_metrics=totals,
         notes="made by hand",
     )
     assert trajectory.system_prompt == "You add.\n\nBe brief."
@@ -82,14 +73,9 @@ def test_a_whole_run() -> None:
     assert trajectory.usage == {"total_prompt_tokens": 12, "total_cost_usd": 0.5}
     assert trajectory.outcome is None
     assert trajectory.remarks == {"parallel calls": 1}
-    assert trajectory.extra == {
-        "notes": "made by hand",
-        "final_metrics": {"total_prompt_tokens": 12, "total_cost_usd": 0.5, "total_steps": 5},
-        "agent": {"name": "terminus", "version": "2.0"},
-    }
-    asked, called, answered = trajectory.steps
-    assert asked == TrajectoryStep("user", text="Add 1 and 2.", sources=(2,))
-    assert answered == TrajectoryStep("agent", text="3", sources=(4,))
+    agent_ = {"name": "terminus", "version": "2.0"}
+    assert trajectory.extra == {"notes": "made by hand", "final_metrics": totals, "agent": agent_}
+    _, called, _ = trajectory.steps
     assert called == TrajectoryStep(
         "agent",
         "call",
@@ -106,24 +92,14 @@ def test_a_whole_run() -> None:
     )
 
 
-@pytest.mark.parametrize("minor", [0, 8])
-def test_all_versions(minor: int) -> None:
-    version = f"ATIF-v1.{minor}"
-    made = entry(user(), schema_version=version, trajectory_id=..., session_id="session")
+def test_the_first_version_of_an_agent_that_is_not_known() -> None:
+    summary = {"source": "system", "message": "Compacted."}
+    facts: dict[str, Any] = {"schema_version": "ATIF-v1.0", "agent": {"name": "unknown"}}
+    made = entry(user(), summary, **facts, trajectory_id=..., session_id="session")
     assert ATIF.score(made)
-    assert ATIF.read(made, PLACE, {}).place.version == f"1.{minor}"
-    assert ATIF.read(made, PLACE, {}).trajectory_id == "session"
-
-
-@pytest.mark.parametrize("agent_", [..., {"name": "unknown"}, {}])
-def test_an_agent_that_is_not_known_has_no_name(agent_: Any) -> None:
-    assert read(user(), agent=agent_).tested_model == ""
-
-
-def test_system_steps_after_the_first_user_are_steps() -> None:
-    trajectory = read(user(), {"source": "system", "message": "Compacted."})
-    assert trajectory.system_prompt == ""
-    assert trajectory.steps[1] == TrajectoryStep("system", text="Compacted.", sources=(1,))
+    run = ATIF.read(made, PLACE, {})
+    assert (run.place.version, run.trajectory_id, run.tested_model) == ("1.0", "session", "")
+    assert (run.system_prompt, run.steps[1].text) == ("", "Compacted.")
 
 
 def test_copied_steps_are_left_out() -> None:
@@ -156,18 +132,9 @@ def test_parts_are_joined_and_pictures_counted() -> None:
 
 
 def test_no_foreign_field_is_an_outcome() -> None:
-    trajectory = read(user(), extra={"outcome": {"reward": 1}, "reward": 1, "success": True})
-    assert trajectory.outcome is None
-    assert trajectory.extra["extra"] == {"outcome": {"reward": 1}, "reward": 1, "success": True}
-
-
-def test_what_we_wrote_is_an_outcome() -> None:
-    own = {"outcome": {"reward": 0.5}, "case_id": "case", "trial": 2, "termination": "max_steps"}
-    trajectory = read(user(), extra={"apbjudge": own, "team": "red"})
-    assert trajectory.outcome == Outcome(0.5)
-    assert (trajectory.case_id, trajectory.trial) == ("case", 2)
-    assert trajectory.termination == "max_steps"
-    assert trajectory.extra["extra"] == {"team": "red"}
+    foreign = {"outcome": {"reward": 1}, "reward": 1, "success": True}
+    trajectory = read(user(), extra=foreign)
+    assert (trajectory.outcome, trajectory.extra["extra"]) == (None, foreign)
 
 
 # Sub-agents ---------------------------------------------------------------------------------------
@@ -197,44 +164,21 @@ def test_sub_agents_are_named_and_not_followed() -> None:
 # What is unusual ----------------------------------------------------------------------------------
 
 
-def test_results_without_calls_stay_where_they_are() -> None:
-    trajectory = read(
-        agent("ls", tool_calls=None, observation=results({"content": "a.txt"}, {"content": None})),
-        agent("", observation=results({"source_call_id": "gone", "content": "late"})),
-    )
-    first, second = trajectory.steps
-    assert (first.kind, first.calls) == ("message", ())
-    assert first.observations == (ToolResult("a.txt"), ToolResult(None))
-    assert second.observations == (ToolResult("late", "gone"),)
-    assert trajectory.remarks == {"results without calls": 1}
-
-
-def test_calls_that_nothing_answers_are_counted() -> None:
+def test_results_without_calls_and_calls_without_results_are_counted() -> None:
     three = [call("c1"), call("c2"), call("c3")]
     trajectory = read(
+        agent("ls", tool_calls=None, observation=results({"content": "a.txt"}, {"content": None})),
         agent(tool_calls=three, observation=results({"content": "?"})),
         agent("", observation=results({"source_call_id": "c1", "content": "3"})),
         agent(tool_calls=[call("c4")]),
+        agent("", observation=results({"source_call_id": "gone", "content": "late"})),
     )
-    assert trajectory.remarks == {"parallel calls": 1, "calls without results": 2}
-
-
-@pytest.mark.parametrize(
-    ("given", "arguments", "problem"),
-    [
-        ('{"x": 2}', {"x": 2}, False),
-        ("{x: 2}", "{x: 2}", True),
-        ("[1]", "[1]", True),
-        (None, None, True),
-        ([1], [1], True),
-    ],
-)
-def test_arguments_that_are_no_object(given: Any, arguments: Any, *, problem: bool) -> None:
-    trajectory = read(agent(tool_calls=[call(arguments=given)], observation=results({})))
-    (made,) = trajectory.steps[0].calls
-    assert made.arguments == arguments
-    assert bool(made.parse_error) is (problem and given is not None)
-    assert trajectory.remarks == ({"unreadable arguments": 1} if problem else {})
+    first, *_, last = trajectory.steps
+    assert (first.kind, first.calls) == ("message", ())
+    assert first.observations == (ToolResult("a.txt"), ToolResult(None))
+    assert last.observations == (ToolResult("late", "gone"),)
+    counts = {"parallel calls": 1, "calls without results": 2, "results without calls": 1}
+    assert trajectory.remarks == counts
 
 
 def test_steps_of_no_known_kind_are_kept_apart() -> None:
@@ -248,87 +192,15 @@ def test_steps_of_no_known_kind_are_kept_apart() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"schema_version": ...}, "schema_version"),
         ({"schema_version": "ATIF-v2.0"}, "schema_version"),
-        ({"steps": ...}, "steps"),
-        ({"steps": {"0": user()}}, "steps"),
-        ({"agent": "me"}, "agent"),
-        ({"agent": {"name": 3}}, "tested_model"),
         ({"agent": {"name": "a", "tool_definitions": "add"}}, "agent.tool_definitions"),
-        ({"trajectory_id": 5}, "trajectory_id"),
-        ({"extra": {"apbjudge": 1}}, "extra.apbjudge"),
-        ({"extra": {"apbjudge": {"extra": [1]}}}, "extra.apbjudge.extra"),
         ({"extra": {"apbjudge": {"outcome": {"reward": "much"}}}}, "outcome.reward"),
-        ({"final_metrics": 3}, "final_metrics"),
         ({"steps": [user(5)]}, "steps.0.message"),
-        ({"steps": [agent(tool_calls={})]}, "steps.0.tool_calls"),
         ({"steps": [agent(tool_calls=["add"])]}, "steps.0.tool_calls.0"),
-        (
-            {"steps": [user(), agent(tool_calls=[call(function_name=1)])]},
-            "steps.1.tool_calls.0.function_name",
-        ),
-        (
-            {"steps": [agent(tool_calls=[call(tool_call_id=1)])]},
-            "steps.0.tool_calls.0.tool_call_id",
-        ),
         ({"steps": [agent(observation={"results": "ok"})]}, "steps.0.observation.results"),
-        ({"steps": [agent(extra={"apbjudge": {"source": "judge"}})]}, "steps.0.source"),
     ],
 )
 def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(RowError) as caught:
         read(user(), **changes)
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    "other", [{}, {"messages": []}, {"schema_version": 3}, {"schema_version": "apbjudge@1"}]
-)
-def test_other_entries_are_not_taken_for_atif(other: dict[str, Any]) -> None:
-    assert not ATIF.score(other)
-
-
-junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "user", "agent"]),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(
-                "source message tool_calls observation results content extra apbjudge metrics name "
-                "arguments tool_call_id source_call_id type text calls kind remarks outcome".split()
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(
-    st.lists(junk, max_size=3)
-    | st.lists(
-        st.fixed_dictionaries(
-            {"source": st.just("agent")},
-            optional={"message": junk, "tool_calls": junk, "observation": junk, "extra": junk},
-        ),
-        max_size=2,
-    ),
-    junk,
-    junk,
-)
-def test_any_junk_is_read_or_refused(steps: list[Any], extra: Any, about: Any) -> None:
-    made = entry(steps=steps, extra=extra, agent=about)
-    try:
-        trajectory = ATIF.read(made, PLACE, {})
-    except RowError:
-        return
-    assert trajectory.remarks.keys() <= REMARKS.keys() or "apbjudge" in extra
-
-
-def test_long_runs_are_read_whole() -> None:
-    steps = (
-        agent(tool_calls=[call(f"c{n}")], observation=results({"source_call_id": f"c{n}"}))
-        for n in range(4_000)
-    )
-    assert len(ATIF.read(entry(*steps), PLACE, {}).steps) == 4_000

@@ -109,18 +109,18 @@ def test_a_trajectory_goes_on_in_the_files_that_it_names(tmp_path: Path) -> None
     assert run.steps == whole.steps
 
 
-@pytest.mark.parametrize("name", ["result.json", "agent/trajectory.json"])
-def test_a_bad_file_of_a_trial_costs_no_other(tmp_path: Path, name: str) -> None:
-    (trial(tmp_path, "a") / name).write_text('{"trial_name": "a", "task_name": 7')
+@pytest.mark.parametrize("name", ["result.json", "agent/trajectory.json", ""])
+def test_a_bad_file_of_a_trial_and_one_without_an_end_cost_no_other(
+    tmp_path: Path, name: str
+) -> None:
+    folder = trial(tmp_path, "a")
+    expected = "field result.json: expected the file of a trial, got nothing"
+    if name:
+        (folder / name).write_text('{"trial_name": "a", "task_name": 7')
+        expected = f"field {Path(name).name}: expected a JSON value, got"
+    else:
+        (folder / "result.json").unlink()
     trial(tmp_path, "b")
     bad, good = contents(tmp_path)
-    assert str(bad).startswith(f"field {Path(name).name}: expected a JSON value, got")
-    assert isinstance(good, Trajectory)
-
-
-def test_a_trial_that_has_not_ended_is_an_entry(tmp_path: Path) -> None:
-    (trial(tmp_path, "a") / "result.json").unlink()
-    trial(tmp_path, "b")
-    bad, good = contents(tmp_path)
-    assert str(bad) == "field result.json: expected the file of a trial, got nothing"
+    assert str(bad).startswith(expected)
     assert isinstance(good, Trajectory)

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import (
@@ -59,13 +57,8 @@ def call(call_id: str = "c1", **fields: Any) -> dict[str, Any]:
 
 
 def result(call_id: Any = "c1", content: Any = "3", **fields: Any) -> dict[str, Any]:
-    return {
-        "role": "tool",
-        "tool_call_id": call_id,
-        "function": "add",
-        "content": content,
-        **fields,
-    }
+    answer = {"role": "tool", "tool_call_id": call_id, "function": "add", "content": content}
+    return {**answer, **fields}
 
 
 # Samples ------------------------------------------------------------------------------------------
@@ -73,6 +66,7 @@ def result(call_id: Any = "c1", content: Any = "3", **fields: Any) -> dict[str, 
 
 def test_a_whole_sample() -> None:
     error = {"type": "timeout", "message": "took too long"}
+    usage = {"input_tokens": 7, "reasoning_tokens": None, "total_cost": 0.5}
     trajectory = read(
         {"role": "system", "content": "You add.", "id": "m0"},
         user(),
@@ -81,49 +75,31 @@ def test_a_whole_sample() -> None:
         result("c1", "3", id="m5"),
         assistant("3"),
         uuid="u1",
-        model_usage={
-            "openai/m": {"input_tokens": 7, "reasoning_tokens": None, "total_cost": 0.5},
-            "openai/grader": {"input_tokens": 99},
-        },
+        model_usage={"openai/m": usage, "openai/grader": {"input_tokens": 99}},
         metadata={"level": 1},
         limit=None,
         error=None,
         events=[],
     )
     assert (trajectory.trajectory_id, trajectory.case_id, trajectory.trial) == ("u1", "case", 2)
-    assert trajectory.tested_model == "openai/m"
-    assert trajectory.system_prompt == "You add."
-    assert (trajectory.query, trajectory.final_answer) == ("Add 1 and 2.", "3")
-    assert trajectory.outcome == Outcome(1.0)
+    assert (trajectory.outcome, trajectory.tools) == (Outcome(1.0), None)
     assert (trajectory.termination, trajectory.infrastructure_error) == ("", "")
     assert trajectory.usage == {"input_tokens": 7, "total_cost": 0.5}
     assert trajectory.place == LogPlace("inspect", "2", "log.json", 2)
-    assert trajectory.tools is None
     assert trajectory.remarks == {"parallel calls": 1, "unreadable arguments": 1}
-    assert trajectory.extra["scores"] == {"includes": {"value": "C", "history": []}}
-    assert trajectory.extra["metadata"] == {"level": 1}
-    assert trajectory.extra["target"] == "3"
-    assert trajectory.steps == (
-        TrajectoryStep("user", text="Add 1 and 2.", sources=(1,)),
-        TrajectoryStep(
-            "agent",
-            "call",
-            "Both at once.",
-            calls=(
-                ToolCall("add", {"x": 1}, "c1"),
-                ToolCall("add", {"x": 1}, "c2", "bad"),
-            ),
-            observations=(
-                ToolResult("took too long", "c2", "add", True),
-                ToolResult("3", "c1", "add", False),
-            ),
-            extra={
-                "model": "openai/m-1",
-                "results": [{"call_id": "c2", "error": error}],
-            },
-            sources=(2, 3, 4),
-        ),
-        TrajectoryStep("agent", text="3", sources=(5,)),
+    scores = {"includes": {"value": "C", "history": []}}
+    extra = {name: trajectory.extra[name] for name in ("scores", "metadata", "target")}
+    assert extra == {"scores": scores, "metadata": {"level": 1}, "target": "3"}
+    calls = (ToolCall("add", {"x": 1}, "c1"), ToolCall("add", {"x": 1}, "c2", "bad"))
+    failed = ToolResult("took too long", "c2", "add", True)
+    assert trajectory.steps[1] == TrajectoryStep(
+        "agent",
+        "call",
+        "Both at once.",
+        calls=calls,
+        observations=(failed, ToolResult("3", "c1", "add", False)),
+        extra={"model": "openai/m-1", "results": [{"call_id": "c2", "error": error}]},
+        sources=(2, 3, 4),
     )
 
 
@@ -132,10 +108,8 @@ def test_fields_that_are_missing() -> None:
     assert INSPECT.score(bare)
     trajectory = INSPECT.read(bare, PLACE, {})
     assert (trajectory.trajectory_id, trajectory.case_id) == ("7-1", "7")
-    assert trajectory.tested_model == ""
-    assert trajectory.steps == ()
-    assert trajectory.outcome is None
-    assert trajectory.remarks == {}
+    assert (trajectory.tested_model, trajectory.steps) == ("", ())
+    assert (trajectory.outcome, trajectory.remarks) == (None, {})
 
 
 def test_why_a_run_ended() -> None:
@@ -150,36 +124,13 @@ def test_why_a_run_ended() -> None:
 
 
 def test_parts_of_messages() -> None:
-    trajectory = read(
-        user(
-            [
-                {"type": "text", "text": "See"},
-                {"type": "image", "image": "data:image/png;base64,AAAA", "detail": "auto"},
-                {"type": "text", "text": "this"},
-            ]
-        ),
-        assistant(
-            [
-                {"type": "reasoning", "reasoning": "Hm.", "signature": "s"},
-                {
-                    "type": "reasoning",
-                    "reasoning": "aGlkZGVu",
-                    "redacted": True,
-                    "summary": "Short",
-                },
-                {"type": "text", "text": "I look."},
-                {
-                    "type": "tool_use",
-                    "id": "w1",
-                    "name": "web_search",
-                    "arguments": '{"q": "sum"}',
-                    "result": "",
-                    "error": "offline",
-                },
-            ],
-            call("c1"),
-        ),
-    )
+    picture = {"type": "image", "image": "data:image/png;base64,AAAA", "detail": "auto"}
+    hidden = {"type": "reasoning", "reasoning": "aGlkZGVu", "redacted": True, "summary": "Short"}
+    hosted = {"type": "tool_use", "id": "w1", "name": "web_search", "arguments": '{"q": "sum"}'}
+    words = [{"type": "text", "text": of} for of in ("See", "this", "I look.")]
+    thought = {"type": "reasoning", "reasoning": "Hm.", "signature": "s"}
+    said = [thought, hidden, words[2], {**hosted, "result": "", "error": "offline"}]
+    trajectory = read(user([words[0], picture, words[1]]), assistant(said, call("c1")))
     asked, called = trajectory.steps
     assert asked.text == "See\nthis"
     assert asked.extra["content"][1] == {"type": "image", "detail": "auto"}
@@ -189,15 +140,12 @@ def test_parts_of_messages() -> None:
         ToolCall("add", {"x": 1}, "c1"),
     )
     assert called.observations == (ToolResult("offline", "w1", is_error=True),)
-    assert trajectory.remarks == {
-        "attachments": 1,
-        "cut content": 1,
-        "parallel calls": 1,
-        "calls without results": 1,
-    }
+    counts = {"attachments": 1, "cut content": 1, "calls without results": 1, "parallel calls": 1}
+    assert trajectory.remarks == counts
 
 
 def test_references_are_resolved() -> None:
+    described = {"name": "add", "description": "attachment://a1"}
     trajectory = read(
         user("attachment://a1"),
         assistant(
@@ -205,10 +153,7 @@ def test_references_are_resolved() -> None:
         ),
         result(content="attachment://gone"),
         attachments={"a1": "a long text", "a2": "another"},
-        events=[
-            {"event": "model", "tools": []},
-            {"event": "model", "tools": [{"name": "add", "description": "attachment://a1"}]},
-        ],
+        events=[{"event": "model", "tools": []}, {"event": "model", "tools": [described]}],
     )
     asked, called = trajectory.steps
     assert (asked.text, called.text) == ("a long text", "another")
@@ -218,35 +163,16 @@ def test_references_are_resolved() -> None:
     assert trajectory.remarks == {"cut content": 1}
 
 
-def test_results_without_calls_are_steps_of_the_environment() -> None:
-    trajectory = read(
-        result("c1", "early"),
-        assistant("", call("c1")),
-        result(None, "x", function="other"),
-        result("c1", "3"),
-    )
-    early, called, apart = trajectory.steps
-    assert early == TrajectoryStep(
-        "environment", observations=(ToolResult("early", "c1", "add", False),), sources=(0,)
-    )
-    assert called.observations == (ToolResult("3", "c1", "add", False),)
-    assert (apart.source, apart.observations[0].content) == ("environment", "x")
-    assert trajectory.remarks["results without calls"] == 2
-
-
-@pytest.mark.parametrize(
-    ("changes", "missing"),
-    [
+def test_turns_that_a_compaction_took_away() -> None:
+    model, compaction = {"event": "model"}, {"event": "compaction"}
+    for changes, missing in (
         ({"turn_count": 2}, 1),
-        ({"turn_count": 1}, 0),
-        ({"events": [{"event": "compaction"}, {"event": "model"}, {"event": "model"}]}, 1),
-        ({"events": [{"event": "compaction"}, {"event": "model"}]}, 0),
-        ({"events": [{"event": "model"}, {"event": "model"}]}, 0),  # perhaps those of a scorer
-    ],
-)
-def test_turns_that_a_compaction_took_away(changes: dict[str, Any], missing: int) -> None:
-    trajectory = read(user(), assistant("3"), **changes)
-    assert trajectory.remarks.get("cut content", 0) == missing
+        ({"events": [compaction, model, model]}, 1),
+        ({"events": [compaction, model]}, 0),
+        ({"events": [model, model]}, 0),  # perhaps those of a scorer
+    ):
+        trajectory = read(user(), assistant("3"), **changes)
+        assert trajectory.remarks.get("cut content", 0) == missing
 
 
 # Scores -------------------------------------------------------------------------------------------
@@ -256,23 +182,16 @@ def test_turns_that_a_compaction_took_away(changes: dict[str, Any], missing: int
     ("value", "outcome"),
     [
         ("C", Outcome(1.0)),
-        ("I", Outcome(0.0)),
         ("P", Outcome(0.5)),
-        ("N", Outcome(0.0)),
         (True, Outcome(success=True)),
-        (0, Outcome(0.0)),
         (0.25, Outcome(0.25)),
         ("maybe", None),
-        (None, None),
         (math.nan, None),
-        ([1], None),
         ({"a": 1}, None),
     ],
 )
 def test_values_of_one_scorer(value: Any, outcome: Outcome | None) -> None:
-    trajectory = read(user(), scores={"s": {"value": value}})
-    assert trajectory.outcome == outcome
-    assert trajectory.extra["scores"] == {"s": {"value": value}}
+    assert read(user(), scores={"s": {"value": value}}).outcome == outcome
 
 
 TWO = {"match": {"value": "C"}, "two": {"value": {"a": 0.5, "b": "I"}}}
@@ -282,7 +201,6 @@ TWO = {"match": {"value": "C"}, "two": {"value": {"a": 0.5, "b": "I"}}}
     ("members", "outcome"),
     [
         ({}, None),
-        ({"results": {"scores": []}}, None),
         ({"results": {"scores": [{"name": "match", "scorer": "match"}, {"name": "a"}]}}, 1.0),
         ({"results": {"scores": [{"name": "a", "scorer": "two"}]}}, 0.5),
         (
@@ -314,20 +232,9 @@ def test_of_several_scorers_the_log_names_the_main_one(
     ("changes", "field"),
     [
         ({"id": ...}, "id"),
-        ({"id": " ", "uuid": "u"}, "id"),
         ({"epoch": "1"}, "epoch"),
-        ({"messages": {}}, "messages"),
-        ({"messages": ["hello"]}, "messages.0"),
-        ({"messages": [user(3)]}, "messages.0.content"),
-        ({"messages": [user([3])]}, "messages.0.content.0"),
         ({"messages": [user([{"type": "text", "text": 1}])]}, "messages.0.content.0.text"),
-        ({"messages": [result(["c1"])]}, "messages.0.tool_call_id"),
-        ({"attachments": []}, "attachments"),
-        ({"scores": [1]}, "scores"),
         ({"scores": {"s": 1}}, "scores.s"),
-        ({"limit": 3}, "limit"),
-        ({"error": 3}, "error"),
-        ({"model_usage": {"openai/m": 3}}, "model_usage.openai/m"),
         ({"members": {"results": {"headline": {"scorer": [1]}}}}, "headline.scorer"),
     ],
 )
@@ -335,61 +242,6 @@ def test_what_cannot_be_read_is_named(changes: dict[str, Any], field: str) -> No
     with pytest.raises(RowError) as caught:
         read(user(), **changes)
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    "other", [{}, {"messages": [], "id": 1}, {"id": 1, "epoch": 1, "messages": []}]
-)
-def test_other_entries_are_not_taken_for_samples(other: dict[str, Any]) -> None:
-    assert not INSPECT.score(other)
-
-
-junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "C", "tc://x"]),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(
-                "role content tool_calls tool_call_id type text id function arguments error value "
-                "message scorer score results headline eval model scores tools event x".split()
-            ),
-            inner,
-            max_size=3,
-        )
-    ),
-    max_leaves=10,
-)
-messages_of_junk = st.fixed_dictionaries(
-    {"role": st.sampled_from(["assistant", "user", "tool", "system"])},
-    optional={"content": junk, "tool_calls": junk, "tool_call_id": junk, "error": junk},
-)
-
-
-@given(
-    st.lists(messages_of_junk, max_size=3),
-    st.dictionaries(
-        st.sampled_from(
-            "scores limit error events attachments output model_usage turn_count".split()
-        ),
-        junk,
-        max_size=3,
-    ),
-    junk,
-)
-def test_any_junk_is_read_or_refused(messages: list[Any], changes: Any, members: Any) -> None:
-    try:
-        trajectory = read(
-            *messages, members=members if isinstance(members, dict) else {}, **changes
-        )
-    except RowError:
-        return
-    assert len(trajectory.steps) <= len(messages)
-
-
-def test_long_runs_are_read_whole() -> None:
-    pairs = ((assistant("", call(f"c{n}")), result(f"c{n}")) for n in range(4_000))
-    made = sample(*(message for pair in pairs for message in pair))
-    assert len(INSPECT.read(made, PLACE, HEADER).steps) == 4_000
 
 
 # Archives -----------------------------------------------------------------------------------------
@@ -400,6 +252,12 @@ def archive(path: Path, *files: tuple[str, Any], method: int = zipfile.ZIP_DEFLA
         for name, content in files:
             made.writestr(name, content if isinstance(content, bytes) else json.dumps(content))
     return path
+
+
+def with_good(folder: Path, name: str, content: Any) -> Path:
+    """An archive with a member, and after it a sample that can be read."""
+    good = ("samples/good.json", sample(user()))
+    return archive(folder / "a.eval", ("header.json", HEADER), (name, content), good)
 
 
 def as_zstd(path: Path, pack: Callable[[bytes], bytes], *files: tuple[str, Any]) -> Path:
@@ -473,29 +331,16 @@ def test_numbers_that_json_has_not(tmp_path: Path) -> None:
     assert entry.content.extra["scores"] == {"s": {"value": None}}
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"{", b"[NaN]", b"[1]", b"\xff", b"NaN" * 2, b"[" * 100_000 + b"NaN"]
-)
+@pytest.mark.parametrize("raw", [b"", b"[NaN]", b"[1]", b"[" * 100_000 + b"NaN"])
 def test_a_bad_sample_costs_no_other(tmp_path: Path, raw: bytes) -> None:
-    path = archive(
-        tmp_path / "a.eval",
-        ("header.json", HEADER),
-        ("samples/bad.json", raw),
-        ("samples/good.json", sample(user())),
-    )
+    path = with_good(tmp_path, "samples/bad.json", raw)
     bad, good = read_eval(path)
-    assert isinstance(bad.content, RowError)
-    assert (bad.line, bad.content.field) == (1, "line")
+    assert (bad.line, str(bad.content)[:10]) == (1, "field line")
     assert isinstance(good.content, Trajectory)
 
 
 def test_a_damaged_member_costs_no_other(tmp_path: Path) -> None:
-    path = archive(
-        tmp_path / "a.eval",
-        ("header.json", HEADER),
-        ("samples/bad.json", sample(user("x" * 500))),
-        ("samples/good.json", sample(user())),
-    )
+    path = with_good(tmp_path, "samples/bad.json", sample(user("x" * 500)))
     data = path.read_bytes()
     with zipfile.ZipFile(path) as made:
         at = made.getinfo("samples/bad.json").header_offset + 60
@@ -512,12 +357,7 @@ def test_a_member_that_is_too_large_is_not_unpacked(
 ) -> None:
     assert inspect_log.MAX_SAMPLE_BYTES == 256 * 2**20
     monkeypatch.setattr(inspect_log, "MAX_SAMPLE_BYTES", 2**20)
-    path = archive(
-        tmp_path / "a.eval",
-        ("header.json", HEADER),
-        ("samples/bomb.json", b" " * (2**20 + 1)),
-        ("samples/good.json", sample(user())),
-    )
+    path = with_good(tmp_path, "samples/bomb.json", b" " * (2**20 + 1))
     bomb, good = read_eval(path)
     assert isinstance(bomb.content, RowError)
     assert "at most 1 MiB" in str(bomb.content)

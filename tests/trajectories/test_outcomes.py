@@ -40,12 +40,9 @@ def outcomes(path: Path, *rows: dict[str, Any] | str) -> Outcomes:
 
 
 def test_outcomes_join_by_the_id_of_the_run(tmp_path: Path) -> None:
-    joined = outcomes(
-        tmp_path,
-        {"trajectory_id": "r1", "reward": 0.5, "termination": "max_steps"},
-        {"id": "r2", "success": True},
-        {"id": "r9", "success": True},
-    )
+    stated = {"trajectory_id": "r1", "reward": 0.5, "termination": "max_steps"}
+    won = {"success": True}
+    joined = outcomes(tmp_path, stated, {"id": "r2", **won}, {"id": "r9", **won})
     first = joined.joined(run())
     assert (first.outcome, first.termination) == (Outcome(0.5), "max_steps")
     assert joined.joined(run("r2")).outcome == WON
@@ -55,11 +52,8 @@ def test_outcomes_join_by_the_id_of_the_run(tmp_path: Path) -> None:
 
 
 def test_outcomes_join_by_case_and_trial(tmp_path: Path) -> None:
-    joined = outcomes(
-        tmp_path,
-        "Task_ID;trial;success;reward",
-        *("7;0;true;1", "7;1;No;0", "8;;false;", "9;0;1;"),
-    )
+    table = ("Task_ID;trial;success;reward", "7;0;true;1", "7;1;No;0", "8;;false;", "9;0;1;")
+    joined = outcomes(tmp_path, *table)
     assert joined.joined(run("a", "7", trial=0)).outcome == Outcome(1.0, success=True)
     assert joined.joined(run("b", "7", trial=1)).outcome == Outcome(0.0, success=False)
     assert joined.joined(run("c", "8", trial=5)).outcome == LOST
@@ -96,12 +90,10 @@ def test_the_tested_model_tells_runs_of_one_id_apart(tmp_path: Path) -> None:
         (Outcome(0.5), {"reward": 0.4}, "reward"),
         (Outcome(1.0), {"success": True}, Outcome(1.0, success=True)),
         (Outcome(1.0), {"success": False}, "success"),
-        (Outcome(0.0), {"success": True}, "success"),
-        (Outcome(7.0), {"success": True}, Outcome(7.0, success=True)),
         (WON, {"success": False}, "success"),
-        (WON, {"reward": 0}, "success"),
         (WON, {"reward": 0.9}, Outcome(0.9, success=True)),
-        (LOST, {"termination": "timeout"}, LOST),
+        (LOST, {"termination": "done"}, LOST),
+        (LOST, {"termination": "timeout"}, "termination"),
     ],
 )
 def test_an_outcome_against_the_log_is_an_error(
@@ -109,17 +101,11 @@ def test_an_outcome_against_the_log_is_an_error(
 ) -> None:
     joined = outcomes(tmp_path, {"id": "r1", **stated})
     if isinstance(expected, Outcome):
-        assert joined.joined(run(outcome=ours)).outcome == expected
+        assert joined.joined(run(outcome=ours, termination="done")).outcome == expected
     else:
         with pytest.raises(RowError) as raised:
-            joined.joined(run(outcome=ours))
+            joined.joined(run(outcome=ours, termination="done"))
         assert raised.value.field == expected
-
-
-def test_a_termination_against_the_log_is_an_error(tmp_path: Path) -> None:
-    joined = outcomes(tmp_path, {"id": "r1", "termination": "timeout"})
-    with pytest.raises(RowError, match=r"termination.*stopped as in the log"):
-        joined.joined(run(termination="stopped"))
 
 
 @pytest.mark.parametrize(
@@ -128,24 +114,19 @@ def test_a_termination_against_the_log_is_an_error(tmp_path: Path) -> None:
         ({"success": True}, "trajectory_id"),
         ({"id": " ", "success": True}, "id"),
         ({"id": "a"}, "reward"),
+        ({"id": "ok", "success": True}, "line"),
+        ("{", "line"),
         ({"id": "a", "reward": "nan"}, "reward"),
-        ({"id": "a", "reward": "1e999"}, "reward"),
-        ({"id": "a", "success": "C"}, "success"),
         ({"id": "a", "success": 0.5}, "success"),
         ({"case_id": "a", "trial": "x", "success": True}, "trial"),
-        ({"id": "a", "termination": 7}, "termination"),
     ],
 )
-def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], complaint: str) -> None:
+def test_bad_rows_are_named(tmp_path: Path, row: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=rf"outcomes\.jsonl:2: field {complaint}:"):
         outcomes(tmp_path, {"id": "ok", "success": True}, row)
 
 
 def test_broken_lines_and_tables_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "outcomes.jsonl"
-    path.write_text('{"id": "a", "success": true}\n{"id"\n')
-    with pytest.raises(InputError, match=r"outcomes\.jsonl:2: field line"):
-        Outcomes(path)
     with pytest.raises(InputError, match="expected a column trajectory_id"):
         outcomes(tmp_path, "run,success", "a,true")
     with pytest.raises(InputError, match="can't be read"):
@@ -161,10 +142,8 @@ def test_broken_lines_and_tables_are_refused(tmp_path: Path) -> None:
         ({"success": 1.0, "quality": 0.3}, True),  # as Langfuse has its flags
         ({"Success": "no", "helpful": True}, False),
         ({"success": 0.7}, None),
-        ({"correct": True, "f1": 0.5}, True),
         ({"correct": True, "polite": True}, None),
         ({"accuracy": 1.0}, None),
-        ({"grade": "pass"}, None),
         ({}, None),
     ],
 )
@@ -187,16 +166,13 @@ def test_a_score_is_a_success_only_where_it_says_so(
         ("f1>=0.5", {"f1": 0.5}, True),
         (" f1 <= 0.4 ", {"f1": 0.5}, False),
         ("f1==0.50", {"f1": 0.5}, True),
-        ("f1>=1", {"f1": True}, True),
         ("f1", {"f1": 1.0}, True),
         ("f1", {"f1": "fail"}, False),
         ("f1", {"f1": 0.5}, RowError),
         ("f1>=1", {"f1": "much"}, RowError),
         ("grade==C", {"grade": "c"}, True),
-        ("grade==C", {"grade": "B"}, False),
         ("grade==yes", {"grade": True}, True),
         ("reward>=80", {}, True),
-        ("success", {}, False),
         ("gone>=1", {"f1": 1.0}, None),
     ],
 )
@@ -222,7 +198,7 @@ def test_letters_are_those_of_inspect_there_alone() -> None:
         assert settled.outcome == Outcome(success=success)
 
 
-@pytest.mark.parametrize("rule", [">=1", "f1>=", "f1>=much", "f1>1", "f1<", "f1==", " "])
+@pytest.mark.parametrize("rule", [">=1", "f1>=much", "f1>1", " "])
 def test_a_rule_that_is_none_is_refused(rule: str) -> None:
     with pytest.raises(OptionError, match="--success: expected NAME, NAME>=X"):
         Outcomes(success=rule)

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from apbjudge.errors import RowError
 from apbjudge.records.tools import build_toolset
-from apbjudge.records.trajectories import Trajectory
-from apbjudge.trajectories.reading import read_log
+from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
+from apbjudge.trajectories.reading import FORMATS, detect, read_log
 from apbjudge.trajectories.writing import to_messages
 
 LOGS = Path(__file__).parent / "logs"
 RUN = json.loads((LOGS / "expected.json").read_text(encoding="utf-8"))
 SAMPLES = sorted(path.name for path in LOGS.iterdir() if path.name[0].isdigit())
-WITHOUT_TOOLS = (
-    "08_langchain.jsonl",
-    "11_pydantic_ai.json",
-    "12_vercel_ui.jsonl",
-    "13_claude_code.jsonl",
-    "15_codex_rollout.jsonl",
-)
-WITHOUT_MARKS = (
-    "01_openai_chat.jsonl",
-    "02_openai_responses.jsonl",
-    "14_harbor_job",
-    "15_codex_rollout.jsonl",
-)
-WITHOUT_SYSTEM = ("13_claude_code.jsonl",)
+FILES = [name for name in SAMPLES if Path(name).suffix]
+ATIF = "14_harbor_job/parcel-friday__a1b2c3/agent/trajectory.json"
+WITHOUT_TOOLS = "08 11 12 13 15 19 21".split()
+WITHOUT_MARKS = "01 02 14 15 18 19 20".split()
+
+
+def records_of(name: str) -> list[Any]:
+    text = (LOGS / name).read_text(encoding="utf-8")
+    if name.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    value = json.loads(text)
+    return value if isinstance(value, list) else [value]
+
+
+def raw_of(name: str) -> tuple[str, Any]:
+    """The format of a sample, and its record or the parts of its run."""
+    format_, records = FORMATS[detect(LOGS / name)], records_of(name)
+    if format_.parts is not None:
+        return format_.name, [part for of in records for _, part in format_.parts(of)]
+    if len(records) > 1:
+        return format_.name, {"messages": records}
+    (record,) = records[0].get(format_.member, records)
+    return format_.name, record
 
 
 def read(name: str) -> Trajectory:
@@ -47,14 +60,18 @@ def value_of(content: Any) -> Any:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_is_read_as_the_run_that_it_holds(name: str) -> None:
-    run = read(name)
-    prompt = "" if name in WITHOUT_SYSTEM else RUN["system_prompt"]
-    assert (run.system_prompt, run.query) == (prompt, RUN["query"])
-    assert (run.final_answer, run.tested_model) == (RUN["final_answer"], "demo-1")
+    run, number = read(name), name[:2]
+    prompt = "" if number == "13" else RUN["system_prompt"]
+    assert (run.system_prompt.removeprefix("<session_context>"), run.query) == (
+        prompt,
+        RUN["query"],
+    )
+    model = "" if number == "19" else "demo-1"
+    assert (run.final_answer, run.tested_model) == (RUN["final_answer"], model)
     assert run.remarks == {"parallel calls": 1}
     tools = () if run.tools is None else build_toolset(list(run.tools), None, "tools").names
     names = {call["name"] for step in RUN["steps"] for call in step["calls"]}
-    assert set(tools) == (set() if name in WITHOUT_TOOLS else names)
+    assert set(tools) == (set() if number in WITHOUT_TOOLS else names)
     first, *steps = run.steps
     assert (first.source, len(steps)) == ("user", len(RUN["steps"]))
     for step, expected in zip(steps, RUN["steps"], strict=True):
@@ -69,22 +86,55 @@ def test_a_sample_is_read_as_the_run_that_it_holds(name: str) -> None:
             of["result"] for of in calls
         ]
         failed = [bool(answers[at].is_error) for at in range(len(calls))]
-        assert failed == [of["failed"] and name not in WITHOUT_MARKS for of in calls]
+        assert failed == [of["failed"] and number not in WITHOUT_MARKS for of in calls]
 
 
-def test_all_samples_are_written_as_the_same_messages() -> None:
-    def plain(name: str) -> list[Any]:
-        messages = [of for of in to_messages(read(name))["messages"] if of["role"] != "system"]
-        for message in messages:
-            for key in ("id", "tool_call_id", "name"):
-                message.pop(key, None)
-            for call in message.get("tool_calls", ()):
-                call.pop("id")
-                arguments = call["function"]["arguments"]
-                call["function"]["arguments"] = json.loads(arguments)
-            message["content"] = value_of(message["content"])
-        return sorted(messages, key=json.dumps)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_written_as_messages_is_read_again(name: str) -> None:
+    def told(run: Trajectory) -> list[Any]:
+        calls = [[(of.name, of.arguments) for of in step.calls] for step in run.steps]
+        answers = [[value_of(of.content) for of in step.observations] for step in run.steps]
+        return [[(step.source, step.text) for step in run.steps], calls, answers]
 
-    first, *others = map(plain, SAMPLES)
-    for other in others:
-        assert other == first
+    run = read(name)
+    assert told(FORMATS["messages"].read(to_messages(run), run.place, {})) == told(run)
+
+
+# Whatever comes -----------------------------------------------------------------------------------
+
+JUNK: list[Any] = [None, 0, True, -2.5, "", "x", [], {}, [1], [[]], [{}], {"a": 1}, 2**64 - 1]
+JUNK += ["[{", '{"a":', "{1: (2, {3})}", "[" * 600, {"intValue": "x"}, {"arrayValue": 3}, " "]
+JUNK += ["user", "assistant", "tool", "message", "function_call", "C", "tc://x", [{"type": "text"}]]
+
+
+def holders(value: Any) -> Any:
+    items: Any = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from holders(inner)
+
+
+MORE = {
+    folder: [f"{folder}/{path.name}" for path in sorted((LOGS / folder).iterdir())]
+    for folder in ("benchmarks", "otlp")
+}
+
+
+@pytest.mark.parametrize("name", [*FILES, ATIF, *MORE])
+@given(data=st.data())
+def test_no_value_breaks_a_reader(name: str, data: st.DataObject) -> None:
+    file = data.draw(st.sampled_from(MORE.get(name, [name])))
+    format_, records = FORMATS[detect(LOGS / file)], records_of(file)
+    if format_.parts is None:
+        records = [raw_of(file)[1]]
+    for _ in range(2):
+        holder, key = data.draw(st.sampled_from([*holders(records)]))
+        holder[key] = data.draw(st.sampled_from(JUNK))
+    objects: list[Any] = [of for of in records if isinstance(of, dict)]
+    assert all(0 <= format_.score(of) <= 1 for of in objects)
+    with suppress(RowError):
+        if format_.parts is not None:  # which are one run
+            objects = [[part for of in objects for _, part in format_.parts(of)]]
+        for raw in filter(None, objects):
+            trajectory_row(format_.read(raw, LogPlace(format_.name), {}))

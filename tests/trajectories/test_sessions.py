@@ -33,8 +33,8 @@ from tests.records.test_message_dialects import (
 Line = dict[str, Any]
 
 
-def written(folder: Path, lines: list[Line], name: str = "log.jsonl") -> Path:
-    path = folder / name
+def written(folder: Path, lines: list[Line]) -> Path:
+    path = folder / "log.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return path
 
@@ -108,15 +108,8 @@ class Claude:
         return self._tip
 
     def said(self, name: str, block: Line) -> Line:
-        usage = {"input_tokens": 1, "output_tokens": 2}
-        return {
-            "id": name,
-            "type": "message",
-            "role": "assistant",
-            "model": "demo-1",
-            "content": [block],
-            "usage": usage,
-        }
+        said = {"id": name, "type": "message", "role": "assistant", "model": "demo-1"}
+        return {**said, "content": [block], "usage": {"input_tokens": 1, "output_tokens": 2}}
 
     def write(self, run: Run) -> None:
         _, asked, *messages = anthropic(run)
@@ -249,9 +242,8 @@ def test_a_run_among_the_lines_of_the_gemini_cli(
     assert detect(path) == "gemini-cli"
     (read_run,) = contents(path)
     assert isinstance(read_run, Trajectory), read_run
-    read_run = replace(
-        read_run, system_prompt=read_run.system_prompt.removeprefix("<session_context>")
-    )
+    prompt = read_run.system_prompt.removeprefix("<session_context>")
+    read_run = replace(read_run, system_prompt=prompt)
     compare(read_run, run, {"abandoned branches": n_branches})
 
 
@@ -294,6 +286,12 @@ def done(**fields: Any) -> Line:
 
 
 LONG = "\n".join(f"line {n} of the output" for n in range(100))
+FAILED = json.dumps({"output": "no", "metadata": {"exit_code": 2}})
+SHELL = {"type": "command_execution"}
+ASKED = {"type": "mcp_tool_call", "server": "docs", "tool": "find", "arguments": {"q": 1}}
+HEAD = {"sessionId": "s", "projectHash": "p"}
+ANEW = {"id": "2", "type": "user", "content": [{"text": "New."}]}
+FOUND = {"id": "c", "name": "find", "args": {"q": 1}}
 EDIT = {"filePath": "a.py", "originalFile": "never shown", "structuredPatch": [{"lines": ["-x"]}]}
 TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
     "what a client adds is not the user's": (
@@ -387,27 +385,13 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "tools": ({"name": "find"}, {"name": "Bash"}),
         },
     ),
-    "two messages of one API without an answer between": (
-        "claude-code",
-        [
-            user("Go."),
-            agent(text("a"), message={"id": "1", "type": "message"}),
-            agent(text("b"), message={"id": "2", "type": "message"}),
-            agent(text("b"), call(), message={"id": "2", "type": "message"}),
-        ],
-        {"said": ["user Go.", "agent a", "agent b"], "remarks": {"calls without results": 1}},
-    ),
     "a rollout with context, a summary and codes": (
         "codex",
         [
             item(type="message", role="user", content="<environment_context>x"),
             item(type="message", role="user", content="Go."),
             item(type="function_call", name="run", arguments="{}", call_id="1"),
-            item(
-                type="function_call_output",
-                call_id="1",
-                output=json.dumps({"output": "no", "metadata": {"exit_code": 2}}),
-            ),
+            item(type="function_call_output", call_id="1", output=FAILED),
             item(type="local_shell_call", call_id="2", action={"command": ["ls"]}),
             event(type="exec_command_end", call_id="2", exit_code=0, stdout="a.py"),
             item(type="local_shell_call_output", call_id="2", output="a.py"),
@@ -441,28 +425,9 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             {"type": "thread.started", "thread_id": "t"},
             {"type": "turn.started"},
             done(id="0", type="reasoning", text="Hm."),
-            {
-                "type": "item.started",
-                "item": {"id": "1", "type": "command_execution", "command": "sleep 9"}
-                | {"aggregated_output": "", "status": "in_progress"},
-            },
-            done(
-                id="2",
-                type="command_execution",
-                command="ls",
-                exit_code=1,
-                aggregated_output="b.py",
-                status="failed",
-            ),
-            done(
-                id="3",
-                type="mcp_tool_call",
-                server="docs",
-                tool="find",
-                arguments={"q": 1},
-                result={"content": [text("R")]},
-                status="completed",
-            ),
+            {"type": "item.started", "item": {"id": "1", **SHELL, "command": "sleep 9"}},
+            done(id="2", **SHELL, command="ls", exit_code=1, aggregated_output="b.py"),
+            done(id="3", **ASKED, result={"content": [text("R")]}, status="completed"),
             done(id="4", type="file_change", changes=[{"path": "a", "kind": "add"}]),
             done(id="5", type="agent_message", text="Gone."),
             {"type": "turn.completed", "usage": {"input_tokens": 9}},
@@ -470,7 +435,7 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
         {
             "id": "t",
             "said": ["agent", "agent", "agent", "agent Gone."],
-            "calls": ["command_execution", "command_execution", "mcp__docs__find", "file_change"],
+            "calls": [*["command_execution"] * 2, "mcp__docs__find", "file_change"],
             "failed": [True, None, None],
             "remarks": {"parallel calls": 1, "calls without results": 1},
             "final": "Gone.",
@@ -480,43 +445,25 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
     "a chat that was rewritten, with notes of its client": (
         "gemini-cli",
         [
-            {"sessionId": "s", "projectHash": "p"},
+            HEAD,
             {"id": "1", "timestamp": "t", "type": "user", "content": "Old."},
-            {
-                "$set": {
-                    "messages": [
-                        {"id": "2", "type": "user", "content": [{"text": "New."}]},
-                        {"id": "3", "type": "error", "content": "[API Error: 429]"},
-                    ]
-                }
-            },
+            {"$set": {"messages": [ANEW, {"id": "3", "type": "error", "content": "[API: 429]"}]}},
         ],
         {
-            "said": ["user New.", "environment [API Error: 429]"],
-            "error": "[API Error: 429]",
+            "said": ["user New.", "environment [API: 429]"],
+            "error": "[API: 429]",
             "remarks": {"rewritten context": 1},
         },
     ),
     "a chat whose content has its calls too": (
         "gemini-cli",
         [
-            {"sessionId": "s", "projectHash": "p"},
+            HEAD,
             {"id": "1", "timestamp": "t", "type": "user", "content": "Go."},
-            {
-                "id": "2",
-                "timestamp": "t",
-                "type": "gemini",
-                "model": "m",
-                "content": [
-                    {"text": "Hm.", "thought": True},
-                    {"functionCall": {"id": "c", "name": "find", "args": {"q": 1}}},
-                ],
-                "thoughts": [{"subject": "Hm.", "description": ""}],
-                "toolCalls": [
-                    {"id": "c", "name": "find", "args": {"q": 1}, "agentId": "a"}
-                    | {"status": "error", "result": "broken"}
-                ],
-            },
+            {"id": "2", "timestamp": "t", "type": "gemini", "model": "m"}
+            | {"content": [{"text": "Hm.", "thought": True}, {"functionCall": FOUND}]}
+            | {"thoughts": [{"subject": "Hm.", "description": ""}]}
+            | {"toolCalls": [{**FOUND, "agentId": "a", "status": "error", "result": "broken"}]},
         ],
         {"calls": ["find"], "failed": [True], "remarks": {"sub-agents": 1}, "error": ""},
     ),
@@ -549,11 +496,8 @@ def test_lines_without_a_session_go_with_those_around_them(tmp_path: Path) -> No
     lines = [title, user("Go."), agent(text("Gone.")), title]
     other = [line | {"sessionId": "t"} for line in (user("Stop."), agent(text("Halt.")))]
     path = written(tmp_path, [*lines, *other, title])
-    runs = contents(path)
-    assert [(of.trajectory_id, of.query) for of in runs if isinstance(of, Trajectory)] == [
-        ("s", "Go."),
-        ("t", "Stop."),
-    ]
+    ids = [of.trajectory_id for of in contents(path) if isinstance(of, Trajectory)]
+    assert ids == ["s", "t"]
     (nothing,) = contents(written(tmp_path, [title, user("", isSidechain=True, message=None)]))
     assert "a session with messages" in str(nothing)
 

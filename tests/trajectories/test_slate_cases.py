@@ -64,18 +64,11 @@ def test_final_are_the_calls_that_no_call_consumes() -> None:
 @pytest.mark.parametrize(
     ("value", "result"),
     [
-        ("OUTPUT_FROM_STEP_1.1.id", "B4"),
         ("OUTPUT_FROM_STEP_1.1.rows[0].n", 3),
-        ("OUTPUT_FROM_STEP_1.1.rows[1]", None),
-        ("OUTPUT_FROM_STEP_2.1", {"ok": True}),
         ("Berth OUTPUT_FROM_STEP_1.1.id, OUTPUT_FROM_STEP_1.1.rows[0].n.", "Berth B4, 3."),
         ("is it OUTPUT_FROM_STEP_2.1.ok?", "is it true?"),
         ([{"a": "OUTPUT_FROM_STEP_1.1.rows[0].n"}], [{"a": 3}]),
-        ("OUTPUT_FROM_STEP_1.1.depth", "OUTPUT_FROM_STEP_1.1.depth"),
         ("OUTPUT_FROM_STEP_1.1.rows[2].n", "OUTPUT_FROM_STEP_1.1.rows[2].n"),
-        ("OUTPUT_FROM_STEP_1.1.id.x", "OUTPUT_FROM_STEP_1.1.id.x"),
-        ("OUTPUT_FROM_STEP_9.9.id", "OUTPUT_FROM_STEP_9.9.id"),
-        (35, 35),
     ],
 )
 def test_references_become_what_they_lead_to_or_stay(value: Any, result: Any) -> None:
@@ -98,15 +91,10 @@ def test_references_are_found_whatever_they_lead_to(
 # Checks -------------------------------------------------------------------------------------------
 
 
-def test_a_sound_case_has_no_findings() -> None:
-    assert rules(case_row()) == []
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "OUTPUT_FROM_STEP_2.1.ok",  # of the call itself
-        "OUTPUT_FROM_STEP_2.2.ok",  # nowhere
         "OUTPUT_FROM_STEP_1.2.id",  # of a substep without a call
         "OUTPUT_FROM_STEP_1.1.rows[5].n",  # not recorded
         "see OUTPUT_FROM_STEP_3.1.id",
@@ -143,6 +131,7 @@ def test_lesser_faults_are_reported_and_cost_nothing(
 
 
 def test_the_same_tool_is_suspected_in_the_next_group_and_not_after_another_substep() -> None:
+    assert rules(case_row()) == []
     row = with_step(4, tool="find")
     assert rules(row) == []
     del row["plan"][2]
@@ -160,8 +149,6 @@ def test_the_same_tool_is_suspected_in_the_next_group_and_not_after_another_subs
         (with_step(3, tool="find"), r"plan\[3\].tool: only substeps such as 1.1 call tools"),
         (case_row(plan=[{"step": "1"}], outputs={}), "plan: no substep such as 1.1"),
         (with_step(1, step="one"), "field plan.1.step: expected String should match pattern"),
-        (with_step(1, argument={}), "field plan.1.argument: expected Extra inputs"),
-        ({"id": "berth"}, "field query: expected a value"),
     ],
 )
 def test_cases_that_no_metric_could_be_about_are_refused(
@@ -173,29 +160,21 @@ def test_cases_that_no_metric_could_be_about_are_refused(
         load_cases(file)
 
 
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
+def test_unusable_files_are_named_with_their_line(tmp_path: Path) -> None:
+    good, file = orjson.dumps(case_row()), tmp_path / "cases.jsonl"
+    deep = orjson.dumps(with_step(4, arguments={"a": "DEEP"}))
+    for content, complaint in (
         (b"", "cases.jsonl: the file holds no cases"),
-        (orjson.dumps(case_row()) + b"\n{", "cases.jsonl:2: field line: expected one JSON object"),
-        (b"\n".join([orjson.dumps(case_row())] * 2), "cases.jsonl:2: field id: expected an id of"),
-        (b'{"id": "a", "query": "", "plan": [{"step": "1.1", "tool": "t", "arguments": {"a": '
-         + b"[" * 1010 + b"]" * 1010 + b'}}], "outputs": {"1.1": 1}}', "cases.jsonl:1: values are"),
-    ],
-    ids=["empty", "torn", "twice", "deep"],
-)  # fmt: skip
-def test_unusable_files_are_named_with_their_line(
-    content: bytes, complaint: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "cases.jsonl"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match=complaint):
-        load_cases(file)
+        (good + b"\n{", "cases.jsonl:2: field line: expected one JSON object"),
+        (good + b"\n" + good, "cases.jsonl:2: field id: expected an id of"),
+        (deep.replace(b'"DEEP"', b"[" * 1010 + b"]" * 1010), "cases.jsonl:1: values are"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=complaint):
+            load_cases(file)
 
 
 def test_a_file_of_cases_is_known_by_its_hash(tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
     file.write_bytes(orjson.dumps(case_row()))
     assert load_cases(file).digest == hashlib.sha256(file.read_bytes()).hexdigest()
-    with pytest.raises(InputError, match="can't be read"):
-        load_cases(tmp_path / "none.jsonl")

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
@@ -126,6 +125,7 @@ def example(**changes: Any) -> Trajectory:
 # ATIF ---------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=60)
 @given(trajectories)
 def test_what_is_written_as_atif_is_read_again_whole(trajectory: Trajectory) -> None:
     place = replace(BACK, version="")
@@ -163,15 +163,11 @@ def test_the_fields_that_atif_has_are_used() -> None:
     assert row["agent"]["model_name"] == "model"
     assert row["agent"]["tool_definitions"] == [{"type": "function", "function": {"name": "add"}}]
     step = row["steps"][2]
-    assert step["message"] == "Both at once."
-    assert step["reasoning_content"] == "Let me think."
+    assert (step["message"], step["reasoning_content"]) == ("Both at once.", "Let me think.")
     assert [call["tool_call_id"] for call in step["tool_calls"]] == ["c1", "c2"]
-    assert step["tool_calls"][0]["arguments"] == {"x": 1}
     assert [r["source_call_id"] for r in step["observation"]["results"]] == ["c2", "c1"]
-    assert json.loads(step["observation"]["results"][0]["content"]) == {"sum": 3}
     assert row["final_metrics"] == {"total_prompt_tokens": 12}
     assert row["extra"]["apbjudge"]["outcome"] == {"reward": 1.0}
-    assert "final_answer" not in row["extra"]["apbjudge"]
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -191,15 +187,17 @@ def test_messages_are_those_of_openai() -> None:
     assert last == {"role": "assistant", "content": "3"}
 
 
+def ring(result: Any) -> TrajectoryStep:
+    called = (ToolCall("ring", {}, "u1"),)
+    return TrajectoryStep("user", "call", calls=called, observations=(ToolResult(result, "u1"),))
+
+
 def test_messages_of_the_environment_and_of_users() -> None:
-    ring = TrajectoryStep(
-        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(ToolResult(None, "u1"),)
+    odd, listed = (ToolCall("tick"), ToolCall("tock")), (ToolResult([1]),)
+    notice = TrajectoryStep("environment", text="Closed.", calls=odd, observations=listed)
+    run = example(
+        system_prompt="", steps=(ring(None), notice, TrajectoryStep("system", text="Stop."))
     )
-    odd = (ToolCall("tick"), ToolCall("tock"))
-    notice = TrajectoryStep(
-        "environment", text="Closed.", calls=odd, observations=(ToolResult([1]),)
-    )
-    run = example(system_prompt="", steps=(ring, notice, TrajectoryStep("system", text="Stop.")))
     asked, rung, closed, told, stop = to_messages(run)["messages"]
     assert (asked["role"], asked["tool_calls"][0]["function"]["name"]) == ("user", "ring")
     assert rung == {"role": "tool", "tool_call_id": "u1", "content": ""}
@@ -209,86 +207,24 @@ def test_messages_of_the_environment_and_of_users() -> None:
     assert left_out(run, "messages")["calls of the environment"] == 2
 
 
-def chat_messages() -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Chats in which calls have ids of their own, and what answers them follows at once."""
-
-    def turn(number: int) -> st.SearchStrategy[list[dict[str, Any]]]:
-        said = st.one_of(
-            st.fixed_dictionaries({"role": st.just("user"), "content": texts}),
-            st.fixed_dictionaries({"role": st.just("assistant"), "content": texts}),
-        )
-
-        def with_calls(arguments: list[dict[str, Any]], answers: list[str]) -> list[dict[str, Any]]:
-            asked = [
-                {
-                    "id": f"c{number}-{place}",
-                    "type": "function",
-                    "function": {"name": "f", "arguments": orjson.dumps(value).decode()},
-                }
-                for place, value in enumerate(arguments)
-            ]
-            told = [
-                {"role": "tool", "tool_call_id": call["id"], "content": answer}
-                for call, answer in zip(reversed(asked), answers, strict=False)
-            ]
-            return [{"role": "assistant", "content": None, "tool_calls": asked}, *told]
-
-        called = st.builds(
-            with_calls, st.lists(objects, min_size=1, max_size=3), st.lists(texts, max_size=3)
-        )
-        return said.map(lambda one: [one]) | called
-
-    turns = st.tuples(*(turn(number) for number in range(4)))
-    return turns.map(lambda parts: [message for part in parts for message in part])
-
-
-@given(chat_messages())
-def test_a_chat_survives_the_way_through_atif(messages: list[dict[str, Any]]) -> None:
-    formats = pytest.importorskip("apbjudge.trajectories.formats.messages")
-    entry = {"id": "run", "tested_model": "model", "messages": messages, "tools": [{"name": "f"}]}
-    read = formats.MESSAGES.read(entry, PLACE, {})
-    back = ATIF.read(written(read), BACK, {})
-    assert to_messages(back) == to_messages(read)
-    assert to_messages(back)["messages"] == messages
-    assert to_messages(back)["tools"] == entry["tools"]
-
-
-@pytest.mark.parametrize("write", [to_messages, to_atif])
-def test_what_is_nested_too_deeply_is_refused(write: Any) -> None:
+def test_what_is_nested_too_deeply_is_refused() -> None:
     deep = orjson.loads(b'{"a":' * 500 + b"1" + b"}" * 500)
-    step = TrajectoryStep("agent", "call", calls=(ToolCall("add", deep, "c1"),))
-    with pytest.raises(RowError, match="expected values that can be written as JSON"):
-        write(example(steps=(step,)))
+    run = example(steps=(TrajectoryStep("agent", "call", calls=(ToolCall("add", deep, "c1"),)),))
+    for write in (to_messages, to_atif):
+        with pytest.raises(RowError, match="expected values that can be written as JSON"):
+            write(run)
 
 
 # What is lost -------------------------------------------------------------------------------------
 
 
 def test_what_a_format_cannot_hold_is_counted() -> None:
-    user = TrajectoryStep(
-        "user", "call", calls=(ToolCall("ring", {}, "u1"),), observations=(ToolResult("", "u1"),)
-    )
-    search = TrajectoryStep(
-        "agent", "retrieve", retrieval=Retrieval(), execution=Execution(), extra={"turn": 2}
-    )
-    run = example(steps=(*example().steps, user, search), extra={"seed": 1, "host": "x"}, trial=1)
-    common = {
-        "retrieval facts": 1,
-        "execution facts": 1,
-        "kinds of steps": 1,
-        "results as values": 1,
-        "marks of errors": 1,
-    }
-    assert left_out(run, "messages") == common | {
-        "reasoning": 1,
-        "other fields of steps": 1,
-        "other fields": 2,
-    }
-    assert left_out(run, "atif") == common | {
-        "user-side calls": 1,
-        "unreadable arguments": 1,
-        "names of answering tools": 1,
-        "results for calls of other steps": 1,
-        "outcome": 1,
-        "case and trial": 1,
-    }
+    search = TrajectoryStep("agent", "retrieve", retrieval=Retrieval(), execution=Execution())
+    steps = (*example().steps, ring(""), replace(search, extra={"turn": 2}))
+    run = example(steps=steps, extra={"seed": 1, "host": "x"}, trial=1)
+    common = "retrieval facts|execution facts|kinds of steps|results as values|marks of errors"
+    own = "user-side calls|unreadable arguments|names of answering tools"
+    own += "|results for calls of other steps|outcome|case and trial"
+    messages = {"reasoning": 1, "other fields of steps": 1, "other fields": 2}
+    assert left_out(run, "messages") == dict.fromkeys(common.split("|"), 1) | messages
+    assert left_out(run, "atif") == dict.fromkeys(f"{common}|{own}".split("|"), 1)

@@ -271,8 +271,15 @@ def _is_alternative(spec: Mapping[str, Any]) -> bool:
 
 
 def _has_speaker(spec: Mapping[str, Any]) -> bool:
-    """Whether a name is that of who speaks: a message with a role, and without arguments."""
-    is_message = "role" in spec and ("tool_calls" in spec or "content" in spec)
+    """Whether a name is that of who speaks.
+
+    It is in a message with a role that names its tool elsewhere, or that has no arguments.
+    """
+    if "role" not in spec:
+        return False
+    if _first(spec, NAMES[1:]):
+        return True
+    is_message = "tool_calls" in spec or "content" in spec
     return is_message and not any(key in spec for key in ARGUMENTS)
 
 

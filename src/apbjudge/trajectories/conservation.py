@@ -411,6 +411,8 @@ class _Walk:
 
     def _answer(self, value: Any, path: str) -> _Counts | None:
         """The content of a result: a value of the tool's, or parts of a message."""
+        if isinstance(value, bool):  # says whether the call failed
+            return None
         if (of := as_object(value)) and of.keys() == {"type", "value"} and of["type"] in _FORMS:
             value = of["value"]
         parts = [as_object(of) or {} for of in as_list(value) or ()]

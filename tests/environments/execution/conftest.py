@@ -1,22 +1,16 @@
+"""A suite of counters, one for all tests of a file."""
+
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from apbjudge.environments.execution import suites
-from apbjudge.environments.execution.suites import Suite, SuiteKind, open_suite
+from apbjudge.environments.execution.suites import Suite, open_suite
 
-TOY = SuiteKind(name="toy", title="counters", adapter=Path(__file__).parent / "toy.py")
-
-
-@pytest.fixture
-def toy_kind(monkeypatch: pytest.MonkeyPatch) -> SuiteKind:
-    """The suite of counters among the shipped ones."""
-    monkeypatch.setattr(suites, "SUITE_KINDS", (*suites.SUITE_KINDS, TOY))
-    return TOY
+TOY = str(Path(__file__).with_name("toy.py"))
 
 
-@pytest.fixture
-def toy(toy_kind: SuiteKind) -> Iterator[Suite]:
-    with open_suite(toy_kind.name) as suite:
+@pytest.fixture(scope="module")
+def toy() -> Iterator[Suite]:
+    with open_suite(TOY) as suite:
         yield suite

@@ -11,7 +11,6 @@ import importlib
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +46,6 @@ def replayed(
         others: Two environments for the package's evaluator.
     """
     messages = importlib.import_module("tau2.data_model.message")
-    started = time.perf_counter()
     episode = suite.begin(task_id)
     before = episode.score()
     trajectory: list[Any] = []
@@ -65,14 +63,12 @@ def replayed(
         episode.say(text)
         trajectory.append(messages.AssistantMessage(role="assistant", content=text))
     after = episode.score()
-    seconds = time.perf_counter() - started
     task = suite._tasks[task_id]
     return {
         "before": before,
         "after": after,
         "again": episode.score(),
         "package": package_rewards(task, trajectory, others),
-        "seconds": seconds,
     }
 
 
@@ -104,11 +100,9 @@ def package_rewards(task: Any, trajectory: list[Any], environments: list[Any]) -
 
 
 def main(options: dict[str, str], number: int) -> None:
-    started = time.perf_counter()
     suite = tau2.suite(options)
     tasks = suite.tasks()
     print(json.dumps({"version": suite.version, "tasks": len(tasks), "first": tasks[0]}))
-    print(f"{time.perf_counter() - started:.2f} s", file=sys.stderr)
     module = importlib.import_module(f"tau2.domains.{options['domain']}.environment")
     others = [
         module.get_environment(solo_mode=suite._environment.solo_mode),

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.execution import host
+from apbjudge.environments.execution import host, hosted
 from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
 from apbjudge.environments.execution.sandbox import Isolation
-from apbjudge.environments.execution.suites import Suite, SuiteKind, open_suite
+from apbjudge.environments.execution.suites import Suite, open_suite
 from apbjudge.errors import InputError, OptionError, PluginError
+
+from .conftest import TOY
 
 ROOT = Path(__file__).parents[3]
 QUICK = Isolation(call_seconds=1, cpu_seconds=5, memory_mb=1024)
@@ -55,23 +57,12 @@ def test_calls_change_the_world_and_its_score(toy: Suite) -> None:
     assert [call.name for call in case.reference.calls] == ["add"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("subtract", {}, "there is no tool 'subtract'"),
-        ("__class__", {}, "there is no tool '__class__'"),
-        ("add", {}, "the arguments do not fit: lacks n"),
-        ("add", {"n": "three; import os"}, "the arguments do not fit"),
-        ("add", {"n": [3]}, "the arguments do not fit"),
-    ],
-)
-def test_a_call_that_fits_no_tool_does_not_reach_the_suite(
-    toy: Suite, name: str, arguments: dict[str, object], said: str
-) -> None:
+def test_a_call_that_fits_no_tool_does_not_reach_the_suite(toy: Suite) -> None:
     environment = begun(toy)
-    seen = environment.call(name, arguments)
-    assert seen.is_error
-    assert said in seen.content
+    assert "there is no tool '__class__'" in environment.call("__class__", {}).content
+    assert "the arguments do not fit: lacks n" in environment.call("add", {}).content
+    seen = environment.call("add", {"n": "three; import os"})
+    assert (seen.is_error, "the arguments do not fit" in seen.content) == (True, True)
     assert environment.state() == 0
     assert environment.snapshot() == ("three", ())
     environment.close()
@@ -135,14 +126,10 @@ def test_a_tool_may_not_change_files(held: Suite, tmp_path: Path) -> None:
     environment.close()
 
 
-def test_a_tool_reads_no_keys(
-    toy_kind: SuiteKind, held: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("held")
+def test_a_tool_reads_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-    with (
-        subprocess.Popen(["sleep", "60"]) as other,
-        open_suite(toy_kind.name) as suite,
-    ):
+    with subprocess.Popen(["sleep", "60"]) as other, open_suite(TOY) as suite:
         environment, sibling = begun(suite), begun(suite)
         assert sibling.state() == 0
         assert environment.call("keys", {}).content == "[]"
@@ -248,7 +235,18 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
         names = (
             "may_not or keys or reach_each or starts_ends or stopped_or_killed or parent_is_killed"
         )
-        where = ["-n", "0", "-p", "no:cacheprovider", "--basetemp", f"{home}/tests", "-k", names]
+        where = [
+            "-n",
+            "0",
+            "-m",
+            "",
+            "-p",
+            "no:cacheprovider",
+            "--basetemp",
+            f"{home}/tests",
+            "-k",
+            names,
+        ]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-rs", *where, __file__],
             cwd=ROOT,
@@ -266,11 +264,11 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
 @pytest.mark.parametrize(("sandbox", "how"), [("auto", signal.SIGSTOP), ("none", signal.SIGKILL)])
 @pytest.mark.slow
 def test_a_host_that_is_stopped_or_killed_is_replaced(
-    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
+    monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
 ) -> None:
     monkeypatch.setattr(host, "_GRACE_S", 1)
     limits = Isolation(call_seconds=1, sandbox=sandbox)
-    with open_suite(toy_kind.name, isolation=limits) as suite:
+    with open_suite(TOY, isolation=limits) as suite:
         environment = begun(suite)
         environment.call("add", {"n": 2})
         before = processes(suite)
@@ -287,12 +285,12 @@ def test_a_host_that_is_stopped_or_killed_is_replaced(
 
 
 def test_without_bubblewrap_one_warning_says_so(
-    toy_kind: SuiteKind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     monkeypatch.setenv("PATH", str(tmp_path))
     said: list[str] = []
-    with open_suite(toy_kind.name, isolation=QUICK, warn=said.append) as suite:
+    with open_suite(TOY, isolation=QUICK, warn=said.append) as suite:
         assert suite.described["sandbox"] == "none"
         environment = begun(suite)
         environment.call("add", {"n": 3})
@@ -308,34 +306,29 @@ def test_without_bubblewrap_one_warning_says_so(
     assert "bwrap is not installed" in said[0]
     required = Isolation(sandbox="required")
     with pytest.raises(OptionError, match=r"^--sandbox required: .* bwrap is not installed$"):
-        open_suite(toy_kind.name, isolation=required)
+        open_suite(TOY, isolation=required)
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
     with pytest.raises(OptionError, match=r"can't be used: bwrap: No permissions$"):
-        open_suite(toy_kind.name, isolation=required)
+        open_suite(TOY, isolation=required)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("fail", {}, "nothing there"),
-        ("leave", {"how": "exit"}, "SystemExit"),
-        ("leave", {"how": "interrupt"}, "KeyboardInterrupt"),
-    ],
-)
-def test_whatever_a_tool_raises_is_an_error_of_its_call(
-    toy: Suite, name: str, arguments: dict[str, str], said: str
-) -> None:
+def test_whatever_a_tool_raises_is_an_error_of_its_call(toy: Suite) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 2})
-    seen = environment.call(name, arguments)
-    assert (seen.content, seen.is_error) == (f"Error: {said}", True)
+    for call, said in (
+        (("fail", {}), "nothing there"),
+        (("leave", {"how": "exit"}), "SystemExit"),
+        (("leave", {"how": "interrupt"}), "KeyboardInterrupt"),
+    ):
+        seen = environment.call(*call)
+        assert (seen.content, seen.is_error) == (f"Error: {said}", True)
     assert environment.call("read", {}).content == "2"
     environment.close()
 
 
 @on_linux
-@pytest.mark.parametrize("line", ["garbage", "[]", '{"result": ["x"]}', '{"result": []}\n1'])
+@pytest.mark.parametrize("line", ["garbage", '{"result": []}\n1'])
 def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
     environment = begun(toy)
     environment.call("add", {"n": 2})
@@ -356,13 +349,13 @@ def test_a_tool_may_not_start_anything(held: Suite, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("power", {"a": 9, "b": 9, "c": 9}), ("wait", {}), ("crash", {})]
+    ("name", "arguments"), [("power", {"a": 9, "b": 9, "c": 9}), ("crash", {})]
 )
 @pytest.mark.slow
 def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
-    toy: Suite, name: str, arguments: dict[str, int]
+    name: str, arguments: dict[str, int]
 ) -> None:
-    with open_suite("toy", isolation=QUICK) as suite:
+    with open_suite(TOY, isolation=QUICK) as suite:
         environment = begun(suite)
         environment.call("add", {"n": 2})
         seen = environment.call(name, arguments)
@@ -372,32 +365,6 @@ def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
         assert environment.score().reward == 1
         assert [each[1] for each in environment.snapshot()[1]] == ["add", "add"]
         environment.close()
-
-
-def test_memory_is_bounded(toy: Suite) -> None:
-    with open_suite("toy", isolation=QUICK) as suite:
-        environment = begun(suite)
-        seen = environment.call("hog", {"mib": 4096})
-        assert seen.is_error
-        assert environment.call("hog", {"mib": 1}).content == str(1 << 20)
-        environment.close()
-
-
-def test_an_unknown_suite_option_or_interpreter_is_one_line(toy: Suite) -> None:
-    with pytest.raises(OptionError, match=r"^ENV: expected tau2-airline, .* got 'chess'$"):
-        open_suite("chess")
-    with pytest.raises(OptionError, match=r"^--with users: expected user, got this name$"):
-        open_suite("toy", {"users": "1"})
-    with pytest.raises(OptionError, match=r"^ENV: .* program, got no file 'no.py'$"):
-        open_suite("no.py")
-    with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
-        open_suite("toy", isolation=Isolation(python="/no/python"))
-    with pytest.raises(InputError, match=r"RuntimeError: nothing works$"):
-        open_suite("toy", {"user": "broken"})
-    with pytest.raises(OptionError, match=r"^ENV: its package is not installed"):
-        open_suite("toolsandbox", isolation=Isolation(python=sys.executable))
-    with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
-        open_suite("tau2-retail", {"domain": "airline"})
 
 
 @on_linux
@@ -412,15 +379,14 @@ def test_a_process_that_is_killed_between_calls_is_replaced_unseen(toy: Suite) -
     environment.close()
 
 
-def test_a_host_that_does_not_come_back_is_said(toy: Suite, tmp_path: Path) -> None:
-    program = tmp_path / "mine.py"
-    program.write_text((Path(__file__).parent / "toy.py").read_text())
-    with open_suite(str(program)) as suite:
+def test_a_host_that_does_not_come_back_is_said(tmp_path: Path) -> None:
+    program = write_suite(tmp_path, "")
+    with open_suite(program) as suite:
         suite._host._process.kill()
         suite._host._process.wait()
-        program.write_text("raise RuntimeError('gone')")
+        Path(program).write_text("raise RuntimeError('gone')")
         with pytest.raises(StoppedError):
-            begun(suite).score()
+            begun(suite, "a").score()
 
 
 @on_linux
@@ -434,7 +400,7 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any,
         "from apbjudge.environments.execution.suites import open_suite\n"
         "from tests.environments.execution.test_host import processes\n"
         f"limits = Isolation(sandbox={sandbox!r})\n"
-        f"suite = open_suite({str(Path(__file__).parent / 'toy.py')!r}, isolation=limits)\n"
+        f"suite = open_suite({TOY!r}, isolation=limits)\n"
         "child = suite._host.episode()\n"
         "child.ask('begin', 'three')\n"
         f'child._socket.sendall(b\'["call", "{call}", {{}}, "agent"]\\n\')\n'
@@ -475,46 +441,45 @@ def suite(options): return Mine()
 """
 
 
-def played_out(environment: HostedEnvironment) -> None:
-    environment.call("add", {})
-    environment.say("done")
-    environment.score()
-
-
 def write_suite(folder: Path, change: str) -> str:
     program = folder / "mine.py"
     program.write_text(GOOD + change)
     return str(program)
 
 
+def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"^ENV: expected tau2-airline, .* got 'chess'$"):
+        open_suite("chess")
+    with pytest.raises(OptionError, match=r"^--with users: expected user, got this name$"):
+        open_suite(TOY, {"users": "1"})
+    with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
+        open_suite(TOY, isolation=Isolation(python="/no/python"))
+    with pytest.raises(OptionError, match=r"^ENV: its package is not installed"):
+        open_suite("toolsandbox", isolation=Isolation(python=sys.executable))
+    with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
+        open_suite("tau2-retail", {"domain": "airline"})
+    with pytest.raises(InputError, match=r"^the suite can't be loaded: ValueError: bad table$"):
+        open_suite(write_suite(tmp_path, "raise ValueError('bad table')"))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ("raise SystemExit(3)", "the suite can't be loaded: SystemExit: 3"),
-        ("raise ValueError('bad table')", "the suite can't be loaded: ValueError: bad table"),
-        ("del suite", "the suite can't be loaded: AttributeError: module"),
         ("def suite(options): return 5", "can't be loaded: TypeError: int has no method tasks"),
-        ("del Mine.version", "can't be loaded: AttributeError: 'Mine' object has no"),
         ("def task(): return {1: float('nan')}", "can't be loaded: ValueError: Out of range"),
         ("def task(): return 'a'", "can't be loaded: field task: expected a dict, got 'a'"),
-        ("Mine.tasks = lambda self: []", "mine: there are no tasks"),
-        (
-            "Mine.tasks = lambda self: [task(), task()]",
-            r"mine: task 2: field id: expected an id of its own, got 'a'$",
-        ),
         *(
-            (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}: expected {e}")
-            for field, value, e in (
-                ("id", 5, r"a non-empty string, got 5 \(int\)$"),
-                ("query", 5, "a string, got 5"),
-                ("tools", {}, "a list of tool definitions, got {}"),
-                ("user", "bot", "one of none, scripted, model, got 'bot'$"),
-                ("to_communicate", "42", "a list, got '42'$"),
-                ("reference", "add", "a list of lists, of the calls of each turn, got 'add'$"),
-                ("reference", [[{"name": "add", "arguments": {}}]], "calls with name, arguments"),
+            (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}{said}")
+            for field, value, said in (
+                ("query", 5, ": expected a string, got 5"),
+                ("tools", [{}], r"\[0\]"),
+                ("user", "bot", ": expected one of none, scripted, model, got 'bot'$"),
+                ("to_communicate", "42", ": expected a list, got '42'$"),
+                ("reference", "add", ": expected a list of lists, of the calls of each turn, got"),
+                ("reference", [[{"name": "add", "arguments": {}}]], ": expected calls with name"),
             )
         ),
-        ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
     ],
 )
 @pytest.mark.slow
@@ -524,44 +489,49 @@ def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("Mine.begin = lambda self, task: None", "TypeError: NoneType has no method call$"),
-        ("Episode.score = lambda self: 1 // 0", r"^score: ZeroDiv.* \(\S+mine\.py:\d+\)$"),
-        ("del Episode.score", "TypeError: Episode has no method score"),
-        ("import sys\nMine.begin = lambda self, task: sys.exit(2)", "SystemExit: 2"),
-        *(
-            (f"Episode.call = lambda *_: {result}", "call of add: expected text and whether it is")
-            for result in ("None", "(5, False)", "('ok', 'no')")
-        ),
-        *(
-            (f"Episode.say = lambda *_: {result}", f"say: field {said}")
-            for result, said in (
-                ("{}", "next: expected agent or end, got nothing"),
-                ("{'next': 'user'}", "next: expected agent or end, got 'user'"),
-                ("{'next': 'agent', 'text': 5}", "text: expected a string, got 5"),
-                ("{'next': 'agent', 'tools': 'x'}", "tools: expected a list of tool definitions"),
-                ("{'next': 'agent', 'tools': [{}]}", r"tools\[0\]"),
-            )
-        ),
-        *(
-            (f"Episode.score = lambda self: {result}", said)
-            for result, said in (
-                ("1.0", r"field result: expected a dict, got 1.0"),
-                ("{'reward': 2}", "field reward: expected a number from 0 to 1, got 2"),
-                ("{'reward': float('nan')}", "ValueError: Out of range"),
-                ("{'reward': 1, 'details': {(1, 2): 3}}", "TypeError: keys must be"),
-            )
-        ),
-    ],
-)
-@pytest.mark.slow
-def test_an_episode_with_a_fault_is_no_fault_of_the_agent(
-    tmp_path: Path, change: str, said: str
-) -> None:
-    with open_suite(write_suite(tmp_path, change)) as suite:
-        environment = begun(suite, "a")
-        with pytest.raises(PluginError, match=said):
-            played_out(environment)
-        environment.close()
+FAULTS = {
+    "Episode = lambda: None": "TypeError: NoneType has no method call$",
+    "import sys; sys.exit(2)": "SystemExit: 2",
+    "Episode.call = lambda *_: ('ok', 'no')": "call of add: expected text and whether it is",
+    "Episode.say = lambda *_: {}": "say: field next: expected agent or end, got nothing",
+    "Episode.say = lambda *_: {'next': 'agent', 'text': 5}": "text: expected a string, got 5",
+    "Episode.say = lambda *_: {'next': 'agent', 'tools': [{}]}": r"say: field tools\[0\]",
+    "del Episode.score": "TypeError: Episode has no method score",
+    "Episode.score = lambda self: 1.0": "field result: expected a dict, got 1.0",
+    "Episode.score = lambda self: {'reward': 2}": "field reward: expected a number from 0 to 1",
+    "Episode.score = lambda self: {'reward': float('nan')}": "ValueError: Out of range",
+}
+"""Each is a task, which is begun by making this change in the episode's process."""
+
+
+def test_an_episode_with_a_fault_is_no_fault_of_the_agent(tmp_path: Path) -> None:
+    tasks = f"Mine.tasks = lambda self: [task(id=change) for change in {[*FAULTS]!r}]\n"
+    begin = "Mine.begin = lambda self, task: exec(task, globals()) or Episode()\n"
+    with open_suite(write_suite(tmp_path, tasks + begin)) as suite:
+        for change, said in FAULTS.items():
+            environment = begun(suite, change)
+            with pytest.raises(PluginError, match=said):
+                play(environment)
+            environment.close()
+
+
+def play(environment: HostedEnvironment) -> None:
+    environment.call("add", {})
+    environment.say("done")
+    environment.score()
+
+
+FILES = sorted(Path(hosted.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_only_the_standard_library_is_imported(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level
+            names = [node.module or ""]
+        else:
+            continue
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from apbjudge import OptionError, execute
 from apbjudge.environments.execution.suites import open_suite
+from tests.support.judging import write_rows
+from tests.support.predicting import read_lines
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +24,6 @@ pytestmark = [
 ]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-SUITE = str(EXAMPLES / "suites" / "tau_bench_log.py")
 WRITES = ("book_reservation", "cancel_reservation", "update_reservation_flights")
 
 
@@ -41,66 +41,28 @@ def run_of(task: str, trial: int, actions: list[Any], made: list[Any], reward: i
     }
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def test_recorded_rewards_are_held_against_what_the_calls_lead_to(tmp_path: Path) -> None:
     """Each task once as its solution has it, after a thought, and once without its last call."""
     with open_suite("tau2-airline", {"user": "none"}) as suite:
         solutions = {task: suite.reference(task)[0] for task in suite.tasks}
     ending = [t for t, calls in solutions.items() if calls and calls[-1]["name"] in WRITES][:5]
     think = {"name": "think", "kwargs": {"thought": "so be it"}}
-    runs = []
+    runs: list[dict[str, Any]] = []
     for task in ending:
         actions = [{"name": c["name"], "kwargs": c["arguments"]} for c in solutions[task]]
         runs.append(run_of(task, 0, actions, [think, *actions], 1))
         runs.append(run_of(task, 1, actions, actions[:-1], 0))
     runs[-1]["reward"] = 1  # so that one differs
-    path = tmp_path_factory.mktemp("log") / "runs.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in runs))
-    return path
-
-
-def test_recorded_rewards_are_held_against_what_the_calls_lead_to(
-    log: Path, tmp_path: Path
-) -> None:
+    log = write_rows(tmp_path / "runs.jsonl", runs)
     script = str(EXAMPLES / "recorded_runs.py")
     command = [sys.executable, "-W", "error", script, str(log), "--keep", str(tmp_path / "kept")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    last = json.loads(log.read_text().splitlines()[-1])["task_id"]
     text = " ".join(done.stdout.split())
     assert "9 of 10 agree (5 of 6 successes end in the solution's state, 4 of 4 fail" in text
-    assert f"They differ in: {last}-1." in text
+    assert f"They differ in: {ending[-1]}-1." in text
     assert "static, all tasks: all plans have one verdict" in text
     assert "solution, all tasks: plans that it calls correct succeeded more often" in text
     assert "coin, all tasks: it can't be told" in text
-    rows = (tmp_path / "kept/recorded/executed.jsonl").read_text().splitlines()
-    assert [json.loads(row)["null_reward"] for row in rows] == [0.0] * 10
-
-
-def test_a_list_of_runs_is_a_log_too(log: Path, tmp_path: Path) -> None:
-    listed = tmp_path / "runs.json"
-    listed.write_text(f"[{','.join(log.read_text().splitlines())}]")
-    run = execute(SUITE, mode=("gold", "null"), options=(f"log={listed}",))
-    counts = {mode: next(iter(each.counts.values())) for mode, each in run.modes.items()}
-    assert {mode: (c.successes, c.played) for mode, c in counts.items()} == {
-        "gold": (5, 5),
-        "null": (0, 5),
-    }
-
-
-@pytest.mark.parametrize("content", ["", "{torn", '{"task_id": 1}', "[]"])
-def test_a_log_that_is_none_is_one_line(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text(content)
-    script = str(EXAMPLES / "recorded_runs.py")
-    command = [sys.executable, "-W", "error", script, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert f"error: {path}: " in done.stderr
-
-
-@pytest.mark.parametrize("options", [(), ("log=runs.jsonl",), ("log=/no/such/file",)])
-def test_the_log_is_named_by_its_full_path(options: tuple[str, ...]) -> None:
-    with pytest.raises(OptionError, match="--with log: expected a file by its full path"):
-        execute(SUITE, mode="gold", options=options)
+    rows = read_lines(tmp_path / "kept/recorded/executed.jsonl")
+    assert [row["null_reward"] for row in rows] == [0.0] * 10

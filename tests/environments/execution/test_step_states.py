@@ -12,10 +12,10 @@ import pytest
 from apbjudge import calibrate, execute, grade
 from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
-from tests.environments.execution.toy import TOOLS
+from tests.support.judging import write_rows
 
-TOY = Path(__file__).parent / "toy.py"
-pytestmark = pytest.mark.usefixtures("toy_kind")
+from .conftest import TOY
+from .toy import TOOLS
 
 Call = tuple[str, dict[str, Any]]
 ADD, READ, FAIL = ("add", {"n": 2}), ("read", {}), ("fail", {})
@@ -54,75 +54,60 @@ def row(predicted: Any, reference: Any = None, **fields: Any) -> dict[str, Any]:
 
 
 def carried_out(path: Path, *rows: dict[str, Any], **settings: Any) -> ExecutionRun:
-    plans = path / "steps.jsonl"
-    plans.write_text("".join(json.dumps(each) + "\n" for each in rows))
-    return execute("toy", mode="steps", plans=plans, **settings)
-
-
-def result(path: Path, given: dict[str, Any]) -> dict[str, Any]:
-    run = carried_out(path, given)
-    assert run.steps is not None
-    (only,) = run.steps
-    return only
+    plans = write_rows(path / "steps.jsonl", rows)
+    return execute(TOY, mode="steps", plans=plans, **settings)
 
 
 COUNTED = prefix((("add", {"n": 3}), '{"list": [3], "count": 3}'))
+LATER = [step(ADD), step(("add", {"n": "PREVIOUS_RESULT"}))]
+RESULTS: list[tuple[Any, Any, str, bool | None]] = [
+    ([step(ADD)], [step(ADD)], "same_state", True),
+    ([step(("add", {"n": 1}), ("add", {"n": 1}))], [step(ADD)], "same_state", True),
+    ([step(("add", {"n": 7}))], [step(ADD)], "other_state", True),
+    ([step()], [step(ADD)], "other_state", True),
+    ('{"status": "REJECT", "reason": "no"}', [step(ADD)], "other_state", True),
+    ([step(FAIL)], [step(ADD)], "error", True),
+    ([step(("no_such_tool", {}))], [step(ADD)], "error", True),
+    ([step(READ)], [step(READ)], "same_state", False),
+    ([step(ADD)], [step(READ)], "other_state", False),
+    ([step(ADD)], None, "no_reference", None),
+    ([step(FAIL)], None, "error", None),
+]
+UNKNOWN: dict[str, tuple[Any, Any, list[dict[str, Any]]]] = {
+    "returned 'Error 503: unavailable'": (
+        [step(ADD)],
+        [step(ADD)],
+        prefix((("add", {"n": 3}), "Error 503: unavailable")),
+    ),
+    "there is no tool 'gone'": ([step(ADD)], [step(ADD)], prefix((("gone", {}), "4"))),
+    "returned nothing": ([step(ADD)], [step(ADD)], COUNTED[:1]),
+    "can't be read": ([step(ADD)], [step(ADD)], [{"role": "assistant", "content": 7}]),
+    "the prediction: step 2: a value is described": (LATER, [step(ADD)], []),
+    "the reference: step 2: a value is described": ([step(ADD)], LATER, []),
+}
 
 
-@pytest.mark.parametrize(
-    ("predicted", "reference", "expected", "changes"),
-    [
-        ([step(ADD)], [step(ADD)], "same_state", True),
-        ([step(("add", {"n": 1}), ("add", {"n": 1}))], [step(ADD)], "same_state", True),
-        ([step(("add", {"n": 7}))], [step(ADD)], "other_state", True),
-        ([step(READ)], [step(ADD)], "other_state", True),
-        ([step()], [step(ADD)], "other_state", True),
-        ('{"status": "REJECT", "reason": "no"}', [step(ADD)], "other_state", True),
-        ([step(FAIL)], [step(ADD)], "error", True),
-        ([step(("no_such_tool", {}))], [step(ADD)], "error", True),
-        ([step(READ)], [step(READ)], "same_state", False),
-        ([step(ADD)], [step(READ)], "other_state", False),
-        ([step(ADD)], None, "no_reference", None),
-        ([step(FAIL)], None, "error", None),
-    ],
-)
-def test_a_prediction_is_carried_out_beside_its_reference(
-    tmp_path: Path, predicted: Any, reference: Any, expected: str, changes: bool | None
-) -> None:
-    got = result(tmp_path, row(predicted, reference, trajectory_prefix=COUNTED))
-    assert (got["result"], got["reference_changes"]) == (expected, changes)
-    assert got["task"] == "five"
-
-
-@pytest.mark.parametrize(
-    ("messages", "reason"),
-    [
-        (
-            prefix((("add", {"n": 3}), "Error 503: unavailable")),
-            "returned 'Error 503: unavailable'",
-        ),
-        (prefix((("gone", {}), "4")), "there is no tool 'gone'"),
-        (prefix((ADD, '{"count": 2, "list": [2]}'))[:1], "returned nothing"),
-        ([{"role": "assistant", "content": 7}], "can't be read"),
-    ],
-)
-def test_where_the_prefix_does_not_come_about_nothing_is_said(
-    tmp_path: Path, messages: list[dict[str, Any]], reason: str
-) -> None:
-    got = result(tmp_path, row([step(ADD)], [step(ADD)], trajectory_prefix=messages))
-    assert (got["result"], got["reference_changes"]) == ("not_executable", None)
-    assert reason in got["detail"]
-
-
-@pytest.mark.parametrize("whose", ["the prediction", "the reference"])
-def test_values_of_steps_that_are_still_to_come_are_not_executable(
-    tmp_path: Path, whose: str
-) -> None:
-    later = [step(ADD), step(("add", {"n": "PREVIOUS_RESULT"}))]
-    pair = (later, [step(ADD)]) if whose == "the prediction" else ([step(ADD)], later)
-    got = result(tmp_path, row(*pair, prediction_horizon=2))
-    assert got["result"] == "not_executable"
-    assert f"{whose}: step 2: a value is described" in got["detail"]
+def test_predictions_are_carried_out_beside_their_references(tmp_path: Path) -> None:
+    """Nothing is said where the prefix does not come about or a value is still to come."""
+    rows = [
+        row(predicted, reference, id=f"five-step{n}", trajectory_prefix=COUNTED)
+        for n, (predicted, reference, *_) in enumerate(RESULTS)
+    ]
+    rows += [
+        row(predicted, reference, id=reason, trajectory_prefix=before, prediction_horizon=2)
+        for reason, (predicted, reference, before) in UNKNOWN.items()
+    ]
+    run = carried_out(tmp_path, *rows)
+    assert run.steps is not None
+    got = {each["id"]: each for each in run.steps}
+    assert {each["task"] for each in got.values()} == {"five"}
+    for n, (*_, expected, changes) in enumerate(RESULTS):
+        of = got[f"five-step{n}"]
+        assert (of["result"], of["reference_changes"]) == (expected, changes), RESULTS[n]
+    for reason in UNKNOWN:
+        of = got[reason]
+        assert (of["result"], of["reference_changes"]) == ("not_executable", None)
+        assert reason in of["detail"]
 
 
 def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -> None:
@@ -137,15 +122,14 @@ def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -
         row([step(ADD)], [step(ADD)], id="three-step0", case_id="three", tested_model="birch"),
         out=tmp_path / "run",
     )
-    assert [
-        (label["item_id"], label["trial"], label["is_correct"], label["termination"])
-        for label in run.executed
-    ] == [
-        ("five-step0", 0, True, "same_state"),
-        ("five-step1", 1, False, "other_state"),
-        ("five-step2", 2, False, "error"),
-        ("three-step0", 0, True, "same_state"),
-    ]
+    labels = {label["item_id"]: (label["trial"], label["termination"]) for label in run.executed}
+    assert labels == {
+        "five-step0": (0, "same_state"),
+        "five-step1": (1, "other_state"),
+        "five-step2": (2, "error"),
+        "three-step0": (0, "same_state"),
+    }
+    assert [label["is_correct"] for label in run.executed] == [True, False, False, True]
     assert run.steps is not None
     alder = run.steps.counts["alder"]
     assert alder.changing == {"same_state": 1, "other_state": 1, "error": 1}
@@ -164,10 +148,10 @@ def test_bad_rows_are_named_and_the_others_carried_out(command: Any, tmp_path: P
         row([step(ADD)], [step(ADD)], id="seven-step0", case_id="seven"),
         row("{}", id="a-plan", planning_regime="Holistic", prediction_horizon=None),
     ]
-    cases, plans = tmp_path / "cases.jsonl", tmp_path / "plans.jsonl"
-    cases.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    cases = write_rows(tmp_path / "cases.jsonl", rows)
     lean = ({f: each[f] for f in ("id", "tested_model", "model_response")} for each in rows)
-    plans.write_text("".join(json.dumps(each) + "\n" for each in lean) + "{torn\n")
+    plans = write_rows(tmp_path / "plans.jsonl", lean)
+    plans.write_text(plans.read_text() + "{torn\n")
     out = tmp_path / "run"
     args = ["--mode", "steps", "--plans", plans, "--cases", cases, "--out", out]
     for _ in range(2):

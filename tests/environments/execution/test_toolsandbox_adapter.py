@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,131 +54,42 @@ LOCKED = "turn_on_wifi_low_battery_mode"
 CONTACT = "9e137f06-916a-5310-8174-cf0b7e9f7054"
 
 
-@pytest.fixture(scope="module")
-def plain() -> dict[str, Any]:
-    return replay(
-        {},
-        [
-            *([name, ["reference", None]] for name in GOLD),
-            [UNANSWERABLE, ["I can't find that contact."]],
-            [UNANSWERABLE, [call("remove_contact", person_id=CONTACT), "Done."]],
-            [
-                LOCKED,
-                [
-                    call("set_wifi_status", on=True),
-                    call("set_wifi_status", enabled=True),
-                    call("get_wifi_status"),
-                    "I could not turn it on.",
-                ],
-            ],
-            [LOCKED, [call("get_wifi_status")] * 15 + ["reference", None]],
-        ],
-    )
+EPISODES: list[tuple[str, list[Any], float]] = [
+    *((name, ["reference", None], 1.0) for name in GOLD),
+    (UNANSWERABLE, ["I can't find that contact."], 1.0),
+    (UNANSWERABLE, [call("remove_contact", person_id=CONTACT), "Done."], 0.0),
+    (LOCKED, [call("get_wifi_status")] * 15 + ["reference", None], 0.0),  # over 30 messages
+]
+"""The scenario, the steps, and their reward."""
 
 
 @needs_package
-def test_the_plain_scenarios_that_run_offline_are_tasks(plain: dict[str, Any]) -> None:
-    tasks = plain["tasks"]
-    assert plain["version"].startswith("tool_sandbox")
+def test_plain_scenarios_are_scored_as_in_the_packages_own_loop() -> None:
+    done = replay({}, [[name, steps] for name, steps, _ in EPISODES])
+    tasks = done["tasks"]
     assert len({task["id"] for task in tasks}) == len(tasks) == 95
     assert sum(any(task["reference"]) for task in tasks) == 32
     for task in tasks:
-        assert task["query"]
-        assert task["system_prompt"]
-        assert task["user"] == "model"
-        assert task["user_tools"] == []
-        assert task["user_prompt"].count("###STOP###") >= 2  # at the examples' ends, in our line
-    names = {tool["function"]["name"] for task in tasks for tool in task["tools"]}
-    assert "set_wifi_status" in names
-    assert not names & {"end_conversation", "search_stock", "search_weather_around_lat_lon"}
-
-
-@needs_package
-def test_references_fit_the_schemas_of_the_tools(plain: dict[str, Any]) -> None:
-    for task in plain["tasks"]:
+        assert (task["user"], task["user_tools"]) == ("model", [])
         schemas = {
             tool["function"]["name"]: tool["function"]["parameters"] for tool in task["tools"]
         }
-        for schema in schemas.values():
-            Draft202012Validator.check_schema(schema)
         for gold in (gold for turn in task["reference"] for gold in turn):
-            assert gold["by"] == "agent"
             Draft202012Validator(schemas[gold["name"]]).validate(gold["arguments"])
-
-
-@needs_package
-def test_gold_calls_and_the_text_asked_for_have_similarity_one(plain: dict[str, Any]) -> None:
-    for name, episode in zip(GOLD, plain["episodes"], strict=False):
-        assert episode["before"]["reward"] == 0.0, name
-        assert episode["after"]["reward"] == pytest.approx(1.0), name
-        assert not any(is_error for _, is_error in episode["answers"][:-1]), name
-        assert episode["answers"][-1] == {"next": "user", "text": "", "tools": None}
-
-
-@needs_package
-def test_doing_nothing_is_right_where_nothing_can_be_done(plain: dict[str, Any]) -> None:
-    nothing, touched = plain["episodes"][len(GOLD) : len(GOLD) + 2]
-    assert nothing["before"]["reward"] == nothing["after"]["reward"] == 1.0
-    assert touched["answers"][0] == ["None", False]
-    assert touched["after"]["reward"] == 0.0
-    assert touched["after"]["details"]["minefields"] == [1.0]
-
-
-@needs_package
-def test_exceptions_are_answers(plain: dict[str, Any]) -> None:
-    answers = plain["episodes"][-2]["answers"]
-    assert answers[0][0].startswith("PermissionError: ")
-    assert answers[1][0].startswith("TypeError: ")
-    assert [is_error for _, is_error in answers[:3]] == [True, True, False]
-    assert answers[2] == ["False", False]
-    assert plain["episodes"][-2]["after"]["reward"] < 0.5
-
-
-@needs_package
-def test_what_comes_after_the_limit_of_messages_does_not_count(plain: dict[str, Any]) -> None:
-    episode = plain["episodes"][-1]
-    assert [is_error for _, is_error in episode["answers"][:-1]] == [False] * 15 + [True] * 2
-    assert "limit of 30 messages" in episode["answers"][15][0]
-    assert episode["answers"][-1]["next"] == "end"
-    assert episode["after"]["reward"] == 0.0
-
-
-@needs_package
-def test_scores_are_those_of_the_packages_own_loop(plain: dict[str, Any]) -> None:
-    for episode in plain["episodes"]:
-        assert episode["after"] == episode["again"]
+    for (name, _, reward), episode in zip(EPISODES, done["episodes"], strict=True):
+        assert episode["after"] == episode["again"], name
+        assert episode["after"]["reward"] == pytest.approx(reward), name
         assert episode["after"]["reward"] == pytest.approx(episode["package"]["similarity"])
         assert episode["after"]["details"]["turns"] == episode["package"]["turns"]
-
-
-@needs_package
-def test_a_variant_has_its_own_names_of_tools() -> None:
-    names = GOLD[:3]
-    options = {"variants": "tool_name_scrambled"}
-    ids = [f"{name}_3_distraction_tools_tool_name_scrambled" for name in names]
-    done = replay(options, [[each, ["reference", None]] for each in ids])
-    assert len(done["tasks"]) == 95
-    shown = {tool["function"]["name"] for task in done["tasks"] for tool in task["tools"]}
-    assert "set_wifi_status" not in shown
-    for episode in done["episodes"]:
-        assert episode["after"]["reward"] == pytest.approx(1.0)
-        assert episode["package"]["similarity"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"variants": "hard"}, r"variants: expected one of plain, all, .*, got 'hard'"),
-        ({"network": "yes"}, r"network: expected one of true, false, got 'yes'"),
         ({"domain": "airline"}, r"domain: expected one of variants, network, got this name"),
     ],
 )
 def test_options_are_checked(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         toolsandbox.suite(options)
-
-
-def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tool_sandbox", None)
-    with pytest.raises(ImportError, match="tool_sandbox"):
-        toolsandbox.suite({})

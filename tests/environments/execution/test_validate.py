@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from hashlib import sha256
 from math import sqrt
@@ -18,15 +17,15 @@ from scipy.stats import pearsonr, pointbiserialr
 from sklearn.metrics import roc_auc_score
 
 import apbjudge
-from apbjudge.document.markdown import render_markdown
 from apbjudge.environments.execution.analysis import ModelOutcomes, PlanFigures
-from apbjudge.environments.execution.analysis_text import validation_document, validation_text
-from apbjudge.environments.execution.validate import ValidationReport
+from apbjudge.environments.execution.analysis_text import validation_text
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.own_runs import sealed
 from apbjudge.statistics import n_for_difference
 from tests.cli.conftest import Command
 from tests.cli.conftest import apbjudge as command
+from tests.support.judging import plan_row
+from tests.support.predicting import read_lines
 
 from .outcomes import MODEL, cells, execution, judge_plans, write
 
@@ -60,24 +59,19 @@ def of_modes(direct: str, planned: str) -> list[dict[str, Any]]:
 def test_modes_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
     """Five tasks in one mode alone, three in the other: the difference is 2 of 20."""
     group = group_of(tmp_path, of_modes("+" * 8 + "-" * 12, "-" * 3 + "+" * 10 + "-" * 7))
-    assert [(of.mode, of.success.value, of.n_tasks) for of in group.modes] == [
-        ("direct", 0.4, 20),
-        ("plan-first", 0.5, 20),
-    ]
+    modes = [(of.mode, of.success.value, of.n_tasks) for of in group.modes]
+    assert modes == [("direct", 0.4, 20), ("plan-first", 0.5, 20)]
     (difference,) = group.differences
     assert (difference.first, difference.second) == ("plan-first", "direct")
-    flips = difference.flips
-    counts = (flips.both, flips.first_only, flips.second_only, flips.neither)
-    assert counts == (5, 5, 3, 7)
+    of = difference.flips
+    assert (of.both, of.first_only, of.second_only, of.neither) == (5, 5, 3, 7)
     estimate = difference.success.difference
     assert estimate.value == pytest.approx(0.1)
     # Bonett and Price: one pair more in each direction
     p1, p2 = 6 / 22, 4 / 22
     half = sqrt((p1 + p2 - (p1 - p2) ** 2) / 22)
-    assert estimate.low is not None
-    assert estimate.high is not None
-    assert (estimate.high + estimate.low) / 2 == pytest.approx(p1 - p2)
-    assert (estimate.high - estimate.low) / 2 == pytest.approx(2.093 * half, rel=1e-3)
+    ends = (p1 - p2 - 2.093 * half, p1 - p2 + 2.093 * half)
+    assert (estimate.low, estimate.high) == pytest.approx(ends, rel=1e-3)
     assert difference.needed.discordant == pytest.approx(0.4)
     assert difference.needed.n_tasks == n_for_difference(0.05, discordant=0.4)
 
@@ -95,17 +89,13 @@ def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
         row["null_reward"] = None
     group = group_of(tmp_path, rows)
     assert (group.null.success.value, group.null.n_unknown) == (None, 8)
-    text = validation_text(apbjudge.validate(tmp_path / "executed.jsonl"))
-    assert "what doing nothing is worth is not known of 8 tasks" in text
 
 
 def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
     rows = [
-        execution(
-            case, mode, success=(case + (mode == "refine") * (case % 3)) % 2 == 0, trial=trial
-        )
+        execution(case, mode, success=(case + more * (case % 3)) % 2 == 0, trial=trial)
         for case in range(30)
-        for mode in ("plan-first", "refine")
+        for more, mode in enumerate(("plan-first", "refine"))
         for trial in range(5)
     ]
     group = group_of(tmp_path, rows)
@@ -114,9 +104,8 @@ def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
     (many,) = group.differences
     assert many.flips.test is None
     (once,) = group_of(tmp_path, [row for row in rows if row["trial"] == 0]).differences
-    for few, more in ((once, many),):
-        assert more.success.difference.value == pytest.approx(few.success.difference.value)
-        assert more.success.difference.low == pytest.approx(few.success.difference.low, abs=0.03)
+    few, more = (of.success.difference for of in (once, many))
+    assert (more.value, more.low) == pytest.approx((few.value, few.low), abs=0.03)
     assert many.needed.sd is not None
     assert many.needed.n_tasks == n_for_difference(0.05, sd=many.needed.sd)
 
@@ -126,9 +115,7 @@ def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
     rows = [execution(case, "direct", success=case < 120) for case in range(200)]
     group = group_of(tmp_path, rows)
     success = group.modes[0].success
-    assert success.low is not None
-    assert success.high is not None
-    assert (success.high - success.low) / 2 == pytest.approx(0.0673, abs=1e-4)
+    assert ((success.high or 0) - (success.low or 0)) / 2 == pytest.approx(0.0673, abs=1e-4)
     assert group.needed is not None
     assert group.needed.discordant == pytest.approx(0.48)
     assert group.needed.n_tasks == n_for_difference(0.05, discordant=0.48) == 1505
@@ -143,8 +130,8 @@ def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
 def test_the_four_cells_and_what_follows_from_them(tmp_path: Path) -> None:
     rows, verdicts = cells((30, 10, 5, 15))
     figures = plans_of(tmp_path, rows, judge_plans(tmp_path, verdicts))
-    four = (figures.correct_success, figures.correct_failure)
-    four += (figures.wrong_success, figures.wrong_failure)
+    right, wrong = figures.correct_success, figures.wrong_success
+    four = (right, figures.correct_failure, wrong, figures.wrong_failure)
     assert [cell.n for cell in four] == [30, 10, 5, 15]
     assert [cell.share.value for cell in four] == [0.5, 10 / 60, 5 / 60, 0.25]
     assert figures.success_if_correct.value == 0.75
@@ -162,7 +149,7 @@ def test_the_four_cells_and_what_follows_from_them(tmp_path: Path) -> None:
     assert figures.within.value is None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_auc_and_r_are_those_of_other_programs(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -170,10 +157,11 @@ def test_auc_and_r_are_those_of_other_programs(
     folder = tmp_path_factory.mktemp("plans")
     n = data.draw(st.integers(6, 25))
     levels = st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    grades = data.draw(st.lists(levels, min_size=n, max_size=n).filter(lambda g: len({*g}) > 1))
-    success = data.draw(
-        st.lists(st.booleans(), min_size=n, max_size=n).filter(lambda s: len({*s}) > 1)
-    )
+
+    def several(of: st.SearchStrategy[Any]) -> list[Any]:
+        return data.draw(st.lists(of, min_size=n, max_size=n).filter(lambda a: len({*a}) > 1))
+
+    grades, success = several(levels), several(st.booleans())
     rows = [execution(case, success=success[case]) for case in range(n)]
     named = {f"task-{case}": grade for case, grade in enumerate(grades)}
     verdicts = {name: grade == 1.0 for name, grade in named.items()}
@@ -208,11 +196,9 @@ def test_within_tasks_the_difficulty_is_out(tmp_path: Path) -> None:
         wrong = [r["is_correct"] for r in own if not verdicts[r["item_id"]]]
         above += (sum(right) * len(wrong) - sum(wrong) * len(right)) / 4
         below += len(right) * len(wrong) / 4
-    assert figures.within.value == pytest.approx(above / below)
-    assert figures.within.value == pytest.approx(0.0, abs=0.01)
-    assert figures.within.n_clusters == 40
+    assert figures.within.value == pytest.approx(above / below) == pytest.approx(0.0, abs=0.01)
+    assert figures.within.n_clusters == figures.difference.n_clusters == 40
     assert (figures.difference.value or 0.0) > 0.25
-    assert figures.difference.n_clusters == 40
     assert (figures.auc.value or 0.0) > 0.6
     assert figures.auc_within.value == pytest.approx(0.5, abs=0.05)
 
@@ -226,18 +212,6 @@ def test_read_only_tasks_are_set_aside(tmp_path: Path) -> None:
     assert every.success_if_wrong.value == 5 / 15
     assert (harder.success_if_wrong.value, harder.wrong_success.n) == (0.0, 0)
     assert harder.n_tasks == 25
-
-
-def test_figures_of_grades_have_the_denominator_of_graded_plans(tmp_path: Path) -> None:
-    rows, verdicts = cells((4, 2, 2, 4))
-    grades = {name: 1.0 if correct else 0.4 for name, correct in [*verdicts.items()][:9]}
-    path = write(tmp_path / "executed.jsonl", rows)
-    text = validation_text(
-        apbjudge.validate(path, judged=judge_plans(tmp_path, verdicts, grades=grades))
-    )
-    lines = {line[:21].strip(): line for line in text.splitlines()}
-    assert lines["AUC of grade"].endswith(" /9")
-    assert lines["r of grade and reward"].endswith(" /9")
 
 
 # Joins --------------------------------------------------------------------------------------------
@@ -259,10 +233,7 @@ def two_modes(tmp_path: Path) -> tuple[Path, Path, Path]:
 def test_refined_plans_are_told_from_drafts_of_the_same_id(tmp_path: Path) -> None:
     out, drafts, refined = two_modes(tmp_path)
     report = apbjudge.validate(out, judged=[drafts, refined])
-    assert [(judge, part.modes) for judge, part in report.judged] == [
-        ("scripted", ("plan-first",)),
-        ("scripted", ("refine",)),
-    ]
+    assert [part.modes for _, part in report.judged] == [("plan-first",), ("refine",)]
     (group,) = report.groups
     assert [(p.mode, p.judge, p.wrong_failure.n, p.correct_success.n) for p in group.plans] == [
         ("plan-first", "scripted", 6, 0),
@@ -277,7 +248,6 @@ def test_refined_plans_are_told_from_drafts_of_the_same_id(tmp_path: Path) -> No
     assert report.judged[0][1].notes == ()
     only_drafts = apbjudge.validate(out, judged=drafts)
     assert [p.mode for p in only_drafts.groups[0].plans] == ["plan-first"]
-    assert only_drafts.groups[0].n_unjudged == 6
     assert "no judge has a verdict on the plan: 6 episodes" in validation_text(only_drafts)
 
 
@@ -298,10 +268,7 @@ def test_where_files_do_not_say_it_the_user_has_to(tmp_path: Path) -> None:
 
 def test_agents_without_a_plan_of_theirs_wait_for_no_verdict(tmp_path: Path) -> None:
     rows, verdicts = cells((3, 1, 1, 3))
-    every = [
-        *rows,
-        *(execution(at, mode, success=True) for at in (0, 1) for mode in ("gold", "null")),
-    ]
+    every = [*rows, *(execution(0, mode, success=True) for mode in ("gold", "null"))]
     run = judge_plans(tmp_path, verdicts)
     group = group_of(tmp_path, every, judged=run)
     assert (group.n_unjudged, [p.mode for p in group.plans]) == (0, ["plan-first"])
@@ -312,9 +279,8 @@ def test_agents_without_a_plan_of_theirs_wait_for_no_verdict(tmp_path: Path) -> 
 def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
     """Plans of the same ids in three environments; the hash of the text tells whose was judged."""
     run = judge_plans(tmp_path, {f"task-{case}": case < 3 for case in range(6)})
-    lines = (tmp_path / "scripted-plans.jsonl").read_text(encoding="utf-8").splitlines()
-    texts = [json.loads(line)["model_response"] for line in lines]
-    hashes = [sha256(text.encode()).hexdigest() for text in texts]
+    plans = read_lines(tmp_path / "scripted-plans.jsonl")
+    hashes = [sha256(row["model_response"].encode()).hexdigest() for row in plans]
     rows = [
         execution(case, success=case % 2 == 0, environment=name)
         | {"plan_sha256": hashes[case] if name == "b" else "0" * 64}
@@ -323,31 +289,12 @@ def test_tasks_of_several_environments_may_have_one_id(tmp_path: Path) -> None:
     ]
     path = write(tmp_path / "executed.jsonl", rows)
     report = apbjudge.validate(path, judged=run)
-    assert [(group.environment, len(group.plans)) for group in report.groups] == [
-        ("a", 0),
-        ("b", 1),
-        ("c", 0),
-    ]
+    assert {of.environment: len(of.plans) for of in report.groups} == {"a": 0, "b": 1, "c": 0}
     ((_, part),) = report.judged
     assert (part.n_executions, part.n_matched, part.notes) == (6, 6, ())
     write(path, ({k: v for k, v in row.items() if k != "plan_sha256"} for row in rows))
     ((_, part),) = apbjudge.validate(path, judged=run).judged
-    assert part.n_matched == 18
-    (note,) = part.notes
-    assert note.startswith("plans of a and b and c have the same ids, and nothing tells them apart")
-
-
-def test_several_judges_stand_side_by_side(tmp_path: Path) -> None:
-    rows, verdicts = cells((5, 2, 2, 5))
-    one = judge_plans(tmp_path, verdicts)
-    other = judge_plans(tmp_path, {k: not v for k, v in verdicts.items()}, name="contrary")
-    group = group_of(tmp_path, rows, judged=[one, other])
-    assert [p.judge for p in group.plans] == ["scripted", "contrary"]
-    first, second = (p.difference.value for p in group.plans)
-    assert first == pytest.approx(-(second or 0.0))
-    same = shutil.copytree(one, tmp_path / "again")
-    names = {p.judge for p in group_of(tmp_path, rows, judged=[one, same]).plans}
-    assert len(names) == 2
+    assert (part.n_matched, len(part.notes)) == (18, 1)  # nothing tells them apart, it says
 
 
 def test_what_has_no_partner_is_counted(tmp_path: Path) -> None:
@@ -363,7 +310,6 @@ def test_what_has_no_partner_is_counted(tmp_path: Path) -> None:
     assert part.not_executed.n == 2
     text = " ".join(validation_text(report).split())
     assert "judged plans that were not executed: 2 (task-98 of planner, task-99 of planner)" in text
-    assert "episodes whose plan it lacks: 1 (task-7 of planner)" in text
 
 
 def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
@@ -383,15 +329,9 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
     ((_, part),) = apbjudge.validate(path, judged=run).judged
     assert part.notes[0] == f"it judges its own plans: those of {MODEL}"
-    lines = (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
-    write(run / "judgements.jsonl", (json.loads(line) | {"rubric": "mine@1"} for line in lines))
-    ((_, part),) = apbjudge.validate(path, judged=run).judged
-    assert part.notes[-1] == "the review did not go by its rubric, as far as the plans' rows say"
 
 
 def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
-    from tests.support.judging import plan_row
-
     plans = [plan_row(f"task-{case}") for case in range(4)]
     for row in plans[:2]:
         row["model_response"] = row["model_response"].replace("find_train", "no_such_tool")
@@ -407,9 +347,7 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     assert (figures.failures_correct.bound, figures.successes_wrong.bound) == ("upper", "lower")
     text = validation_text(report)
     assert "success if no provable fault" in text
-    assert "success if provable fault" in text
     assert "judged correct" not in text
-    assert "code proves faults, never their absence" in text
 
 
 # Bad rows -----------------------------------------------------------------------------------------
@@ -419,11 +357,7 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     ("changes", "complaint"),
     [
         ({"is_correct": "yes"}, "field is_correct: expected true or false, got 'yes'"),
-        ({"reward": 1.5}, "field reward: expected a number from 0 to 1, got 1.5 (float)"),
-        ({"null_reward": "no"}, "field null_reward: expected a number from 0 to 1, got 'no'"),
         ({"trial": -1}, "field trial: expected a whole number of at least 0, got -1 (int)"),
-        ({"mode": ""}, "field mode: expected a non-empty string, got ''"),
-        ({"case_id": [1]}, "field case_id: expected a non-empty string, got [1] (list)"),
     ],
 )
 def test_a_bad_row_is_named_and_costs_no_other(
@@ -452,7 +386,7 @@ def test_an_episode_counts_once(tmp_path: Path) -> None:
 # Labels -------------------------------------------------------------------------------------------
 
 
-def test_execution_labels_plans_for_calibrate(command: Command, tmp_path: Path) -> None:
+def test_execution_labels_plans_for_calibrate(tmp_path: Path) -> None:
     """Agreement, precision and recall of a scripted judge with what came of the plans."""
     rows, verdicts = cells((30, 10, 5, 15))
     path = write(tmp_path / "plan-first" / "executed.jsonl", rows)
@@ -462,10 +396,6 @@ def test_execution_labels_plans_for_calibrate(command: Command, tmp_path: Path) 
     measures = judge.whole.measures
     expected = {"agreement": 45 / 60, "precision": 30 / 40, "recall": 30 / 35}
     assert {name: measures[name].value for name in expected} == pytest.approx(expected)
-    done = command("calibrate", run, path)
-    assert (done.code, done.err) == (0, "")
-    assert "75.0" in done.out
-    assert "against one rater: 60 labelled items" in done.out
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -496,48 +426,28 @@ def test_the_interval_of_the_difference_holds_it_often_enough() -> None:
 # The report and the command -----------------------------------------------------------------------
 
 
-def a_report(tmp_path: Path) -> ValidationReport:
+def test_the_command_prints_writes_and_ends_with_its_code(command: Command, tmp_path: Path) -> None:
     rows, verdicts = cells((6, 3, 2, 5))
     rows += [execution(case, "direct", success=case % 3 == 0) for case in range(16)]
-    path = write(tmp_path / "out" / "all" / "executed.jsonl", rows)
-    judge_plans(tmp_path, verdicts)
-    return apbjudge.validate(path.parents[1], judged=tmp_path / "scripted")
-
-
-def test_the_report_as_text_markdown_and_json(tmp_path: Path) -> None:
-    report = a_report(tmp_path)
-    text = validation_text(report)
-    assert "tau2-telecom, planner: 16 tasks" in text
-    assert "plan-first - direct" in text
-    assert "success if correct" in text
-    assert "null agent" in text
-    assert "a difference of 5.0 points takes" in text
-    assert max(map(len, text.splitlines())) <= 80
-    page = render_markdown(validation_document(report))
-    assert "### Plans judged by scripted" in page
-    values = report.to_json()
-    assert json.loads(json.dumps(values)) == json.loads(json.dumps(values))
-    plans = values["groups"][0]["plans"][0]
-    assert plans["correct_failure_ids"] == ("task-6", "task-7", "task-8")
-    assert values["judged"][0]["judge"] == "scripted"
-
-
-def test_the_command_prints_writes_and_ends_with_its_code(command: Command, tmp_path: Path) -> None:
-    report = a_report(tmp_path)
-    folder, run = tmp_path / "out", tmp_path / "scripted"
+    folder, run = tmp_path / "out", judge_plans(tmp_path, verdicts)
+    log = write(folder / "all" / "executed.jsonl", rows)
+    report = apbjudge.validate(folder, judged=run)
     done = command("validate", folder, "--judged", run)
-    assert (done.code, done.err) == (0, "")
-    assert done.out == validation_text(report)
+    assert (done.code, done.err, done.out) == (0, "", validation_text(report))
+    for part in ("tau2-telecom, planner: 16 tasks", "plan-first - direct", "success if correct"):
+        assert part in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
     done = command("validate", folder, "--judged", f"plan-first={run}", "--format", "json")
-    assert json.loads(done.out)["groups"] == json.loads(json.dumps(report.to_json()["groups"]))
+    groups = json.loads(done.out)["groups"]
+    assert groups == json.loads(json.dumps(report.to_json()["groups"]))
+    assert groups[0]["plans"][0]["correct_failure_ids"] == ["task-6", "task-7", "task-8"]
     done = command("validate", folder, "--format", "md", "--detect", "0.1", "--out", "r.md")
     assert (done.code, done.out, done.err) == (0, "", "written: r.md\n")
     assert "a difference of 10.0 points takes" in Path("r.md").read_text(encoding="utf-8")
-    with (folder / "all" / "executed.jsonl").open("a", encoding="utf-8") as file:
+    with log.open("a", encoding="utf-8") as file:
         file.write("{}\n")
     done = command("validate", folder)
-    assert done.code == 1
-    assert "executed.jsonl:33: field is_correct" in done.err
+    assert (done.code, "executed.jsonl:33: field is_correct" in done.err) == (1, True)
     done = command("validate", "nowhere.jsonl")
     assert (done.code, done.out) == (2, "")
     assert "nowhere.jsonl: can't be read" in done.err

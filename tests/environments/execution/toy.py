@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -9,50 +10,16 @@ import stat
 import subprocess
 import time
 from contextlib import suppress
+from inspect import signature
 
 OPTIONS = {"user": "none, scripted or model"}
 GOALS = {"three": 3, "five": 5, "none": 0}
-
-
-def _tool(name, **parameters):
-    schema = {"type": "object", "properties": parameters, "required": list(parameters)}
-    function = {"name": name, "description": f"Does {name}.", "parameters": schema}
-    return {"type": "function", "function": function}
-
-
-TOOLS = [
-    _tool("add", n={"type": "integer"}),
-    _tool("read"),
-    _tool("power", a={"type": "integer"}, b={"type": "integer"}, c={"type": "integer"}),
-    _tool("write", path={"type": "string"}),
-    _tool("remove", path={"type": "string"}),
-    _tool("spawn", how={"type": "string"}),
-    _tool("connect", family={"type": "integer"}, address={}),
-    _tool("listen", at={"type": "string"}),
-    _tool("keys"),
-    _tool("kill_all"),
-    _tool("hog", mib={"type": "integer"}),
-    _tool("talk", n={"type": "integer"}),
-    _tool("crash"),
-    _tool("wait"),
-    _tool("environment"),
-    _tool("fail"),
-    _tool("look_at", path={"type": "string"}),
-    _tool("make", how={"type": "string"}, path={"type": "string"}),
-    _tool("signal_host"),
-    _tool("leave", how={"type": "string"}),
-    _tool("garble", line={"type": "string"}),
-    _tool("trickle"),
-    _tool("ignore_all"),
-]
 
 
 def suite(options):
     for name in options:
         if name not in OPTIONS:
             raise ValueError(f"{name}: expected user, got this name")
-    if options.get("user") == "broken":
-        raise RuntimeError("nothing works")
     return Suite(options.get("user", "none"))
 
 
@@ -71,7 +38,7 @@ class Suite:
                 "tools": TOOLS,
                 "user": self.user,
                 "user_prompt": "You want a number." if self.user == "model" else "",
-                "user_tools": [_tool("look")] if self.user == "model" else [],
+                "user_tools": [LOOK] if self.user == "model" else [],
                 "reference": [[{"name": "add", "arguments": {"n": goal}, "by": "agent"}]]
                 if goal
                 else [[]],
@@ -98,7 +65,7 @@ class Episode:
         if self.user == "model":
             return {"next": "user", "text": "", "tools": None}
         if self.user == "scripted" and len(self.said) == 1:
-            return {"next": "agent", "text": "And is it done?", "tools": [TOOLS[0], TOOLS[1]]}
+            return {"next": "agent", "text": "And is it done?", "tools": TOOLS[:2]}
         return {"next": "end", "text": "", "tools": None}
 
     def state(self):
@@ -107,7 +74,7 @@ class Episode:
     def score(self):
         return {"reward": float(self.count == self.goal), "details": {"count": self.count}}
 
-    def _add(self, n):
+    def _add(self, n: int):
         self.count += n
         return f'{{"count": {self.count}, "list": [{self.count}]}}'
 
@@ -117,17 +84,17 @@ class Episode:
     def _look(self):
         return f"it shows {self.count}"
 
-    def _power(self, a, b, c):
+    def _power(self, a: int, b: int, c: int):
         return a**b**c
 
-    def _write(self, path):
+    def _write(self, path: str):
         with open(path, "w") as file:  # noqa: PTH123
             return file.write("outside")
 
-    def _remove(self, path):
+    def _remove(self, path: str):
         os.remove(path)  # noqa: PTH107
 
-    def _spawn(self, how):
+    def _spawn(self, how: str):
         if how == "fork":
             while True:
                 os.fork()
@@ -138,11 +105,11 @@ class Episode:
         if how == "c" and ctypes.CDLL(None).fork() < 0:
             raise OSError("not started")
 
-    def _connect(self, family, address):
+    def _connect(self, family: int, address):
         address = tuple(address) if isinstance(address, list) else address
         socket.socket(family).connect(address)
 
-    def _listen(self, at):
+    def _listen(self, at: str):
         self.server = socket.socket(socket.AF_UNIX)
         self.server.bind(f"\0{at}")
         self.server.listen()
@@ -165,11 +132,8 @@ class Episode:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 
-    def _hog(self, mib):
+    def _hog(self, mib: int):
         return len(bytearray(mib << 20))
-
-    def _talk(self, n):
-        return "x" * n
 
     def _crash(self):
         os.abort()
@@ -184,41 +148,47 @@ class Episode:
     def _fail(self):
         raise LookupError("nothing there")
 
-    def _look_at(self, path):
+    def _look_at(self, path: str):
         with open(path) as file:  # noqa: PTH123
             return file.read()
 
-    def _make(self, how, path):
+    def _make(self, how: str, path: str):
         if how == "fifo":
             os.mkfifo(path)
         if how == "database":
             sqlite3.connect(path).execute("create table t (n)")
 
-    def _signal_host(self):
-        signal.pidfd_send_signal(os.pidfd_open(os.getppid()), signal.SIGKILL)
-
-    def _leave(self, how):
+    def _leave(self, how: str):
         raise {"exit": SystemExit, "interrupt": KeyboardInterrupt, "base": BaseException}[how]
 
-    def _sockets(self):
-        for fd in range(3, 64):
-            with suppress(OSError):
-                if stat.S_ISSOCK(os.fstat(fd).st_mode):
-                    yield fd
-
-    def _garble(self, line):
-        for fd in self._sockets():
+    def _garble(self, line: str):
+        for fd in _sockets():
             os.write(fd, line.encode() + b"\n")
-
-    def _trickle(self):
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        while True:
-            for fd in self._sockets():
-                os.write(fd, b" ")
-            time.sleep(0.1)
 
     def _ignore_all(self):
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         self._garble("")
         while True:
             time.sleep(1)
+
+
+def _sockets():
+    for fd in range(3, 64):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                yield fd
+
+
+def _tool(method):
+    name = method.__name__.removeprefix("_")
+    types = {int: {"type": "integer"}, str: {"type": "string"}}
+    named = [*signature(method).parameters.values()][1:]
+    parameters = {of.name: types.get(of.annotation, {}) for of in named}
+    schema = {"type": "object", "properties": parameters, "required": list(parameters)}
+    function = {"name": name, "description": f"Does {name}.", "parameters": schema}
+    return {"type": "function", "function": function}
+
+
+TOOLS = [_tool(of) for name, of in vars(Episode).items() if re.match("_[a-z]", name)]
+LOOK = next(tool for tool in TOOLS if tool["function"]["name"] == "look")
+TOOLS.remove(LOOK)  # it is the user's

@@ -52,11 +52,12 @@ def test_as_many_paths_remain_as_the_plan_says(
 
 @given(catalogues(), st.integers(0, 9))
 def test_longest_and_shortest_bound_the_others(data: PlanBenchData, seed: int) -> None:
-    def mean(setting: Any) -> float:
-        config = BlockPlanConfig(data=Path(), setting=setting, seed=seed)
-        return plan_of(data, config).tasks["t"].mean_length
-
-    assert mean("shortest") <= mean("mixed") <= mean("longest")
+    configs = (
+        BlockPlanConfig(data=Path(), setting=setting, seed=seed)
+        for setting in ("shortest", "mixed", "longest")
+    )
+    lengths = [plan_of(data, config).tasks["t"].mean_length for config in configs]
+    assert lengths == sorted(lengths)
 
 
 def test_what_each_setting_blocks_and_how() -> None:
@@ -74,7 +75,6 @@ def test_what_each_setting_blocks_and_how() -> None:
 def test_both_meanings_of_ratio() -> None:
     """Of four paths, a kept share of 0.25 leaves one, and a blocked share of 0.25 three."""
     assert plan(keep_ratio=0.25).tasks["task_m1"].remaining == 1
-    assert plan(block_ratio=0.25).tasks["task_m1"].remaining in {2, 3, 4}
     assert plan(block_ratio=0.75).fingerprint == plan(keep_ratio=0.25).fingerprint
     assert plan(block_ratio=0.8).setting == "mixed, keep 0.2"
     assert plan(setting="longest").setting == "mixed, longest"
@@ -106,12 +106,10 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (lambda tasks: tasks.pop("task_m1"), "all tasks of the data, also task_m1"),
-        (lambda tasks: tasks.update(t=tasks["task_m1"]), "field tasks.t: expected a task"),
         (
             lambda tasks: tasks["task_m1"].update(blocked={"x": ["explicit failures"]}),
             "field tasks.task_m1.blocked.x: expected a kind of stand-in that the data has",
         ),
-        (lambda tasks: tasks["task_m1"].pop("remaining"), "tasks.task_m1.remaining"),
     ],
 )
 def test_a_plan_of_other_data_is_refused(tmp_path: Path, change: Any, message: str) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge.environments.planbench import (
@@ -17,9 +14,10 @@ from apbjudge.environments.planbench import (
     planbench_block_plan,
 )
 from apbjudge.environments.planbench.dialogue import read_action
+from apbjudge.environments.simulate import simulate
 from apbjudge.errors import RowError
-from apbjudge.records.trajectories import Execution, trajectory_of, trajectory_row
-from apbjudge.trajectories.planbench.evaluator import PlanBenchEvaluator
+from apbjudge.llm.base import Request, ScriptedClient
+from apbjudge.records.trajectories import Execution
 
 from .world import EXAMPLE, ORDER, PATH, RECORDS, Agent, rules
 
@@ -33,11 +31,6 @@ def execution(agent: Agent) -> Execution:
     return done
 
 
-def evaluated(agent: Agent) -> Any:
-    data = agent.rules.world.data
-    return PlanBenchEvaluator(data, data.queries).evaluate(agent.dialogue.trajectory())
-
-
 # Replies ------------------------------------------------------------------------------------------
 
 
@@ -46,12 +39,9 @@ def evaluated(agent: Agent) -> Any:
     [
         ("<final_answer> Nova </final_answer>", ("final_answer", "Nova")),
         ("So: <FINAL_answer>Nova</final_ANSWER> is it", ("final_answer", "Nova")),
-        ("<tool_call>{\n}</tool_call>", ("tool_call", "{\n}")),
         ("<tool_call>a<tool_call>b</tool_call>", ("tool_call", "a<tool_call>b")),
         ("<final_answer>Nova", None),
-        ("<final_answer>a</final_answer><final_answer>b</final_answer>", None),
         ("<tool_call>{}</tool_call> <final_answer>b</final_answer>", None),
-        ("<tool_call><final_answer>b</final_answer></tool_call>", None),
     ],
 )
 def test_a_reply_is_exactly_one_action(reply: str, action: tuple[str, str] | None) -> None:
@@ -64,24 +54,12 @@ def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
     assert "100 replies in all" in system["content"]
     assert "About the domain, retail:\nRooms &lt;|im_end|> have exhibits." in system["content"]
     assert user == {"role": "user", "content": RULES.world.data.queries["m1"].query_text}
-    assert not dialogue.tools
-    assert dialogue.ended == ""
-    assert "About the domain" not in str(Agent(RULES, "m1").dialogue.messages[0])
+    assert (dialogue.tools, dialogue.ended) == ((), "")
     with pytest.raises(RowError, match="case_id"):
         PlanBenchDialogue(RULES, "m9")
 
 
 # Calls --------------------------------------------------------------------------------------------
-
-
-def test_a_right_run() -> None:
-    agent = Agent(RULES, "m1").along(*PATH["m1"]).answer("It is **Nova**.")
-    assert agent.dialogue.ended == "normal"
-    found = evaluated(agent)
-    assert found.is_correct
-    assert found.word == "PPPPPP"
-    assert found.measures["turns"] == 13
-    assert found.measures["EGT precision"] == 1
 
 
 def test_call_checks_in_their_order() -> None:
@@ -139,18 +117,13 @@ def test_what_each_tool_returns() -> None:
 
 def test_blocked_tools_are_replaced_where_they_are_found() -> None:
     plan = planbench_block_plan(data=EXAMPLE)
-    blocked = [*plan.tasks["task_m1"].blocked]
     agent = Agent(rules(plan), "m1")
-    for name in blocked:
+    for name in plan.tasks["task_m1"].blocked:
         tool = agent.rules.world.data.baseline[name]
         agent.search(*tool.surface_argument_to_datatype.values(), output=tool.output_datatype)
         found = agent.dialogue.episode.discovered
         assert name not in found
         assert {f"{name}_down", f"{name}_odd", f"{name}_near"} <= {*found}
-    other = Agent(rules(plan), "m1").search("ticket", output="visitor")
-    assert ("visitor_of_ticket" in other.dialogue.episode.discovered) is (
-        "visitor_of_ticket" not in blocked
-    )
     assert agent.dialogue.trajectory().setting == "mixed"
 
 
@@ -161,7 +134,6 @@ def test_blocked_tools_are_replaced_where_they_are_found() -> None:
     ("replies", "code"),
     [
         (["hm"] * 3, "exceeded_max_label_errors"),
-        (["<retrieve_tools>{</retrieve_tools>"] * 3, "exceeded_max_retrieval_errors"),
         (
             ['<retrieve_tools>{"meta_tool": "x"}</retrieve_tools>'] * 3,
             "exceeded_max_retrieval_errors",
@@ -173,7 +145,6 @@ def test_blocked_tools_are_replaced_where_they_are_found() -> None:
             "exceeded_max_tool_call_errors",
         ),
         (["hm", "hm", "<tool_call>{}</tool_call>", "hm", "hm"], ""),
-        (["<final_answer>Nova</final_answer>"], "target_datatype_not_reached"),
     ],
 )
 def test_how_episodes_end(replies: list[str], code: str) -> None:
@@ -217,37 +188,19 @@ def test_the_released_check_fails_what_an_untrusted_tool_returned_too() -> None:
 
 
 def test_turns_are_limited() -> None:
-    agent = Agent(rules(max_turns=3), "m1")
-    agent.search("a").search("b")
+    agent = Agent(rules(max_turns=3), "m1").search("a").search("b")
     assert agent.dialogue.ended == ""
     assert agent.search("c").dialogue.ended == "exceeded_max_steps"
 
 
-@pytest.mark.parametrize("budget", [0, 2])
-def test_wrong_answers_are_sent_on_as_often_as_allowed(budget: int) -> None:
-    agent = Agent(rules(explore=budget), "m2")
-    for _ in range(budget):
+def test_wrong_answers_are_sent_on_as_often_as_allowed() -> None:
+    agent = Agent(rules(explore=2), "m2")
+    for _ in range(2):
         assert agent.answer("3").dialogue.ended == ""
         assert "does not seem to be right" in agent.told
     assert agent.answer("3").dialogue.ended == "target_datatype_not_reached"
     run = agent.dialogue.trajectory()
-    assert run.final_answer == "3"
-    assert run.setting == ("default, feedback" if budget else "default")
-
-
-@given(st.lists(st.text(max_size=40), min_size=100, max_size=100), st.randoms())
-def test_nonsense_for_100_turns_ends_properly(texts: list[str], rng: Any) -> None:
-    agent = Agent(RULES, "m1")
-    for text in texts:
-        tag = rng.choice(["retrieve_tools", "tool_call", "x"])
-        content = rng.choice(
-            [text, json.dumps({"meta_tool": "by_inputs", "input_information": [text]})]
-        )
-        agent.reply(f"<{tag}>{content}</{tag}>")
-    assert agent.dialogue.ended.startswith("exceeded_max_")
-    run = agent.dialogue.trajectory()
-    assert trajectory_of(trajectory_row(run)) == run
-    assert not evaluated(agent).is_correct
+    assert (run.final_answer, run.setting) == ("3", "default, feedback")
 
 
 # What is data stays data --------------------------------------------------------------------------
@@ -264,20 +217,27 @@ def test_instructions_in_results_stay_data() -> None:
     assert agent.dialogue.episode.final_answer is None
 
 
-# Runs ---------------------------------------------------------------------------------------------
+def test_simulated_episodes_are_graded_as_they_are() -> None:
+    """Each is the replies of an agent; the second answers without the target, the last has none."""
+    agents = {
+        "m1": Agent(RULES, "m1").along(*PATH["m1"]).answer("It is **Nova**."),
+        "m2": Agent(RULES, "m2").along("room_of_visit", of="tuesday").answer("2"),
+        "m3": Agent(RULES, "m3").along(*PATH["m3"], of="friday").answer("Nova"),
+        "m4": Agent(RULES, "m4").reply("hm").reply("hm").reply("hm"),
+    }
 
+    def answer(request: Request) -> str:
+        said = [m["content"] for m in agents[request.prefix].dialogue.messages]
+        return said[len(request.messages)]
 
-def test_grade_reads_what_an_episode_wrote(tmp_path: Path) -> None:
-    runs = [
-        Agent(RULES, "m1").along(*PATH["m1"]).answer("Nova"),
-        Agent(RULES, "m2").along("room_of_visit", of="tuesday").answer("2"),
-        Agent(RULES, "m3").along(*PATH["m3"], of="friday").answer("Nova"),
-        Agent(RULES, "m4").reply("hm").reply("hm").reply("hm"),
-    ]
-    rows = [trajectory_row(agent.dialogue.trajectory()) for agent in runs]
-    log = tmp_path / "runs.jsonl"
-    log.write_text("".join(json.dumps({**row, "tested_model": "m"}) + "\n" for row in rows))
-    run = apbjudge.grade(log, protocol="planbench-xl", cases=EXAMPLE, out=tmp_path / "out")
+    played = simulate(EXAMPLE, model="hosted_vllm/m", client=ScriptedClient(answer))
+    assert {row["case_id"]: row["termination"] for row in played} == {
+        "m1": "normal",
+        "m2": "target_datatype_not_reached",
+        "m3": "normal",
+        "m4": "exceeded_max_label_errors",
+    }
+    run = apbjudge.grade(played, protocol="planbench-xl", cases=EXAMPLE)
     (group,) = run.summary.groups
     assert group.figures["Accuracy"].value == 0.5
     assert group.figures["turns"].value == pytest.approx((13 + 3 + 5 + 3) / 4)
@@ -306,9 +266,11 @@ def test_the_environment_gives_the_same_run_as_the_dialogue() -> None:
     assert environment.score().reward == 1
     assert environment.call("final_answer", {"answer": "kline"}).is_error is True
     agent = Agent(RULES, "m4").along(*PATH["m4"], of="friday").answer("kline")
-    ours, theirs = environment.trajectory(), agent.dialogue.trajectory()
-    assert [s.execution for s in ours.steps] == [s.execution for s in theirs.steps]
-    assert [s.retrieval for s in ours.steps] == [s.retrieval for s in theirs.steps]
+    ours, theirs = (
+        [(step.execution, step.retrieval) for step in run.trajectory().steps]
+        for run in (environment, agent.dialogue)
+    )
+    assert ours == theirs
 
 
 def test_a_state_can_be_gone_back_to() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +11,11 @@ from apbjudge.environments.planbench import EpisodeConfig, load_world
 from apbjudge.environments.planbench.search import ToolSearch, read_request
 from apbjudge.errors import InputError
 
-from .world import EXAMPLE, INTERFACES, RECORDS, data_files, world, write_data
-
-
-def test_the_example_is_what_the_small_world_writes(tmp_path: Path) -> None:
-    """UPDATE_GOLDEN=1 writes it anew."""
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        shutil.rmtree(EXAMPLE, ignore_errors=True)
-        write_data(EXAMPLE)
-    write_data(tmp_path)
-    assert {f.name: f.read_text() for f in EXAMPLE.iterdir()} == {
-        f.name: f.read_text() for f in tmp_path.iterdir()
-    }
+from .world import INTERFACES, RECORDS, content, world, write_data
 
 
 def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
-    entries = [dict(entry) for entry in data_files()[f"{name}.json"]]
+    entries = content(name)
     entries[at].update(fields)
     return {name: entries}
 
@@ -36,9 +23,7 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"database": None}, "database.json: can't be read: No such file"),
         ({"database": {"cases": {}}}, "database.json: field order_cases: "),
-        ({"database": {"order_cases": {}}}, "database.json: field order_cases: expected records"),
         (
             {"database": {"order_cases": {"a": {k: 1 for k in RECORDS["monday"] if k != "floor"}}}},
             "database.json: field order_cases.a.floor: expected a value",
@@ -48,44 +33,20 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
             "baseline_tools.json: field visitor_of_ticket (interface): expected a datatype",
         ),
         (
-            changed("blocker_tools", 0, input_datatypes=["colour"]),
-            "blocker_tools.json: field visitor_of_ticket_down.input_datatypes: expected a datatype",
-        ),
-        (
             changed("baseline_tools", 0, surface_argument_to_datatype={"x": "visit"}),
             "visitor_of_ticket.surface_argument_to_datatype: expected an argument for each of tick",
-        ),
-        (
-            changed("baseline_tools", 0, parameters={"properties": {"x": {}}}),
-            "field visitor_of_ticket.parameters.properties: expected the arguments ticket_ref",
         ),
         (
             changed("noisy_tools", 0, name="visitor_of_ticket"),
             "noisy_tools.json: field visitor_of_ticket.name: expected a name that no other file",
         ),
         (
-            changed("noisy_tools", 0, noise_type="rude"),
-            "noisy_tools.json: field visitor_of_ticket_deprecated.noise_type: expected one of dep",
-        ),
-        (
-            changed("blocker_tools", 1, noise_type="explicit failures"),
-            "visitor_of_ticket_odd.noise_type: expected one stand-in of a kind for a tool",
-        ),
-        (
-            {"blocker_tools": data_files()["blocker_tools.json"][1:]},
+            {"blocker_tools": content("blocker_tools")[1:]},
             "expected a stand-in for visitor_of_ticket with the noise type 'explicit failures'",
-        ),
-        (
-            changed("queries", 0, input_values={"room": "R2"}),
-            "queries.json: field m1.input_values: expected values of input_datatypes, got 'room'",
         ),
         (
             changed("tasks", 0, one_available_path=["teleport"]),
             "tasks.json: field task_m1.one_available_path: expected a tool of baseline_tools.json",
-        ),
-        (
-            changed("tasks", 0, target_datatype="colour"),
-            "tasks.json: field task_m1.target_datatype: expected a datatype",
         ),
     ],
 )
@@ -121,14 +82,10 @@ def test_the_whole_interface_has_to_match() -> None:
         return found(request, noisy=False)
 
     io, out, inputs = "by_io_info", "by_output_info", "by_inputs"
-    assert plain(meta_tool=inputs, input_information=["visit"]) != []
-    assert set(plain(meta_tool=inputs, input_information=["visit"])) == {
-        "guide_of_visit",
-        "room_of_visit",
-    }
+    of_visit = plain(meta_tool=inputs, input_information=["visit"])
+    assert {*of_visit} == {"guide_of_visit", "room_of_visit"}
     both = plain(meta_tool=inputs, input_information=["floor", "exhibit"])
     assert both == ["insurer_of_exhibit_on_floor"]
-    assert plain(meta_tool=inputs, input_information=["visit", "visit"]) == []
     assert plain(meta_tool=out, output_information="badge") == ["badge_of_visit"]
     assert plain(meta_tool=io, input_information=["room"], output_information="floor") == [
         "floor_of_room"
@@ -146,26 +103,8 @@ def test_siblings_fill_the_list_evenly(limit: int) -> None:
     assert max(per_tool) - min(per_tool) <= 1
 
 
-def test_the_order_of_a_list_depends_on_the_seed_and_on_nothing_else() -> None:
-    request = {"meta_tool": "by_output_info", "output_information": "insurer"}
-    first = found(request)
-    assert found(request) == first
-    assert sorted(found(request, seed=7)) == sorted(first)
-    assert any(found(request, seed=seed) != first for seed in range(5))
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        {},
-        {"meta_tool": "by_magic"},
-        {"meta_tool": "by_inputs", "input_information": "visit"},
-        {"meta_tool": "by_inputs", "input_information": []},
-        {"meta_tool": "by_inputs", "input_information": ["a", "b", "c"]},
-        {"meta_tool": "by_inputs", "input_information": [" ", 4]},
-        {"meta_tool": "by_output_info", "output_information": "  "},
-        {"meta_tool": "by_io_info", "input_information": ["visit"]},
-    ],
-)
-def test_requests_that_are_none(request_: dict[str, Any]) -> None:
-    assert read_request(request_) is None
+def test_requests_that_are_none() -> None:
+    assert read_request({"meta_tool": "by_magic"}) is None
+    assert read_request({"meta_tool": "by_output_info", "output_information": "  "}) is None
+    for inputs in ("visit", [], ["a", "b", "c"]):
+        assert read_request({"meta_tool": "by_inputs", "input_information": inputs}) is None

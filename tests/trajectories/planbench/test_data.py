@@ -20,7 +20,8 @@ def _with(name: str, at: int, **changed: Any) -> list[Any]:
 
 
 def test_read(tmp_path: Path) -> None:
-    data = load_data(write_data(tmp_path))
+    odd = _with("queries", 1, input_datatypes=["loan", "colour"])  # which is no datatype
+    data = load_data(write_data(tmp_path, queries=odd))
     assert [*data.queries] == ["q1", "q2", "q3"]
     assert [path.tools for path in data.paths["t1"]] == [frozenset(path) for path in PATHS["t1"]]
     assert data.paths["t2"][1].datatypes == {"loan", "copy", "shelf"}
@@ -38,43 +39,20 @@ def test_the_digest_follows_the_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("queries", None, "queries.json: can't be read: No such file"),
         ("blocker_tools", None, "blocker_tools.json: can't be read"),
-        ("queries", {}, "queries.json: field row: "),
         ("tasks", [{"name": "t1"}], "tasks.json: field 0.task_id: "),
-        ("queries", _with("queries", 1, correct_answer=None), "field 1.correct_answer: "),
-        (
-            "queries",
-            _with("queries", 1, task_id="t9"),
-            "queries.json: field q2.task_id: expected a task of tasks.json, got 't9'",
-        ),
-        (
-            "queries",
-            _with("queries", 1, query_id="q1"),
-            "queries.json: field 1.query_id: expected an id of its own, got 'q1'",
-        ),
+        ("queries", _with("queries", 1, task_id="t9"), "field q2.task_id: expected a task of t"),
         ("queries", _with("queries", 2, target_datatype="isbn"), "q3.target_datatype: "),
+        ("noisy_tools", _with("noisy_tools", 0, baseline_tool_name="x"), "baseline_tool_name: "),
+        ("queries", _with("queries", 1, query_id="q1"), "field 1.query_id: expected an id of its"),
         ("paths_set_catalog", {"t1": [], "t2": []}, "queries.json: field q1.task_id: expected a "),
         (
             "paths_set_catalog",
             {**FILES["paths_set_catalog.json"], "t3": [{"tool_set": ["teleport"]}]},
             "paths_set_catalog.json: field t3.0.tool_set: expected a tool of baseline_tools.json",
         ),
-        (
-            "baseline_tools",
-            _with("baseline_tools", 0, input_datatypes=["barcode"]),
-            "baseline_tools.json: field member_of_card (interface): expected a datatype of ",
-        ),
-        (
-            "noisy_tools",
-            _with("noisy_tools", 0, baseline_tool_name="x"),
-            "noisy_tools.json: field member_of_card_old.baseline_tool_name: ",
-        ),
-        (
-            "blocker_tools",
-            _with("blocker_tools", 0, noise_type="rude"),
-            "blocker_tools.json: field member_of_card_down.noise_type: expected one of explicit ",
-        ),
+        ("baseline_tools", _with("baseline_tools", 0, input_datatypes=["x"]), "of_card (interfa"),
+        ("blocker_tools", _with("blocker_tools", 0, noise_type="rude"), "one of explicit "),
     ],
 )
 def test_contradictions(tmp_path: Path, name: str, content: Any, message: str) -> None:
@@ -83,11 +61,3 @@ def test_contradictions(tmp_path: Path, name: str, content: Any, message: str) -
         load_data(tmp_path)
     assert str(error.value).startswith(f"{tmp_path}/")
     assert message in str(error.value)
-
-
-def test_a_query_may_start_from_what_is_no_datatype(tmp_path: Path) -> None:
-    changed = _with("queries", 1, input_datatypes=["loan", "colour"])
-    assert load_data(write_data(tmp_path, queries=changed)).queries["q2"].input_datatypes == {
-        "loan",
-        "colour",
-    }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apbjudge.trajectories.planbench.diagnosis import FORMAT_ERRORS, failure_of
 
-from .evaluating import evaluate, figures
+from .evaluating import evaluate
 from .world import PATHS, LibraryRun
 
 PATH = PATHS["t1"][0]
@@ -30,7 +30,6 @@ def test_any_path_counts_and_composites_do_too() -> None:
     run = LibraryRun("q1").along("copy_of_card", "shelf_of_copy").answer("3B")
     found = evaluate(run)
     assert (found.word, found.is_correct, found.groups) == ("PP", True, {"steps": "4"})
-    assert figures([found])["EGT precision"] == 1
 
 
 def test_paths_of_blocked_tools_are_closed() -> None:
@@ -132,9 +131,6 @@ def test_a_useful_tool_at_hand() -> None:
     m = evaluate(run).measures
     assert (m["N calls"], m["N calls with progress at hand"]) == (2, 2)
     assert (m["N calls of recent tools"], m["N calls with progress at hand, not recent"]) == (1, 1)
-    of = figures([evaluate(run)])
-    assert of["(a) progress at hand"] == 1
-    assert of["(b) recent tool"] == of["(c) not recent"] == 0.5
 
 
 def test_what_is_not_at_hand() -> None:
@@ -177,16 +173,12 @@ def _reuses(run: LibraryRun) -> set[str]:
 
 
 def test_kinds() -> None:
-    assert evaluate(LibraryRun("q2")).measures["blocked calls"] == 0
-    assert "explicit" not in evaluate(LibraryRun("q2")).measures
-    run = (
-        _blocked("down").call("copy_of_loan_odd").call("copy_of_loan_odd").call("copy_of_loan_near")
-    )
+    none = evaluate(LibraryRun("q2")).measures
+    assert (none["blocked calls"], "explicit" in none) == (0, False)
+    run = _blocked("down").call(ODD).call(ODD).call("copy_of_loan_near")
     measures = evaluate(run).measures
-    assert measures["blocked calls"] == 4
-    assert [measures[kind] for kind in ("explicit", "implicit", "misleading")] == [1, 2, 1]
-    of = figures([evaluate(run)])
-    assert (of["implicit blockers"], of["implicit, unused"]) == (0.5, 1)
+    kinds = ("blocked calls", "explicit", "implicit", "misleading", "implicit, unused")
+    assert [measures[kind] for kind in kinds] == [4, 1, 2, 1, 2]
 
 
 def test_a_rejected_call_reuses_a_value() -> None:
@@ -211,8 +203,6 @@ def test_a_search_by_the_name_of_a_misleading_datatype() -> None:
     assert "misleading, search reused" in _reuses(run)
     run.trace[-1]["request"]["input_information"] = ["copy notes"]
     assert "misleading, unused" in _reuses(run)
-    run.trace[-1]["request"]["input_information"] = 7
-    assert "misleading, unused" in _reuses(run)
 
 
 def test_a_value_that_could_come_from_elsewhere_is_ambiguous() -> None:
@@ -222,9 +212,6 @@ def test_a_value_that_could_come_from_elsewhere_is_ambiguous() -> None:
     run.call(ODD).search("copy", output="shelf").call("shelf_of_copy", copy="####")
     assert _reuses(run) >= {"implicit, ambiguous", "implicit, search reused"}
     assert "implicit, value reused" not in _reuses(run)
-    guessed = LibraryRun("q2", blocked=["copy_of_loan"]).call("shelf_of_copy", copy="####")
-    guessed.search("loan", output="copy").call(ODD).call("shelf_of_copy", copy="####")
-    assert "implicit, ambiguous" in _reuses(guessed)
     own = LibraryRun("q2", blocked=["copy_of_loan"]).search("loan", output="copy")
     own.call(ODD, loan="####").call("shelf_of_copy", copy="####")
     assert "implicit, ambiguous" in _reuses(own)
@@ -292,11 +279,8 @@ def test_the_target_of_another_record() -> None:
     ("text", "is_suspected"),
     [
         ("I'm unable to determine the shelf.", True),
-        ("The shelf cannot be determined from the tools", True),
         ("I couldn’t find it.", True),
-        ("No record exists for this card.", True),
         ("Shelf 4, as far as I can tell", False),
-        ("I can tell: 4", False),
     ],
 )
 def test_surrender_is_only_suspected(text: str, *, is_suspected: bool) -> None:

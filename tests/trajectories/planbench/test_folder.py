@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import InputError, RowError
-from apbjudge.records.trajectories import LogPlace, Trajectory
+from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.planbench import PLANBENCH_RESULT, is_folder, read_folder
 from apbjudge.trajectories.planbench.folder import setting_of
 
-from .evaluating import trajectory
-from .world import PATHS, QUERY, LibraryRun, write_run
+from .world import PATHS, QUERY, LibraryRun, long_run, write_run
 
 
 def _read(folder: Path) -> dict[str, Trajectory]:
@@ -23,22 +22,10 @@ def _read(folder: Path) -> dict[str, Trajectory]:
     return {run.case_id: run for run in runs if isinstance(run, Trajectory)}
 
 
-def _long_run() -> LibraryRun:
-    """Something of every kind."""
-    run = LibraryRun("q1", blocked=["copy_of_loan"])
-    run.babble().bad_search().bad_search(can_be_read=True).bad_call()
-    run.search("card").call("teleport").call("member_of_card", wrong=1).call("copy_of_card_old")
-    run.search("loan", output="copy").call("copy_of_loan_odd").call("member_of_card")
-    run.search("member").call("loan_of_member_cached").call("loan_of_member")
-    run.search("loan").call("due_of_loan", loan="L-31-2019").call("copy_of_loan_down")
-    return run.search("branch", "due").search(output="title").answer("I don't know")
-
-
 def test_a_finished_run(tmp_path: Path) -> None:
-    run = _long_run()
-    folder = write_run(
-        tmp_path / "run", [run, LibraryRun("q3").along(*PATHS["t3"][0]).answer("K-5")]
-    )
+    run = long_run()
+    right = LibraryRun("q3").along(*PATHS["t3"][0]).answer("K-5")
+    folder = write_run(tmp_path / "run", [run, right])
     assert is_folder(folder)
     entries = [*read_folder(folder)]
     assert [entry.line for entry in entries] == [1, 2]
@@ -50,47 +37,11 @@ def test_a_finished_run(tmp_path: Path) -> None:
     assert read.query == QUERY["q1"]["query_text"]
     assert read.system_prompt == "You look things up."
     assert (read.termination, read.final_answer) == ("target_datatype_not_reached", "I don't know")
-    assert read.outcome is not None
-    assert read.outcome.is_success is False
-    assert runs["q3"].outcome is not None
-    assert runs["q3"].outcome.is_success is True
-    assert runs["q3"].termination == "normal"
+    assert read.outcome == Outcome(success=False)
+    assert (runs["q3"].outcome, runs["q3"].termination) == (Outcome(success=True), "normal")
     assert read.remarks == {"unreadable arguments": 1}
     assert len(read.steps) == len(run.trace)
     assert [step.text for step in read.steps[:2]] == ["response 1", "response 2"]
-
-
-def test_steps() -> None:
-    read = trajectory(_long_run())
-    kinds = [step.kind for step in read.steps]
-    assert kinds[:4] == ["invalid", "retrieve", "retrieve", "call"]
-    assert kinds[-1] == "answer"
-    done = [step.execution for step in read.steps if step.execution is not None]
-    assert [call.rejection for call in done if not call.was_executed] == [
-        "",  # not even read
-        "tool_not_available",
-        "wrong_arguments",
-        "missing_required_input",
-        "untrusted_input_rejected",
-    ]
-    executed = [(call.output_value, call.provenance, call.success) for call in done][3:]
-    assert executed[0] == ("error: switched off", "untrusted", False)
-    assert ("L-31", "trusted", True) in executed
-    searches = [step.retrieval for step in read.steps if step.retrieval is not None]
-    assert [search.tools is None for search in searches] == [True, True] + [False] * 6
-    assert searches[1].by_inputs
-    assert searches[-2].tools == ()
-    io = searches[3]
-    assert (io.by_inputs, io.by_output, io.inputs, io.outputs) == (
-        True,
-        True,
-        ("loan",),
-        ("copy",),
-    )
-    assert io.tools is not None
-    assert [(tool.name, tool.tool_type) for tool in io.tools] == [
-        (f"copy_of_loan_{kind}", "blocker_misleading") for kind in ("down", "odd", "near")
-    ]
 
 
 def test_unfinished_runs(tmp_path: Path) -> None:
@@ -104,39 +55,31 @@ def test_unfinished_runs(tmp_path: Path) -> None:
     assert is_folder(folder)
     runs = _read(folder)
     assert [*runs] == ["q1", "q3"]  # of q2 nothing is known
-    assert runs["q1"].infrastructure_error == (
-        "unfinished after 2 turns: 'Error: connection reset'"
-    )
+    broke = "unfinished after 2 turns: 'Error: connection reset'"
+    assert runs["q1"].infrastructure_error == broke
     assert len(runs["q1"].steps) == 2
     assert runs["q3"].infrastructure_error == ""
 
 
 def test_only_a_refused_request_is_a_failed_run(tmp_path: Path) -> None:
-    refused = LibraryRun("q1").search("card")
-    errors = {
-        "q1": "Error code: 400 - {'error': 'context length'}",
-        "q2": "status=429",
-    }
+    errors = {"q1": "Error code: 400 - {'error': 'context length'}", "q2": "status=429"}
     unfinished = {
         query_id: LibraryRun(query_id).search("card").progress(error=error, is_finished=False)
         for query_id, error in errors.items()
     }
-    runs = _read(write_run(tmp_path / "run", unfinished=unfinished, results=False))
-    assert (runs["q1"].termination, runs["q1"].infrastructure_error) == (
-        "runtime_error_http_400",
-        "",
-    )
-    assert runs["q1"].outcome is not None
-    assert len(runs["q1"].steps) == len(refused.trace)
-    assert runs["q2"].infrastructure_error == "unfinished after 1 turns: 'status=429'"
+    folder = write_run(tmp_path / "run", unfinished=unfinished, results=False)
+    first, second = _read(folder).values()
+    assert (first.termination, first.infrastructure_error) == ("runtime_error_http_400", "")
+    assert (first.outcome, len(first.steps)) == (Outcome(success=False), 1)
+    assert second.infrastructure_error == "unfinished after 1 turns: 'status=429'"
 
 
 def test_a_run_is_the_same_before_and_after_the_results_are_written(tmp_path: Path) -> None:
-    run = _long_run()
+    run = long_run()
     (first,) = read_folder(write_run(tmp_path / "a", [run], results=False))
     (second,) = read_folder(write_run(tmp_path / "b", [run]))
     assert first.digest == second.digest
-    (other,) = read_folder(write_run(tmp_path / "c", [_long_run().babble()]))
+    (other,) = read_folder(write_run(tmp_path / "c", [long_run().babble()]))
     assert other.digest != first.digest
 
 
@@ -155,12 +98,8 @@ def test_results_win_and_progress_adds(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"trace": None}, "field trace: "),
-        (
-            {"trace": [{"action": "dance"}] * 2},
-            "field trace.0.action: expected one of retrieve_tools",
-        ),
+        ({"trace": [{"action": "dance"}] * 2}, "field trace.0.action: expected one of retrieve_"),
         ({"steps": 7}, "field steps: expected 2, the number of entries"),
-        ({"query_id": 1}, "field query_id: "),
     ],
 )
 def test_bad_rows_cost_no_others(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
@@ -171,7 +110,6 @@ def test_bad_rows_cost_no_others(tmp_path: Path, changed: dict[str, Any], messag
         file.write(json.dumps(bad) + "\n{\n")
     good, odd, torn = [entry.content for entry in read_folder(folder)]
     assert isinstance(good, Trajectory)
-    assert isinstance(odd, RowError)
     assert str(odd).startswith(message)
     assert isinstance(torn, RowError)
 
@@ -206,22 +144,18 @@ THREE = ["explicit failures", "implicit failures", "semantic misleading"]
         ({"noise_mode": "fixed_multi", "fixed_noise_types": THREE}, "mixed"),
         ({"noise_mode": "fixed_multi", "fixed_noise_types": THREE[:2]}, "explicit+implicit"),
         ({"noise_mode": "fixed", "fixed_noise_type": THREE[2]}, "misleading"),
-        ({"noise_mode": "random"}, "random"),
-        ({"noise_mode": "fixed", "fixed_noise_type": THREE[1], "target_remaining_paths": 3},
+        ({}, "random"),
+        ({"fixed_noise_type": THREE[1], "noise_mode": "fixed", "target_remaining_paths": 3},
          "implicit, 3 paths"),
-        ({"noise_mode": "random", "selection_mode": "target_remaining_ratio",
-          "target_remaining_ratio": 0.2}, "random, keep 0.2"),
-        ({"noise_mode": "random", "selection_mode": "exact_blocked_paths", "block_n_per_task": 2},
-         "random, block 2"),
-        ({"noise_mode": "random", "remaining_path_length_objective": "maximize"},
-         "random, longest"),
-        ({"noise_mode": "random", "remaining_path_length_objective": "minimize"},
-         "random, shortest"),
+        ({"selection_mode": "", "target_remaining_ratio": 0.2}, "random, keep 0.2"),
+        ({"selection_mode": "exact_blocked_paths", "block_n_per_task": 2}, "random, block 2"),
+        ({"remaining_path_length_objective": "maximize"}, "random, longest"),
     ],
 )  # fmt: skip
 def test_settings(blocker: dict[str, Any], setting: str) -> None:
     standard = {
         "enable_block": True,
+        "noise_mode": "random",
         "selection_mode": "target_remaining_paths",
         "target_remaining_paths": 1,
         "remaining_path_length_objective": "none",

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.records.trajectories import Execution, LogPlace, ToolCall, Trajectory, TrajectoryStep
+from apbjudge.records.trajectories import (
+    Execution,
+    ToolCall,
+    TrajectoryStep,
+    trajectory_row,
+)
 from apbjudge.trajectories.planbench.answers import contains, contains_token, equals
 from apbjudge.trajectories.planbench.evaluator import PlanBenchEvaluator
-from apbjudge.trajectories.planbench.measures import closure
+from tests.support.runs import run_of
 
-from .evaluating import DATA, evaluate, figures, trajectory
-from .world import INTERFACES, NOISY, PATHS, TOOLS, LibraryRun
+from .evaluating import DATA, evaluate, trajectory
+from .world import INTERFACES, NOISY, PATHS, TOOLS, LibraryRun, long_run
+
+LONG_RUN = Path(__file__).with_name("long_run.json")
 
 
 def _worked_example() -> LibraryRun:
@@ -27,44 +38,27 @@ def _worked_example() -> LibraryRun:
 def test_the_worked_example() -> None:
     found = evaluate(_worked_example())
     assert found.word == "PNPP"
-    of = figures([found])
-    assert of["Accuracy"] == of["EGT precision"] == of["EGT recall"] * 4 / 3 == 1
-    assert (of["turns"], of["EDT"], of["S/C"]) == (10, 3, 0.5)
-    assert of["ITCR"] == of["UIRR"] == of["noisy share"] == pytest.approx(1 / 6)
-    assert of["rejected calls"] == pytest.approx(2 / 6)
+    of = found.measures
+    assert (found.is_correct, of["EGT precision"], of["EGT recall"]) == (True, 1, 3 / 4)
+    assert (of["turns"], of["EDT"], of["searches"], of["calls"]) == (10, 3, 3, 6)
+    assert of["invalid calls"] == of["untrusted calls"] == of["noisy calls"] == 1
 
 
-def test_what_lies_on_a_path_includes_its_start() -> None:
-    run = LibraryRun("q3").along("member_of_card", "loan_of_member", "due_of_loan")
-    measures = evaluate(run).measures
-    assert (measures["executed datatypes"], measures["executed on path"]) == (3, 2)
-    assert measures["ground truth datatypes"] == 4
-    assert (measures["EGT precision"], measures["EGT recall"]) == (2 / 3, 2 / 4)
+def test_a_run_with_something_of_every_kind() -> None:
+    """UPDATE_GOLDEN=1 writes it anew; read the difference before it is committed."""
+    run = trajectory(long_run())
+    found = PlanBenchEvaluator(DATA, DATA.queries).evaluate(run)
+    facts = {name: getattr(found, name) for name in ("word", "first_error", "classes", "measures")}
+    now = {**facts, "steps": trajectory_row(run)["steps"]}
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        LONG_RUN.write_text(json.dumps(now, indent=1), encoding="utf-8")
+    assert json.loads(json.dumps(now)) == json.loads(LONG_RUN.read_text(encoding="utf-8"))
 
 
 def test_nothing_obtained_has_no_precision() -> None:
-    nothing, all_ = LibraryRun("q1").search("card"), LibraryRun("q3").along(*PATHS["t3"][0])
-    assert "EGT precision" not in evaluate(nothing).measures
-    assert evaluate(nothing).measures["EGT recall"] == 0
-    assert figures([evaluate(nothing), evaluate(all_)])["EGT precision"] == 1
-
-
-def test_malformed_searches_and_calls_count() -> None:
-    run = LibraryRun("q1").bad_search().bad_search(can_be_read=True).search("due").bad_call()
-    run.babble().call("teleport").search("card").call("member_of_card", wrong=1)
-    run.call("copy_of_card_cached", card="C-999")
-    measures = evaluate(run).measures
-    assert (measures["turns"], measures["searches"], measures["calls"]) == (9, 4, 4)
-    assert (measures["invalid calls"], measures["untrusted calls"]) == (3, 0)
-    assert measures["noisy calls"] == 1
-
-
-def test_noisy_calls_count_even_if_rejected() -> None:
-    measures = evaluate(LibraryRun("q1").call("copy_of_loan_old")).measures
-    assert (measures["noisy calls"], measures["uses noisy tools"]) == (1, 1)
-    assert measures["invalid calls"] == 1
-    blocker = LibraryRun("q1", blocked=["member_of_card"]).search("card").call("member_of_card_odd")
-    assert evaluate(blocker).measures["noisy calls"] == 0
+    nothing = evaluate(LibraryRun("q1").search("card")).measures
+    assert "EGT precision" not in nothing
+    assert nothing["EGT recall"] == 0
 
 
 def test_noisy_tools_are_known_by_name_or_type() -> None:
@@ -89,22 +83,6 @@ def test_older_logs_do_not_state_the_provenance() -> None:
     assert [done and done.provenance for done in executions] == ["trusted", "none"]
 
 
-def test_noisy_figures() -> None:
-    clean = LibraryRun("q1").along("member_of_card")
-    noisy = LibraryRun("q1").search("card").call("member_of_card_old").call("member_of_card_cached")
-    of = figures(map(evaluate, [clean, noisy]))
-    assert (of["noisy runs"], of["noisy calls"], of["noisy calls given any"]) == (0.5, 1, 2)
-    assert of["noisy share"] == 2 / 3
-
-
-def test_searches_by_direction() -> None:
-    run = LibraryRun("q1").search("card").search("member").search(output="shelf")
-    run.search("loan", output="copy").bad_search()
-    measures = evaluate(run).measures
-    assert (measures["forward searches"], measures["backward searches"]) == (2, 1)
-    assert figures([evaluate(run)])["F/B"] == 2
-
-
 def test_edt_follows_all_tools_seen() -> None:
     run = LibraryRun("q1").search("loan", output="copy").search("copy", output="shelf")
     assert evaluate(run).measures["EDT"] == 0  # nothing leads there yet
@@ -113,18 +91,6 @@ def test_edt_follows_all_tools_seen() -> None:
     unseen = LibraryRun("q1").along("member_of_card")
     unseen.trace[0]["retrieval_result"]["tools"] = []
     assert evaluate(unseen).measures["EDT"] == 1  # what was obtained counts anyway
-    only = LibraryRun("q1").search("card", only=["member_of_card_old"])
-    assert evaluate(only).measures["EDT"] == 1  # a noisy tool widens it too
-
-
-@given(st.sets(st.sampled_from("abcdef")), st.lists(st.tuples(
-    st.frozensets(st.sampled_from("abcdef"), max_size=3), st.sampled_from("abcdef"))))  # fmt: skip
-def test_closure(held: set[str], tools: list[tuple[frozenset[str], str]]) -> None:
-    reached = closure(held, tools)
-    assert held <= reached
-    assert all(output in reached for inputs, output in tools if inputs <= reached)
-    assert closure(reached, tools) == reached
-    assert reached <= held | {output for _, output in tools}
 
 
 # Verdicts -----------------------------------------------------------------------------------------
@@ -155,9 +121,9 @@ def test_a_stale_value_within_the_right_one_costs_the_released_verdict() -> None
 
 
 def test_no_answer_and_wrong_answer() -> None:
-    assert _verdicts(LibraryRun("q3").along(*PATHS["t3"][0])) == (False, False, False)
-    assert _verdicts(LibraryRun("q3").along(*PATHS["t3"][0]).answer("K-6")) == (False, False, False)
-    assert _verdicts(LibraryRun("q3").along(*PATHS["t3"][0]).answer("")) == (False, False, False)
+    for answer in (None, "K-6", ""):
+        run = LibraryRun("q3").along(*PATHS["t3"][0])
+        assert _verdicts(run if answer is None else run.answer(answer)) == (False, False, False)
 
 
 def test_strict_matching_stands_beside() -> None:
@@ -174,13 +140,11 @@ def test_strict_matching_stands_beside() -> None:
     [
         ("not approved", "Approved", (True, True, False)),
         ("order 10", "1", (True, False, False)),
-        ("2026-04-16", "2026-04", (True, False, False)),
         ("2026-04-16", "04-16", (True, False, False)),
         ("it costs 42.0", "42", (True, False, False)),
         ("it costs 42.", 42, (True, True, False)),
         ("acct\n tok", "acct  _TOK_", (True, True, True)),
         ("anything", "", (False, False, False)),
-        ("anything", None, (False, False, False)),
         (None, "x", (False, False, False)),
         ('{"a": 1, "b": 2}', {"b": 2, "a": 1}, (True, True, True)),
     ],
@@ -237,19 +201,11 @@ def test_what_holds_of_every_run(
 def test_logs_of_other_environments_say_too_little() -> None:
     evaluator = PlanBenchEvaluator(DATA, DATA.queries)
 
-    def run(case_id: str, step: TrajectoryStep) -> Trajectory:
-        return Trajectory(
-            trajectory_id="r",
-            case_id=case_id,
-            tested_model="m",
-            steps=(step,),
-            place=LogPlace("messages"),
-        )
-
     call = TrajectoryStep("agent", "call", calls=(ToolCall("copy_of_loan"),))
-    with pytest.raises(RowError, match=r"steps\.0: expected what the environment answered"):
-        evaluator.evaluate(run("q1", call))
-    with pytest.raises(RowError, match=r"steps\.0"):
-        evaluator.evaluate(run("q1", TrajectoryStep("agent", "retrieve")))
-    with pytest.raises(RowError, match="case_id: expected a query of the benchmark's data"):
-        evaluator.evaluate(run("q9", TrajectoryStep("agent")))
+    for case, step, message in (
+        ("q1", call, r"steps\.0: expected what the environment answered"),
+        ("q1", TrajectoryStep("agent", "retrieve"), r"steps\.0"),
+        ("q9", TrajectoryStep("agent"), "case_id: expected a query of the benchmark's data"),
+    ):
+        with pytest.raises(RowError, match=message):
+            evaluator.evaluate(run_of(case, steps=(step,)))

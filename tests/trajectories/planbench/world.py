@@ -12,38 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-RECORD = {
-    "card": "C-100",
-    "member": "M-7",
-    "loan": "L-31",
-    "copy": "K-5",
-    "title": "T-9",
-    "branch": "east",
-    "shelf": "3B",
-    "due": "2031-02-03",
+EXAMPLE = Path(__file__).parents[3] / "examples" / "runs" / "library"
+FILES: dict[str, Any] = {
+    path.name: json.loads(path.read_text()) for path in sorted((EXAMPLE / "data").iterdir())
 }
+RECORD: Mapping[str, str] = FILES["database.json"]["order_cases"]["only"]
 INTERFACES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "member_of_card": (("card",), "member"),
-    "loan_of_member": (("member",), "loan"),
-    "copy_of_loan": (("loan",), "copy"),
-    "shelf_of_copy": (("copy",), "shelf"),
-    "title_of_loan": (("loan",), "title"),
-    "branch_of_member": (("member",), "branch"),
-    "shelf_of_title_at_branch": (("title", "branch"), "shelf"),
-    "due_of_loan": (("loan",), "due"),
-    "copy_of_card": (("card",), "copy"),
+    tool["name"]: (tuple(tool["input_datatypes"]), tool["output_datatype"])
+    for tool in FILES["baseline_tools.json"]
 }
-STALE = {"shelf": "3", "branch": "west"}
-QUERIES: list[dict[str, Any]] = [
-    {"query_id": "q1", "task_id": "t1", "input_datatypes": ["card"], "target_datatype": "shelf"},
-    {
-        "query_id": "q2",
-        "task_id": "t2",
-        "input_datatypes": ["loan", "branch"],
-        "target_datatype": "shelf",
-    },
-    {"query_id": "q3", "task_id": "t3", "input_datatypes": ["card"], "target_datatype": "copy"},
-]
 PATHS = {
     "t1": [
         ["member_of_card", "loan_of_member", "copy_of_loan", "shelf_of_copy"],
@@ -60,85 +37,16 @@ PATHS = {
 }
 
 
-def _tool(name: str, inputs: Iterable[str], output: str, **more: Any) -> dict[str, Any]:
-    arguments = {f"{datatype}_ref": datatype for datatype in inputs}
-    return {
-        "type": "function",
-        "name": name,
-        "description": f"Looks up the {output}.",
-        "input_datatypes": list(arguments.values()),
-        "output_datatype": output,
-        "surface_argument_to_datatype": arguments,
-        **more,
-    }
-
-
-def _siblings(name: str, inputs: tuple[str, ...], output: str) -> Iterable[dict[str, Any]]:
-    of = {"tool_type": "noisy_misleading", "baseline_tool_name": name}
-    error = "error: switched off"
-    yield _tool(f"{name}_old", inputs, output, noise_type="deprecated", return_value=error, **of)
-    value = STALE.get(output, f"{RECORD[output]}-2019")
-    yield _tool(f"{name}_cached", inputs, output, noise_type="stale", return_value=value, **of)
-
-
-def _stand_ins(name: str, inputs: tuple[str, ...], output: str) -> Iterable[dict[str, Any]]:
-    of = {"baseline_tool_name": name}
-    down, odd, near = "explicit failures", "implicit failures", "semantic misleading"
-    error = "error: try later"
-    yield _tool(f"{name}_down", inputs, output, noise_type=down, return_value=error, **of)
-    yield _tool(f"{name}_odd", inputs, output, noise_type=odd, return_value="####", **of)
-    note = f"{output}_note"
-    yield _tool(f"{name}_near", inputs, note, noise_type=near, return_value=f"N {output}", **of)
-
-
-def data_files() -> dict[str, Any]:
-    """The content of the data folder by file."""
-    composite = {"copy_of_card": {"tool_sequence": PATHS["t3"][0], "steps": 3}}
-    tools = {n: _tool(n, *of, **composite.get(n, {})) for n, of in INTERFACES.items()}
-    return {
-        "queries.json": [
-            {
-                **query,
-                "query_text": f"Which {query['target_datatype']} belongs to "
-                + " and ".join(RECORD[d] for d in query["input_datatypes"])
-                + "?",
-                "correct_answer": RECORD[query["target_datatype"]],
-                "input_type": "single_input",
-            }
-            for query in QUERIES
-        ],
-        "tasks.json": [
-            {
-                "task_id": query["task_id"],
-                "input_datatypes": query["input_datatypes"],
-                "target_datatype": query["target_datatype"],
-                "one_available_path": PATHS[query["task_id"]][0],
-            }
-            for query in QUERIES
-        ],
-        "paths_set_catalog.json": {
-            task: [{"tool_set": sorted(path), "steps": len(path)} for path in paths]
-            for task, paths in PATHS.items()
-        },
-        "baseline_tools.json": list(tools.values()),
-        "noisy_tools.json": [tool for n, of in INTERFACES.items() for tool in _siblings(n, *of)],
-        "blocker_tools.json": [tool for n, of in INTERFACES.items() for tool in _stand_ins(n, *of)],
-        "datatypes.json": [{"name": datatype, "aliases": []} for datatype in RECORD],
-        "database.json": {"order_cases": {"only": RECORD}},
-    }
-
-
 def write_data(folder: Path, **changed: Any) -> Path:
     """Writes the data folder; files are changed by name without ``.json``, or left out for None."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = data_files() | {f"{name}.json": content for name, content in changed.items()}
+    files = FILES | {f"{name}.json": content for name, content in changed.items()}
     for name, content in files.items():
         if content is not None:
             (folder / name).write_text(json.dumps(content))
     return folder
 
 
-FILES = data_files()
 QUERY = {query["query_id"]: query for query in FILES["queries.json"]}
 BASELINE = {tool["name"]: tool for tool in FILES["baseline_tools.json"]}
 NOISY = {tool["name"]: tool for tool in FILES["noisy_tools.json"]}
@@ -185,38 +93,27 @@ class LibraryRun:
                     names += [name, f"{name}_old", f"{name}_cached"]
         names = [name for name in names if only is None or name in only]
         self.found.update(names)
+        facts = ("description", "input_datatypes", "output_datatype")
         tools = [
-            {
-                "name": name,
-                "description": TOOLS[name]["description"],
-                "input_datatypes": TOOLS[name]["input_datatypes"],
-                "output_datatype": TOOLS[name]["output_datatype"],
-                "tool_type": self._type(name),
-            }
+            {"name": name, "tool_type": self._type(name)} | {of: TOOLS[name][of] for of in facts}
             for name in names
         ]
         kind = "by_io_info" if inputs and output else "by_inputs" if inputs else "by_output_info"
-        matched: dict[str, Any] = {}
-        if inputs:
-            matched["input_information"] = list(inputs)
-        if output:
-            matched["output_information"] = output
+        matched: dict[str, Any] = {"input_information": list(inputs)} if inputs else {}
+        matched |= {"output_information": output} if output else {}
         return self._add(
             f"{len(tools)} tools",
             action="retrieve_tools",
-            parse_ok=True,
             request={"meta_tool": kind, **matched},
             matched_information=matched,
-            internal_retriever_note=None,
-            model_retriever_note=None,
-            retrieval_result={"tool_count": len(tools), "tools": tools},
+            retrieval_result={"tools": tools},
         )
 
     def bad_search(self, *, can_be_read: bool = False) -> LibraryRun:
         """A search that is no JSON, or one with an empty list of inputs."""
         if can_be_read:
             request = {"meta_tool": "by_inputs", "input_information": []}
-            return self._add("bad", action="retrieve_tools", parse_ok=True, request=request)
+            return self._add("bad", action="retrieve_tools", request=request)
         raw = "<retrieve_tools>?</retrieve_tools>"
         return self._add("bad", action="retrieve_tools", parse_ok=False, raw_output=raw)
 
@@ -226,7 +123,7 @@ class LibraryRun:
         names: Mapping[str, str] = tool["surface_argument_to_datatype"]
         given = {d: values.get(d, RECORD.get(d)) for d in names.values()}
         request = {"name": name, "arguments": {a: given[d] for a, d in names.items()}}
-        entry: dict[str, Any] = {"action": "call_tool", "parse_ok": True, "request": request}
+        entry: dict[str, Any] = {"action": "call_tool", "request": request}
         if name not in self.found:
             return self._add("no such tool", **entry)
         if "wrong" in values:
@@ -240,14 +137,8 @@ class LibraryRun:
         missing = [d for d in given if d not in self.held]
         if untrusted or missing:
             fault = "untrusted_input_rejected" if untrusted else "missing_required_input"
-            return self._add(
-                "inputs",
-                **entry,
-                internal_error_type=fault,
-                untrusted_input_datatypes=untrusted,
-                missing_input_datatypes=missing,
-            )
-        output, source = tool["output_datatype"], self._type(name)
+            return self._add("inputs", **entry, internal_error_type=fault)
+        output = tool["output_datatype"]
         if name in BASELINE:
             is_known = all(RECORD[d] == value for d, value in given.items())
             value = RECORD[output] if is_known else None
@@ -262,9 +153,8 @@ class LibraryRun:
             "success": tool.get("noise_type") not in {"explicit failures", "deprecated"},
             "output_datatype": output,
             "output_value": value,
-            "tool_type": source,
+            "tool_type": self._type(name),
             "output_provenance": provenance,
-            "untrusted_source_type": source.split("_")[0] if provenance == "untrusted" else None,
         }
         return self._add("done", **entry, tool_result=result)
 
@@ -284,13 +174,7 @@ class LibraryRun:
         self.reason = None
         if not (reached and gold.lower() in text.lower()):
             self.reason = "final_answer_wrong" if reached else "target_datatype_not_reached"
-        return self._add(
-            None,
-            action="final_answer",
-            parse_ok=True,
-            answer=text,
-            target_datatype_reached=reached,
-        )
+        return self._add(None, action="final_answer", answer=text)
 
     def stop(self, reason: str) -> LibraryRun:
         """Ends the run by a limit."""
@@ -319,39 +203,41 @@ class LibraryRun:
             "final_answer": self.final_answer,
             "steps": len(self.trace),
             "trace": self.trace,
-            "final_state": {"current_datatypes": sorted(self.held)},
         }
         return row if self.reason is None else {**row, "failure_reason_detail": self.reason}
 
     def progress(self, *, error: str | None = None, is_finished: bool = True) -> dict[str, Any]:
         """The file of ``progress/queries``; unfinished, with what broke the next request."""
         turns: list[dict[str, Any]] = [
-            {
-                "turn_id": i,
-                "status": "completed",
-                "llm_raw_response": f"response {i}",
-                "feedback_to_model": feedback,
-                "error": None,
-            }
+            {"turn_id": i, "llm_raw_response": f"response {i}", "feedback_to_model": feedback}
             for i, feedback in enumerate(self.feedback, start=1)
         ]
         if not is_finished:
             broke = None if error is None else {"type": "runtime_error", "message": error}
             turns.append({"turn_id": len(turns) + 1, "status": "error", "error": broke})
+        messages = [
+            {"role": "system", "content": "You look things up."},
+            {"role": "user", "content": QUERY[self.query_id]["query_text"]},
+            {"role": "user", "content": "Environment feedback"},
+        ]
         return {
             "query_id": self.query_id,
-            "status": "completed" if is_finished else "pending",
-            "latest_state": {"steps_trace": self.trace, "step_count": len(self.trace)},
-            "resume_checkpoint": {
-                "effective_history": [
-                    {"role": "system", "content": "You look things up."},
-                    {"role": "user", "content": QUERY[self.query_id]["query_text"]},
-                    {"role": "user", "content": "Environment feedback"},
-                ]
-            },
+            "latest_state": {"steps_trace": self.trace},
+            "resume_checkpoint": {"effective_history": messages},
             "turns": turns,
             "final_result": self.result() if is_finished else None,
         }
+
+
+def long_run() -> LibraryRun:
+    """Something of every kind."""
+    run = LibraryRun("q1", blocked=["copy_of_loan"])
+    run.babble().bad_search().bad_search(can_be_read=True).bad_call()
+    run.search("card").call("teleport").call("member_of_card", wrong=1).call("copy_of_card_old")
+    run.search("loan", output="copy").call("copy_of_loan_odd").call("member_of_card")
+    run.search("member").call("loan_of_member_cached").call("loan_of_member")
+    run.search("loan").call("due_of_loan", loan="L-31-2019").call("copy_of_loan_down")
+    return run.search("branch", "due").search(output="title").answer("I don't know")
 
 
 def write_run(

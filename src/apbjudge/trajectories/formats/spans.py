@@ -82,6 +82,10 @@ class Span:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+_MOST_SECONDS = 1e12
+"""Beyond is no time, but a number that is none or too large for one."""
+
+
 def time_of(value: object) -> int | None:
     """A time as nanoseconds: a whole number of them, also as text, seconds, or an ISO date."""
     if isinstance(value, str) and not value.strip().isdecimal():
@@ -92,7 +96,7 @@ def time_of(value: object) -> int | None:
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         return round(date.timestamp() * 10**6) * 1000
     if isinstance(value, float):
-        return int(value * 10**9)
+        return int(value * 10**9) if abs(value) < _MOST_SECONDS else None
     return int(value) if isinstance(value, int | str) else None
 
 
