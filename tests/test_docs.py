@@ -25,8 +25,10 @@ DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-FIRST = [path for path in DOCS if path.stem in ("README", "index", "verdicts", "data")]
-"""Pages whose commands everybody's test run tries; the others' take minutes."""
+README = DOCS[:1]
+"""The page whose commands everybody's test run tries; the others', which go on from what they
+left, take minutes.
+"""
 
 
 def blocks(language: str, pages: Iterable[Path] = DOCS) -> Iterator[tuple[Path, str]]:
@@ -128,18 +130,14 @@ def run(
     return result
 
 
-@pytest.mark.parametrize("line", [line for line in COMMANDS if line in command_lines(FIRST)])
-def test_a_command_of_the_first_pages_ends_with_0(line: str, run: Run) -> None:
-    _ends_with_0(line, run)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("line", COMMANDS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(line for line in command_lines(README) if line in COMMANDS),
+        *(pytest.param(line, marks=pytest.mark.slow) for line in COMMANDS),
+    ],
+)
 def test_a_documented_command_ends_with_0(line: str, run: Run) -> None:
-    _ends_with_0(line, run)
-
-
-def _ends_with_0(line: str, run: Run) -> None:
     done = run(line)
     assert done.code == 0, done.err
     assert done.out.strip() or "written: " in done.err
@@ -228,6 +226,11 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert set(apbjudge.__all__) <= set(re.findall(r"^::: apbjudge\.(\w+)$", text, re.MULTILINE))
 
 
+def test_every_command_is_documented() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS)
+    assert [name for name in NAMES if f"apbjudge {name}" not in text] == []
+
+
 def test_the_citation_has_the_version_and_licence_of_the_package() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -242,32 +245,13 @@ def test_a_documented_snippet_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """In this process everything may have been imported by others: names are what can be seen."""
+    attributes = [node for node in ast.walk(ast.parse(snippet)) if isinstance(node, ast.Attribute)]
+    parts = {node.attr for node in attributes if ast.unparse(node.value) == "apbjudge"}
+    assert parts <= set(apbjudge.__all__)
     monkeypatch.chdir(checkout)
     exec(compile(snippet, "snippet", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.strip()
-
-
-@pytest.mark.parametrize("snippet", [body for _, body in blocks("python")])
-def test_a_documented_snippet_imports_what_it_uses(snippet: str) -> None:
-    """In this process everything may have been imported by others: names are what can be seen."""
-    result = [node for node in ast.walk(ast.parse(snippet)) if isinstance(node, ast.Attribute)]
-    parts = {node.attr for node in result if ast.unparse(node.value) == "apbjudge"}
-    assert parts <= set(apbjudge.__all__)
-
-
-def test_every_command_is_documented() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS)
-    for name in NAMES:
-        assert f"apbjudge {name}" in text
-
-
-def test_what_answers_for_a_model_that_is_none_is_said_before_it_is_asked() -> None:
-    remark = "python examples/scripted_judge.py --port 8000"
-    texts = [path.read_text(encoding="utf-8") for path in DOCS]
-    asked = [text for text in texts if "--judge hosted_vllm/scripted" in text]
-    assert asked
-    for text in asked:
-        assert remark in text[: text.index("--judge hosted_vllm/scripted")]
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
 import errno
 import fcntl
 import gzip
 import hashlib
 import json
-import lzma
 import os
 import subprocess
 from pathlib import Path
@@ -45,11 +43,9 @@ def _read(path: Path) -> list[tuple[int, object]]:
 
 GOOD = {
     "plain": (b'{"a": 1}\n{"a": 2}\n', [1, 2]),
-    "no line end at the end": (b'{"a": 1}\n{"a": 2}', [1, 2]),
     "CRLF": (b'{"a": 1}\r\n{"a": 2}\r\n', [1, 2]),
     "byte order mark": (b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n', [1, 2]),
     "blank lines": (b'\n{"a": 1}\n \t\r\n\n{"a": 2}\n\n', [2, 5]),
-    "white space around": (b' \t{"a": 1} \r\n  {"a": 2}', [1, 2]),
     "separators inside a string": ('{"a": 1, "t": "\u2028\u0085\\n"}\n{"a": 2}'.encode(), [1, 2]),
 }
 
@@ -63,23 +59,15 @@ def test_lines_are_read_with_their_numbers(tmp_path: Path, data: bytes, numbers:
 
 BAD = {
     "not JSON": (b"{a: 1}", "expected one JSON object"),
-    "truncated": (b'{"a": ', "expected one JSON object"),
     "two objects": (b"{} {}", "expected one JSON object"),
     "a list": (b"[1]", "got [1] (list)"),
-    "a number": (b"7", "got 7 (int)"),
     "null": (b"null", "got nothing"),
-    "text": (b'"a"', "got 'a'"),
     "NaN": (b'{"b": [0, {"a": NaN}]}', "field b.1.a: expected a number that JSON has, got nan"),
-    "infinity": (b'{"a": -Infinity}', "field a: expected a number that JSON has, got -inf"),
     "number out of range": (b'{"a": 1e999}', "field a: expected a number that JSON has, got inf"),
     "invalid UTF-8": (b'{"a": "\xff"}', "invalid UTF-8 at byte 7"),
     "UTF-16": ('{"a": 1}'.encode("utf-16"), "invalid UTF-8 at byte 0"),
-    "NUL": (b"\x00", "expected one JSON object"),
-    "raw control character": (b'{"a": "\x01"}', "control character"),
     "lone surrogate": (b'{"a": "\\ud800"}', "surrogate"),
-    "byte order mark inside": (b'\xef\xbb\xbf{"a": 1}', "expected one JSON object"),
     "deep": (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "expected one JSON object"),
-    "deep objects": (b'{"a": ' * 5000, "expected one JSON object"),
 }
 
 
@@ -100,8 +88,6 @@ ROWS_TEXT = '{"a": 1}\n{"a": 2}\n'
 OTHER_FORMATS = {
     "gzip": (gzip.compress(ROWS_TEXT.encode()), "a gzip file: decompress it first"),
     "zstd": (b"\x28\xb5\x2f\xfd\x00", "a zstd file"),
-    "bzip2": (bz2.compress(ROWS_TEXT.encode()), "a bzip2 file"),
-    "xz": (lzma.compress(ROWS_TEXT.encode()), "an xz file"),
     "workbook": (b"PK\x03\x04\x14\x00", "a ZIP file or an Excel workbook"),
     "Parquet": (b"PAR1\x15\x04", "a Parquet file"),
     **{
@@ -109,18 +95,10 @@ OTHER_FORMATS = {
         for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
     },
     "array": (b'[{"a": 1}, {"a": 2}]', "a JSON array"),
-    "array on lines": (b'[\n{"a": 1},\n{"a": 2}\n]\n', "a JSON array"),
-    "array from the first line": (b'[{"a": 1},\n {"a": 2}]\n', "a JSON array"),
     "array, torn": (b'[{"a": 1}, {"a"', "a JSON array"),
-    "array of a long row": (b'[{"a": "' + b"x" * 3_000_000 + b'"}]', "a JSON array"),
     "indented": (json.dumps({"a": 1, "b": [2]}, indent=2).encode(), "JSON spread over several"),
-    "indented, with an object on a line": (
-        b'{\n  "a": 1,\n  "b": [\n    {"c": 2}\n  ]\n}\n{\n  "a": 2\n}\n',
-        "JSON spread over several lines: write each object on one (jq -c . FILE)",
-    ),
     "wrapped": (b'{"rows": [\n {"a": 1},\n {"a": 2}]}', "JSON spread over several lines"),
     "CSV": (b"id,tested_model\na,b\n", "a table such as CSV"),
-    "quoted CSV": (b'"id","tested_model"\n"a","b"\n', "a table such as CSV"),
     "TSV": (b"\xef\xbb\xbfid\ttested_model\r\na\tb\r\n", "a table such as CSV"),
 }
 
@@ -134,60 +112,27 @@ def test_a_file_in_another_format_gets_one_message(tmp_path: Path, data: bytes, 
     assert str(caught.value).startswith(expected)
 
 
-@pytest.mark.parametrize("line", [line for line, _ in BAD.values()], ids=BAD)
-@pytest.mark.parametrize("rest", [b"", b'\n{"a": 2}\n', b'\nodd\n{"a": 3}\n'])
-def test_a_bad_first_line_makes_no_other_format(tmp_path: Path, line: bytes, rest: bytes) -> None:
-    if line.startswith(b"\xff\xfe"):
-        line = b"x" + line  # at the beginning this is the mark of UTF-16
-    lines = _read(_file(tmp_path / "x.jsonl", line.removeprefix(b"\xef\xbb\xbf") + rest))
-    assert len(lines) == 1 + rest.count(b"\n") - bool(rest)
-
-
-@pytest.mark.parametrize("name", ["missing.jsonl", "."])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="can't be read") as caught:
-        list(read_lines(tmp_path / name))
-    assert str(tmp_path) in str(caught.value)
-
-
 LIMIT = 64
 
 
-@pytest.fixture
-def _short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", LIMIT)
-
-
-def _line_of(size: int) -> bytes:
-    return b'{"a": "' + b"x" * (size - 9) + b'"}'
-
-
-@pytest.mark.usefixtures("_short_lines")
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
-@pytest.mark.parametrize("extra", [0, 1, 2, 300, 3_000_000])
+@pytest.mark.parametrize("extra", [0, 1, 3_000_000])
 def test_a_line_over_the_limit_is_bad_and_the_rest_is_read(
-    tmp_path: Path, extra: int, end: bytes
+    tmp_path: Path, extra: int, end: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    huge = _line_of(LIMIT + extra)
-    path = _file(tmp_path / "x.jsonl", b'{"a": 1}\n' + huge + end)
-    if end:
-        path.write_bytes(path.read_bytes() + b'{"a": 3}\n')
-    lines = list(read_lines(path))
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", LIMIT)
+    huge = b'{"a": "' + b"x" * (LIMIT + extra - 9) + b'"}'
+    data = b'{"a": 1}\n' + huge + end + b'{"a": 3}\n' * bool(end)
+    digest = hashlib.sha256()
+    lines = list(read_lines(_file(tmp_path / "x.jsonl", data), digest=digest))
     assert [line.number for line in lines] == ([1, 2, 3] if end else [1, 2])
     fits = extra + len(end.rstrip(b"\n")) <= 0  # a carriage return counts
     assert isinstance(lines[1].values, dict) == fits
     assert len(lines[1].raw) <= max(LIMIT, 256)
+    assert digest.hexdigest() == hashlib.sha256(data).hexdigest()
     if end:
         assert lines[2].values == {"a": 3}
         assert lines[2].offset == len(b'{"a": 1}\n' + huge + end)
-
-
-@pytest.mark.usefixtures("_short_lines")
-def test_a_line_over_the_limit_is_still_part_of_the_digest(tmp_path: Path) -> None:
-    data = b'{"a": 1}\n' + _line_of(3_000_000) + b'\n{"a": 3}'
-    digest = hashlib.sha256()
-    list(read_lines(_file(tmp_path / "x.jsonl", data), digest=digest))
-    assert digest.hexdigest() == hashlib.sha256(data).hexdigest()
 
 
 _lines = st.lists(
@@ -213,14 +158,9 @@ def test_a_line_is_found_again_at_its_offset(
 
 TORN = {
     "nothing": (b"", b""),
-    "whole": (b'{"a": 1}\n{"a": 2}\n', b'{"a": 1}\n{"a": 2}\n'),
     "torn": (b'{"a": 1}\n{"a"', b'{"a": 1}\n'),
-    "only a torn line": (b'{"a"', b""),
     "a whole line without its end": (b'{"a": 1}\n{"a": 2}', b'{"a": 1}\n'),
-    "torn inside a character": ('{"a": 1}\n"ž'.encode()[:-1], b'{"a": 1}\n'),
     "a long torn line": (b"1\n" + b"x" * 200_000, b"1\n"),
-    "a block's length": (b"1\n" + b"x" * (1 << 16), b"1\n"),
-    "one long torn line": (b"x" * 200_000, b""),
 }
 
 
@@ -233,26 +173,16 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, before: bytes, after: bytes
     assert not (tmp_path / "missing.jsonl").exists()
 
 
-def test_rows_are_appended_after_what_is_there_and_a_torn_line_is_cut_first(
-    tmp_path: Path,
-) -> None:
-    path = _file(tmp_path / "x.jsonl", b'{"a": 1}\n{"a": 2')
-    appender = Appender(path)
-    appender.append({"a": "ž\n"})
-    assert path.read_bytes() == '{"a": 1}\n{"a":"ž\\n"}\n'.encode()
-    appender.close()
-
-
 def test_rows_wait_for_the_flush_and_none_is_lost_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
+    path = _file(tmp_path / "x.jsonl", b'{"n": -1}\n{"n": ')
     appender = Appender(path, every=3)
     seen: list[int] = []
     for n in range(5):
         appender.append({"n": n})
         seen.append(path.read_bytes().count(b"\n"))
     appender.close()
-    assert seen == [0, 0, 3, 3, 3]
-    assert [line.values for line in read_lines(path)] == [{"n": n} for n in range(5)]
+    assert seen == [1, 1, 4, 4, 4]
+    assert [line.values for line in read_lines(path)] == [{"n": n} for n in range(-1, 5)]
 
 
 def test_a_flush_that_the_system_splits_is_written_whole(
@@ -278,14 +208,6 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(InputError, match=r"x\.jsonl: can't be written: No space left"):
             appender.append({"a": 1})
     appender.close()
-
-
-def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be written"):
-        Appender(tmp_path / "no" / "such" / "folder.jsonl")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="can't be written"):
-        Appender(tmp_path / "folder")
 
 
 def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -348,28 +270,7 @@ def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
     os.close(reader)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b'{"a": 1,\nodd\n{"a": 3}\n',
-        b'[{"a": 1},\nodd\n{"a": 3}\n',
-        b'id,name\nodd\n{"a": 3}\n',
-        b'{\n"odd"\n{"a": 3}\n',
-    ],
-)
-def test_a_good_row_is_not_lost_since_the_first_ones_look_odd(tmp_path: Path, data: bytes) -> None:
-    assert _read(_file(tmp_path / "x.jsonl", data))[-1] == (3, {"a": 3})
-
-
-def test_a_line_nested_a_thousand_deep_is_one_bad_line(tmp_path: Path) -> None:
-    path = tmp_path / "deep.jsonl"
-    path.write_text("[" * 900 + "]" * 900 + '\n{"a": 1}\n')
-    first, second = (line.values for line in read_lines(path, any_format=True))
-    assert isinstance(first, RowError)
-    assert second == {"a": 1}
-
-
-@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO])
+@pytest.mark.parametrize("code", [errno.ENOSYS])
 def test_a_file_system_without_locks_is_not_another_process(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,17 +38,13 @@ FLAGS = dict.fromkeys(("E1", "E2", "E3", "E4", "E5", "E6"), False)
 
 
 def test_every_public_name_resolves_and_is_documented() -> None:
+    assert dir(apbjudge) == sorted(apbjudge.__all__)
     for name in apbjudge.__all__:
         value = getattr(apbjudge, name)
         assert value is not None
         if isinstance(value, type) or callable(value):
             assert (bool(value.__doc__), value.__name__) == (True, name)
             assert value.__module__.startswith("apbjudge.")
-
-
-def test_the_public_names_are_sorted_unique_and_what_dir_shows() -> None:
-    assert len(set(apbjudge.__all__)) == len(apbjudge.__all__)
-    assert dir(apbjudge) == sorted(apbjudge.__all__)
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
@@ -60,7 +55,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_a_protocol_grades_rows_given_as_dicts(name: str) -> None:
     for protocol in (name, "auto"):
-        run = apbjudge.grade([ROWS[name]], protocol=protocol)
+        run = apbjudge.grade((row for row in [ROWS[name]]), protocol=protocol)
         (judgement,) = run.judgements
         assert isinstance(judgement, apbjudge.Verdict)
         assert (judgement.protocol, judgement.is_correct) == (name, True)
@@ -87,58 +82,16 @@ def test_a_protocol_is_judged_through_a_client_of_ones_own(name: str) -> None:
     assert pair[1].messages() == client.requests[0].messages
 
 
-@pytest.mark.parametrize("judge", ["static", "lab/model"])
-def test_grade_works_inside_a_running_event_loop(judge: str) -> None:
+def test_grade_works_inside_a_running_event_loop() -> None:
     async def notebook() -> apbjudge.Run:
         client = apbjudge.ScriptedClient(reply_for)
-        return apbjudge.grade([WHOLE], judge=judge, client=client)
+        return apbjudge.grade([WHOLE], judge="lab/model", client=client)
 
-    run = asyncio.run(notebook())
-    assert run.summary.scored == 1
-
-
-def test_an_error_inside_a_running_event_loop_reaches_the_caller() -> None:
-    async def notebook() -> apbjudge.Run:
-        return apbjudge.grade([], judge="static")
-
-    with pytest.raises(apbjudge.InputError, match="holds no rows"):
-        asyncio.run(notebook())
+    assert asyncio.run(notebook()).summary.scored == 1
 
 
-@pytest.mark.parametrize("kind", ["list", "generator", "path", "text"])
-def test_rows_come_from_a_list_a_generator_or_a_file(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    rows = [{**WHOLE, "id": str(i)} for i in range(5)]
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    forms: dict[str, Any] = {
-        "list": rows,
-        "generator": (row for row in rows),
-        "path": path,
-        "text": str(path),
-    }
-    run = apbjudge.grade(forms[kind], out=tmp_path / "run")
-    assert [j.item_id for j in run.judgements] == ["0", "1", "2", "3", "4"]
-    again = list(run.judgements)
-    assert len(again) == 5
-    assert run.folder == tmp_path / "run"
-
-
-def test_the_rows_given_are_not_changed() -> None:
-    row = json.loads(json.dumps(WHOLE))
-    apbjudge.grade([row])
-    assert row == WHOLE
-
-
-def test_a_second_call_with_the_same_folder_asks_nothing_again(tmp_path: Path) -> None:
-    client = apbjudge.ScriptedClient(reply_for)
-    for done, skipped in ((1, 0), (0, 1)):
-        run = apbjudge.grade([WHOLE], judge="lab/model", client=client, out=tmp_path / "run")
-        assert (run.progress.done, run.progress.skipped) == (done, skipped)
-    assert len(client.requests) == 1
-
-
-@pytest.mark.parametrize("value", [5, "text", None, ["id"]], ids=repr)
-def test_a_row_that_is_no_mapping_is_an_unscored_judgement(value: Any) -> None:
+def test_a_row_that_is_no_mapping_is_an_unscored_judgement() -> None:
+    value: Any = 5
     bad, good = apbjudge.grade([value, WHOLE]).judgements
     assert isinstance(bad, apbjudge.Unscored)
     assert bad.reason == "bad_input"

@@ -69,7 +69,6 @@ def executed() -> Any:
 
 RESULTS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "grade": lambda run, executed, out: run,
-    "summary": lambda run, executed, out: run.summary,
     "compare": lambda run, executed, out: apbjudge.compare(
         run, run, tested_models=("alder-large", "birch-medium")
     ),
@@ -80,17 +79,9 @@ RESULTS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "plan-labels": lambda run, executed, out: apbjudge.plan_labels(run, n=20, by="none"),
     "predict": lambda run, executed, out: apbjudge.predict(CASES, model="a/b", client=_client()),
     "execute": lambda run, executed, out: executed,
-    "grade a run of execute": lambda run, executed, out: apbjudge.grade(executed),
-    "validate": lambda run, executed, out: apbjudge.validate(executed),
     "check": lambda run, executed, out: apbjudge.check(CASES, data_root=EXAMPLES),
-    "prompt": lambda run, executed, out: apbjudge.prompt(ROWS, item_id="holistic-travel-01")[0],
     "cascade": lambda run, executed, out: apbjudge.cascade(run, run, labels=LABELS),
-    "rubric show": lambda run, executed, out: apbjudge.load_rubric("apb-holistic"),
     "shards split": lambda run, executed, out: apbjudge.shards_split(ROWS, out=out, parts=2),
-    "cache stats": lambda run, executed, out: apbjudge.cache_stats(),
-    "convert": lambda run, executed, out: apbjudge.convert(
-        executed.logs[0], out / "log.jsonl", to="messages"
-    ),
 }
 
 
@@ -120,26 +111,6 @@ def test_rows_may_be_a_frame_or_dicts_wherever_they_are_read(run: apbjudge.Run) 
     assert apbjudge.calibrate(again, labels).judges[0].whole == expected[0].whole
     in_memory = [judgement.model_dump(mode="json") for judgement in run.judgements]
     assert len(apbjudge.frame(apbjudge.grade(rows))) == len(in_memory)
-
-
-def test_what_a_run_judged_can_be_judged_again(tmp_path: Path, run: apbjudge.Run) -> None:
-    kept = apbjudge.grade(ROWS, protocol="holistic", out=tmp_path / "run")
-    assert apbjudge.grade(kept).summary.totals == run.summary.totals
-    with pytest.raises(apbjudge.InputError, match="name the rows themselves"):
-        apbjudge.grade(
-            apbjudge.grade([{"id": "a", "query": "x", "model_response": "y"}], events=WATCHED)
-        )
-
-
-def test_predictions_of_built_cases_are_graded(tmp_path: Path) -> None:
-    built = apbjudge.build(
-        EXAMPLES / "runs" / "town.jsonl",
-        split="holistic_planning",
-        data_root=EXAMPLES,
-        out=tmp_path / "cases",
-    )
-    predictions = apbjudge.predict(built, model="a/b", client=_client(), full=True)
-    assert apbjudge.grade(predictions).summary.totals.rows == len(list(predictions))
 
 
 def test_a_run_that_scores_nothing_says_why() -> None:

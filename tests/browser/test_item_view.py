@@ -17,6 +17,7 @@ from apbjudge.records import Call, Row
 from apbjudge.reports.page.alignment import align
 from apbjudge.reports.page.items import case_view, prediction_view
 
+from ..reports.rows import check_golden
 from .conftest import PHONE
 
 Show = Callable[..., Any]
@@ -90,75 +91,52 @@ def verdict(**values: Any) -> dict[str, Any]:
 # What is shown -----------------------------------------------------------------------------------
 
 
-def test_chains_side_by_side(show: Show, page: Any, axe: Callable[[Any], None]):
-    view = show(
-        {
-            **example("holistic.jsonl", 2),
-            "judgements": [
-                verdict(grade=0.8, reasoning="because", raw="{}", inconsistent=True),
-                {"judge": "k", "kind": "unscored", "reason": "timeout", "detail": "after 60 s"},
-            ],
-            "human": {"is_correct": True, "grade": 1.0, "errors": {"E5": False}, "ties": ["E6"]},
-            "labels": [{"rater": "r", "is_correct": True, "note": "fine"}, {"rater": "s"}],
-        }
-    )
-    kinds = view.locator(".chain > .row > .kind").all_inner_texts()
-    assert kinds == [
-        "= same call",
-        *["≠ other arguments"] * 5,
-        "↕ same call, moved from 4 to 7",
-        "≠ other arguments",
-    ]
-    row = view.locator(".chain > .row.arguments").first
+def test_items_are_shown_as_in_the_golden_text(show: Show):
+    """With chains side by side, with a step that calls no tool, and without any data."""
+    late = {"judge": "k", "kind": "unscored", "reason": "timeout", "detail": "after 60 s"}
+    whole = {
+        **example("holistic.jsonl", 2),
+        "judgements": [verdict(grade=0.8, reasoning="because", inconsistent=True), late],
+        "human": {"is_correct": True, "grade": 1.0, "errors": {"E5": False}, "ties": ["E6"]},
+        "labels": [{"rater": "r", "is_correct": True, "note": "fine"}, {"rater": "s"}],
+    }
+    result = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
+    lost = {
+        "prediction": {"calls": [], "findings": result},
+        "item": {"id": "i"},
+        "judgements": [None],
+    }
+    shown = (whole, example("step_wise.jsonl", 8), lost, {})
+    check_golden("item_view.txt", "\n\n".join(show(data).inner_text() for data in shown))
+    row = show(whole).locator(".chain > .row.arguments").first
     ours, theirs = row.locator(".ours").bounding_box(), row.locator(".theirs").bounding_box()
     assert ours["y"] == theirs["y"]
     assert ours["x"] + ours["width"] <= theirs["x"]
-    assert row.locator(".only-ours dt").text_content() == "+ only in the prediction: max_price"
-    note = row.locator(".only-ours .note")
-    assert note.inner_text() == ("✕ Proven E5 tool use: search_hotels has no parameter 'max_price'")
-    cells = view.locator(".verdicts tbody tr").filter(has_text="E5").locator("td")
-    assert cells.all_text_contents()[:3] == ["● yes ≠ humans differ", "not scored", "○ no"]
-    split = view.locator(".verdicts tbody tr").filter(has_text="E6").locator("td")
-    assert split.all_text_contents()[2] == "split"
-    assert "k ? not scored" in view.locator(".cards").inner_text()
-    assert "the judge did not answer in time" in view.locator(".cards").inner_text()
-    open_all(page)
-    axe(page)
 
 
 def test_the_same_calls_in_another_order_look_correct(show: Show):
     data = example("holistic.jsonl", 2)
     calls = data["case"]["reference"]["calls"]
-    chain = align(
-        *([Call(one["name"], one["arguments"]) for one in of] for of in (calls[::-1], calls))
-    )
-    data["prediction"] |= {"calls": calls[::-1], "chain": [row._asdict() for row in chain]}
+    ours, theirs = ([Call(c["name"], c["arguments"]) for c in of] for of in (calls[::-1], calls))
+    chain = [row._asdict() for row in align(ours, theirs)]
+    data["prediction"] |= {"calls": calls[::-1], "chain": chain}
     view = show({**data, "judgements": []})
     line = view.locator(".agrees")
     assert line.inner_text() == "✓ The same calls as the reference, in another order."
-    rows = view.locator(".chain > .row:not(.titles)")
-    assert {name for row in rows.all() for name in (row.get_attribute("class") or "").split()} == {
-        "row",
-        "same",
-    }
-    moved = rows.first.locator(".kind").inner_text()
-    assert moved == f"↕ same call, moved from {len(calls)} to 1"
+    kinds = view.locator(".chain > .row:not(.titles) .kind").all_inner_texts()
+    assert kinds[0] == f"↕ same call, moved from {len(calls)} to 1"
+    assert all("same call" in kind for kind in kinds)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone(
-    scheme: str,
-    show: Show,
-    page: Any,
-    axe: Callable[[Any], None],
-    sideways: Callable[[Any], None],
+    show: Show, page: Any, axe: Callable[[Any], None], sideways: Callable[[Any], None]
 ):
     page.set_viewport_size(PHONE)
-    page.emulate_media(color_scheme=scheme)
-    for name, number in (("tool_broken.jsonl", 3), ("efficiency.jsonl", 23)):
-        view = show({**example(name, number), "judgements": [verdict(judge="j" * 200)] * 3})
-        open_all(page)
-        sideways(page)
+    page.emulate_media(color_scheme="dark")
+    judgements = [verdict(judge="j" * 200)] * 3
+    view = show({**example("efficiency.jsonl", 23), "judgements": judgements})
+    open_all(page)
+    sideways(page)
     ours, theirs = (view.locator(f".row.arguments .{side}").first for side in ("ours", "theirs"))
     assert ours.bounding_box()["y"] < theirs.bounding_box()["y"]
     axe(page)
@@ -173,31 +151,10 @@ def test_what_a_rater_must_not_see(show: Show):
         assert text not in blind
 
 
-def test_steps_without_a_call_and_cases_without_data(show: Show):
-    view = show(example("step_wise.jsonl", 8))
-    row = view.locator(".chain > .row.missing")
-    assert "step 1 calls no tool" in row.locator(".ours").inner_text()
-    assert "read_file" in row.locator(".theirs").inner_text()
-    result = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
-    alone = show(
-        {"prediction": {"calls": [], "findings": result}, "item": {"id": "i"}, "judgements": [None]}
-    ).inner_text()
-    assert "not at hand" in alone
-    assert "? Suspected E6 hallucination: m (tool_chain[3])" in alone
-    assert "i" in show({}).inner_text()
-
-
 def test_pictures_only_from_here(show: Show, page: Any):
     dot = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
-    bad = [
-        "https://example.org/a.png",
-        "//example.org/a.png",
-        "javascript:window.__pwned=1",
-        "data:text/html;base64,PGI+",
-        "data:image/svg+xml;base64,PHN2Zz4=",
-        dot.replace("image/gif", "image/gif;x"),
-        7,
-    ]
+    bad = ["https://example.org/a.png", "//example.org/a.png", "javascript:window.__pwned=1", 7]
+    bad += ["data:text/html;base64,PGI+", "data:image/svg+xml;base64,PHN2Zz4="]
     files = [{"type": "image", "path": f"f{i}", "url": url} for i, url in enumerate([dot, *bad])]
     view = show({"case": {"query": "q", "files": files}, "prediction": {"kind": "plan"}})
     assert view.locator("img").count() == 1
@@ -228,19 +185,25 @@ class Poison:
         self.places[number] = place
         return number + HOSTILE
 
-    def into(self, value: Any, place: str = "") -> Any:
-        """The value with every string in it replaced, except those that choose how to show."""
-        if isinstance(value, dict):
-            return {
-                key: child if key in CHOOSING else self.into(child, f"{place}.{key}")
-                for key, child in value.items()
-            }
-        if isinstance(value, list):
-            return [self.into(child, place) for child in value]
-        return self.text(place) if isinstance(value, str) else value
+    def into(self, value: Any) -> Any:
+        return changed(value, self.text)
 
 
 CHOOSING = ("kind", "certainty", "path", "key", "method")
+
+
+def changed(value: Any, change: Callable[[str], Any], place: str = "") -> Any:
+    """The value with every string in it replaced, except those that choose how to show."""
+    if isinstance(value, dict):
+        return {
+            key: child if key in CHOOSING else changed(child, change, f"{place}.{key}")
+            for key, child in value.items()
+        }
+    if isinstance(value, list):
+        return [changed(child, change, place) for child in value]
+    return change(place) if isinstance(value, str) else value
+
+
 NEVER_SHOWN = {
     ".case.files.url",
     ".prediction.calls.where",
@@ -251,35 +214,23 @@ NEVER_SHOWN = {
 
 def full() -> dict[str, Any]:
     """An item with something in every field that the view knows."""
-    call = {"name": "n", "arguments": {"a": "v", "b": {"c": ["d"]}}, "reason": "r", "step": 1}
-    call = {**call, "thought": "t", "unknown": True}
+    said = {"name": "n", "arguments": {"a": "v", "b": {"c": ["d"]}}, "reason": "r", "step": 1}
+    call = {**said, "thought": "t", "unknown": True}
     result = {"code": "c", "certainty": "proven", "rule": "r", "message": "m", "where": "w"}
+    parameters = {"properties": {"x": {"type": "t", "description": "d", "enum": ["e"]}}}
+    tool = {"name": "n", "description": "d", "marks": ["m"], "cost": 1, "parameters": parameters}
+    message = {"role": "r", "text": "t", "name": "n", "calls": [{"name": "n", "arguments": {}}]}
+    override = {"field": "f", "was": "w", "now": "n", "because": "b"}
+    doubt = {"method": "samples", "n": 5, "shares": {"is_correct": 0.8}, "grades": {"0.8": 1.0}}
+    told = {"decided_by": "d", "reasoning": "r", "raw": "w", "rubric": "r", "fingerprint": "f"}
     return {
         "item": {"id": "i", "model": "m", "protocol": "p"},
         "case": {
             "query": "q",
             "system": "s",
             "files": [{"type": "t", "url": "u"}],
-            "tools": [
-                {
-                    "name": "n",
-                    "description": "d",
-                    "marks": ["m"],
-                    "cost": 1,
-                    "parameters": {
-                        "properties": {"x": {"type": "t", "description": "d", "enum": ["e"]}}
-                    },
-                },
-                {"name": "n", "parameters": "prose"},
-            ],
-            "trajectory": [
-                {
-                    "role": "r",
-                    "text": "t",
-                    "name": "n",
-                    "calls": [{"name": "n", "arguments": {"x": "y"}}],
-                }
-            ],
+            "tools": [tool, {"name": "n", "parameters": "prose"}],
+            "trajectory": [message],
             "reference": {
                 "plan": "p",
                 "calls": [call, call],
@@ -296,10 +247,10 @@ def full() -> dict[str, Any]:
         "prediction": {
             "kind": "plan",
             "plan": "p",
+            "response": "r",
             "calls": [{**call, "where": "w"}, call],
             "idle": [{"step": 8, "thought": "t"}],
             "problems": [{"where": "w", "message": "m"}],
-            "response": "r",
             "chain": [
                 {"ours": 0, "theirs": 0, "kind": "arguments"},
                 {"ours": None, "theirs": 1, "kind": "missing"},
@@ -313,21 +264,9 @@ def full() -> dict[str, Any]:
         },
         "judgements": [
             verdict(
-                judge="j",
-                category=1,
-                decided_by="d",
-                reasoning="r",
-                raw="w",
-                rubric="r",
-                fingerprint="f",
-                overrides=[{"field": "f", "was": "w", "now": "n", "because": "b"}],
-                doubt={
-                    "method": "samples",
-                    "n": 5,
-                    "shares": {"is_correct": 0.8},
-                    "grades": {"0.8": 1.0},
-                    "entropy": {"is_correct": 0.7},
-                },
+                **{"judge": "j", "category": 1, **told},
+                overrides=[override],
+                doubt={**doubt, "entropy": {"is_correct": 0.7}},
             ),
             {"judge": "k", "kind": "unscored", "reason": "x", "detail": "d", "raw": "r"},
         ],
@@ -339,11 +278,13 @@ def full() -> dict[str, Any]:
 def test_hostile_texts_are_only_texts(show: Show, page: Any, sideways: Callable[[Any], None]):
     poison = Poison()
     data = poison.into(full())
-    into = data["prediction"]["calls"][0]["arguments"]
-    into[poison.text("key")] = {poison.text("inner key"): poison.text("value")}
-    data["case"]["tools"][0]["parameters"]["properties"][poison.text("parameter")] = {}
-    data["case"]["groups"][poison.text("group")] = poison.text("group value")
-    data["judgements"][0]["errors"][poison.text("flag")] = True
+    for into in (
+        data["prediction"]["calls"][0]["arguments"],
+        data["case"]["tools"][0]["parameters"]["properties"],
+        data["case"]["groups"],
+        data["judgements"][0]["errors"],
+    ):
+        into[poison.text("key")] = True
     text = show(data, {"codes": {"E5": poison.text("name of a code")}, "level": 3})
     open_all(page)
     seen = text.text_content()
@@ -359,43 +300,9 @@ def test_hostile_texts_are_only_texts(show: Show, page: Any, sideways: Callable[
     sideways(page)
 
 
-def test_values_of_the_wrong_type_become_no_attributes(show: Show, page: Any):
+def test_values_of_the_wrong_type_become_no_attributes(show: Show):
     """A file of judgements need not be ours: an object may stand where a text should."""
     wrong = {"onclick": "window.__pwned = 1", "style": "position: fixed", "id": "x", "src": "x"}
-    show({})
-    result = page.evaluate(
-        """async ([data, wrong]) => {
-            const found = { shown: 0, failed: [], marked: [] };
-            const places = [];
-            const walk = (value, path) => {
-                if (typeof value === "string") places.push(path);
-                else if (value && typeof value === "object") {
-                    for (const key of Object.keys(value)) walk(value[key], [...path, key]);
-                }
-            };
-            walk(data, []);
-            for (const path of places) {
-                const copy = structuredClone(data);
-                let at = copy;
-                for (const key of path.slice(0, -1)) at = at[key];
-                at[path.at(-1)] = wrong;
-                try {
-                    const view = apb.itemView(copy, {});
-                    for (const made of view.querySelectorAll("details")) {
-                        made.open = true;
-                        made.dispatchEvent(new Event("toggle"));
-                    }
-                    found.shown += view.textContent.includes("position: fixed");
-                    const bad = view.querySelector("[onclick], [style], #x, [src=x]");
-                    if (bad) found.marked.push(path.join("."));
-                } catch (error) {
-                    found.failed.push(`${path.join(".")}: ${error}`);
-                }
-            }
-            return found;
-        }""",
-        [full(), wrong],
-    )
-    assert result["marked"] == []
-    assert result["failed"] == []
-    assert result["shown"] > 40
+    view = show(changed(full(), lambda _: wrong))
+    assert view.text_content().count("position: fixed") > 10
+    assert view.locator("[onclick], [style], #x, [src=x]").count() == 0

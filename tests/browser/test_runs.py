@@ -18,13 +18,17 @@ from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.runs import run_view, task_view
 
 from ..reports.page.reports import report
-from ..reports.page.runs import BLOCKED, FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from ..reports.page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from ..reports.rows import check_golden
 from ..reports.test_runs_page import run_of
-from .test_item_view import HOSTILE, Poison, open_all
+from .test_item_view import Poison, open_all
 from .test_report import expect, opened
 
 N_STEPS = 40
 UNFOLDED = "true"
+LAID_OUT = """() => {
+  for (const step of document.querySelectorAll(".step")) step.style.contentVisibility = "visible";
+}"""
 
 
 def entries() -> Iterator[Entry]:
@@ -75,128 +79,39 @@ def unfolded(run: Any) -> list[int]:
 # What is shown -----------------------------------------------------------------------------------
 
 
-def test_a_run_is_summed_up_before_its_steps(run: Any, axe: Callable[[Any], None], page: Any):
-    summary = run.locator("section.run")
-    for said in (
-        "outcome in the log✕ failure, reward 0.25",
-        "endedfinal_answer_wrong",
-        "settingblock",
-        "trial2",
-        "usedprompt_tokens 181,234",
-        "fromplanbench-xl, result.jsonl, run 3",
-        "✕ First went wrong at step 5: track_parcel",
-        "13 executed calls, 7 of them progress (P)",
-        "Final answerIt is shipment S-9.",
-        "1 remark of the log's reader",
-    ):
-        expect(summary).to_contain_text(said)
-    rows = summary.locator(".measures tbody tr").all_inner_texts()
-    assert rows == ["failure\tWeak Recovery", "turns\t39", "EGT precision\t0.6667"]
-    expect(run.get_by_text("predictions file")).to_have_count(0)
-    expect(run.locator(".step")).to_have_count(N_STEPS)
-    open_all(page)
-    expect(summary).to_contain_text("3 cut content: text that the log itself cut or left out")
-    expect(run.locator(".material")).to_contain_text("1 tool, 1 of them called")
-    expect(run.locator(".material")).to_contain_text("You are an agent of a shop.")
-    axe(page)
+def test_runs_are_shown_as_in_the_golden_text(page: Any, url: str):
+    """A long one with steps unfolded, short ones, one without its log, one of parallel calls."""
+    texts: list[str] = []
+    for at, item in enumerate(("run-1", "short", "unmeasured", "run-1", "parallel")):
+        opened(page, url, item=item, at=str(at))
+        expect(page.locator("#view")).to_have_attribute("data-item", item)
+        run = page.locator("#view")
+        for number in (2, 3, 4) if at == 0 else ():
+            toggle(run, number).click()
+        open_all(page)
+        page.evaluate(LAID_OUT)
+        texts.append(run.inner_text())
+    check_golden("run_view.txt", "\n\n".join(texts))
 
 
-def test_each_step_is_summed_up_in_a_line(run: Any):
-    assert unfolded(run) == [5]
-    assert [toggle(run, number).text_content().split() for number in (1, 2, 3, 4, 5, 6, 7)] == [
-        "step 1 user Where is order O-7?".split(),
-        "step 2 agent searches for tools, by_inputs 3 tools returned, 1 blocked, 1 noisy".split(),
-        "step 3 agent track_order P, progress order_id: O-7".split(),
-        "step 4 agent track_parcel ✕ not executed ✕ error order_id: O-8".split(),
-        (
-            "step 5 agent track_parcel ✕ first went wrong here N, no progress ⊘ blocked tool "
-            "order_id: O-7"
-        ).split(),
-        "step 6 agent searches for tools ✕ search failed".split(),
-        "step 7 agent ✕ no valid action <tool_call>{".split(),
-    ]
-    assert "found by code" in toggle(run, N_STEPS).text_content()
-
-
-def test_the_inside_of_steps_says_what_the_environment_knows(run: Any):
-    for number in (2, 3, 4):
-        toggle(run, number).click()
-    search, done, rejected, blocked = (run.locator(f"#step-{number}") for number in (2, 3, 4, 5))
-    assert search.locator(".found li").all_inner_texts() == [
-        "track_order order_id → shipment_id, baseline",
-        "track_order_old⚠ noisy tool order_id → shipment_id, noisy_misleading",
-        "track_parcel⊘ blocked tool order_id → parcel_id, blocker_misleading",
-    ]
-    expect(search).to_contain_text("Thought: Which tool knows shipments?")
-    expect(search).to_contain_text("inputs taken asorder_id")
-    expect(done).to_contain_text("valueshipment_id = S-9")
-    expect(done.locator(".observation")).to_contain_text('"shipment_id": "S-9"')
-    expect(rejected).to_contain_text(
-        "an input comes from an untrusted tool (untrusted_input_rejected)"
-    )
-    expect(rejected.locator(".observation.failed")).to_contain_text("✕ marked as an error")
-    expect(blocked).to_contain_text("provenanceuntrusted: from a noisy or blocked tool")
-    expect(blocked).to_contain_text("valueparcel_id = nothing")
-
-
-def test_several_calls_in_a_step_and_answers_to_none_of_them(page: Any, url: str):
-    run = viewed(page, url, "parallel")
-    expect(run.locator("section.run")).to_contain_text("! The environment broke: disk full")
-    assert "✕ error ✕ unreadable call" in toggle(run, 2).text_content()
-    first, second = run.locator(".calls > li").all()
-    expect(first).to_contain_text('{"cut')
-    expect(first).to_contain_text("! Unreadable arguments: ends early")
-    expect(first).to_contain_text("Nothing answers this call.")
-    expect(second.locator(".observation")).to_have_text("Answertwo")
-    expect(run.locator(".step-body > .observation")).to_contain_text("Answer of third")
-    open_all(page)
-    expect(run.locator("#step-2 details")).to_contain_text('"own": "field"')
-
-
-def test_a_short_run_is_unfolded_and_one_without_an_answer_says_so(page: Any, url: str):
-    run = viewed(page, url, "short")
-    assert unfolded(run) == [1, 2, 3, 4, 5, 6]
-    expect(run).to_contain_text("The run ends without an answer.")
-    expect(run).to_contain_text("Which letter is of which call is not clear from this log.")
-    expect(run.locator(".word-text")).to_have_text("PNPN")
-    expect(run.locator(".wrong-line")).to_have_count(0)
-    run = viewed(page, url, "unmeasured")
-    expect(run.locator(".measures, .word, .letter")).to_have_count(0)
-
-
-def test_without_the_log_what_was_measured_is_shown(page: Any, url: str):
-    opened(page, url, item="run-1", at="3")
-    run = page.locator("#view")
-    expect(run).to_contain_text("The log is not at hand")
-    assert run.locator(".measures tbody tr").all_inner_texts() == ["failure\tStalled", "turns\t5"]
-    expect(run.locator(".step")).to_have_count(0)
-
-
-def test_measures_of_several_judges_stand_side_by_side(page: Any, tmp_path: Path):
+def test_measures_of_several_judges_stand_side_by_side_the_first_of_many(page: Any, tmp_path: Path):
     made, diagnosis = explored(9)
-    other = diagnosis.model_copy(update={"classes": {}, "measures": {"turns": 7.0}})
+    many = {"turns": 7.0, **{f"measure {n}": n / 3 for n in range(20)}}
+    other = diagnosis.model_copy(update={"classes": {}, "measures": many})
     entry = judged(made, diagnosis, other)
     write_report(report([entry], judges=("a", "b")), tmp_path / "r.html")
     run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
     assert run.locator(".measures thead th").all_inner_texts() == ["a", "b"]
-    assert run.locator(".measures tbody tr").all_inner_texts() == [
+    rows = run.locator(".measures tbody tr:visible")
+    assert rows.all_inner_texts()[:3] == [
         "failure\tWeak Recovery\t–",
         "turns\t8\t7",
         "EGT precision\t0.6667\t–",
     ]
     expect(run).to_contain_text("The marks at the steps are those of a.")
-
-
-def test_of_many_measures_the_first_are_shown_until_all_are_wanted(page: Any, tmp_path: Path):
-    made, diagnosis = explored(9)
-    many = diagnosis.model_copy(update={"measures": {f"measure {n}": n / 3 for n in range(20)}})
-    write_report(report([judged(made, many)]), tmp_path / "r.html")
-    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
-    rows = run.locator(".measures tbody tr:visible")
-    expect(rows).to_have_count(8)
-    for shown in (21, 8):
-        run.get_by_role("button", name="All 21 measures").click()
+    for shown in (8, 23, 8):
         expect(rows).to_have_count(shown)
+        run.get_by_role("button", name="All 23 measures").click()
 
 
 # Jumps, keys and folds ---------------------------------------------------------------------------
@@ -246,114 +161,45 @@ def test_steps_are_unfolded_and_gone_through_by_keys(run: Any, page: Any):
     assert unfolded(run) == [5]
     expect(run.locator("#step-1")).to_be_hidden()
     expect(run.get_by_role("heading", name="step 1 user")).to_have_count(1)
-
-
-def test_all_steps_are_unfolded_and_folded_at_once(run: Any):
     run.get_by_role("button", name="Unfold all").click()
     assert unfolded(run) == [*range(1, N_STEPS + 1)]
     run.get_by_role("button", name="Fold all", exact=True).click()
     assert unfolded(run) == []
 
 
-def test_a_long_answer_is_clipped_until_a_button_shows_all_of_it(run: Any):
-    answer = run.locator("#step-5 .observation")
-    more = answer.get_by_role("button")
-    expect(more).to_have_text("Show all 10,289 characters")
-    expect(answer.locator("pre")).to_contain_text("shelf 11: 4 boxes of tea…")
-    expect(answer.locator("pre")).not_to_contain_text("shelf 12")
-    more.click()
-    expect(answer.locator("pre")).to_contain_text("shelf 399: 4 boxes of tea")
-    expect(more).to_have_attribute("aria-expanded", UNFOLDED)
-    more.click()
-    expect(answer.locator("pre")).not_to_contain_text("shelf 12")
-
-
-def test_a_clipped_text_never_ends_inside_a_character(page: Any, tmp_path: Path):
-    texts = ["\N{PILE OF POO}" * 2000, "x" + "\N{PILE OF POO}" * 2000]
-    steps = [replace(BLOCKED, observations=(ToolResult(text),)) for text in texts]
-    write_report(report([judged(trajectory(*steps), None)]), tmp_path / "r.html")
-    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
-    for number, text in enumerate(texts, 2):
-        seen = run.locator(f"#step-{number} pre").text_content()
-        assert text.startswith(seen.removesuffix("…"))
-        assert 400 < len(seen) < 1000
-
-
-def test_a_run_of_two_thousand_steps_is_made_as_far_as_it_is_looked_at(page: Any, tmp_path: Path):
-    made, diagnosis = explored(2000)
+def test_a_long_run_is_made_as_far_as_it_is_looked_at(page: Any, tmp_path: Path):
+    made, diagnosis = explored(500)
     write_report(report([judged(made, diagnosis)]), tmp_path / "r.html")
     run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
-    expect(run.locator(".step")).to_have_count(2000)
+    expect(run.locator(".step")).to_have_count(500)
     assert run.locator(".step-body:not(:empty)").count() == 1
     run.locator(".word button").last.click()
-    expect(toggle(run, 1997)).to_be_focused()
-    expect(toggle(run, 1997)).to_be_in_viewport()
+    expect(toggle(run, 497)).to_be_focused()
+    expect(toggle(run, 497)).to_be_in_viewport()
     assert run.locator(".step-body:not(:empty)").count() == 2
-    run.locator(".step-tools button").first.click()  # names of so many buttons take long
-    expect(run.locator(".step-body:not(:empty)")).to_have_count(2000)
 
 
 # Phones and hostile texts ------------------------------------------------------------------------
 
 
-def no_wider_than_its_pane(page: Any) -> None:
-    """The pane of the item scrolls by itself, so the page being narrow enough says nothing."""
-    wide, seen = page.locator("#item").evaluate("pane => [pane.scrollWidth, pane.clientWidth]")
-    assert wide <= seen
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone(
-    scheme: str,
-    page: Any,
-    url: str,
-    axe: Callable[[Any], None],
-    sideways: Callable[[Any], None],
-):
+def test_on_a_phone(page: Any, url: str, axe: Any, sideways: Callable[[Any], None]):
     page.set_viewport_size({"width": 400, "height": 800})
-    page.emulate_media(color_scheme=scheme)
     run = viewed(page, url, "run-1")
     run.get_by_role("button", name="Unfold all").click()
     open_all(page)
     sideways(page)
-    no_wider_than_its_pane(page)
+    # the pane of the item scrolls by itself, so the page being narrow enough says nothing
+    wide, seen = page.locator("#item").evaluate("pane => [pane.scrollWidth, pane.clientWidth]")
+    assert wide <= seen
     page.locator(".wrong-line .jump").click()
     bar = page.locator(".bar").bounding_box()
     assert toggle(run, 5).bounding_box()["y"] >= bar["y"] + bar["height"]
     axe(page)
 
 
-def test_hostile_texts_are_only_texts(page: Any, tmp_path: Path, sideways: Callable[[Any], None]):
-    made, diagnosis = run_of(HOSTILE)
-    where = f"steps[1]{HOSTILE}"
-    finding = {"code": None, "certainty": "proven", "where": where, "message": HOSTILE}
-    entry = judged(made, diagnosis, findings=[finding], judge=HOSTILE)
-    write_report(report([entry], judges=(HOSTILE,)), tmp_path / "r.html")
-    opened(page, (tmp_path / "r.html").as_uri(), view="items")
-    page.locator("#list [role=option]").first.click()
-    run = page.locator("#view article")
-    run.get_by_role("button", name="Unfold all").click()
-    open_all(page)
-    while (more := run.locator(".more[aria-expanded=false]")).count():
-        more.first.click()
-    seen = run.text_content()
-    assert "\\u{202e}gnp.exe\\u{0}\\u{1b}[31m\\u{200b}" in seen
-    assert "\u202e" not in seen
-    assert page.evaluate("window.__pwned") is None
-    tags = "script, iframe, svg, style, a, [onerror], [onload], [onmouseover], [style], img"
-    assert run.locator(tags).count() == 0
-    labels = run.locator("[aria-label], [title]").evaluate_all(
-        "all => all.flatMap((one) => [one.ariaLabel, one.title]).join()"
-    )
-    assert "\u202e" not in labels
-    sideways(page)
-    page.set_viewport_size({"width": 400, "height": 800})
-    sideways(page)
-    no_wider_than_its_pane(page)
-
-
-def test_every_text_of_a_run_is_shown(page: Any, url: str):
-    """As the view data come: no field is forgotten, and none is read as markup."""
+def test_every_text_of_a_run_is_shown_and_none_read_as_markup(
+    page: Any, url: str, sideways: Callable[[Any], None]
+):
     made, diagnosis = run_of("x")
     step = replace(made.steps[1], retrieval=FAILED_SEARCH.retrieval)
     view = run_view(replace(made, steps=(*made.steps, step)), diagnosis)
@@ -372,23 +218,27 @@ def test_every_text_of_a_run_is_shown(page: Any, url: str):
     unseen = {place for number, place in poison.places.items() if f"{number}<script>" not in seen}
     assert unseen == {".word"}  # shown as letters, a button each
     assert page.evaluate("window.__pwned") is None
+    assert "\\u{202e}gnp.exe\\u{0}\\u{1b}[31m\\u{200b}" in seen
+    labels = run.locator("[aria-label], [title]").evaluate_all(
+        "all => all.flatMap((one) => [one.ariaLabel, one.title]).join()"
+    )
+    assert "\u202e" not in seen + labels
+    tags = "script, iframe, svg, style, a, [onerror], [onload], [onmouseover], [style], img"
+    assert run.locator(tags).count() == 0
+    sideways(page)
 
 
-def test_a_search_with_names_that_every_object_has(page: Any, tmp_path: Path):
+def test_names_that_every_object_has_and_values_of_the_wrong_type(page: Any, tmp_path: Path):
     step = replace(SEARCH, kind="constructor", calls=(ToolCall("__proto__", {"toString": 1}),))
-    made = trajectory(step, trajectory_id="odd")
-    diagnosis = {"measures": {"constructor": 1.0}, "classes": {"toString": "x"}, "word": "c"}
-    write_report(report([judged(made, diagnosis)]), tmp_path / "r.html")
-    run = viewed(page, (tmp_path / "r.html").as_uri(), "odd")
-    assert run.locator(".measures tbody tr").all_inner_texts() == ["toString\tx", "constructor\t1"]
-    expect(toggle(run, 2)).to_contain_text("__proto__")
-    expect(toggle(run, 2)).to_contain_text("c, executed")
-
-
-def test_a_diagnosis_of_another_program_becomes_no_markup(page: Any, tmp_path: Path):
     wrong = {"onclick": "window.__pwned = 1", "id": "x"}
-    diagnosis = {"measures": {"a": wrong, "b": None, "c": [wrong]}, "classes": "ab", "word": 5}
-    write_report(report([judged(trajectory(), diagnosis)]), tmp_path / "r.html")
-    run = viewed(page, (tmp_path / "r.html").as_uri(), "run-1")
-    expect(run.locator(".measures")).to_contain_text('{"onclick":"window.__pwned = 1","id":"x"}')
+    diagnosis = {"measures": {"constructor": 1.0, "a": wrong}, "classes": {"toString": "x"}}
+    made = trajectory(step, trajectory_id="odd")
+    write_report(report([judged(made, diagnosis | {"word": "c"})]), tmp_path / "r.html")
+    run = viewed(page, (tmp_path / "r.html").as_uri(), "odd")
+    assert run.locator(".measures tbody tr").all_inner_texts() == [
+        "toString\tx",
+        "constructor\t1",
+        'a\t{"onclick":"window.__pwned = 1","id":"x"}',
+    ]
+    expect(toggle(run, 2)).to_contain_text("__proto__")
     expect(run.locator("#x, [onclick]")).to_have_count(0)

@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from statsmodels.stats.contingency_tables import mcnemar
 
 import apbjudge
-from apbjudge import InputError, OptionError
+from apbjudge import OptionError
 from apbjudge.calibration.compare import compare
 from apbjudge.calibration.comparison_text import comparison_text
 from apbjudge.calibration.results import Comparison
@@ -77,11 +77,8 @@ def test_flips_and_rates_agree_with_other_libraries(write: Write) -> None:
     human = [rng.random() < 0.6 for _ in range(80)]
     first, second = ([h if rng.random() < p else not h for h in human] for p in (0.9, 0.7))
     labels = [{"item_id": f"i{at}", "is_correct": h} for at, h in enumerate(human)]
-    result = checked(
-        compare(
-            write("a", run_of(first)), write("b", run_of(second)), labels=write("labels", labels)
-        )
-    )
+    a, b = write("a", run_of(first)), write("b", run_of(second))
+    result = checked(compare(a, b, labels=write("labels", labels)))
     flips = result.flips
     table = [[flips.both, flips.first_only], [flips.second_only, flips.neither]]
     assert flips.test is not None
@@ -91,10 +88,8 @@ def test_flips_and_rates_agree_with_other_libraries(write: Write) -> None:
         assert figures[name].first.value == pytest.approx(score(human, first))
         assert figures[name].second.value == pytest.approx(score(human, second))
     agreement = [sum(h == v for h, v in zip(human, run, strict=True)) for run in (first, second)]
-    assert figures["agreement"].difference.value == pytest.approx(
-        (agreement[0] - agreement[1]) / 80
-    )
-    assert result.n_labelled == 80
+    differing = (agreement[0] - agreement[1]) / 80
+    assert figures["agreement"].difference.value == pytest.approx(differing)
 
 
 VERDICTS = st.lists(
@@ -114,14 +109,11 @@ def test_neither_the_order_of_lines_nor_that_of_runs_matters(
     a, b = write("a", first), write("b", second)
     result, mirrored = checked(compare(a, b)), compare(b, a)
     both = [(p, q) for p, q in pairs if p is not None and q is not None]
-    assert result.n_pairs == len(pairs)
-    assert result.n_compared == len(both)
+    assert (result.n_pairs, result.n_compared) == (len(pairs), len(both))
     assert result.n_first_unscored == sum(p is None and q is not None for p, q in pairs)
     assert result.n_second_unscored == sum(p is not None and q is None for p, q in pairs)
-    assert result.n_both_unscored == sum(p is None and q is None for p, q in pairs)
-    assert (
-        result.flips.first_only == sum(p and not q for p, q in both) == mirrored.flips.second_only
-    )
+    first_only = sum(p and not q for p, q in both)
+    assert result.flips.first_only == mirrored.flips.second_only == first_only
     for name, d in by_name(result).items():
         other = by_name(mirrored)[name]
         assert d.difference.value == pytest.approx(-(other.difference.value or 0), abs=1e-12)
@@ -130,66 +122,6 @@ def test_neither_the_order_of_lines_nor_that_of_runs_matters(
     if both:
         mean = sum(p - q for p, q in both) / len(both)
         assert by_name(result)["CR"].difference.value == pytest.approx(mean)
-
-
-def test_items_of_one_case_are_taken_together_unless_told_otherwise(write: Write) -> None:
-    first = [row | {"case_id": f"c{at // 4}"} for at, row in enumerate(run_of([True] * 40))]
-    second = [
-        row | {"case_id": f"c{at // 4}"}
-        for at, row in enumerate(run_of([at % 8 >= 4 or at > 20 for at in range(40)]))
-    ]
-    a, b = write("a", first), write("b", second)
-    together, apart = checked(compare(a, b)), checked(compare(a, b, cluster="none"))
-    assert (together.n_clusters, apart.n_clusters) == (10, 40)
-    assert together.flips.test is None
-    assert apart.flips.test is not None
-    assert "pairs share cases (10 case_id in 40 pairs)" in comparison_text(together)
-    assert "10 clusters: with fewer than 15 intervals are rough" in comparison_text(together)
-    widths = [
-        (d.difference.high or 0) - (d.difference.low or 0)
-        for d in (by_name(together)["CR"], by_name(apart)["CR"])
-    ]
-    assert widths[0] > 1.3 * widths[1]
-
-
-def test_beside_no_difference_stands_what_would_have_been_seen(write: Write) -> None:
-    first = [at % 2 == 0 for at in range(60)]
-    second = [at % 2 == 0 or at == 1 for at in range(60)]
-    result = checked(compare(write("a", run_of(first)), write("b", run_of(second))))
-    cr = by_name(result)["CR"]
-    assert cr.detectable is not None
-    line = next(x for x in comparison_text(result).splitlines() if x.startswith("CR "))
-    assert line.endswith(f"  no difference seen  {100 * cr.detectable:.1f} points")
-    grade = next(x for x in comparison_text(result).splitlines() if x.startswith("Grade "))
-    assert "  no difference seen  0." in grade
-    assert "points" not in grade
-
-
-# Families -----------------------------------------------------------------------------------------
-
-
-def test_what_was_named_beforehand_is_adjusted_apart(write: Write) -> None:
-    a, b = write("a", run_of([True] * 30)), write("b", run_of([False] * 6 + [True] * 24))
-    result = by_name(checked(compare(a, b, primary=["cr", "e1"])))
-    p, q = result["CR"].p_value, result["E1"].p_value
-    assert p is not None
-    assert q is not None
-    assert p < q
-    assert result["CR"].adjusted == pytest.approx(min(1, 2 * p))
-    assert result["E1"].adjusted == pytest.approx(max(min(1, 2 * p), q))
-    assert {d.name for d in result.values() if d.family == "primary"} == {"CR", "E1"}
-    text = comparison_text(compare(a, b, primary=["cr"]))
-    assert "stated beforehand: one figure\n" in text
-    assert "exploration: p adjusted by Benjamini and Hochberg for 7 figures\n" in text
-
-
-def test_a_figure_that_is_not_there_can_t_be_primary(write: Write) -> None:
-    a, b = write("a", run_of([True, False])), write("b", run_of([True, True]))
-    with pytest.raises(OptionError, match=r"--primary: expected some of CR, Grade, E1.*, got 'F1'"):
-        compare(a, b, primary=["F1"])
-    silent = write("silent", run_of([None, None]))
-    with pytest.raises(OptionError, match="expected some of none, since no pair has a verdict"):
-        compare(a, silent, primary=["CR"])
 
 
 # Which rows meet ----------------------------------------------------------------------------------
@@ -208,6 +140,10 @@ def test_rows_meet_on_item_and_tested_model(write: Write) -> None:
     assert (result.n_pairs, result.first.n_only, result.second.n_only) == (6, 6, 6)
     assert (result.first.n_rows, result.second.n_rows) == (12, 12)
     assert result.flips.both == 6
+    other = write("c", [*run_of([True, False], tested_model="cress")])
+    one = checked(compare(write("d", run_of([True, True], tested_model="alder")), other))
+    assert (one.paired_on, one.n_pairs) == (("item_id",), 2)
+    assert "each run has one tested model" in one.notes[0]
 
 
 def test_two_tested_models_of_one_run_meet_on_the_item(write: Write) -> None:
@@ -234,16 +170,6 @@ def test_pairs_of_different_content_are_counted_before_the_figures(tmp_path: Pat
     assert "warning" not in comparison_text(compare(one, run("c", {}, {}, {}, {})))
     birch = compare(one, run("d", {"model_response": "None"}, {}, {}, {}, model="birch"))
     assert (birch.n_other_content, birch.n_other_response) == (0, 0)
-    old = write_rows(tmp_path / "old.jsonl", run_of([True] * 4, tested_model="alder"))
-    assert "warning" not in comparison_text(compare(one, old))
-
-
-def test_runs_of_one_tested_model_each_meet_on_the_item_and_it_is_said(write: Write) -> None:
-    a = write("a", run_of([True, False], tested_model="alder"))
-    b = write("b", run_of([True, True], tested_model="birch"))
-    result = checked(compare(a, b))
-    assert (result.paired_on, result.n_pairs) == (("item_id",), 2)
-    assert "each run has one tested model" in result.notes[0]
 
 
 def test_a_run_is_not_compared_with_itself(write: Write) -> None:
@@ -257,13 +183,6 @@ def test_a_run_is_not_compared_with_itself(write: Write) -> None:
         compare(run, run, tested_models=["alder", "elm"])
 
 
-def test_nothing_in_common_is_said_with_an_example_of_each(write: Write) -> None:
-    a = write("a", [verdict("x"), verdict("y", tested_model="n")])
-    b = write("b", [verdict("z", tested_model="o"), verdict("y", tested_model="p")])
-    with pytest.raises(InputError, match="such as x of m, got only others, such as z of o"):
-        compare(a, b)
-
-
 def test_rows_that_can_t_be_told_apart_are_left_out(write: Write) -> None:
     a = write("a", [*run_of([True, False]), verdict("i0", "E1")])
     b = write("b", run_of([True, True]))
@@ -271,16 +190,6 @@ def test_rows_that_can_t_be_told_apart_are_left_out(write: Write) -> None:
     assert (result.n_pairs, result.first.n_only) == (1, 2)
     (problem,) = result.problems
     assert "got several for 1 of them, such as i0 of m: they are left out" in problem
-
-
-def test_a_damaged_row_costs_no_other(write: Write) -> None:
-    a, b = write("a", run_of([True, True])), write("b", run_of([True, False]))
-    with b.open("a") as file:
-        file.write('{"item_id": 3}\n')
-    result = checked(compare(a, b))
-    assert result.n_pairs == 2
-    assert len(result.problems) == 1
-    assert result.problems[0].startswith(f"{b}:3: field item_id: expected text")
 
 
 # Labels -------------------------------------------------------------------------------------------
@@ -296,45 +205,26 @@ def test_labels_are_of_one_response(write: Write) -> None:
 def test_the_adjudicator_decides(write: Write) -> None:
     a, b = write("a", run_of([True] * 4)), write("b", run_of([False] * 4))
     labels = [
-        {"item_id": f"i{at}", "rater": rater, "is_correct": rater != "kim"}
+        {"item_id": f"i{at}", "rater": rater, "is_correct": rater == "ada"}
         for at in range(4)
         for rater in ("kim", "kim2", "ada")
     ]
-    for row in labels:
-        row["is_correct"] = row["rater"] == "ada"
     path = write("labels", labels)
     voted = by_name(checked(compare(a, b, labels=path)))
     decided = by_name(checked(compare(a, b, labels=path, adjudicator="ada")))
     assert voted["agreement"].difference.value == -1
     assert decided["agreement"].difference.value == 1
-    with pytest.raises(InputError, match="expected labels by eve"):
-        compare(a, b, labels=path, adjudicator="eve")
 
 
 # Next to nothing ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ([True], [True]),
-        ([None], [True]),
-        ([None, None], [None, None]),
-        ([True, True, True], [True, True, True]),
-    ],
-)
-def test_little_is_said_of_little(
-    write: Write, first: list[bool | None], second: list[bool | None]
-) -> None:
-    a, b = write("a", run_of(first)), write("b", run_of(second))
+def test_little_is_said_of_little(write: Write) -> None:
+    a, b = write("a", run_of([None])), write("b", run_of([True]))
     labels = write("labels", [{"item_id": "i0", "is_correct": True, "grade": 1.0, "errors": []}])
-    for path in (None, labels):
-        result = checked(compare(a, b, labels=path))
-        text = comparison_text(result)
-        if not result.n_compared:
-            assert "no pair has a verdict by both" in text
-            assert result.differences == ()
-    assert result.n_labelled == (first[0] is not None and second[0] is not None)
+    result = checked(compare(a, b, labels=labels))
+    assert "no pair has a verdict by both" in comparison_text(result)
+    assert (result.differences, result.n_labelled) == ((), 0)
 
 
 def test_the_level_is_that_of_every_interval(write: Write) -> None:
@@ -344,14 +234,3 @@ def test_the_level_is_that_of_every_interval(write: Write) -> None:
     for d in result.differences:
         assert {d.first.level, d.second.level, d.difference.level} == {0.8}
     assert "[80 % interval]" in comparison_text(result)
-
-
-def test_a_grade_with_fewer_decimals_is_no_difference(write: Write) -> None:
-    marks = [0, 1, 2, 3, 3, 2, 1, 0, 2, 1]
-    a, b = (
-        [verdict(f"i{n}", grade=grades[mark], rubric="thirds") for n, mark in enumerate(marks)]
-        for grades in ((0.0, 1 / 3, 2 / 3, 1.0), (0.0, 0.33, 0.667, 1.0))
-    )
-    result = checked(compare(write("a", a), write("b", b)))
-    assert by_name(result)["Grade"].difference.value == 0
-    assert any("scale of 4 levels" in note and "0.33 as 0.333333" in note for note in result.notes)

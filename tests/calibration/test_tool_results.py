@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.calibration.tool_results import tool_results
 from apbjudge.errors import InputError, OptionError
 
 N = 8
@@ -59,26 +58,18 @@ def mlflow_table() -> str:
 
 
 def mlflow_traces() -> str:
+    def assessment(by: str, value: str | bool) -> dict[str, Any]:
+        of = {"source": {"source_type": by}, "feedback": {"value": value}}
+        return {"assessment_name": "correct", **of}
+
     def trace(i: int) -> dict[str, Any]:
-        by = [("LLM_JUDGE", "yes" if JUDGE[i] else "no"), ("HUMAN", HUMAN[i])]
-        assessments = [
-            {
-                "assessment_name": "correct",
-                "source": {"source_type": of},
-                "feedback": {"value": value},
-            }
-            for of, value in by
-        ]
-        if i == LOST:
-            assessments = []
+        judge = assessment("LLM_JUDGE", "yes" if JUDGE[i] else "no")
+        assessments = [] if i == LOST else [judge, assessment("HUMAN", HUMAN[i])]
         attributes = {"mlflow.spanType": '"AGENT"', "mlflow.spanInputs": '{"question": "q"}'}
         attributes["mlflow.spanOutputs"] = '"answer"'
         span: dict[str, Any] = {"span_id": f"s{i}", "start_time_unix_nano": 1, "name": "agent"}
-        span["attributes"] = attributes
-        return {
-            "info": {"trace_id": f"c{i}", "assessments": assessments},
-            "data": {"spans": [span]},
-        }
+        info = {"trace_id": f"c{i}", "assessments": assessments}
+        return {"info": info, "data": {"spans": [span | {"attributes": attributes}]}}
 
     return lines(*map(trace, range(N)))
 
@@ -151,33 +142,21 @@ def test_metrics_are_judges_without_options(name: str, labels: Path, tmp_path: P
     agreeing = sum(JUDGE[i] == HUMAN[i] for i in range(N) if i != LOST)
     assert judge.whole.measures["agreement"].value == pytest.approx(agreeing / (N - 1))
     assert described in judge.notes[0]
-    comparison = apbjudge.compare(path, _other(path, tmp_path))
+    other = tmp_path / f"other_{name}"
+    other.write_text(text(), encoding="utf-8")
+    comparison = apbjudge.compare(path, other)
     assert (comparison.n_pairs, comparison.n_compared) == (N, N - 1)
     assert described in comparison.notes[0]
 
 
-def _other(path: Path, tmp_path: Path) -> Path:
-    other = tmp_path / f"other_{path.name}"
-    other.write_bytes(path.read_bytes())
-    return other
-
-
 def test_each_metric_has_its_own_scale(labels: Path, tmp_path: Path) -> None:
-    metrics = [
-        [
-            {"name": "unit", "score": i / N, "success": JUDGE[i]},
-            {"name": "stars", "score": i % 5 + 1},
-            {"name": "stars", "score": 0.5},
-        ]
-        for i in range(N)
-    ]
-    cases = [{"name": f"c{i}", "metricsData": of} for i, of in enumerate(metrics)]
+    cases: list[dict[str, Any]] = []
+    for i in range(N):
+        metrics = [{"name": "unit", "score": i / N, "success": JUDGE[i]}]
+        metrics += [{"name": "stars", "score": score} for score in (i % 5 + 1, 0.5)]
+        cases.append({"name": f"c{i}", "metricsData": metrics})
     path = tmp_path / "results.json"
     path.write_text(json.dumps({"test_results": cases}), encoding="utf-8")
-    results = tool_results(path)
-    assert results is not None
-    assert [*results.metrics] == ["unit", "stars", "stars 3"]
-
     (judge,) = apbjudge.calibrate(path, labels).judges
     assert judge.judge == "unit"
     assert any("Not read" in note and "score of stars" in note for note in judge.notes)
@@ -186,9 +165,6 @@ def test_each_metric_has_its_own_scale(labels: Path, tmp_path: Path) -> None:
     assert stars.whole.measures["score MAE"].value == 0
     with pytest.raises(OptionError, match="expected some of unit, stars, stars 3, got 'moon'"):
         apbjudge.calibrate(path, labels, judges="moon")
-
-    with pytest.raises(OptionError, match=r"expected one in .*results\.json of unit, stars 3"):
-        apbjudge.compare(path, path.rename(tmp_path / "more.json").rename(path), judges="moon")
     scores = apbjudge.compare(path, path, judges="unit,stars 3")
     assert scores.flips is None
     assert [of.name for of in scores.differences] == ["Grade"]
@@ -200,9 +176,6 @@ def test_rows_without_any_score_are_refused(labels: Path, tmp_path: Path) -> Non
     rows = [{"vars": {"id": f"c{i}"}, "failureReason": 2, "error": "refused"} for i in range(N)]
     path.write_text(json.dumps({"results": {"results": rows}}), encoding="utf-8")
     with pytest.raises(InputError, match="results of promptfoo: no verdicts or scores"):
-        apbjudge.calibrate(path, labels)
-    path.write_text('{"testCases": [{"metricsData": NaN}]}', encoding="utf-8")
-    with pytest.raises(InputError, match="expected a JSON value"):
         apbjudge.calibrate(path, labels)
 
 

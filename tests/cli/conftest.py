@@ -6,25 +6,16 @@ import gc
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from apbjudge.cli.main import main
+from tests.support.commands import CommandResult as Outcome
+from tests.support.commands import in_process
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ["holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command printed and its exit code."""
-
-    code: int
-    out: str
-    err: str
 
 
 class Command(Protocol):
@@ -55,15 +46,12 @@ def apbjudge(
     for name in ("collect", "freeze", "set_threshold"):
         monkeypatch.setattr(gc, name, lambda *_: 0)
     monkeypatch.chdir(tmp_path)
+    command = in_process(monkeypatch, capsys)
 
     def run(*args: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["apbjudge", *map(str, args)])
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        code = ended.value.code
-        return Outcome(code if isinstance(code, int) else 0, captured.out, captured.err)
+        done = command(*args)
+        assert "Traceback" not in done.err
+        return done
 
     return run

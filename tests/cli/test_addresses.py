@@ -39,15 +39,8 @@ ASKING: dict[str, Sequence[object]] = {
     "doctor": ("--judge", OTHER, "--judge", "MODEL"),
     "doctor: a tested model": (CASES, "--model", OTHER, "--model", "MODEL"),
     "audit": (OTHER, "MODEL"),
-    "audit: dry": ("MODEL", "--dry-run"),
     "predict": (CASES, "--model", OTHER, "--model", "MODEL"),
-    "predict: a batch": (CASES, "--model", "MODEL", "--batch"),
-    "predict: dry": (CASES, "--model", "MODEL", "--dry-run"),
     "refine": (ROWS, "--mode", "self", "--model", "MODEL", "--cases", CASES),
-    "refine: a critic": (
-        *(ROWS, "--mode", "critic", "--critic", "MODEL"),
-        *("--model", OTHER, "--cases", CASES),
-    ),
     "simulate": (RUNS / "library" / "data", "--model", OTHER, "--model", "MODEL"),
     "execute": (ROOT / "suites" / "storeroom.py", "--model", OTHER, "--user-model", "MODEL"),
     "execute: a critic": (
@@ -55,10 +48,6 @@ ASKING: dict[str, Sequence[object]] = {
         *("--review", "critic", "--critic", "MODEL"),
     ),
     "branch": (RUNS / "slate_cases.jsonl", "--model", "MODEL", "--samples", 5),
-    "branch: a judge": (
-        *(RUNS / "slate_cases.jsonl", "--model", OTHER, "--samples", 5),
-        *("--verifier", "judge", "--judge", "MODEL"),
-    ),
     "check": (CASES, "--ask", "MODEL"),
     "build": (
         *(RUNS / "town.jsonl", "--split", "all", "--data-root", ROOT, "--out", "built"),
@@ -132,17 +121,12 @@ def test_the_variables_of_litellm_give_the_address(
 
 ROW = plan_row("a")
 PYTHON: dict[str, Callable[[str], object]] = {
-    "grade": lambda model: grade([ROW], judge=model),
-    "a list": lambda model: grade([ROW], judge=["static", model]),
-    "fields": lambda model: grade([ROW], judge={"model": model}),  # pyright: ignore[reportArgumentType]
-    "a spec": lambda model: grade([ROW], judge=JudgeSpec(model=model)),
+    "grade": lambda model: grade([ROW], judge=["static", model]),
     "escalate": lambda model: grade([ROW], judge=JudgeSpec(model=OTHER, samples=3), escalate=model),
     "audit": audit,
     "ask": lambda model: ask([ROW], model),
     "predict": lambda model: predict([ROW], model=[PlannerSpec(model=OTHER), model]),
-    "critic": lambda model: refine(
-        str(ROOT / "holistic.jsonl"), mode="critic", critic=model, model=OTHER
-    ),
+    "critic": lambda model: refine(str(ROWS), mode="critic", critic=model, model=OTHER),
 }
 
 
@@ -171,11 +155,7 @@ def test_addresses_after_a_name_come_first_wherever_a_model_is_named() -> None:
         assert (ModelSpec(model=name).model, ModelSpec(model=name).api_base) == (name, ())
 
 
-@pytest.mark.parametrize(
-    "tail",
-    ["ftp://h", "127.0.0.1", "127.0.0.1:8000/v1", "localhost", "gpu7:8000", "a.example/v1", "",
-     "http:/h", "[::1]:8000", "ftp://ann:hunter2@h"],
-)  # fmt: skip
+@pytest.mark.parametrize("tail", ["ftp://ann:hunter2@h", "127.0.0.1", "gpu7:8000", "[::1]:8000"])
 def test_another_text_after_a_name_is_no_part_of_it(tail: str) -> None:
     with pytest.raises(OptionError, match="expected an address with its scheme") as error:
         ModelSpec(model=f"hosted_vllm/m@{tail}")
@@ -184,12 +164,12 @@ def test_another_text_after_a_name_is_no_part_of_it(tail: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", " ", "A", "A,B", "http://", "http:///v1", "127.0.0.1", "ftp://h/v1", "http://[::1/v1",
-     "http://h\n/v1", "http://\x00/v1", "http://h:123456", 5,
-     "http://ann:hunter2@h/v1", "http://hunter2@h", "ann:hunter2@h", "http://h/v1?api_key=hunter2",
-     "http://h/v1#hunter2", "http://a,http://ann:hunter2@b", {"url": "http://ann:hunter2@h"}],
-)  # fmt: skip
-def test_an_address_is_one_and_holds_no_secret(address: object) -> None:
+    [
+        *("", "A", "http:///v1", "http://[::1/v1", "http://h\n/v1", "ann:hunter2@h"),
+        *("http://ann:hunter2@h/v1", "http://h/v1#hunter2", "http://a,http://ann:hunter2@b"),
+    ],
+)
+def test_an_address_is_one_and_holds_no_secret(address: str) -> None:
     for make in (
         lambda: ModelSpec(model="hosted_vllm/m", api_base=address),
         lambda: GradeConfig(judge=[{"model": "hosted_vllm/m", "api_base": address}]),
@@ -197,8 +177,7 @@ def test_an_address_is_one_and_holds_no_secret(address: object) -> None:
         with pytest.raises(OptionError, match=r"^--(api-base|judge): expected an address") as error:
             make()
         assert "hunter2" not in str(error.value)
-        if "hunter2" in str(address):
-            assert "HOSTED_VLLM_API_KEY" in str(error.value)
+        assert ("HOSTED_VLLM_API_KEY" in str(error.value)) is ("hunter2" in address)
 
 
 def test_parameters_hold_no_secret_however_deep() -> None:
@@ -214,9 +193,7 @@ def test_parameters_hold_no_secret_however_deep() -> None:
     "text",
     [
         "cannot connect to http://ann:hunter2@proxy:3128/",
-        "407, url='http://ann:p@hunter2@proxy'",
         "GET https://g.example/v1beta/models/m:generateContent?key=hunter2&alt=sse failed",
-        "https://h/v1?a=b&access_token=hunter2",
     ],
 )
 def test_secrets_of_addresses_are_not_shown_in_failures(text: str) -> None:
@@ -225,8 +202,13 @@ def test_secrets_of_addresses_are_not_shown_in_failures(text: str) -> None:
     assert "[key]" in shown
 
 
-@pytest.mark.parametrize("transport", ["direct", "litellm"])
-@pytest.mark.parametrize("command", ["grade", "doctor", "predict"])
+@pytest.mark.parametrize(
+    ("command", "transport"),
+    [
+        *(("doctor", "direct"), ("predict", "direct")),
+        pytest.param("grade", "litellm", marks=pytest.mark.slow),
+    ],
+)
 def test_an_address_without_its_path_is_said(
     apbjudge: Command, command: str, transport: str
 ) -> None:
@@ -244,9 +226,7 @@ def test_refine_states_the_addresses_that_a_run_names(apbjudge: Command) -> None
     """A stranger's run would otherwise send prompts and keys to the stranger in silence."""
     with ChatServer(lambda seen: Answer("No tool helps.")) as server:
         model = f"hosted_vllm/m@{server.address}"
-        assert (
-            apbjudge("predict", CASES, "--model", model, "--vision", "yes", "--out", "d").code == 0
-        )
+        apbjudge("predict", CASES, "--model", model, "--vision", "yes", "--out", "d")
         done = apbjudge("refine", "d", "--mode", "static", "--out", "r")
     note = f"note: hosted_vllm/m is asked at {server.address}, as the run of the drafts was\n"
     assert note in done.err

@@ -62,26 +62,10 @@ def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_a_dry_run_calls_nothing_and_writes_nothing(serve: Any, apbjudge: Command) -> None:
-    server = serve()
-    done = apbjudge("audit", *judge(server), *SMALL, "--dry-run", "--out", "a")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{MODEL}: {N} judgements, nothing is called\n")
-    _, *lines = done.out.partition("\n\n")[0].splitlines()
-    arms = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith("  ")}
-    assert sum(arms.values()) == N
-    assert set(arms) == {"main", "again-1", "again-2", "warm-1", "warm-2", "blind"}
-    assert server.requests == []
-    assert not Path("a").exists()
-
-
 # exit codes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fail_on", "code"),
-    [("faults", 0), ("any", 3), (f"faults, {LEAKY}", 3), ("odd", 2)],
-)
+@pytest.mark.parametrize(("fail_on", "code"), [("faults", 0), (f"faults, {LEAKY}", 3), ("odd", 2)])
 def test_failed_probes_count_where_they_are_named(
     fail_on: str, code: int, apbjudge: Command
 ) -> None:
@@ -106,35 +90,19 @@ def test_a_budget_ends_with_code_1_and_goes_on(serve: Any, apbjudge: Command) ->
         in done.err
     )
     assert f"budget {N - 10}" in " ".join(done.out.split())
-    allowed = apbjudge(*line, "--max-calls", "10", "--max-unscored", "0.8")
-    assert allowed.code == 0
     assert apbjudge(*line).code == 0
     assert len(server.requests) == N
     assert card("a")["cost"]["unscored"] == 0
 
 
-REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
-    "no such file": (("static", "--rows", "nothing.jsonl"), "nothing.jsonl: can't be read"),
-    "labels of nobody": (("static", *SMALL, "--labels", "no"), "no: can't be read"),
-    "too many bases": (
-        ("openai/m@http://127.0.0.1:1/v1", "--quick", "--bases", "9"),
-        "expected at most 8 with --quick",
-    ),
-    "no bases": (("static", "--bases", "0"), "bases"),
-    "one to compare": (("static", "--compare"), "expected two judges"),
-    "three to compare": (("static", "static", "static", "--compare"), "expected two judges"),
-    "blind": (("static", "--blind"), "No such option: --blind"),
-    "a setting of grade": (("static", "--batch"), "No such option: --batch"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_makes_no_sense_ends_with_code_2_and_one_line(case: str, apbjudge: Command) -> None:
-    arguments, text = REFUSED[case]
-    done = apbjudge("audit", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert text in done.err
-    assert done.err.count("\n") == 1
+def test_what_makes_no_sense_ends_with_code_2_and_one_line(apbjudge: Command) -> None:
+    for line, text in {
+        "static --rows nothing.jsonl": "nothing.jsonl: can't be read",
+        "m/m@http://127.0.0.1:1 --quick --bases 9": "expected at most 8 with --quick",
+    }.items():
+        done = apbjudge("audit", *line.split())
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert text in done.err
     assert not Path("audits").exists()
 
 
@@ -151,9 +119,7 @@ def test_another_audit_in_the_same_folder_is_refused(apbjudge: Command) -> None:
     assert Path("a/rows/main.jsonl").read_bytes() != before
 
 
-@pytest.mark.parametrize(
-    "name", ["card.json", "card.md", "variants.jsonl", "rows/mine.jsonl", "manifest.json"]
-)
+@pytest.mark.parametrize("name", ["card.json", "rows/mine.jsonl"])
 @pytest.mark.parametrize("more", [(), ("--overwrite",)])
 def test_files_that_no_audit_wrote_are_never_replaced(
     apbjudge: Command, name: str, more: tuple[str, ...]
@@ -196,31 +162,7 @@ def test_a_killed_audit_goes_on(serve: Any, apbjudge: Command) -> None:
     assert read_card(Path("a")) == read_card(Path("b"))
 
 
-def test_a_stopped_audit_says_how_to_go_on(serve: Any, apbjudge: Command) -> None:
-    server = serve(lambda seen: whimsical(seen) if seen.number <= 5 else Hang())
-    out = Path("a").resolve()
-    with start("audit", *judge(server), *SMALL, "--max-concurrency", 2, "--out", out) as process:
-        server.wait_for(7)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert err.splitlines()[-1] == f"stopped; the same command continues from {out}"
-    assert "Traceback" not in err
-
-
 # several judges -----------------------------------------------------------------------------------
-
-
-def test_several_judges_get_a_card_and_a_folder_each(serve: Any, apbjudge: Command) -> None:
-    server = serve()
-    done = apbjudge("audit", "static", f"{MODEL}@{server.address}", *SMALL, "--out", "a")
-    assert done.code == 0
-    folders = sorted(path.name for path in Path("a").iterdir())
-    assert folders == ["1-static", "2-hosted-vllm-scripted"]
-    assert [card(Path("a", name))["judge"] for name in folders] == ["static", MODEL]
-    assert done.out.count("card.json card.md card.html") == 2
-    assert len(server.requests) == N
-    assert not Path("a/comparison.json").exists()
 
 
 def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: Command) -> None:
@@ -228,13 +170,11 @@ def test_two_judges_are_compared_and_so_are_their_folders(serve: Any, apbjudge: 
     model = f"{MODEL}@{server.address}"
     done = apbjudge("audit", "static", model, "--compare", *SMALL, "--out", "a")
     assert done.code == 0
-    assert {p.name for p in Path("a").glob("comparison.*")} == {
-        "comparison.json",
-        "comparison.md",
-        "comparison.html",
-    }
+    assert len(server.requests) == N
+    assert {p.suffix for p in Path("a").glob("comparison.*")} == {".json", ".md", ".html"}
     server.forget()
     folders = ("a/1-static", "a/2-hosted-vllm-scripted")
+    assert [card(folder)["judge"] for folder in folders] == ["static", MODEL]
     again = apbjudge("audit", *folders, "--compare")
     assert again.code == 0
     assert done.out.endswith(again.out)
@@ -261,15 +201,14 @@ def test_no_text_of_input_commands_the_terminal_or_the_page(serve: Any, apbjudge
 
     server = serve(behave)
     line = ("audit", model, "--api-base", server.address, "--retries", "0", "--no-cache")
-    done = apbjudge(*line, "--rows", rows, "--labels", labels, "--self", EVIL, "--out", "a")
+    more = ("--labels", labels, "--self", EVIL, "--bases", "1", "--out", "a")
+    done = apbjudge(*line, "--rows", rows, *more)
     assert done.code == 1
     dry = apbjudge(*line, "--rows", rows, "--dry-run")
     assert dry.code == 0
     for text in (done.out, done.err, dry.out, dry.err):
         assert [line for line in text.split("\n") if not line.isprintable()] == []
-    page = Path("a/card.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in page
-    assert "\x1b" not in page
-    markdown = Path("a/card.md").read_text(encoding="utf-8")
-    assert "<script>alert" not in markdown
-    assert "\x1b" not in markdown
+    for name in ("card.html", "card.md"):
+        text = Path("a", name).read_text(encoding="utf-8")
+        assert "<script>alert" not in text
+        assert "\x1b" not in text

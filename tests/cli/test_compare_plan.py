@@ -1,9 +1,10 @@
-"""``apbjudge compare`` and ``apbjudge plan-labels``, as a user meets them."""
+"""``compare`` and ``plan-labels`` as a user meets them; bootstrap intervals of all commands."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from tests.reports.rows import unscored, verdict
 from tests.support.judging import write_rows
 
-from .conftest import Command, Outcome
+from .conftest import Command, Outcome, example
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MODELS = ("alder", "birch")
@@ -36,13 +37,8 @@ def labels() -> Iterator[dict[str, Any]]:
     for at in range(0, 24, 2):
         for model in MODELS:
             right = (at + MODELS.index(model)) % 4 != 0
-            yield {
-                "item_id": f"item-{at:02}",
-                "tested_model": model,
-                "is_correct": right,
-                "grade": 1.0 if right else 0.4,
-                "errors": [] if right else ["E5"],
-            }
+            row = {"item_id": f"item-{at:02}", "tested_model": model, "is_correct": right}
+            yield row | {"grade": 1.0 if right else 0.4, "errors": [] if right else ["E5"]}
 
 
 @pytest.fixture(autouse=True)
@@ -94,18 +90,39 @@ def test_damaged_rows_are_named_and_make_it_exit_code_1(apbjudge: Command, tmp_p
         assert done.out
 
 
+DAMAGE = [
+    ("matches_reference", "yes"),
+    ("groups", [1]),
+    ("doubt", {"entropy": [1]}),
+    ("doubt", {"entropy": {"is_correct": -5}}),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), DAMAGE)
+def test_a_damaged_field_costs_its_row_alone(
+    apbjudge: Command, tmp_path: Path, field: str, value: object
+) -> None:
+    rows = [*rows_of("judge-a", 3)]
+    rows[3][field] = value
+    write_rows(tmp_path / "a" / "judgements.jsonl", rows)
+    for arguments in (("calibrate", "a", "labels.jsonl"), ("plan-labels", "a")):
+        done = apbjudge(*arguments)
+        assert (done.code, done.err.count("\n")) == (1, 1)
+        assert done.err.startswith(f"a/judgements.jsonl:4: field {field}: expected ")
+
+
 def test_unusable_requests_of_a_comparison_get_one_line(apbjudge: Command) -> None:
     is_one_line(apbjudge("compare", "a", "a"), "RUN_B: expected another run than a; ")
-    is_one_line(apbjudge("compare", "a", "none"), "none: can't be read: No such file")
-    is_one_line(apbjudge("compare", "a", "labels.jsonl"), "expected judgements, one a line")
-    is_one_line(apbjudge("compare", "a", "b", "--format", "xml"), "--format: expected one of text")
     is_one_line(apbjudge("compare", "a", "b", "--primary", "CR,F9"), "got 'F9'")
     is_one_line(apbjudge("compare", "a", "b", "--cluster", "colour"), "--cluster: expected some of")
-    is_one_line(apbjudge("compare", "a", "b", "--level", "95"), "--level: expected a number above")
     is_one_line(
         apbjudge("compare", "a", "b", "--adjudicator", "eve", "--labels", "labels.jsonl"),
         "expected labels by eve, got human",
     )
+
+    judgements = "a/judgements.jsonl"
+    text = f"{judgements}:1: expected labels of humans, got a judge's judgement"
+    is_one_line(apbjudge("calibrate", "a", judgements), text)
 
 
 # plan-labels --------------------------------------------------------------------------------------
@@ -117,15 +134,21 @@ def test_a_first_plan(apbjudge: Command) -> None:
     is_golden(done.out, "plan_first")
 
 
-def test_labels_by_a_plan_correct_a_run(apbjudge: Command, tmp_path: Path) -> None:
+def read(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(name).read_text().splitlines()]
+
+
+def label_all(rows: list[dict[str, Any]]) -> None:
+    names = ("item_id", "tested_model")
+    right = ({name: row[name] for name in names} | {"is_correct": True} for row in rows)
+    write_rows(Path("done.jsonl"), right)
+
+
+def test_labels_by_a_plan_correct_a_run(apbjudge: Command) -> None:
     """From the plan through its labels, only begun, to corrected figures."""
     assert apbjudge("plan-labels", "a", "--n", "40", "--out", "plan.jsonl").code == 0
-    rows = [json.loads(line) for line in (tmp_path / "plan.jsonl").read_text().splitlines()]
-    begun = [row for row in rows if row["order"] and row["order"] <= 30]
-    write_rows(
-        tmp_path / "done.jsonl",
-        [{k: row[k] for k in ("item_id", "tested_model")} | {"is_correct": True} for row in begun],
-    )
+    begun = [row for row in read("plan.jsonl") if row["order"] and row["order"] <= 30]
+    label_all(begun)
     done = apbjudge("calibrate", "a", "done.jsonl", "--design", "plan.jsonl", "--format", "json")
     assert (done.code, done.err) == (0, "")
     corrected = next(
@@ -137,18 +160,86 @@ def test_labels_by_a_plan_correct_a_run(apbjudge: Command, tmp_path: Path) -> No
     assert corrected["result"]["rectified"]["value"] == pytest.approx(1.0)
     again = ("--labels", "done.jsonl", "--already-random", "--n", "8", "--out", "plan-2.jsonl")
     assert apbjudge("plan-labels", "a", *again).code == 0
-    second = [
-        json.loads(line) for line in (tmp_path / "plan-2.strata.jsonl").read_text().splitlines()
-    ]
+    second = read("plan-2.strata.jsonl")
     known = {(row["item_id"], row["tested_model"]) for row in begun}
     assert {(r["item_id"], r["tested_model"]) for r in second if r["order"] == 0} == known
 
 
+def test_rows_of_a_plan_that_were_passed_over_are_told_and_others_refused(
+    apbjudge: Command,
+) -> None:
+    assert apbjudge("plan-labels", "a", "--n", "20", "--out", "plan.jsonl").code == 0
+    rows = [row for row in read("plan.jsonl") if row["order"]]
+    stratum = Counter(row["stratum"] for row in rows).most_common(1)[0][0]
+    of_stratum = [row for row in rows if row["stratum"] == stratum]
+    label_all(of_stratum[2:])
+    command = ("calibrate", "a", "done.jsonl", "--design", "plan.jsonl")
+    done = apbjudge(*command)
+    assert done.code == 0
+    assert "2 rows were skipped" in done.out
+    assert (
+        f"{48 - of_stratum[0]['stratum_size']} of 48 rows are in strata without any label"
+        in done.out
+    )
+    label_all([row for row in read("plan.strata.jsonl") if row["order"] is None])
+    is_one_line(apbjudge(*command), "got only labels of ")
+
+
 def test_unusable_requests_of_a_plan_get_one_line(apbjudge: Command) -> None:
-    is_one_line(apbjudge("plan-labels", "none"), "none: can't be read: No such file")
-    is_one_line(apbjudge("plan-labels", "a", "--n", "0"), "--n: expected a whole number")
     is_one_line(apbjudge("plan-labels", "a", "--n", "3"), "--n: expected at least 10, so that")
-    is_one_line(apbjudge("plan-labels", "a", "--by", "colour"), "--by: expected some of")
-    is_one_line(apbjudge("plan-labels", "a", "--format", "xml"), "--format: expected one of text")
-    is_one_line(apbjudge("plan-labels", "a", "--anticipated", "2"), "--anticipated: expected")
     is_one_line(apbjudge("plan-labels", "a", "--out", "labels.jsonl"), "--out: expected a new file")
+
+
+# bootstrap intervals by option --------------------------------------------------------------------
+
+ASKED = ("--interval", "percentile", "--n-resamples", 300)
+OF_OTHER_METHODS = {"corrected", "stand_in"}
+"""Rates corrected for a judge's errors, and the test of the alternative annotator."""
+COMMANDS: dict[str, tuple[object, ...]] = {
+    "calibrate": ("calibrate", "a", "labels.jsonl", "--by", "tested_model"),
+    "compare": ("compare", "a", "b", "--labels", "labels.jsonl"),
+    "report": ("report", "a", "b", "--labels", "labels.jsonl"),
+}
+
+
+def estimates(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Everything with an interval in nested JSON, by where it is."""
+    if isinstance(value, dict):
+        if {"low", "method", "value"} <= {*value}:
+            yield path, value
+        for name, part in value.items():
+            yield from () if name in OF_OTHER_METHODS else estimates(part, f"{path}/{name}")
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from estimates(part, f"{path}/{i}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
+def test_every_figure_of_a_command_is_resampled(apbjudge: Command, name: str) -> None:
+    def made(seed: int) -> str:
+        result = apbjudge(*COMMANDS[name], *ASKED, "--seed", seed, "--format", "json")
+        assert result.code in {0, 1}, result.err
+        return result.out
+
+    out = made(42)
+    found = [(at, of) for at, of in estimates(json.loads(out)) if of["low"] is not None]
+    assert len(found) > 20
+    for at, of in found:
+        shown = (of["method"], of["n_resamples"], of["seed"])
+        assert shown == ("percentile", 300, 42), (at, of)
+        assert of["low"] <= of["value"] <= of["high"], at
+    assert (made(42), made(43) == out) == (out, False)
+    text = apbjudge(*COMMANDS[name], *ASKED, "--seed", 42).out
+    assert "intervals: percentile bootstrap over cases, 300 resamples, seed 42" in text
+    assert "of 100 simulated 95 % intervals held the true value" in " ".join(text.split())
+    usual = apbjudge(*COMMANDS[name]).out
+    assert "bootstrap" not in usual
+
+
+def test_a_bootstrap_of_0_or_100_percent_has_no_width_and_wilson_s_limits_beside(
+    apbjudge: Command,
+) -> None:
+    result = apbjudge("grade", example("holistic"), *ASKED, "--out", "run")
+    assert "100.0 [100.0, 100.0; Wilson 70.1, 100.0]" in result.out
+    assert "0.0 [0.0, 0.0; Wilson 0.0, 29.9]" in result.out

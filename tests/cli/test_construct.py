@@ -5,13 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from apbjudge.construction.build import CASES
-
-from .conftest import EXAMPLES, Command
-
-TOWN = EXAMPLES / "runs" / "town.jsonl"
+from .conftest import Command
 
 
 def test_findings_go_to_a_file_and_set_the_exit_code(apbjudge: Command, tmp_path: Path) -> None:
@@ -31,51 +25,3 @@ def test_findings_go_to_a_file_and_set_the_exit_code(apbjudge: Command, tmp_path
     same = apbjudge("check", str(cases), "--findings", str(cases))
     assert same.code == 2
     assert apbjudge("check", str(cases), "--run", "x").code == 2
-
-
-@pytest.mark.slow
-def test_folders_stand_for_their_cases_and_each_command_names_the_next(
-    apbjudge: Command, tmp_path: Path
-) -> None:
-    """No path of a file, no key and no line over 80 characters, from a log to a report."""
-    model, root = "scripted/no-model", ("--data-root", str(EXAMPLES))
-    table = tmp_path / "questions.csv"
-    table.write_text("question\nWhich house has a blue door?\n")
-    tools = tmp_path / "api.json"
-    operations = {"/houses": {"get": {"operationId": "houses"}}}
-    tools.write_text(json.dumps({"openapi": "3.1.0", "paths": operations}))
-    steps: list[tuple[object, ...]] = [
-        ("build", TOWN, "--split", "all", *root, "--out", "built"),
-        ("check", "built", *root),
-        ("predict", "built", *root, "--model", model, "--out", "drafts"),
-        ("check", "drafts", *root),
-        ("predict", "drafts", *root, "--model", model, "--out", "again"),
-        ("predict", table, "--tools", tools, "--model", model, "--out", "asked"),
-        ("grade", "asked", "--out", "graded"),
-        ("report", "graded"),
-        ("execute", EXAMPLES / "suites" / "storeroom.py", "--mode", "null", "--out", "idle"),
-        ("check", "idle"),
-        ("validate", "idle"),
-    ]
-    named = {"build": f"check built --data-root {EXAMPLES}", "predict": "grade asked"}
-    for step in steps:
-        done = apbjudge(*step)
-        assert done.code == 0, (step, done.err)
-        if step[0] != "grade":  # whose remarks are a line each off a terminal
-            assert max(map(len, done.out.splitlines())) <= 80, step
-        if step[0] == "build" or step[-1] == "asked":
-            assert f"next: apbjudge {named[str(step[0])]}\n" in done.err
-    (row,) = map(json.loads, (tmp_path / "asked" / "predictions.jsonl").read_text().splitlines())
-    assert [tool["name"] for tool in row["tools"]] == ["houses"]
-    assert row["query"] == "Which house has a blue door?"
-    drafts, again = (Path(name, "predictions.jsonl").read_text() for name in ("drafts", "again"))
-    assert (
-        drafts.count("\n")
-        == again.count("\n")
-        == (tmp_path / "built" / CASES).read_text().count("\n")
-    )
-    for folder in ("drafts", "built"):
-        done = apbjudge(
-            "label", folder, *root, "--out", "l", "--export-label-studio", f"ls-{folder}"
-        )
-        assert done.code == 0, done.err

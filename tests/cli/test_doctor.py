@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apbjudge.cli.doctor import doctor as command
 from apbjudge.cli.settings import Settings
-from apbjudge.errors import InputError
 from apbjudge.llm import endpoint_checks
-from tests.llm.test_endpoint_checks import IGNORES, KEY, MODEL, Able, AbleServer, nowhere
-from tests.support.judging import plan_row, write_rows
+from tests.llm.test_endpoint_checks import KEY, MODEL, Able, AbleServer, nowhere
 from tests.support.server import Behaviour, Reset, Status
 
 
@@ -56,19 +53,3 @@ def test_a_server_that_is_loading_is_waited_for(
     lines = err.splitlines()
     assert len(lines) == 3
     assert all(line.startswith(f"{server.address}: no answer yet, 0 of 300 s") for line in lines)
-
-
-def test_predictions_add_what_a_run_would_take(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("one"), {"id": "bad"}])
-    with AbleServer(IGNORES) as server:
-        assert doctor(predictions=rows, api_base=[server.address]) == 0
-    out = capsys.readouterr().out
-    assert "\nrows      2: 1 to do, 0 finished, 1 bad\ncalls     1, and 0 replies from" in out
-
-
-def test_unusable_input_is_refused(tmp_path: Path) -> None:
-    with AbleServer(Able()) as server, pytest.raises(InputError):
-        doctor(predictions=tmp_path / "none.jsonl", api_base=[server.address])
-    assert server.requests == []

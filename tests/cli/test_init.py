@@ -48,9 +48,7 @@ def test_what_init_writes_runs_as_it_is(
     assert apbjudge("grade", inputs["predictions"], *gates, "--out", "again").code == 0
 
 
-def test_init_changes_no_file_and_says_what_a_project_file_lacks(
-    apbjudge: Command,
-) -> None:
+def test_init_changes_no_file_and_says_what_a_project_file_lacks(apbjudge: Command) -> None:
     Path("own.csv").write_text(OWN_ROWS["own.csv"], encoding="utf-8")
     Path("apbjudge.toml").write_text("[grade]\n", encoding="utf-8")
     done = apbjudge("init", "--from", "own.csv")

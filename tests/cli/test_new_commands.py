@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.batch_server import answered, bad, by_text, says
-from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
-from tests.support.server import Answer, Behave, ChatServer, Seen, Status
+from tests.support.judging import RIGHT, plan_row, read_rows, write_rows
+from tests.support.server import Answer, Behave, ChatServer, Status
 
 from .conftest import Command, Outcome
 
@@ -50,9 +49,6 @@ def is_one_line(done: Outcome, text: str) -> None:
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert done.err.startswith("apbjudge: ")
     assert text in done.err
-
-
-# doctor -------------------------------------------------------------------------------------------
 
 
 # batch export and import --------------------------------------------------------------------------
@@ -112,44 +108,6 @@ def test_the_cache_is_shown_used_and_cleared(apbjudge: Command, serve: Any, tmp_
 # dry run ------------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_calls_nothing_and_writes_nothing(
-    apbjudge: Command, serve: Any, tmp_path: Path
-) -> None:
-    server = serve(lambda seen: OK)
-    prices = ("--price-input", "2", "--price-output", "10")
-    before = sorted(tmp_path.rglob("*"))
-    done = apbjudge("grade", *target(server, "--dry-run", "--samples", "3", *prices))
-    assert (done.code, done.err) == (0, "")
-    assert "\ncalls     18, and 0 replies from the cache; at most 54 if" in done.out
-    assert re.search(r"\ncost      about 0\.\d+ USD\n", done.out)
-    assert server.requests == []
-    assert sorted(tmp_path.rglob("*")) == before
-    assert apbjudge("grade", *target(server, "--out", "run")).code == 0
-    server.forget()
-    for out in ("run", "elsewhere"):
-        done = apbjudge("grade", *target(server, "--dry-run", "--out", out))
-        assert "\ncalls     0, and " in done.out
-    assert server.requests == []
-
-
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (("--judge", "anthropic/claude"), "litellm creates no batches at anthropic (only at "),
-        (("--judge", "openai/gpt-5", "--max-cost", "1"), "--max-cost: not possible with --batch"),
-        (("--judge", "static"), "--batch: expected one judge that is a model"),
-    ],
-)
-@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
-def test_a_refused_batch_leaves_nothing_and_a_dry_run_refuses_it_too(
-    apbjudge: Command, tmp_path: Path, words: tuple[str], complaint: str, dry: tuple[str]
-) -> None:
-    before = sorted(tmp_path.rglob("*"))
-    is_one_line(apbjudge("grade", "rows.jsonl", *words, "--batch", *dry, "--out", "run"), complaint)
-    assert sorted(tmp_path.rglob("*")) == before
-    assert apbjudge("grade", "rows.jsonl", "--out", "run").code == 0
-
-
 # budget -------------------------------------------------------------------------------------------
 
 
@@ -166,90 +124,13 @@ def test_a_budget_ends_the_session_and_the_same_command_goes_on(
     assert "6 rows, 2 scored; unscored: 4 budget" in done.out
     first = asked(server)
     assert len(first) == 2
-    done = apbjudge("grade", *target(server, "--out", "run", "--max-calls", "3"))
-    second = asked(server)
-    assert (done.code, len(second)) == (1, 3)
-    assert "with 1 rows left" in done.err
     done = apbjudge("grade", *target(server, "--out", "run"))
     assert (done.code, done.err) == (0, "")
-    assert sorted([*first, *second, *asked(server)]) == NAMES
+    assert sorted([*first, *asked(server)]) == NAMES
     assert len(read_rows(Path("run"))) == len(NAMES)
 
 
 # several judges -----------------------------------------------------------------------------------
-
-
-def by_model(seen: Seen) -> Answer:
-    """Judge c flags every row, and every sample with an odd seed flags row-1."""
-    wrong = seen.body["model"] == "c" or ("(row-1)" in seen.text and seen.body.get("seed", 0) % 2)
-    return Answer(json.dumps(verdict("E4"))) if wrong else OK
-
-
-def test_a_panel_on_the_command_line(apbjudge: Command, serve: Any) -> None:
-    server = serve(by_model)
-    judges = [w for n in "abc" for w in ("--judge", f"hosted_vllm/{n}@{server.address}")]
-    line = ("grade", "rows.jsonl", *judges, "--out", "run")
-    done = apbjudge(*line)
-    assert done.code == 0
-    assert len(server.requests) == 18
-    assert "judges are not unanimous on 6 of 6 items" in done.out
-    assert "hosted_vllm/a and hosted_vllm/b: agree on 100.0" in done.out
-    assert "\nrun/: judgements.jsonl summary.json" in done.out
-    assert sorted(path.name for path in Path("run/judges").iterdir()) == [
-        "hosted-vllm-a",
-        "hosted-vllm-b",
-        "hosted-vllm-c",
-    ]
-    server.forget()
-    again = apbjudge(*line)
-    assert (again.code, server.requests) == (0, [])
-    rows = read_rows(Path("run"))
-    assert {row["is_correct"] for row in rows} == {True}
-
-
-def test_a_cascade_on_the_command_line(apbjudge: Command, serve: Any) -> None:
-    server = serve(by_model)
-    line = [
-        *("grade", *target(server), "--samples", "3", "--out", "run"),
-        *("--escalate", f"hosted_vllm/c@{server.address}"),
-    ]
-    done = apbjudge(*line)
-    assert done.code == 0
-    assert [s.body["model"] for s in server.requests].count("c") == 1
-    assert "0 items are left to humans" in done.out
-    assert "agreement with hosted_vllm/c, where it answered" in done.out
-    assert "queue.jsonl curve.csv judges\n" in done.out
-    rows = {row["item_id"]: row for row in read_rows(Path("run"))}
-    assert {n for n in rows if rows[n]["decided_by"] == "hosted_vllm/c"} == {"row-1"}
-    assert rows["row-1"]["is_correct"] is False
-    server.forget()
-    assert apbjudge(*line).code == 0
-    assert server.requests == []
-    curve = apbjudge("cascade", "run/judges/hosted-vllm-m", "run/judges/hosted-vllm-c")
-    assert curve.out == Path("run/curve.csv").read_text(encoding="utf-8")
-
-
-def test_unusable_ensembles_are_one_line_and_ask_nothing(apbjudge: Command, serve: Any) -> None:
-    server = serve(by_model)
-    two = (
-        "--judge",
-        f"hosted_vllm/a@{server.address}",
-        "--judge",
-        f"hosted_vllm/b@{server.address}",
-    )
-    one = ("--judge", f"hosted_vllm/a@{server.address}")
-    lines: dict[str, tuple[object, ...]] = {
-        "--panel: expected one of": (*two, "--panel", "loudest"),
-        "states its doubt": (*one, "--escalate", "hosted_vllm/c"),
-        "--when: expected": (*one, "--samples", "3", "--escalate", "hosted_vllm/c", "--when", "x"),
-        "expected one first judge": (*two, "--escalate", "hosted_vllm/c"),
-        "different names": (*one, *one),
-        "--api-base: expected one --judge": (*two, "--api-base", server.address),
-        "--batch: expected one judge": (*two, "--batch"),
-    }
-    for message, words in lines.items():
-        is_one_line(apbjudge("grade", "rows.jsonl", *words), message)
-    assert server.requests == []
 
 
 def test_a_wrong_key_of_the_second_judge_keeps_what_the_first_said(
@@ -258,7 +139,7 @@ def test_a_wrong_key_of_the_second_judge_keeps_what_the_first_said(
     server = serve(lambda s: Status(401, "no such key") if s.body["model"] == "b" else OK)
     judges = [w for n in "ab" for w in ("--judge", f"hosted_vllm/{n}@{server.address}")]
     is_one_line(apbjudge("grade", "rows.jsonl", *judges, "--out", "run"), "hosted_vllm/b: ")
-    server.behave = by_model
+    server.behave = lambda seen: OK
     server.forget()
     assert apbjudge("grade", "rows.jsonl", *judges, "--out", "run").code == 0
     assert {seen.body["model"] for seen in server.requests} == {"b"}

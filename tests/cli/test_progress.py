@@ -39,7 +39,6 @@ def plain(text: str) -> str:
 
 LINES = {
     "0 rows, 0.0/s, 0 unscored": Progress(),
-    "45 rows, 0.5/s, 40 done before, 0 unscored": Progress(done=5, skipped=40),
     "5 rows, 0.5/s, 3 unscored": Progress(done=5, unscored={"timeout": 2, "bad_input": 1}),
     "5 rows, 0.5/s, 0 unscored, 0.5000 USD, cost unknown for 1 calls": Progress(
         done=5, calls=6, cost_usd=0.5, unpriced=1
@@ -48,8 +47,6 @@ LINES = {
     "0 of 20 rows, 0.0/s, 0 unscored": Progress(read=20, read_share=1.0),
     "10 of about 20 rows, 0.5/s, 5 done before, 0 unscored, 1.0000 USD (about 3.00 in the end), "
     "20 s left": Progress(done=5, skipped=5, read=10, read_share=0.5, calls=5, cost_usd=1.0),
-    "5 of 5 rows, 0.5/s, 0 unscored": Progress(done=5, read=5, read_share=1.0),
-    "5 rows, 0.5/s, 0 unscored": Progress(done=5, read=5, read_share=0.0),
 }
 
 
@@ -58,22 +55,21 @@ def test_the_line_says_rows_rate_unscored_cost_and_time_left(line: str, clock: C
     assert Reporter(io.StringIO(), clock).line(LINES[line], clock.now + 10) == line
 
 
-@pytest.mark.parametrize("n", [26, 21])
-def test_in_a_file_a_line_appears_every_ten_seconds_and_at_the_end(clock: Clock, n: int) -> None:
+def test_in_a_file_a_line_appears_every_ten_seconds_and_at_the_end(clock: Clock) -> None:
     stream = io.StringIO()
     with Reporter(stream, clock) as reporter:
-        for done in range(n):
+        for done in range(26):
             clock.now = 100.0 + done
-            reporter.progress(Progress(done=done, read=n - 1, read_share=1.0))
+            reporter.progress(Progress(done=done, read=25, read_share=1.0))
     assert PLAIN_EVERY_S == 10.0
     numbers = [
         line.partition(" rows, 1.0/s, 0 unscored")[0] for line in stream.getvalue().splitlines()
     ]
-    assert numbers == [f"{done} of {n - 1}" for done in (10, 20, *([25] if n == 26 else []))]
+    assert numbers == ["10 of 25", "20 of 25", "25 of 25"]
 
 
 @pytest.mark.parametrize("stream_type", [io.StringIO, Terminal])
-@pytest.mark.parametrize(("bad", "shown"), [(1, 1), (20, 20), (21, 20), (500, 20)])
+@pytest.mark.parametrize(("bad", "shown"), [(20, 20), (21, 20)])
 def test_of_many_bad_rows_the_first_are_shown_and_the_rest_counted(
     stream_type: type[io.StringIO], bad: int, shown: int, clock: Clock
 ) -> None:
@@ -96,50 +92,12 @@ def test_on_a_terminal_a_bar_carries_the_line(
     with Reporter(stream, clock) as reporter:
         clock.now += 10
         reporter.progress(Progress(done=30, calls=31, cost_usd=0.02, read=30, read_share=0.5))
-        reporter.bad_row("f.jsonl:7: bad")
+        reporter.bad_row("f.jsonl:7: [red]bad[/red]")
     drawn = plain(stream.getvalue())
-    assert (
-        "30 of about 60 rows, 3.0/s, 0 unscored, 0.0200 USD (about 0.04 in the end), 10 s left"
-        in drawn
-    )
-    assert "f.jsonl:7: bad" in drawn
+    cost = "0.0200 USD (about 0.04 in the end)"
+    assert f"30 of about 60 rows, 3.0/s, 0 unscored, {cost}, 10 s left" in drawn
+    assert "f.jsonl:7: [red]bad[/red]" in drawn
     assert "50%" in drawn
-
-
-@pytest.mark.parametrize("stream_type", [io.StringIO, Terminal])
-def test_a_bad_row_is_shown_literally(
-    stream_type: type[io.StringIO], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    marks = (
-        "[/nope]",
-        "[red]stop[/red]",
-        "[link=http://example.org]x[/link]",
-        ":smile:",
-        "\\\\[x]",
-    )
-    stream = stream_type()
-    with Reporter(stream, clock) as reporter:
-        for mark in marks:
-            reporter.bad_row(f"f.jsonl:3: got {mark!r}")
-            assert f"f.jsonl:3: got {mark!r}" in plain(stream.getvalue()).splitlines()
-
-
-@pytest.mark.parametrize("stream_type", [io.StringIO, Terminal])
-def test_an_error_inside_ends_the_bar_and_passes_on(
-    stream_type: type[io.StringIO], clock: Clock
-) -> None:
-    stream = stream_type()
-
-    def interrupted() -> None:
-        with Reporter(stream, clock) as reporter:
-            reporter.progress(Progress(done=1))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    hidden, shown = stream.getvalue().count("\x1b[?25l"), stream.getvalue().count("\x1b[?25h")
-    assert hidden == shown
 
 
 def test_equal_faults_are_one_error_with_a_count_and_their_first_lines() -> None:

@@ -87,7 +87,6 @@ from apbjudge.cli.main import main
 main()
 """
 _ROWS = str(example("holistic"))
-_MODEL = ["grade", _ROWS, "--judge", "openai/x", "--no-cache"]
 _THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
 
 
@@ -95,20 +94,10 @@ _THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
     ("module", "arguments", "package"),
     [
         ("pandas", ["report", "run", "--format", "html", "--out", "page.html"], "pandas"),
-        *(
-            pytest.param(module, arguments, package, marks=pytest.mark.slow)
-            for module, arguments, package in (
-                ("matplotlib", ["report", "run", "--figures", "figures"], "matplotlib"),
-                ("litellm", _MODEL, "litellm"),
-                ("litellm", ["predict", _ROWS, "--model", "openai/x", "--no-cache"], "litellm"),
-                ("jsonschema", ["check", _ROWS], "jsonschema"),
-                (
-                    "crowdkit",
-                    ["grade", _ROWS, *_THREE, "--panel", "dawid-skene"],
-                    '"apbjudge[panel]"',
-                ),
-            )
-        ),
+        ("matplotlib", ["report", "run", "--figures", "figures"], "matplotlib"),
+        ("litellm", ["grade", _ROWS, "--judge", "openai/x", "--no-cache"], "litellm"),
+        ("jsonschema", ["check", _ROWS], "jsonschema"),
+        ("crowdkit", ["grade", _ROWS, *_THREE, "--panel", "dawid-skene"], '"apbjudge[panel]"'),
     ],
 )
 @pytest.mark.slow

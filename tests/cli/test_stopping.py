@@ -32,20 +32,11 @@ USUAL = ("--no-cache", "--max-concurrency", 3, "--retries", 0)
 RUNS = EXAMPLES / "runs"
 
 
-def judge(at: str) -> Words:
-    return ("--judge", f"{MODEL}@{at}")
-
-
 def model(at: str) -> Words:
     return ("--model", f"{MODEL}@{at}")
 
 
 COMMANDS: dict[str, Callable[[str], Words]] = {
-    "grade": lambda at: ("grade", EXAMPLES / "holistic.jsonl", *judge(at), "--samples", 2),
-    "panel": lambda at: (
-        *("grade", EXAMPLES / "unsolvable.jsonl", "--judge", f"hosted_vllm/a@{at}"),
-        *("--judge", f"hosted_vllm/b@{at}"),
-    ),
     "predict": lambda at: ("predict", EXAMPLES / "unsolvable.jsonl", *model(at)),
     "refine": lambda at: (
         *("refine", EXAMPLES / "unsolvable.jsonl", "--mode", "self"),
@@ -122,7 +113,7 @@ def until(stream: Any, text: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        name if name in ("grade", "predict") else pytest.param(name, marks=pytest.mark.slow)
+        name if name == "predict" else pytest.param(name, marks=pytest.mark.slow)
         for name in COMMANDS
     ],
 )
@@ -179,26 +170,6 @@ def held(server: ChatServer, gate: Gate, *more: object) -> Words:
 
 
 @pytest.mark.slow
-def test_nohup_keeps_a_run_going(
-    gate: Gate, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = held(server, gate)
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # children inherit it
-    try:
-        process = start(*words)
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    with process:
-        server.wait_for(3)
-        process.send_signal(signal.SIGHUP)
-        gate.let_go.set()
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0
-    assert states(Path("out")) == {"done"}
-
-
-@pytest.mark.slow
 def test_a_run_whose_terminal_is_closed_is_paused(
     apbjudge: Command, gate: Gate, server: ChatServer
 ) -> None:
@@ -230,8 +201,7 @@ def test_only_the_command_handles_signals_and_only_those_that_nobody_does(
 ) -> None:
     handlers: list[Any] = []
     watching = Events(
-        progress=lambda _: handlers.append(signal.getsignal(signal.SIGTERM)),
-        bad_row=lambda _: None,
+        progress=lambda _: handlers.append(signal.getsignal(signal.SIGTERM)), bad_row=lambda _: None
     )
     grade(example("unsolvable"), events=watching)
     assert set(handlers) == {signal.SIG_DFL}
@@ -247,3 +217,23 @@ def test_only_the_command_handles_signals_and_only_those_that_nobody_does(
     finally:
         assert signal.signal(signal.SIGTERM, signal.SIG_DFL) is of_the_caller
     assert handlers[-1] == signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_nohup_keeps_a_run_going(
+    gate: Gate, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = held(server, gate)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # children inherit it
+    try:
+        process = start(*words)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with process:
+        server.wait_for(3)
+        process.send_signal(signal.SIGHUP)
+        gate.let_go.set()
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert states(Path("out")) == {"done"}

@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge import OptionError
 from apbjudge.llm import cache as module
 from apbjudge.llm.cache import ReplyCache, default_cache_folder
 from apbjudge.llm.endpoint_cache import FILE, EndpointCache
@@ -78,24 +77,6 @@ def _assert_off(cache: ReplyCache, warnings: list[str], folder: Path, reason: st
 # What it keeps
 
 
-def test_long_values_come_back_as_they_were_and_lie_in_no_file(tmp_path: Path) -> None:
-    _made(tmp_path, k=b"x" * 200_000)
-    with closing(_open(tmp_path)) as cache:
-        assert cache.get("k") == b"x" * 200_000
-    assert _names(tmp_path) == ["cache.db"]
-
-
-@pytest.mark.parametrize(("every", "size"), [(2, 1), (64, module.BUFFER_BYTES - 1)])
-def test_the_buffer_is_written_when_it_is_full(tmp_path: Path, every: int, size: int) -> None:
-    with closing(_open(tmp_path, every=every)) as writer, closing(_open(tmp_path)) as reader:
-        writer.put("a", bytes(size))
-        assert reader.get("a") is None
-        writer.put("b", b"1")
-        assert (reader.get("a"), reader.get("b")) == (bytes(size), b"1")
-        writer.put("c", b"1")
-        assert reader.get("c") is None
-
-
 _OPS = st.one_of(
     st.tuples(st.just("put"), st.sampled_from("abcd"), st.binary(max_size=8)),
     st.tuples(st.sampled_from(["flush", "reopen", "clear"]), st.just(""), st.just(b"")),
@@ -127,23 +108,11 @@ def test_it_behaves_like_a_dict(ops: list[tuple[str, str, bytes]], every: int) -
 
 def test_clearing_gives_the_space_back(tmp_path: Path) -> None:
     with closing(_open(tmp_path)) as cache:
-        assert cache.stats().entries == 0
         cache.put("a", bytes(1_000_000))
         full = cache.stats()
-        assert (full.entries, full.folder) == (1, tmp_path)
-        assert full.bytes > 1_000_000
-        cache.put("b", VALUE)
-        assert cache.clear() == 2
-        assert cache.get("a") is cache.get("b") is None
+        assert (full.entries, full.folder, full.bytes > 1_000_000) == (1, tmp_path, True)
+        assert cache.clear() == 1
         assert cache.stats().bytes < 200_000
-
-
-def test_a_closed_cache_is_silent(tmp_path: Path) -> None:
-    cache = _open(_made(tmp_path))
-    cache.close()
-    cache.close()
-    cache.put("k", VALUE)
-    assert cache.get("k") is None
 
 
 def test_the_folder_is_private_and_no_other_one_is_written(
@@ -171,7 +140,6 @@ def test_the_folder_is_private_and_no_other_one_is_written(
         ({"APBJUDGE_CACHE_DIR": "", "XDG_CACHE_HOME": "/x"}, "/x/apbjudge"),
         ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/apbjudge"),
         ({"XDG_CACHE_HOME": ""}, "/home/me/.cache/apbjudge"),
-        ({}, "/home/me/.cache/apbjudge"),
     ],
 )
 def test_default_folder(
@@ -184,27 +152,14 @@ def test_default_folder(
     assert default_cache_folder() == Path(folder)
 
 
-def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError
-
-    for name in ("APBJUDGE_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
-    with pytest.raises(OptionError, match="APBJUDGE_CACHE_DIR"):
-        default_cache_folder()
-
-
 # What it survives
 
 
 @pytest.mark.parametrize(
     ("file", "content", "name", "reason"),
     [
-        ("c", b"mine", "c", "a file"),
         ("c", b"mine", "c/d", "Not a directory"),
         ("c/cache.db", b"not a database " * 1000, "c", "not a database"),
-        ("c/cache.db", b"SQLite format 3\x00", "c", "not a database"),
     ],
 )
 def test_a_place_that_can_hold_no_cache_is_left_as_it_is(
@@ -274,17 +229,6 @@ def test_no_damage_to_the_file_raises(sound: bytes, data: st.DataObject) -> None
     assert len(warnings) <= 2
 
 
-def test_damage_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(module._SETTINGS, "sqlite_cache_size", 1)
-    _made(tmp_path, **{f"k{i}": bytes(3000) for i in range(40)})
-    warnings: list[str] = []
-    cache = _open(tmp_path, warn=warnings.append)
-    with (tmp_path / "cache.db").open("r+b") as file:
-        file.truncate(8192)
-    assert [cache.get(f"k{i}") for i in range(40)] == [None] * 40
-    _assert_off(cache, warnings, tmp_path, "")
-
-
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(module._SETTINGS, "sqlite_max_page_count", 30)
     warnings: list[str] = []
@@ -297,18 +241,13 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert again.get("k") == VALUE
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOCK_WAIT_S", 0.01)
-
-
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("lock", [None, "IMMEDIATE", "EXCLUSIVE"])
 def test_replies_are_kept_while_another_process_holds_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str | None
 ) -> None:
     """From when it is opened, or later; until it lets go, or to the end of the run."""
     now, warnings = [0.0], list[str]()
+    monkeypatch.setattr(module, "LOCK_WAIT_S", 0.01)
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     with _database(_made(tmp_path)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
@@ -317,10 +256,9 @@ def test_replies_are_kept_while_another_process_holds_the_database(
         cache = _open(tmp_path, every=1, warn=warnings.append)
         if not lock:
             other.execute("BEGIN IMMEDIATE")
-        for i in range(3):
-            cache.put(f"new-{i}", VALUE)
-            now[0] += 0.001
-        assert [cache.get(f"new-{i}") for i in range(3)] == [VALUE] * 3
+        cache.put("new", VALUE)
+        now[0] += 0.001
+        assert cache.get("new") == VALUE
         other.execute("ROLLBACK")
         cache.put("unwritten", VALUE)  # it rests after a try, as each may take 5 s
         with _database(tmp_path) as reader:
@@ -337,8 +275,8 @@ def test_replies_are_kept_while_another_process_holds_the_database(
         "lacks the last 1 replies: another process holds it",
     ]
     with closing(_open(tmp_path)) as cache:
-        found = [cache.get(key) for key in ("new-0", "new-2", "unwritten", "later", "lost")]
-    assert found == [VALUE] * 4 + [None]
+        found = [cache.get(key) for key in ("new", "unwritten", "later", "lost")]
+    assert found == [VALUE] * 3 + [None]
 
 
 # Several processes
@@ -412,7 +350,7 @@ _BOMB = pickle.dumps(_Bomb())
 _PLANT = "INSERT INTO Cache (key, raw, mode, filename, value) VALUES (?, ?, ?, ?, ?)"
 
 
-@pytest.mark.parametrize("value", [None, "text", b"", bytes(16) + VALUE, _BOMB], ids=repr)
+@pytest.mark.parametrize("value", [None, bytes(16) + VALUE, _BOMB], ids=repr)
 def test_an_odd_entry_is_a_miss_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object
 ) -> None:
@@ -439,21 +377,6 @@ def test_an_odd_entry_is_a_miss_and_said_once(
     assert not Path(_BOMB_MARKER).exists()
 
 
-@given(st.binary(min_size=1, max_size=60), st.data())
-@pytest.mark.slow
-def test_no_flipped_bit_is_another_reply(value: bytes, data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        _made(Path(name), k=value)
-        with _database(Path(name)) as con:
-            (stored,) = con.execute("SELECT value FROM Cache").fetchone()
-            flipped = bytearray(stored)
-            for at in data.draw(st.sets(st.integers(0, 8 * len(stored) - 1), min_size=1)):
-                flipped[at // 8] ^= 1 << at % 8
-            con.execute("UPDATE Cache SET value = ?", (bytes(flipped),))
-        with closing(_open(Path(name), warn=lambda message: None)) as cache:
-            assert cache.get("k") is None
-
-
 _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 
 
@@ -461,16 +384,11 @@ _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELE
     "sql",
     [
         "CREATE TRIGGER t AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
-        f"CREATE VIEW v AS {_ENDLESS}",
         f"DROP TABLE Cache; CREATE VIEW Cache (key, value) AS SELECT i, i FROM ({_ENDLESS})",
         "ALTER TABLE Cache ADD COLUMN more DEFAULT (1)",
-        "CREATE INDEX i ON Cache (abs(key))",
         "DROP TABLE Cache; CREATE TABLE Cache (key, value)",
         "INSERT INTO Settings VALUES ('sqlite_user_version', 7)",
-        "UPDATE Settings SET value = 'DELETE' WHERE key = 'sqlite_journal_mode'",
-        "INSERT INTO Settings VALUES ('get', 1)",
         "INSERT INTO Settings VALUES ('_directory', '/nowhere')",
-        "INSERT INTO Settings VALUES (x'736b', 1)",
     ],
 )
 def test_foreign_tables_and_settings_turn_the_cache_off_untouched(tmp_path: Path, sql: str) -> None:
@@ -492,8 +410,7 @@ def test_an_escape_sequence_in_the_database_does_not_reach_the_terminal(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("suffix", "kind"),
-    [("", "link"), ("", "pipe"), ("-wal", "dangling"), ("-shm", "folder"), ("-journal", "link")],
+    ("suffix", "kind"), [("", "link"), ("", "pipe"), ("-wal", "dangling"), ("-shm", "folder")]
 )
 def test_only_regular_files_are_opened(tmp_path: Path, suffix: str, kind: str) -> None:
     name = f"cache.db{suffix}"
@@ -529,15 +446,6 @@ def test_properties_are_those_of_a_model_at_an_address_and_last(tmp_path: Path) 
     assert cache.get("m", ADDRESS) == {"number": 7, "format": "text"}
 
 
-def test_equal_properties_are_not_written_again(tmp_path: Path) -> None:
-    cache = EndpointCache(tmp_path)
-    cache.update("m", ADDRESS, {"format": "text"})
-    before = (tmp_path / FILE).stat().st_ino
-    for properties in ({"format": "text"}, {}):
-        cache.update("m", ADDRESS, properties)
-        assert (tmp_path / FILE).stat().st_ino == before
-
-
 @pytest.mark.parametrize("folder", [None, "file/cache"])
 def test_without_a_usable_folder_nothing_is_stored(tmp_path: Path, folder: str | None) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -547,7 +455,7 @@ def test_without_a_usable_folder_nothing_is_stored(tmp_path: Path, folder: str |
 
 
 @pytest.mark.parametrize(
-    "data", [b'{"m http://127.0.0.1:8000/v1": {"for', b"\xff\xfe", b"[1]", b'{"m %s": ["text"]}']
+    "data", [b'{"m http://127.0.0.1:8000/v1": {"for', b"\xff\xfe", b'{"m %s": ["text"]}']
 )
 def test_a_broken_file_knows_nothing_and_is_replaced(tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data.replace(b"%s", ADDRESS.encode()))
@@ -555,18 +463,3 @@ def test_a_broken_file_knows_nothing_and_is_replaced(tmp_path: Path, data: bytes
     assert cache.get("m", ADDRESS) == {}
     cache.update("m", ADDRESS, {"format": "tool"})
     assert cache.get("m", ADDRESS) == {"format": "tool"}
-
-
-def test_the_file_is_made_with_its_folder_and_left_whole_by_a_failed_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "a" / "b"
-    cache = EndpointCache(folder)
-    cache.update("m", ADDRESS, {"format": "text"})
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("apbjudge.llm.endpoint_cache.write_atomically", full)
-    cache.update("m", ADDRESS, {"format": "tool"})
-    assert cache.get("m", ADDRESS) == {"format": "text"}

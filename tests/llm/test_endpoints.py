@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
@@ -13,23 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import (
-    AccessError,
     JudgeError,
     RateLimitedError,
-    RefusalError,
     TransportError,
     UnreachableError,
 )
 from apbjudge.llm.base import ScriptedClient
-from apbjudge.llm.congestion import START
-from apbjudge.llm.endpoints import (
-    FIRST_REST_S,
-    LONGEST_REST_S,
-    SILENT_FOR_S,
-    STRIKES,
-    Endpoint,
-    Router,
-)
+from apbjudge.llm.endpoints import LONGEST_REST_S, SILENT_FOR_S, STRIKES, Endpoint, Router
 from tests.support.clock import VirtualClock
 
 # One replica: when it is left alone and when it is tried; its load is in test_congestion
@@ -64,19 +53,6 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks(asked: float | None) -
     assert other.pause(100.0) == (asked or 0.0)
 
 
-def test_an_endpoint_that_fails_again_and_again_is_left_alone_and_tried_with_one_call() -> None:
-    replica = endpoint()
-    for strike in range(1, STRIKES + 1):
-        assert replica.pause(0.0) == 0.0
-        struck(replica, 0.0)
-        assert (replica.pause(0.0) > 0) is (strike == STRIKES)
-    assert replica.pause(0.0) == FIRST_REST_S
-    assert replica.pause(FIRST_REST_S) == 0.0
-    assert replica.room > 0
-    replica.in_flight = 1
-    assert replica.room == 0
-
-
 def test_each_failed_trial_doubles_the_rest_up_to_a_minute() -> None:
     replica = endpoint()
     now = 0.0
@@ -89,49 +65,6 @@ def test_each_failed_trial_doubles_the_rest_up_to_a_minute() -> None:
         rests.append(replica.pause(now))
     assert rests == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
     assert LONGEST_REST_S == 60.0
-
-
-def test_calls_that_fail_together_are_one_failed_trial() -> None:
-    replica = endpoint()
-    for _ in range(START):
-        failed(replica, TransportError("down"), 0.0, 5.0)
-    assert replica.pause(5.0) == FIRST_REST_S
-
-
-def test_an_answer_ends_all_doubt() -> None:
-    replica = endpoint()
-    for _ in range(STRIKES + 3):
-        struck(replica, 0.0)
-    answered(replica, 400.0)
-    assert replica.down_for == 0.0
-    replica.in_flight = 5
-    assert replica.room > 0
-    for _ in range(STRIKES):
-        struck(replica, 500.0)
-    assert replica.pause(500.0) == FIRST_REST_S
-
-
-@pytest.mark.parametrize(
-    "said", [RateLimitedError("slowly"), JudgeError("bad request"), RefusalError("no")]
-)
-def test_an_endpoint_that_says_no_is_there(said: JudgeError) -> None:
-    replica = endpoint()
-    for moment in range(STRIKES):
-        struck(replica, float(moment))
-        failed(replica, said, float(moment), float(moment))
-    assert replica.down_for == 0.0
-    assert replica.pause(float(STRIKES)) == 0.0
-
-
-def test_it_is_down_for_as_long_as_it_was_seen_to_fail() -> None:
-    replica = endpoint()
-    assert replica.down_for == 0.0
-    failed(replica, TransportError("down"), 100.0, 100.0)
-    assert replica.down_for == 0.0
-    failed(replica, TransportError("down"), 100.0, 110.0)
-    assert replica.down_for == 10.0
-    failed(replica, TransportError("down"), 390.0, 400.0)
-    assert replica.down_for == 300.0
 
 
 EVENTS = st.sampled_from(["answer", "limit", "strike", "no", "patience"])
@@ -193,71 +126,8 @@ async def all_of(tasks: Sequence[asyncio.Task[Any]]) -> None:
     assert not waiting
 
 
-async def settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 4 * PATIENCE_S))
-
-
-def test_calls_of_one_prefix_go_to_one_replica_and_prefixes_are_spread() -> None:
-    homes = {}
-    for prefix in map(str, range(60)):
-        (homes[prefix],) = {*entered(router(replicas(3, most=50)), [prefix] * 2)}
-    assert set(homes.values()) == {endpoint.address for endpoint in replicas(3)}
-    assert min(Counter(homes.values()).values()) >= 8
-
-
-def test_a_replica_that_goes_takes_only_its_own_prefixes_along() -> None:
-    for prefix in map(str, range(40)):
-        (home,) = entered(router(replicas(3)), [prefix])
-        rest = [endpoint for endpoint in replicas(3) if endpoint.address != "http://host1/v1"]
-        (later,) = entered(router(rest), [prefix])
-        assert home in (later, "http://host1/v1")
-
-
-def test_a_crowded_replica_gives_its_prefixes_away() -> None:
-    places = Counter(entered(router(replicas(2, most=50)), ["one"] * 60))
-    assert max(places.values()) <= 1.25 * min(places.values()) + 3
-
-
-def test_a_resting_replica_is_left_out_until_it_has_rested() -> None:
-    clock = VirtualClock()
-    well, ill = replicas(2, most=50)
-    for _ in range(STRIKES):
-        failed(ill, TransportError("down"), clock.now(), clock.now())
-    result = router([well, ill], clock)
-    assert set(entered(result, [""] * 10)) == {well.address}
-    assert clock.waits == []
-    clock.time += 2.0
-    assert Counter(entered(result, [""] * 10)) == {well.address: 9, ill.address: 1}
-
-
-def test_a_closed_replica_is_never_called_again() -> None:
-    clock = VirtualClock()
-    well, ill = replicas(2, most=50)
-    failed(ill, AccessError("no such key"), 0.0, 0.0)
-    clock.time += 10_000.0
-    assert set(entered(router([well, ill], clock), [str(n) for n in range(20)])) == {well.address}
-
-
-def test_when_all_refuse_there_is_nothing_to_wait_for() -> None:
-    endpoints = replicas(2)
-    for endpoint in endpoints:
-        failed(endpoint, AccessError("no such key"), 0.0, 0.0)
-    with pytest.raises(AccessError, match="no such key"):
-        entered(router(endpoints), [""])
-
-
-def test_when_all_rest_the_first_to_have_rested_is_waited_for() -> None:
-    clock = VirtualClock()
-    late, soon = replicas(2)
-    failed(late, RateLimitedError("slowly", retry_after_s=50.0), clock.now(), clock.now())
-    failed(soon, RateLimitedError("slowly", retry_after_s=5.0), clock.now(), clock.now())
-    assert entered(router([late, soon], clock), [""]) == [soon.address]
-    assert sum(clock.waits) == pytest.approx(5.0, abs=0.01)
 
 
 @pytest.mark.parametrize(("seen_s", "dead"), [(300.0, False), (300.5, True)])
@@ -276,17 +146,6 @@ def test_after_an_outage_calls_fail_at_once(seen_s: float, dead: bool) -> None:
         assert entered(result, [""]) == [endpoint.address]
 
 
-def test_where_nobody_ever_listened_there_is_nothing_to_wait_for() -> None:
-    clock = VirtualClock()
-    (endpoint,) = replicas(1)
-    failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
-    assert entered(router([endpoint], clock), [""]) == [endpoint.address]  # it may just be slow
-    clock.time += SILENT_FOR_S
-    failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
-    with pytest.raises(AccessError, match="refused"):
-        entered(router([endpoint], clock), [""])
-
-
 @pytest.mark.parametrize("first", [None, TransportError("HTTP 500"), RateLimitedError("slowly")])
 def test_an_endpoint_that_once_answered_may_come_back(first: JudgeError | None) -> None:
     clock = VirtualClock()
@@ -299,48 +158,6 @@ def test_an_endpoint_that_once_answered_may_come_back(first: JudgeError | None) 
         clock.time += SILENT_FOR_S
         failed(endpoint, UnreachableError("refused"), clock.now(), clock.now())
     assert entered(router([endpoint], clock), [""]) == [endpoint.address]
-
-
-@pytest.mark.parametrize("error", [AccessError("no such key"), None])
-def test_everybody_who_waits_is_told_that_there_is_nothing_to_wait_for(
-    error: AccessError | None,
-) -> None:
-    async def main() -> None:
-        clock = VirtualClock()
-        (endpoint,) = replicas(1, most=1)
-        result = router([endpoint], clock)
-        place = await result.enter("")
-        waiting = [asyncio.create_task(result.enter("")) for _ in range(5)]
-        await settled()
-        if error is not None:
-            failed(endpoint, error, clock.now(), clock.now())
-        else:
-            failed(endpoint, TransportError("down"), clock.now() - 400, clock.now())
-        result.leave(place)
-        await all_of(waiting)
-        assert all(isinstance(task.exception(), JudgeError) for task in waiting)
-
-    run(main())
-
-
-def test_whoever_came_first_is_not_passed_for_ever() -> None:
-    async def main() -> None:
-        (endpoint,) = replicas(1, most=1)
-        result = router([endpoint])
-        place = await result.enter("")
-        first = asyncio.create_task(result.enter(""))
-        await settled()
-        for _ in range(50):  # somebody who leaves and comes back at once, again and again
-            result.leave(place)
-            coming = asyncio.create_task(result.enter(""))
-            await settled()
-            if first.done():
-                break
-            place = await coming
-        assert first.done()
-        coming.cancel()
-
-    run(main())
 
 
 ENDINGS = st.sampled_from(["answer", "answer", "limit", "strike", "no", "wait"])

@@ -11,20 +11,10 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import (
-    AccessError,
-    BudgetError,
-    CallTimeoutError,
-    FormatUnsupportedError,
-    JudgeError,
-    RateLimitedError,
-    RefusalError,
-    TransportError,
-)
+from apbjudge.errors import BudgetError, FormatUnsupportedError, JudgeError, TransportError
 from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
 from apbjudge.llm.budget import Budget
 from apbjudge.llm.cache import ReplyCache
-from apbjudge.llm.endpoint_cache import EndpointCache
 from apbjudge.llm.endpoints import Endpoint
 from apbjudge.llm.engine import Engine, dump_completion, load_completion
 from apbjudge.llm.limits import Limits
@@ -123,14 +113,6 @@ class Site:
         return [len(client.requests) for client in self.clients]
 
 
-def test_a_request_is_sent_to_the_replica_that_was_chosen() -> None:
-    site = Site(lambda request: answer(), lambda request: answer())
-    site.ask(*(asked(str(n)) for n in range(4)))
-    assert site.calls == [2, 2]
-    for client, endpoint in zip(site.clients, site.endpoints, strict=True):
-        assert {request.api_base for request in client.requests} == {endpoint.address}
-
-
 def only(taken: Format) -> Script:
     def script(request: Request) -> Completion:
         if request.format != taken:
@@ -153,55 +135,6 @@ def test_each_replica_is_asked_in_the_strictest_form_it_takes_from_then_on(taken
     assert {request.format for request in site.clients[1].requests} == {"json_schema"}
 
 
-def test_a_looser_form_that_the_caller_wants_is_not_made_stricter() -> None:
-    site = Site(lambda request: answer())
-    site.answered(asked(format="json_object"))
-    assert site.clients[0].requests[0].format == "json_object"
-
-
-@pytest.mark.parametrize(
-    "looser", [{"reply": None}, {"format": "text"}, {"format": "json_object"}], ids=str
-)
-def test_a_looser_request_teaches_nothing_about_the_endpoint(
-    tmp_path: Path, looser: dict[str, Any]
-) -> None:
-    settings = {"model": "hosted_vllm/m", "endpoint_cache": EndpointCache(tmp_path)}
-    site = Site(lambda request: answer(), **settings)
-    site.answered(replace(asked(), **looser))
-    site.answered()
-    site.close()
-    assert [request.format for request in site.clients[0].requests][1] == "json_schema"
-    assert site.endpoints[0].format == "json_schema"
-    assert (
-        EndpointCache(tmp_path).get("hosted_vllm/m", "http://host0/v1")["format"] == "json_schema"
-    )
-
-
-def test_tools_that_an_endpoint_does_not_take_are_no_matter_of_format() -> None:
-    site = Site(failing(FormatUnsupportedError("no tools")))
-    assert isinstance(
-        site.failed(replace(asked(), reply=None, tools=TOOLS)), FormatUnsupportedError
-    )
-    assert (site.calls, site.endpoints[0].format) == ([1], "json_schema")
-
-
-@pytest.mark.parametrize(
-    ("error", "calls"),
-    [
-        (TransportError("down"), 3),
-        (CallTimeoutError("late"), 2),
-        (RateLimitedError("slowly"), 11),
-        (RefusalError("no"), 1),
-        (JudgeError("bad request"), 1),
-    ],
-)
-def test_a_failure_that_stays_says_how_many_calls_were_made(error: JudgeError, calls: int) -> None:
-    site = Site(failing(error), retries=2)
-    assert site.failed() is error
-    assert (error.calls, *site.calls) == (calls, calls)
-    assert site.engine.budget.spent.calls == calls
-
-
 def test_calls_without_an_answer_are_counted_as_lost() -> None:
     lost = TransportError("reset", answered=False)
     site = Site(failing(lost, times=2))
@@ -213,20 +146,9 @@ def test_calls_without_an_answer_are_counted_as_lost() -> None:
     assert site.failed().lost == 0
 
 
-def test_no_attempt_is_begun_after_the_deadline() -> None:
-    site = Site(failing(TransportError("down", retry_after_s=40.0)), retries=9, deadline_s=100.0)
-    site.failed()
-    assert site.calls == [3]
-
-
 @pytest.mark.parametrize(
     ("limits", "made", "word"),
-    [
-        (Limits(max_calls=3), 3, "max_calls"),
-        (Limits(max_cost=0.35), 3, "max_cost"),
-        (Limits(max_tokens=350), 3, "max_tokens"),
-        (Limits(max_cost=0.0), 1, "max_cost"),
-    ],
+    [(Limits(max_calls=3), 3, "max_calls"), (Limits(max_cost=0.0), 1, "max_cost")],
 )
 def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: str) -> None:
     site = Site(lambda request: answer(cost_usd=0.1), limits=limits)
@@ -237,23 +159,14 @@ def test_a_budget_stops_calls_and_tears_none(limits: Limits, made: int, word: st
     assert all(endpoint.in_flight == 0 for endpoint in site.endpoints)
 
 
-def test_repeated_and_failed_calls_use_the_budget_up() -> None:
-    site = Site(failing(TransportError("down")), limits=Limits(max_calls=3), retries=9)
-    result = site.failed()
-    assert isinstance(result, BudgetError)
-    assert (result.calls, *site.calls) == (3, 3)
-
-
 @pytest.mark.parametrize(
     ("prices", "told", "cost"),
     [
         (Prices(input=2.0, output=8.0, cached=0.5), None, (60 * 2 + 40 * 0.5 + 10 * 8) / 1e6),
-        (Prices(input=2.0, output=8.0), None, (100 * 2 + 10 * 8) / 1e6),
         (Prices(input=2.0, output=8.0), 9.0, (100 * 2 + 10 * 8) / 1e6),
         (Prices(input=0.0, output=0.0), 9.0, 0.0),
         (Prices(), 9.0, 9.0),
         (Prices(), None, None),
-        (Prices(input=2.0), None, None),
     ],
 )
 def test_given_prices_go_before_those_of_the_transport(
@@ -288,8 +201,6 @@ def test_a_reply_that_is_kept_calls_nobody_and_costs_nothing(tmp_path: Path) -> 
     "changes",
     [
         {"sample": 1},
-        {"max_tokens": 100},
-        {"settings": {"seed": 1}},
         {"logprobs": True},
         {"reply": reply_model(load_rubric("apb-tool-broken@1"))},
         {"messages": [{"role": "user", "content": "Is it wrong?"}]},
@@ -300,19 +211,14 @@ def test_a_reply_that_is_kept_calls_nobody_and_costs_nothing(tmp_path: Path) -> 
 def test_another_request_is_another_reply(tmp_path: Path, changes: dict[str, Any]) -> None:
     site = cached(tmp_path, lambda request: answer())
     site.answered()
-    site.answered(Request(**{**_fields(asked()), **changes}))
+    site.answered(replace(asked(), **changes))
     assert site.calls == [2]
-    site.answered(Request(**{**_fields(asked()), "timeout_s": 1.0, "prefix": "x"}))
+    site.answered(asked(timeout_s=1.0, prefix="x"))
     assert site.calls == [2]
     site.close()
 
 
-def _fields(request: Request) -> dict[str, Any]:
-    return {name: getattr(request, name) for name in request.__dataclass_fields__}
-
-
 def test_a_reply_serves_requests_of_its_own_format_only(tmp_path: Path) -> None:
-    """An endpoint that learns to enforce a schema is asked again, and one that forgets it."""
     loose = cached(tmp_path, only("text"))
     loose.answered()
     loose.answered()
@@ -325,15 +231,6 @@ def test_a_reply_serves_requests_of_its_own_format_only(tmp_path: Path) -> None:
     again = cached(tmp_path, failing(TransportError("down")), formats=["text"])
     assert again.answered().text == "{}"
     again.close()
-
-
-def test_a_reply_of_one_replica_serves_the_others_that_take_its_format(tmp_path: Path) -> None:
-    replicas = ["text", "json_schema"]
-    site = cached(tmp_path, only("text"), lambda request: answer(), formats=replicas)
-    site.ask(asked("0"), asked("1"), asked("2"), asked("3"))
-    site.ask(asked("0"), asked("1"), asked("2"), asked("3"))
-    site.close()
-    assert sum(site.calls) == 4
 
 
 def test_tool_calls_are_cached_with_the_model_that_made_them(tmp_path: Path) -> None:
@@ -350,23 +247,12 @@ def test_tool_calls_are_cached_with_the_model_that_made_them(tmp_path: Path) -> 
     assert site.calls == [3]
 
 
-def test_a_call_is_timed() -> None:
-    def script(request: Request) -> Completion:
-        site.clock.time += 2.5
-        return answer()
-
-    site = Site(script)
-    assert site.answered().latency_s == 2.5
-
-
 @pytest.mark.parametrize(
     ("told", "calls"),
     [
         (answer(finish_reason="length"), 1),
-        (answer(finish_reason="tool_calls"), 1),
         (answer(""), 2),
         (answer(finish_reason="content_filter"), 2),
-        (answer(finish_reason="none"), 2),
     ],
 )
 def test_only_replies_that_another_call_would_give_again_are_kept(
@@ -379,27 +265,12 @@ def test_only_replies_that_another_call_would_give_again_are_kept(
     site.close()
 
 
-@pytest.mark.parametrize("data", [b"", b"null", b"[]", b'["a"]', b'["a","stop",[]]'])
+@pytest.mark.parametrize("data", [b"", b"null", b'["a","stop",[]]'])
 def test_what_is_no_reply_of_ours_is_asked_again(data: bytes) -> None:
     assert load_completion(data) is None
     assert load_completion(dump_completion(answer("a", cost_usd=2.0))) == answer(
         "a", usage=Usage(reused=1), cost_usd=0.0, assumed_tokens=110, assumed_usd=2.0
     )
-
-
-def test_without_any_access_the_run_ends() -> None:
-    site = Site(failing(AccessError("no such key")), failing(AccessError("no such model")))
-    result = site.ask(*(asked(str(n)) for n in range(30)))
-    assert {type(each) for each in result} == {AccessError}
-    assert sum(site.calls) <= 16
-
-
-def test_a_limit_that_a_reply_reports_as_used_up_is_waited_for() -> None:
-    site = Site(lambda request: answer(wait_s=7.0))
-    site.answered()
-    assert site.clock.waits == []
-    site.answered()
-    assert sum(site.clock.waits) == pytest.approx(7.0, abs=0.01)
 
 
 def test_engines_that_share_keep_to_the_rates_and_the_budget_together(tmp_path: Path) -> None:
@@ -438,18 +309,3 @@ def test_a_cancelled_request_gives_its_place_and_its_budget_back() -> None:
         assert (await site.engine.complete(asked())).text == "{}"
 
     asyncio.run(main())
-
-
-def test_a_client_that_several_replicas_share_is_closed_once() -> None:
-    closed: list[int] = []
-
-    class Counting(ScriptedClient):
-        async def close(self) -> None:
-            closed.append(1)
-
-    client = Counting(lambda request: answer())
-    endpoints = [Endpoint(client=client, address=f"http://host{n}", most=1) for n in range(3)]
-    budget = Budget(Limits(), VirtualClock())
-    engine = Engine(endpoints=endpoints, spec=ModelSpec(model="m"), budget=budget)
-    asyncio.run(engine.close())
-    assert closed == [1]

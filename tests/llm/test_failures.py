@@ -44,19 +44,10 @@ KNOWN = {
 }
 TELLING = {
     "Timeout": CallTimeoutError,
-    "RateLimitError": RateLimitedError,
-    "InternalServerError": TransportError,
-    "ServiceUnavailableError": TransportError,
-    "BadGatewayError": TransportError,
     "APIConnectionError": TransportError,
-    "AuthenticationError": AccessError,
-    "PermissionDeniedError": AccessError,
-    "NotFoundError": AccessError,
     "BudgetExceededError": AccessError,
     "ContextWindowExceededError": TruncatedError,
     "ContentPolicyViolationError": RefusalError,
-    "BadRequestError": JudgeError,
-    "UnprocessableEntityError": JudgeError,
     "UnsupportedParamsError": FormatUnsupportedError,
     "JSONSchemaValidationError": ReplyError,
 }
@@ -116,19 +107,13 @@ def test_the_status_decides_where_class_and_words_say_nothing(
 
 MESSAGES = [
     ("This model's maximum context length is 4096 tokens", TruncatedError),
-    ("the prompt is too long: 9000 tokens > 4096 maximum", TruncatedError),
-    ("input exceeds the context window", TruncatedError),
     ("the request exceeds the available context size, try increasing it", TruncatedError),
     ("response_format is not supported", FormatUnsupportedError),
-    ("Invalid parameter: json_schema", FormatUnsupportedError),
     ("guided decoding is disabled on this server", FormatUnsupportedError),
-    ("this model does not support tool calls", FormatUnsupportedError),
     ("filtered by our content management policy", RefusalError),
     ("a field is unknown", JudgeError),
     ("API key not valid. Please pass a valid API key.", AccessError),
-    ("Incorrect API key provided", AccessError),
     ("The model `planer-7b` does not exist.", AccessError),
-    ("planer is not a valid model ID", AccessError),
     ("model: planer:7b not found", AccessError),
     ("a tool's model was built, its schema is not found", JudgeError),
 ]
@@ -161,41 +146,12 @@ def test_a_package_that_litellm_lacks_is_no_failure_that_passes() -> None:
     assert "boto3.session" in str(ours)
 
 
-def test_an_empty_account_is_not_waited_for() -> None:
-    error = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
-    assert type(failure_of(429, json.dumps({"error": error}), {})) is AccessError
+def test_an_unknown_exception_counts_as_a_failure_that_may_pass() -> None:
+    ours = translate(OSError("no route"))
+    assert (type(ours), "OSError" in str(ours)) == (TransportError, True)
 
 
-@pytest.mark.parametrize("error", [TimeoutError(), TimeoutError("late")])
-def test_a_bare_timeout_says_what_it_is(error: TimeoutError) -> None:
-    ours = translate(error)
-    assert type(ours) is CallTimeoutError
-    assert len(str(ours).removeprefix("TimeoutError:").strip()) > 0
-
-
-@pytest.mark.parametrize(
-    "error",
-    [OSError("no route"), RuntimeError()],
-)
-def test_an_unknown_exception_counts_as_a_failure_that_may_pass(error: Exception) -> None:
-    ours = translate(error)
-    assert type(ours) is TransportError
-    assert type(error).__name__ in str(ours)
-
-
-def test_our_own_errors_go_through_unchanged() -> None:
-    ours = RefusalError("no")
-    assert translate(ours) is ours
-
-
-KEYS = [
-    "sk-proj-Ab12Cd34Ef56Gh78",
-    "sk-ant-api03-Ab12Cd34_Ef56-Gh78",
-    "AIzaSyA1b2C3d4E5f6G7h8",
-    "gsk_A1b2C3d4E5f6G7h8",
-    "xai-A1b2C3d4E5f6G7h8",
-    "Bearer A1b2C3d4.E5f6G7h8-i9",
-]
+KEYS = ["sk-proj-Ab12Cd34Ef56Gh78", "AIzaSyA1b2C3d4E5f6G7h8", "Bearer A1b2C3d4.E5f6G7h8-i9"]
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -204,17 +160,6 @@ def test_what_looks_like_a_key_is_masked(key: str) -> None:
         ours = translate(made("AuthenticationError", "Refused: " + text.format(key)))
         assert key.removeprefix("Bearer ") not in str(ours)
         assert "Refused" in str(ours)
-
-
-def test_the_header_of_an_exception_is_read() -> None:
-    response = httpx.Response(429, request=httpx.Request("POST", "http://127.0.0.1"))
-    response.headers["Retry-After"] = "11"
-    error: Any = made("RateLimitError")
-    assert getattr(translate(error), "retry_after_s", 0.0) is None
-    error.response = response
-    ours = translate(error)
-    assert isinstance(ours, RateLimitedError)
-    assert ours.retry_after_s == 11.0
 
 
 # The one retry layer: bounded in number, bounded in time
@@ -287,18 +232,15 @@ class Endpoint:
 
 
 @pytest.mark.parametrize("kind", TABLE)
-@pytest.mark.parametrize("retries", range(5))
-def test_a_failure_that_stays_is_repeated_as_the_table_says(
-    kind: type[JudgeError], retries: int
-) -> None:
-    failures = [kind(str(n)) for n in range(100)]
-    endpoint = Endpoint(failures)
-    with pytest.raises(kind) as raised:
-        endpoint.ask(retries)
-    calls = TABLE[kind][retries] + 1
-    assert len(endpoint.begun) == calls
-    assert raised.value is failures[calls - 1]
-    assert len(endpoint.waits) == calls - 1
+def test_a_failure_that_stays_is_repeated_as_the_table_says(kind: type[JudgeError]) -> None:
+    for retries, repeated in enumerate(TABLE[kind]):
+        failures = [kind(str(n)) for n in range(100)]
+        endpoint = Endpoint(failures)
+        with pytest.raises(kind) as raised:
+            endpoint.ask(retries)
+        assert len(endpoint.begun) == repeated + 1
+        assert raised.value is failures[repeated]
+        assert len(endpoint.waits) == repeated
 
 
 @given(
@@ -356,40 +298,3 @@ def test_calls_are_made_until_success_a_final_failure_the_limit_or_the_deadline(
         assert endpoint.clock.now() - start + longest > deadline_s
     assert all(begun - start <= deadline_s for begun in endpoint.begun[1:])
     assert len(endpoint.waits) == made - 1
-
-
-def test_no_attempt_is_begun_that_would_have_to_wait_beyond_the_deadline() -> None:
-    endpoint = Endpoint([TransportError("busy", retry_after_s=100.0)] * 9)
-    with pytest.raises(TransportError):
-        endpoint.ask(8, deadline_s=250.0)
-    assert endpoint.waits == [100.0, 100.0]
-
-
-def test_endless_patience_never_overflows() -> None:
-    endpoint = Endpoint([TransportError("down") for _ in range(1500)])
-    assert endpoint.ask(10_000) == 42
-    assert max(endpoint.waits) <= LONGEST_WAIT_S
-
-
-def test_what_is_no_failure_of_a_judge_is_not_asked_again() -> None:
-    endpoint = Endpoint([ValueError("a bug")])
-    with pytest.raises(ValueError, match="a bug"):
-        endpoint.ask(5)
-    assert len(endpoint.begun) == 1
-
-
-def test_a_cancelled_call_stays_cancelled() -> None:
-    calls: list[int] = []
-
-    async def cancelled() -> None:
-        calls.append(1)
-        raise asyncio.CancelledError
-
-    async def main() -> None:
-        clock = VirtualClock()
-        rng = random.Random(7)
-        await with_retries(cancelled, retries=5, deadline_s=99.0, clock=clock, rng=rng)
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(main())
-    assert calls == [1]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,17 +12,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge import Completion, JudgeSpec, PlannerSpec, Request, ScriptedClient, grade, refine
-from apbjudge.construction.asking import ask
-from apbjudge.errors import AccessError, OptionError
+from apbjudge import Completion, JudgeSpec, Request, ScriptedClient, grade
 from apbjudge.llm import reasks
-from apbjudge.llm.reasks import ask_until
-from apbjudge.records.trajectories import trajectory_row
 from tests.construction.worlds import seed_of
 from tests.construction.writers import write
-from tests.judge.test_runs import FAMILY
-from tests.support.judging import MODEL, RIGHT, plan_row, verdict, write_rows
-from tests.support.runs import run_of
+from tests.support.judging import MODEL, RIGHT, plan_row
 from tests.support.server import Answer, ChatServer
 
 pytestmark = pytest.mark.filterwarnings("ignore:no row has a verdict")
@@ -63,27 +53,12 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
 SPEC = JudgeSpec(model=MODEL, max_reasks=2, max_concurrency=1)
 CALLERS: dict[str, Callable[[Path, ScriptedClient], object]] = {
     "a judge": lambda _, client: grade([plan_row("a")], judge=SPEC, client=client),
-    "a judge of runs": lambda _, client: grade(
-        [trajectory_row(run_of("task0", 0, success=False))],
-        protocol=FAMILY,
-        judge=SPEC,
-        client=client,
-    ),
-    "a judge of cases": lambda _, client: ask([plan_row("a")], SPEC, votes=1, client=client),
-    "a judge that reviews": lambda folder, client: refine(
-        write_rows(folder / "drafts.jsonl", [plan_row("a", tested_model=MODEL)]),
-        mode="judge",
-        critic=PlannerSpec(model=MODEL),
-        model=PlannerSpec(model=MODEL),
-        client=client,
-    ),
     "a writer of cases": lambda folder, client: write(
         folder / "out", [seed_of()], client=client, kinds=("query",), repairs=2
     ),
 }
 UNUSABLE: dict[str, str | Completion] = {
     "no JSON": "It {{ 7 * 7 }} works.",
-    "a contradiction": json.dumps(verdict("E2", is_correct=True)),
     "cut off": Completion(text='{"reasoning": "', finish_reason="length"),
 }
 
@@ -133,75 +108,3 @@ def test_a_reask_is_cached_and_budgeted_on_either_transport(tmp_path: Path, tran
         assert unscored() == {}
         assert unscored(max_calls=0) == {}
         assert len(server.requests) == 6
-
-
-@pytest.mark.parametrize(
-    ("error", "raised"), [(AccessError("no key"), OptionError), (KeyError("a fault"), Exception)]
-)
-def test_what_a_client_raises_in_a_reask_is_raised_as_in_a_first_call(
-    error: Exception, raised: type[Exception]
-) -> None:
-    def outcome(at: int) -> BaseException:
-        def answer(request: Request) -> str:
-            if len(client.requests) > at:
-                raise error
-            return "?"
-
-        client = ScriptedClient(answer)
-        with pytest.raises(raised) as caught:
-            grade([plan_row("a")], judge=SPEC, client=client)
-        return caught.value
-
-    first, again = outcome(0), outcome(1)
-    assert (type(first), str(first)) == (type(again), str(again))
-
-
-def test_a_reask_is_cancelled_as_a_first_call_is() -> None:
-    asked = asyncio.Event()
-    ended: list[str] = []
-
-    async def call() -> Completion:
-        if not ended:
-            ended.append("first")
-            return Completion(text="?", finish_reason="stop")
-        asked.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("again")
-        raise AssertionError
-
-    async def cancel() -> None:
-        task = asyncio.ensure_future(ask_until(call, lambda _: None, reasks=5))
-        await asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancel())
-    assert ended == ["first", "again"]
-
-
-_PLAIN = """
-import sys
-from apbjudge import JudgeSpec, ScriptedClient, grade
-from tests.support.judging import MODEL, RIGHT, plan_row
-replies = iter([RIGHT, "```\\n" + RIGHT + "\\n```", "?", RIGHT])
-loaded = []
-def answer(request):
-    loaded.append([name for name in ("instructor", "openai") if name in sys.modules])
-    return next(replies)
-spec = JudgeSpec(model=MODEL, max_concurrency=1)
-grade([plan_row(name) for name in "abc"], judge=spec, client=ScriptedClient(answer))
-print(loaded)
-"""
-
-
-@pytest.mark.slow
-def test_instructor_is_imported_at_the_first_reask() -> None:
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", _PLAIN], cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    assert done.stdout == "[[], [], [], ['instructor', 'openai']]\n"

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.errors import ReplyError
-from apbjudge.llm.chat_format import format_arguments
 from apbjudge.llm.replies import read_reply
 from apbjudge.rubrics import Reply, load_rubric, reply_model
 
@@ -44,18 +43,6 @@ def shape_of(verdict: dict[str, Any]) -> type[Reply]:
     return next(shape for shape in SHAPES if set(shape.model_fields) == set(verdict))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_schema_asked_for_is_closed_and_complete(shape: type[Reply]) -> None:
-    asked = format_arguments(shape, "json_schema")["response_format"]
-    assert asked["type"] == "json_schema"
-    schema = asked["json_schema"]["schema"]
-    assert asked["json_schema"]["name"] == shape.__name__
-    assert list(schema["properties"]) == list(shape.model_fields) == schema["required"]
-    assert next(iter(schema["properties"])) == "reasoning"
-    assert schema["additionalProperties"] is False
-    assert "$ref" not in json.dumps(schema)
-
-
 @given(verdict=VERDICTS, before=PROSE, after=PROSE, indent=st.sampled_from([None, 2]))
 @settings(deadline=None, max_examples=60)
 def test_a_verdict_amid_prose_is_read_as_it_was_written(
@@ -85,18 +72,11 @@ def test_any_text_is_a_verdict_or_an_error_of_ours(text: str) -> None:
     assert raised.value.raw == text
 
 
-@pytest.mark.parametrize("number", [True, "three", 3.5, 0, 6, None, 10**30])
+@pytest.mark.parametrize("number", [True, 3.5, 0, 6])
 def test_a_category_is_a_whole_number_from_one_to_five(number: Any) -> None:
     reply = {"reasoning": "r", "category": number, "is_correct": False}
     with pytest.raises(ReplyError, match="category"):
         read_reply(json.dumps(reply), CATEGORY)
-
-
-@pytest.mark.parametrize(("written", "grade"), [("1", 1.0), ("0", 0.0), ("2e-1", 0.2)])
-def test_a_number_is_read_however_it_is_written(written: str, grade: float) -> None:
-    flags = ", ".join(f'"{code}": false' for code in CODES)
-    text = f'{{"reasoning": "r", {flags}, "grade": {written}, "is_correct": true}}'
-    assert read_reply(text, FLAGS).reply.model_dump()["grade"] == grade
 
 
 SAID = {"reasoning": "it's fine", **dict.fromkeys(CODES, False), "grade": 1.0, "is_correct": True}
@@ -112,71 +92,45 @@ UNAMBIGUOUS = {
     # as it was asked for, or with something around it
     "alone": YES,
     "in a fence": f"```json\n{YES}\n```",
+    "a whole number": changed(grade=1),
     "amid prose": f"My verdict {{in short}}, it's this:\n{YES}\nSee [1, 2] and step [3].",
     "after its thinking": f"<think>{NO}</think>\n{YES}",
     "beside an object about something else": f'The call {{"city": "Porto"}} is right. {YES}',
-    "a key more": changed(confidence="high"),
     # said twice
     "twice the same": f"{YES}\n{YES}",
-    "twice, for other reasons": f"{YES}\n{changed(reasoning='other words')}",
+    "a list of two that agree": f"[{YES}, {YES}]",
     "a key twice with one value": YES.replace('"E1": false', '"E1": false, "E1": false'),
     # syntax
     "a comma at the end": YES.replace("true}", "true,\n}"),
-    "a comma at the end in a fence": f"```\n{YES[:-1]} , }}\n```",
     "a raw line break": YES.replace("it's fine", "it's\nfine"),
-    "a raw tab": YES.replace("it's fine", "it's\tfine"),
     "a backslash that escapes nothing": YES.replace("it's fine", r"it\_s \(fine\)"),
     "a dict of Python": str(SAID),
-    "single quotes with JSON's words": str(SAID).replace("True", "true").replace("False", "false"),
-    "Python's words alone": YES.replace("true", "True").replace("false", "False"),
     "comments": YES.replace("{", "{ // the verdict\n", 1).replace(', "E1"', ', /* ok */ "E1"'),
-    "a comment after the last comma": YES.replace("true}", "true, // done\n}"),
-    "a comment of Python": YES.replace(', "E1"', ',  # flags follow\n"E1"'),
     # types
     "a grade in quotes": changed(grade="1.0"),
-    "a boolean in quotes": changed(is_correct="true"),
     "a boolean as Python spells it": changed(E1="False", is_correct="True"),
     "booleans as 0 and 1": changed(**dict.fromkeys(CODES, 0), is_correct=1),
     # wrappings
-    "a list of one": f"[{YES}]",
-    "a list of two that agree": f"[{YES}, {YES}]",
-    "below one key": f'{{"result": {YES}}}',
     "JSON in a string": json.dumps(YES),
-    "JSON in a string below a key": json.dumps({"answer": YES}),
 }
 AMBIGUOUS = {
     # two verdicts
     "a verdict beside its opposite": f"{NO}\n{YES}",
     "a list of two that differ": f"[{YES}, {NO}]",
     "another grade": f"{DENIED}\n{ {**DENIED, 'grade': 0.8} }",
-    "another flag": f"{NO}\n{json.dumps(DENIED | {'E3': False, 'E4': True})}",
     "a draft that lacks the last key": NO.replace(', "is_correct": false', "") + YES,
-    "a draft with unquoted keys": f"{{is_correct: false}}\n{YES}",
-    "a draft that is cut off": f"{NO[:-1]}\n{YES}",
-    "a draft with an unquoted value": f"{NO.replace('0.6', 'middling')}\n{YES}",
     "a last word that is cut off": f"{YES}\nOr rather: {NO[:-6]}",
-    "a verdict in JSON beside one in a string": f"{YES}\n{json.dumps({'x': NO})}",
-    "beside a string that holds half of one": f"{json.dumps({'x': NO[:-2]})}\n{YES}",
     "in a list with a string that holds another": json.dumps([SAID, NO]),
     # a key twice
     "is_correct twice": YES.replace('"is_correct"', '"is_correct": false, "is_correct"'),
-    "a flag twice": YES.replace('"E2"', '"E2": true, "E2"'),
-    "the grade twice": NO.replace('"grade"', '"grade": 0.4, "grade"'),
     "a key twice in another spelling": NO.replace("{", '{"is_corr\\u0065ct": true, ', 1),
-    "a key twice, amid prose": "So: " + YES.replace('"grade"', '"grade": 0.2, "grade"'),
-    "a key twice in a string": json.dumps(YES.replace('"E2"', '"E2": true, "E2"')),
     # cut off
-    "cut off before its end": YES[:-1],
     "cut off in a word": YES[:-3],
     "cut off within its thinking": f"<think>Perhaps {YES}",
     # what spells nothing
     "keys without quotes": "{reasoning: 'r', is_correct: true}",
-    "a word without quotes": YES.replace("true", "yes"),
     "no": changed(is_correct="NO"),
-    "a fraction": changed(grade="4/5"),
     "a comma for the point": changed(grade="1,0"),
-    "a grade off the scale": changed(grade=0.7),
-    "NaN": YES.replace("1.0", "NaN"),
     "a number broken in two": NO.replace("0.6", "0\n.6"),
     "a comment that sets a key": YES.replace("}", '// "is_correct": false\n}'),
     "a quote within a reason": YES.replace("it's fine", 'it says "no"'),
@@ -185,30 +139,15 @@ AMBIGUOUS = {
 
 
 def test_what_can_only_mean_one_thing_is_read_and_nothing_else() -> None:
-    assert (len(UNAMBIGUOUS), len(AMBIGUOUS)) == (29, 32)
+    exact = list(UNAMBIGUOUS)[:9]
     for name, text in UNAMBIGUOUS.items():
-        said = read_reply(text, FLAGS).reply.model_dump()
-        assert {**said, "reasoning": ""} == {**SAID, "reasoning": ""}, name
+        reading = read_reply(text, FLAGS)
+        assert reading.reply.model_dump() | {"reasoning": ""} == SAID | {"reasoning": ""}, name
+        assert reading.is_lenient == (name not in exact), name
     for name, text in AMBIGUOUS.items():
         with pytest.raises(ReplyError) as raised:
             read_reply(text, FLAGS)
         assert raised.value.reason == "unparsable", name
-
-
-def test_only_what_was_written_otherwise_counts_as_read_leniently() -> None:
-    exact = [
-        "alone",
-        "in a fence",
-        "amid prose",
-        "after its thinking",
-        "a key more",
-        "twice the same",
-    ]
-    lenient = {name: read_reply(text, FLAGS).is_lenient for name, text in UNAMBIGUOUS.items()}
-    assert [name for name in exact if lenient[name]] == []
-    assert [name for name in list(UNAMBIGUOUS)[9:] if not lenient[name]] == [
-        "a list of two that agree"
-    ]
 
 
 @given(verdict=VERDICTS, data=st.data())
@@ -232,39 +171,14 @@ def test_no_damage_makes_another_verdict_of_one(
 
 MARKS = ["", "", '"', "'", ",", ":", "{", "}", "[", "]", "\\", "\n", " ", "//", "#", "/*", "*/"]
 
-THOUGHTS = {
-    "the verdict alone": (YES, True),
-    "the verdict after words, in a fence": (f"Let me see.\n```json\n{YES}\n```\n", True),
-    "words after the verdict": (f"{YES} But wait.", False),
-    "two verdicts": (f"{YES}\n{YES}", False),
-    "words": ("Let me see.", False),
-}
-
-
-@pytest.mark.parametrize("name", THOUGHTS)
-@pytest.mark.parametrize("in_text", [True, False])
-def test_thinking_is_read_where_it_ends_with_the_only_verdict(name: str, *, in_text: bool) -> None:
-    thoughts, is_read = THOUGHTS[name]
-    text, thinking = (f"<think>{thoughts}</think>\n", "") if in_text else ("", thoughts)
-    if is_read:
-        reading = read_reply(text, FLAGS, thinking=thinking)
-        assert (reading.reply.model_dump(), reading.is_lenient) == (SAID, True)
-    else:
-        with pytest.raises(ReplyError, match="empty but for the model's thinking"):
-            read_reply(text, FLAGS, thinking=thinking)
-
 
 SIZE = 1_000_000
 HUGE = {
-    "one reason": lambda: YES.replace("it's fine", "x" * SIZE),
     "brackets": lambda: "{" * SIZE,
     "levels": lambda: '[{"a":' * (SIZE // 6),
     "quotes": lambda: "{" + "'\"" * (SIZE // 2),
     "comments": lambda: "{" + "/*" * (SIZE // 2),
     "a key ever again": lambda: "{" + '"is_correct": true, ' * 10_000 + YES[1:],
-    "digits in quotes": lambda: changed(grade="9" * SIZE),
-    "infinity": lambda: NO.replace("0.6", "1e999"),
-    "small objects": lambda: '{"a": 1,}' * (SIZE // 9),
     "open quotes": lambda: ("{'" + "x" * 998) * (SIZE // 1000),
 }
 
@@ -277,10 +191,3 @@ def test_a_huge_reply_takes_linear_time(name: str) -> None:
     with suppress(ReplyError):
         read_reply(text, FLAGS)
     assert time.process_time() - began < 20  # what takes the square of it takes an hour
-
-
-def test_a_complaint_names_every_field_at_fault() -> None:
-    with pytest.raises(ReplyError) as raised:
-        read_reply('{"reasoning": 1, "category": 9, "is_correct": "NO"}', CATEGORY)
-    assert all(key in str(raised.value) for key in ("reasoning", "category", "is_correct"))
-    assert raised.value.reason == "unparsable"

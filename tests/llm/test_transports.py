@@ -17,7 +17,7 @@ from instructor.processing import handle_response_model
 
 import apbjudge
 from apbjudge import Completion, JudgeSpec, OptionError, Request, ScriptedClient
-from apbjudge.errors import AccessError, CallTimeoutError
+from apbjudge.errors import AccessError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.chat_format import format_arguments
@@ -29,16 +29,7 @@ from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from tests.llm.faults import ALIKE, ODD
 from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Bench, plan_row, verdict
-from tests.support.server import (
-    Answer,
-    Behaviour,
-    Body,
-    ChatServer,
-    Hang,
-    Seen,
-    completion,
-    in_turn,
-)
+from tests.support.server import Answer, Behaviour, Body, ChatServer, Seen, completion, in_turn
 
 # The seam to the network: what goes in, what comes out, and the fake that stands in for it
 
@@ -49,9 +40,7 @@ TEXT = '{"reasoning": "r", "is_correct": true}'
 
 def request(**changes: Any) -> Request:
     messages = [{"role": "user", "content": "Is it right?"}]
-    return Request(
-        **{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes},
-    )
+    return Request(**{"model": "hosted_vllm/m", "messages": messages, "reply": PASS, **changes})
 
 
 def complete(client: Any, asked: Request) -> Completion:
@@ -67,31 +56,6 @@ def complete(client: Any, asked: Request) -> Completion:
 @pytest.fixture(params=[DirectClient, LitellmClient])
 def transport(request: pytest.FixtureRequest) -> Any:
     return request.param()
-
-
-def test_a_request_has_a_reply_model_or_tools() -> None:
-    with pytest.raises(ValueError, match="reply or tools"):
-        request(tools=({"type": "function"},))
-
-
-def test_a_hung_call_ends_after_its_time(transport: Any) -> None:
-    with ChatServer(in_turn([Hang()])) as server, pytest.raises(CallTimeoutError):
-        complete(transport, request(api_base=server.address, timeout_s=0.2))
-
-
-def test_a_transport_that_was_never_used_can_be_closed_and_one_closed_used_again() -> None:
-    async def main() -> str:
-        client = DirectClient()
-        await client.close()
-        await client.complete(request(api_base=server.address))
-        await client.close()
-        done = await client.complete(request(api_base=server.address))
-        await client.close()
-        await client.close()
-        return done.text
-
-    with ChatServer(in_turn([Answer(TEXT)])) as server:
-        assert asyncio.run(main()) == TEXT
 
 
 def test_calls_of_one_session_share_connections() -> None:
@@ -110,7 +74,6 @@ def test_calls_of_one_session_share_connections() -> None:
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(path.stem for path in EXAMPLES.glob("*.jsonl") if path.stem != "cases")
 KEY = "sk-local-Ab12Cd34Ef56"
 VALUES: dict[str, Any] = {
     "temperature": 0.3,
@@ -183,10 +146,9 @@ def plain(model: str = "hosted_vllm/m", **changes: Any) -> Request:
     return Request(model=model, messages=messages, reply=reply, **changes)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_requests_of_every_protocol_are_the_same(server: ChatServer, name: str) -> None:
+@pytest.mark.parametrize("name", ["holistic", "tool_broken"])
+def test_requests_of_a_protocol_are_the_same(server: ChatServer, name: str) -> None:
     requests = example_requests(name)
-    assert requests
     assert_equal(server, [replace(r, format=form) for r in requests[:3] for form in FORMATS])
 
 
@@ -203,7 +165,7 @@ def test_every_parameter_that_is_passed_on_was_compared() -> None:
     assert set(VALUES) == PASSED
 
 
-@pytest.mark.parametrize("provider", [name for name in KEYS if name != "custom_openai"])
+@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
 def test_without_a_key_none_is_made_up(
     server: ChatServer, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +211,6 @@ def test_where_the_direct_transport_says_that_it_serves_exactly_it_does(
         ({"transport": "litellm"}, "litellm"),
         ({"api_base": None}, "litellm"),
         ({"params": {"reasoning_effort": "low"}}, "litellm"),
-        ({"params": {"top_p": 0.5}}, "direct"),
         ({"params": {"top_k": 5}}, "litellm"),
         ({"params": {"extra_body": {"top_k": 5}}}, "direct"),
         *(({"model": f"openai/{name}"}, "litellm") for name in ("gpt-5", "gpt-4o", "team/o1")),
@@ -284,18 +245,8 @@ def test_the_schema_is_asked_for_as_instructor_does(reply: type[Reply]) -> None:
     assert form["response_format"] == arguments["response_format"]
 
 
-def test_no_client_changes_what_is_asked_for(server: ChatServer) -> None:
-    """The arguments are made once; litellm takes schemas apart in place."""
-    request = plain()
-    before = {form: deepcopy(format_arguments(request.reply, form)) for form in FORMATS}
-    for client in (LitellmClient(), DirectClient()):
-        sent(server, client, [replace(request, format=form) for form in FORMATS])
-    assert {form: format_arguments(request.reply, form) for form in FORMATS} == before
-
-
-@pytest.mark.parametrize("slash", ["", "/", "//"])
-def test_an_address_may_end_in_a_slash(server: ChatServer, slash: str) -> None:
-    request = replace(plain(), api_base=server.address + slash)
+def test_an_address_may_end_in_a_slash(server: ChatServer) -> None:
+    request = replace(plain(), api_base=f"{server.address}/")
     asyncio.run(_ask(DirectClient(), [request]))
     assert server.requests[0].path == "/v1/chat/completions"
 
@@ -342,7 +293,7 @@ def test_both_transports_make_the_same_of_it(judged: Any, name: str) -> None:
 
 def test_the_faults_lead_to_every_kind_of_end(judged: Any) -> None:
     ends = {
-        "created": (None, None),
+        "an error that is null": (None, None),
         "vllm: too long": ("truncated", None),
         "llama.cpp: too long": ("truncated", None),
         "openai: policy": ("refusal", None),
@@ -367,16 +318,10 @@ def test_a_slip_in_a_field_that_nobody_needs_costs_neither_transport_a_reply(jud
     assert [ends["litellm"][name] for name in ("usage is a list", "content in parts")] == [None] * 2
 
 
-THINKS = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
 WROTE = {
     "content in parts": Answer([{"type": "text", "text": t} for t in (RIGHT[:30], RIGHT[30:])]),
-    "parts beside its thinking": Answer([THINKS, {"type": "text", "text": RIGHT}]),
-    "a part without a type": Answer([RIGHT]),
     "the reasoning": Answer(None, message={"reasoning": RIGHT}),
     "the older reasoning": Answer("", message={"reasoning_content": f"Hm.\n{RIGHT}"}),
-    "the reasoning in parts": Answer(
-        None, message={"reasoning": [{"type": "text", "text": RIGHT}]}
-    ),
     "a thinking block": Answer(f"<think>{RIGHT}</think>"),
 }
 WRONG = json.dumps(verdict("E1"))
@@ -420,23 +365,6 @@ def test_an_answer_without_end_is_given_up(
     assert "100000 bytes" in row["detail"]
     row, _ = judged(Answer(RIGHT + " " * 50_000), transport)
     assert row["kind"] == "verdict"
-
-
-@pytest.mark.parametrize("transport", ["direct", "litellm"])
-@pytest.mark.parametrize(
-    "address",
-    ["http://a..b/v1", "http://127.0.0.1:99999/v1"],
-)
-def test_an_address_that_leads_nowhere_is_an_error_of_ours(
-    tmp_path: Path, transport: str, address: str
-) -> None:
-    bench = Bench(address, tmp_path)
-    try:
-        row = bench.judge([plan_row("a")], transport=transport, timeout_s=5.0)["a"]
-    except AccessError:
-        return
-    assert row["reason"] in ("transport", "timeout")
-    assert "Traceback" not in json.dumps(row)
 
 
 def test_litellm_sends_to_no_provider_what_is_for_another() -> None:

@@ -17,10 +17,8 @@ from pathlib import Path
 import pytest
 
 from apbjudge import Unscored, grade
-from apbjudge.environments.branching.config import BranchConfig
 from apbjudge.environments.branching.distributions import labels
 from apbjudge.environments.branching.model_policy import ModelPolicy
-from apbjudge.environments.branching.search import BranchResult, branch_case
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.llm.base import Completion, Request
 from apbjudge.llm.direct import DirectClient
@@ -128,26 +126,5 @@ def test_label_probabilities_are_what_sampling_shows(served: Served) -> None:
             (sum(drawn[label] for label in rates), found.captured),
         ]:
             assert abs(count - SAMPLES * p) <= 4 * sqrt(SAMPLES * p * (1 - p)) + 1
-
-    asking(served, ask)
-
-
-def test_both_estimators_run(served: Served) -> None:
-    spec, environment = agent(served)
-
-    async def ask(client: At) -> None:
-        config = BranchConfig(max_branches=1)
-        result: BranchResult = await branch_case(
-            "berth", ModelPolicy(client, spec, m=0), environment, config
-        )
-        assert [each.estimator for each in result.distributions if each] == ["logits"] * 3
-        assert result.usage.calls == len(client.requests)
-        environment.reset("berth")
-        situation = environment.situation()
-        assert situation is not None
-        sampled = await ModelPolicy(client, spec, m=2, structured=True).distribution(situation)
-        assert sampled.distribution.estimator == "sampling"
-        assert sampled.distribution.n <= 2
-        assert sampled.usage.calls == 2
 
     asking(served, ask)

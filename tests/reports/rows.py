@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,8 +16,16 @@ from apbjudge.records import ERROR_CODES, judgement_row
 from apbjudge.statistics import Estimate
 
 Row = dict[str, Any]
+GOLDEN = Path(__file__).parents[1] / "golden"
 _PLAIN = ("tool-broken", "unsolvable")
 """Protocols whose verdicts have neither flags nor a grade."""
+
+
+def check_golden(name: str, text: str) -> None:
+    """UPDATE_GOLDEN=1 writes the files anew; read the difference before it is committed."""
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+    assert text == (GOLDEN / name).read_text(encoding="utf-8")
 
 
 def _common(item: str, protocol: str, groups: dict[str, Any], fields: Row) -> Row:
@@ -65,20 +75,10 @@ def unscored(
 
 def bad_row(line: int) -> Row:
     """The judgement of a line that never became an item."""
-    return as_written(
-        Unscored(
-            item_id=None,
-            case_id=None,
-            tested_model=None,
-            protocol=None,
-            rubric=None,
-            judge="j",
-            fingerprint=f"bad-{line}",
-            line=line,
-            reason="bad_input",
-            detail="field id: expected a non-empty string, got nothing",
-        )
-    )
+    unknown = dict.fromkeys(("item_id", "case_id", "tested_model", "protocol", "rubric"))
+    said: Row = {"judge": "j", "fingerprint": f"bad-{line}", "line": line, "reason": "bad_input"}
+    detail = "field id: expected a non-empty string, got nothing"
+    return as_written(Unscored(detail=detail, **unknown, **said))
 
 
 def as_written(judgement: Verdict | Unscored) -> Row:
@@ -93,21 +93,14 @@ def summary_of(rows: Iterable[Row], *by: str) -> Summary:
 
 
 def group(
-    summary: Summary,
-    *,
-    model: str = "m",
-    protocol: str | None = None,
-    form: str | None = None,
-    by: dict[str, str | None] | None = None,
+    summary: Summary, *, model: str = "m", by: dict[str, str | None] | None = None, **which: str
 ) -> Group:
     """The one group that is meant; it fails when there is none or there are several."""
     (result,) = (
         g
         for g in summary.groups
-        if g.tested_model == model
-        and protocol in (None, g.protocol)
-        and form in (None, g.form)
-        and g.by == (by or {})
+        if (g.tested_model, g.by) == (model, by or {})
+        if all(getattr(g, name) == value for name, value in which.items())
     )
     return result
 
@@ -118,11 +111,6 @@ Points = dict[str, tuple[float | None, int]]
 def points(figures: dict[str, Estimate], *names: str) -> Points:
     """Value and denominator of some figures, or of all."""
     return {name: (figures[name].value, figures[name].n_items) for name in names or figures}
-
-
-def figures_of(rows: Iterable[Row], *names: str, **which: Any) -> Points:
-    """Those of the one group that is meant, as ``points``."""
-    return points(group(summary_of(rows), **which).figures, *names)
 
 
 def about(value: float, n: int) -> Any:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
-from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from apbjudge.audits.card import Card
+from apbjudge.audits.card import Card, read_card
 from apbjudge.audits.card_text.page import card_html, cards_html, measure_plots
 from apbjudge.audits.card_text.text import (
     WIDTH,
@@ -25,203 +23,92 @@ from apbjudge.audits.card_text.text import (
     cards_markdown,
     cards_text,
 )
-from apbjudge.audits.card_text.words import (
-    conclusion,
-)
+from apbjudge.audits.card_text.words import conclusion
 from apbjudge.audits.comparison import CardComparison, compare_cards
 from apbjudge.audits.outcomes import Cost, Side, Unit, measured
 from apbjudge.document.markdown import plain
 from apbjudge.document.templating import TEMPLATES
 from apbjudge.statistics.estimates import Estimate
 
-from .cards import attacked, card
+from .page.reports import Page
+from .plots.test_palette import contrast
+from .rows import GOLDEN, check_golden
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 CSS = TEMPLATES / "page.css"
-VOID = frozenset({"meta", "br", "col", "!doctype"})
-
-
-def other() -> Card:
-    return card("hosted_vllm/Qwen3-32B", caught_e4=0.7, bias=0.02)
-
-
-@lru_cache
-def two() -> CardComparison:
-    return compare_cards(card(), other())
-
-
-@lru_cache
-def two_attacked(attack: str) -> CardComparison:
-    first = attacked(attack)
-    return compare_cards(first, replace(first, probes=first.probes[1:]))
-
+ONE, TWO = (read_card(GOLDEN / f"card_{name}.json") for name in ("one", "two"))
+"""Cards of one plan as an audit writes them, with every verdict among their probes."""
+BOTH = compare_cards(ONE, TWO)
+BARE = replace(
+    ONE,
+    settings={},
+    protocols={},
+    origins={},
+    left_out={},
+    probes=(),
+    cost=Cost(usd=None),
+    notes=(),
+)
 
 GOLDENS: dict[str, Callable[[], str]] = {
-    "card_one.txt": lambda: card_text(card()),
-    "card_one.md": lambda: card_markdown(card()),
-    "card_two.txt": lambda: cards_text(two()),
-    "card_two.md": lambda: cards_markdown(two()),
+    "card_one.txt": lambda: card_text(ONE),
+    "card_one.md": lambda: card_markdown(ONE),
+    "card_two.txt": lambda: cards_text(BOTH),
+    "card_two.md": lambda: cards_markdown(BOTH),
 }
 
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_the_card_is_the_golden_one(name: str) -> None:
-    """UPDATE_GOLDEN=1 writes the files anew; read the difference before it is committed."""
-    text = GOLDENS[name]()
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        (GOLDEN / name).write_text(text, encoding="utf-8")
-    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+    check_golden(name, GOLDENS[name]())
 
+
+# Texts that attack -------------------------------------------------------------------------------
 
 ATTACKS = {
-    "script": "<script>alert(1)</script>",
-    "ends of tags": "</title></style></svg></td></table></main>",
-    "attributes": "\" onload=alert(1) x='y' `",
-    "entities": "&lt;b&gt;&#60;i&#62;&amp;",
-    "comments": "--><!-- ]]><![CDATA[ <?x ?>",
-    "templates": "{{ 7 * 7 }}{% raw %}{# #}",
-    "terminal": "\x1b[2J\x1b[31m\x07\b\r\n\x00\x9b",
-    "direction": "\u202e\u2066\u200f",
-    "lone surrogate": "\ud800",
+    "tags": "</title></style></svg></td></table></main><script>alert(1)</script>",
+    "attributes": "\" onload=alert(1) x='y' ` &lt;b&gt;&#60;i&#62;&amp;",
+    "comments": "--><!-- ]]><![CDATA[ <?x ?>{{ 7 * 7 }}{% raw %}{# #}",
+    "terminal": "\x1b[2J\x1b[31m\x07\b\r\n\x00\x9b\u202e\u2066\u200f\ud800",
     "marks": "**a** _b_ `c` ~~d~~ [e](javascript:f) ![g](http://h) <i@j.k> $l$ # m",
     "tables": "| a | b |\n|---|---|\n\\| c",
     "blocks": "\n\n# a\n- b\n> c\n```\nd\n\n    e",
     "addresses": "https://a.example www.b.example c@d.example :smile:",
-    "long": "x" * 300,
-    "words": "many words " * 40,
+    "long": "x" * 300 + " many words " * 40,
 }
+_OURS = frozenset({"outcome", "side", "size", "method", "unit"})
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_no_line_is_too_long_and_nothing_commands_the_terminal(attack: str) -> None:
-    for text in (card_text(attacked(attack)), cards_text(two_attacked(attack))):
-        assert all(line.isprintable() for line in text.split("\n"))
-        assert max(map(len, text.split("\n"))) <= WIDTH
+def attacked(attack: str) -> Card:
+    """A card with an attack in each of its texts, keys of mappings among them."""
+    return _mapped(ONE, lambda text: f"{attack}{text}{attack}")
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): _mapped(each, change) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_mapped(each, change) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = [f.name for f in fields(value) if f.name not in _OURS]
+        return replace(value, **{name: _mapped(getattr(value, name), change) for name in kept})
+    return value
+
+
+def two_attacked(attack: str) -> CardComparison:
+    first = attacked(attack)
+    return compare_cards(first, replace(first, probes=first.probes[1:]))
 
 
 @lru_cache
-def calm_pages() -> tuple[Page, Page]:
-    return Page(card_html(attacked("x"))), Page(cards_html(two_attacked("x")))
-
-
-class Page(HTMLParser):
-    """Tags with their attributes in order, and the text between them."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, tuple[tuple[str, str | None], ...]]] = []
-        self.open: list[str] = []
-        self.pieces: list[str] = []
-        self.is_balanced = True
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, tuple(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, tuple(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        self.is_balanced &= bool(self.open) and self.open.pop() == tag
-
-    def handle_comment(self, data: str) -> None:
-        self.tags.append(("comment", ()))
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.pieces.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.pieces).split())
-
-    def all(self, name: str) -> list[str]:
-        return [value or "" for _, attrs in self.tags for key, value in attrs if key == name]
-
-
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_no_element_and_no_attribute_comes_from_data(attack: str) -> None:
-    hostile = (card_html(attacked(attack)), cards_html(two_attacked(attack)))
-    for calm, page in zip(calm_pages(), map(Page, hostile), strict=True):
-        assert page.is_balanced
-        assert not page.open
-        assert page.tags == calm.tags
-
-
-@settings(max_examples=8)
-@given(st.text(min_size=1, max_size=40))
-def test_no_text_at_all_makes_an_element(attack: str) -> None:
-    assert Page(card_html(attacked(attack))).tags == calm_pages()[0].tags
-
-
-PAGES: dict[str, Callable[[], str]] = {
-    "one": lambda: card_html(card()),
-    "two": lambda: cards_html(two()),
-    "none": lambda: card_html(bare()),
-}
-
-
-def bare() -> Card:
-    return replace(
-        card(),
-        settings={},
-        protocols={},
-        origins={},
-        left_out={},
-        probes=(),
-        cost=Cost(usd=None),
-        notes=(),
-    )
-
-
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_a_page_loads_nothing_and_runs_nothing(page: Callable[[], str]) -> None:
-    text = page()
-    result = Page(text)
-    assert text.lstrip().startswith("<!doctype html>")
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert policy in result.all("content")
-    assert not {tag for tag, _ in result.tags} & {"script", "link", "img", "iframe", "object"}
-    assert not [name for _, attrs in result.tags for name, _ in attrs if name.startswith("on")]
-    assert not result.all("src")
-    assert all(address.startswith("#p") for address in result.all("href"))
-    assert not re.search(r"url\(|@import|https?:", text)
-
-
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_a_page_can_be_found_one_s_way_in(page: Callable[[], str]) -> None:
-    result = Page(page())
-    ids = result.all("id")
-    assert len(ids) == len(set(ids))
-    assert {address[1:] for address in result.all("href")} <= set(ids)
-    assert {part for value in result.all("aria-labelledby") for part in value.split()} <= set(ids)
-    headings = [int(tag[1]) for tag, _ in result.tags if re.fullmatch(r"h[1-6]", tag)]
-    assert headings.count(1) == 1
-    assert headings[0] == 1
-    assert all(after <= before + 1 for before, after in pairwise(headings))
-    assert all("scope" in dict(attrs) for tag, attrs in result.tags if tag == "th")
-    assert ("html", (("lang", "en"),)) in result.tags
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
-@pytest.mark.parametrize("theme", [0, 1, 2], ids=["light", "dark", "print"])
-def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
-    blocks = re.findall(r":root \{(.*?)\}", CSS.read_text(encoding="utf-8"), re.DOTALL)
-    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
-    texts = [(text, on) for text in ("ink", "muted", "link") for on in ("page", "sheet")]
-    texts += [(name, f"{name}-soft") for name in ("passes", "fails", "open")]
-    texts += [(name, "allowed") for name in ("passes", "fails", "open", "limit")]
-    for text, ground in texts:
-        one, two = sorted((luminance(colours[text]), luminance(colours[ground])))
-        assert (two + 0.05) / (one + 0.05) >= 4.5, (text, ground)
+def built_of(attack: str) -> tuple[Any, ...]:
+    """Elements with their attributes of both pages, and marks of both Markdown texts."""
+    first, both = attacked(attack), two_attacked(attack)
+    pages = [Page(text) for text in (card_html(first), cards_html(both))]
+    assert all(page.is_balanced and not page.open for page in pages)
+    marks = [markdown_tokens(text) for text in (card_markdown(first), cards_markdown(both))]
+    return *(page.elements for page in pages), *marks
 
 
 def markdown_tokens(text: str) -> list[str]:
@@ -233,15 +120,13 @@ def markdown_tokens(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_nothing_in_the_data_is_read_as_markdown(attack: str) -> None:
-    hostile = (card_markdown(attacked(attack)), cards_markdown(two_attacked(attack)))
-    assert tuple(map(markdown_tokens, hostile)) == calm_markdown()
-
-
-@lru_cache
-def calm_markdown() -> tuple[list[str], ...]:
-    texts = (card_markdown(attacked("x")), cards_markdown(two_attacked("x")))
-    return tuple(map(markdown_tokens, texts))
+def test_no_data_commands_a_terminal_or_makes_an_element_an_attribute_or_a_mark(
+    attack: str,
+) -> None:
+    for text in (card_text(attacked(attack)), cards_text(two_attacked(attack))):
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert max(map(len, text.split("\n"))) <= WIDTH
+    assert built_of(attack) == built_of("x")
 
 
 @given(st.text(max_size=60))
@@ -252,13 +137,40 @@ def test_escaped_text_reads_as_itself(text: str) -> None:
     assert kinds <= {"text", "text_special"}
 
 
-def test_a_card_without_anything_has_its_forms() -> None:
-    assert "none that could move a verdict" in card_text(bare())
-    assert "0 judgements, 0 unscored, 0 calls, 0 tokens, unknown price" in card_markdown(bare())
-    result = compare_cards(bare(), bare())
-    assert "no measure in common" in cards_markdown(result)
-    assert "no measure in common" in cards_html(result)
-    assert cards_text(result)
+# Pages -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", [card_html(ONE), cards_html(BOTH), card_html(BARE)], ids=["one", "two", "none"]
+)
+def test_a_page_loads_nothing_runs_nothing_and_is_in_order(text: str) -> None:
+    page = Page(text)
+    assert text.lstrip().startswith("<!doctype html>")
+    assert page.policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert not {*page.tags} & {"script", "link", "img", "iframe", "object"}
+    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
+    assert not re.search(r"url\(|@import|https?:|\ssrc=", text)
+    ids = page.all("id")
+    assert len(ids) == len(set(ids))
+    assert all(address.startswith("#p") for address in page.all("href"))
+    assert {address[1:] for address in page.all("href")} <= set(ids)
+    assert {part for value in page.all("aria-labelledby") for part in value.split()} <= set(ids)
+    headings = [int(tag[1]) for tag in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert headings[0] == headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(headings))
+    assert all("scope" in attrs for tag, attrs in page.elements if tag == "th")
+    assert ("html", {"lang": "en"}) in page.elements
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2], ids=["light", "dark", "print"])
+def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
+    blocks = re.findall(r":root \{(.*?)\}", CSS.read_text(encoding="utf-8"), re.DOTALL)
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
+    texts = [(text, on) for text in ("ink", "muted", "link") for on in ("page", "sheet")]
+    texts += [(name, f"{name}-soft") for name in ("passes", "fails", "open")]
+    texts += [(name, "allowed") for name in ("passes", "fails", "open", "limit")]
+    for text, ground in texts:
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
 
 
 SIDES: list[tuple[Side, Unit]] = [
@@ -290,7 +202,6 @@ def test_a_plot_shows_what_the_verdict_says(
     assert plot.high is not None
     assert plot.allowed is not None
     assert 0 <= plot.low <= plot.point <= plot.high <= 100
-    assert {tick.label for tick in plot.ticks}
     inside = plot.allowed[0] <= plot.low and plot.high <= plot.allowed[1]
     assert inside == (measure.outcome == "passes")
     outside = plot.high < plot.allowed[0] or plot.low > plot.allowed[1]
@@ -298,14 +209,14 @@ def test_a_plot_shows_what_the_verdict_says(
 
 
 def test_what_a_difference_amounts_to() -> None:
-    pairs = {(pair.probe, pair.name): pair for pair in two().measures}
+    pairs = {(pair.probe, pair.name): pair for pair in BOTH.measures}
     e4 = pairs["faults", "caught E4"]
-    assert conclusion(e4, alpha=0.05) == "B does better"
-    assert conclusion(replace(e4, side="at most"), alpha=0.05) == "A does better"
-    assert conclusion(replace(e4, side="within"), alpha=0.05) == "B is higher"
-    unclear = conclusion(pairs["length", "padded, faulty plans"], alpha=0.05)
-    assert unclear.startswith("not clear among several; detectable: ")
-    assert conclusion(pairs["faults", "passed"], alpha=0.05).startswith(
-        "no difference seen; detectable: "
-    )
-    assert conclusion(pairs["leaks", "distractors named"], alpha=0.05).startswith("not tested")
+    for pair, said in (
+        (e4, "B does better"),
+        (replace(e4, side="at most"), "A does better"),
+        (replace(e4, side="within"), "B is higher"),
+        (pairs["length", "padded, faulty plans"], "not clear among several; detectable: "),
+        (pairs["faults", "passed"], "no difference seen; detectable: "),
+        (pairs["leaks", "distractors named"], "not tested"),
+    ):
+        assert conclusion(pair, alpha=0.05).startswith(said)

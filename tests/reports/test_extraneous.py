@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
 
 from .rows import Row, about, group, points, summary_of, unscored, verdict
@@ -14,18 +12,12 @@ EXTRANEOUS = "tool-extraneous"
 def given(case: str, level: int, flags: str = "", *, used: bool = False, **fields: object) -> Row:
     """A row with distractors."""
     groups = {"level": level, **fields.pop("groups", {})}  # type: ignore[dict-item]
-    return verdict(
-        f"{case}@{level}",
-        flags,
-        protocol=EXTRANEOUS,
-        case_id=case,
-        uses_distractor=used,
-        groups=groups,
-        **fields,
-    )
+    of = {"protocol": EXTRANEOUS, "case_id": case, "uses_distractor": used, **fields}
+    return verdict(f"{case}@{level}", flags, groups=groups, **of)
 
 
 def rows_by_hand(base_protocol: str) -> list[Row]:
+    late: Row = {"protocol": EXTRANEOUS, "case_id": "d", "uses_distractor": True}
     return [
         verdict("a", protocol=base_protocol),
         verdict("b", "E1", protocol=base_protocol),
@@ -37,9 +29,7 @@ def rows_by_hand(base_protocol: str) -> list[Row]:
         given("e", 2),
         given("a", 4, "E5", used=True),
         given("b", 4, "E2"),
-        unscored(
-            "d@4", protocol=EXTRANEOUS, case_id="d", uses_distractor=True, groups={"level": 4}
-        ),
+        unscored("d@4", groups={"level": 4}, **late),
     ]
 
 
@@ -67,66 +57,18 @@ def test_figures_by_hand_whichever_protocol_graded_the_base(base_protocol: str) 
     }
 
 
-@pytest.mark.parametrize(
-    "stranger",
-    [
-        pytest.param(verdict("a", tested_model="n"), id="another tested model"),
-        pytest.param(
-            verdict("a", protocol="step-wise", groups={"horizon": 1}), id="the other form"
-        ),
-        pytest.param(verdict("a", protocol="efficiency"), id="another protocol"),
-        pytest.param(verdict("a", case_id="z"), id="another case"),
-        pytest.param(unscored("a"), id="unscored"),
-    ],
-)
+STRANGERS = {
+    "tested model": verdict("a", tested_model="n"),
+    "form": verdict("a", protocol="step-wise", groups={"horizon": 1}),
+    "protocol": verdict("a", protocol="efficiency"),
+    "case": verdict("a", case_id="z"),
+}
+
+
+@pytest.mark.parametrize("stranger", STRANGERS.values(), ids=STRANGERS)
 def test_what_is_no_base_of_a_row_is_not_paired_with_it(stranger: Row) -> None:
     figures = group(summary_of([stranger, given("a", 2)]), protocol=EXTRANEOUS).figures
     assert points(figures, "CR_B", "CR_E") == {"CR_B": (None, 0), "CR_E": (1.0, 1)}
-
-
-def test_step_wise_rows_are_paired_with_step_wise_bases() -> None:
-    steps = {"horizon": 2}
-    rows = [
-        verdict("a", "E4", protocol="step-wise", groups=steps),
-        given("a", 2, groups=steps),
-        verdict("a"),
-        given("a", 8, "E5", used=True),
-    ]
-    summary = summary_of(rows)
-    for form, delta in (("step-wise", 1.0), ("holistic", -1.0)):
-        figures = group(summary, protocol=EXTRANEOUS, form=form).figures
-        assert points(figures, "delta") == {"delta": (delta, 1)}
-
-
-METHODS = {"delta": "t-bonett-price"}
-
-
-def test_pairs_of_one_case_are_taken_together() -> None:
-    rows = [verdict(case, "" if case in "abc" else "E1") for case in "abcdefgh"]
-    rows += [
-        given(case, level, "E5" if case == "a" else "", used=case == "a")
-        for case in "abcdefgh"
-        for level in (2, 4, 6, 8, 10)
-    ]
-    figures = group(summary_of(rows), protocol=EXTRANEOUS).figures
-    for name in ("delta", "CR_B", "CR_E", "ExtUse"):
-        assert (figures[name].n_items, figures[name].n_clusters) == (40, 8)
-        assert figures[name].method == METHODS.get(name, "wilson-effective")
-    assert points(figures, "delta") == {"delta": about(4 / 8, 40)}
-
-
-def test_two_bases_of_one_case_give_one_answer_whichever_finished_first() -> None:
-    """The same case was graded as holistic and as level 0 of tool-extraneous, differently."""
-    rows = [
-        verdict("a", "E1", line=1),
-        verdict("a0", protocol=EXTRANEOUS, case_id="a", line=2),
-        given("a", 2, line=3),
-    ]
-    answers = {
-        group(summary_of(order), protocol=EXTRANEOUS).figures["CR_B"].value
-        for order in permutations(rows)
-    }
-    assert len(answers) == 1
 
 
 def test_breakdowns_pair_with_every_base_row_of_the_case() -> None:

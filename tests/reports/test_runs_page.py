@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,17 +29,8 @@ from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.runs import run_view
 
 from .page.reports import Page, report
-from .page.runs import (
-    ANSWER,
-    BLOCKED,
-    EXECUTED,
-    FAILED_SEARCH,
-    REJECTED,
-    SEARCH,
-    explored,
-    judged,
-    trajectory,
-)
+from .page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from .rows import check_golden
 
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e\0"
 
@@ -46,81 +38,15 @@ HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x one
 # One run -----------------------------------------------------------------------------------------
 
 
-def test_a_run_with_all_that_its_log_and_its_diagnosis_say() -> None:
-    run, diagnosis = explored(6)
-    view = run_view(run, diagnosis)
-    steps = view.pop("steps")
-    assert view == {
-        "trial": 2,
-        "setting": "block",
-        "termination": "final_answer_wrong",
-        "success": False,
-        "reward": 0.25,
-        "usage": {"prompt_tokens": 181234.0},
-        "scores": {"f1": 0.5},
-        "place": "planbench-xl, result.jsonl, run 3",
-        "word": "PN",
-        "first_error": 5,
-        "remarks": [
-            {
-                "name": "cut content",
-                "count": 3,
-                "meaning": "text that the log itself cut or left out",
-            }
-        ],
-        "answer": "It is shipment S-9.",
-    }
-    assert [(step["number"], step["source"], step["kind"]) for step in steps] == [
-        (1, "user", "message"),
-        (2, "agent", "retrieve"),
-        (3, "agent", "call"),
-        (4, "agent", "call"),
-        (5, "agent", "call"),
-        (6, "agent", "answer"),
-    ]
-    assert [step.get("word") for step in steps] == [None, None, "P", None, "N", None]
-
-
-def test_a_search_says_which_of_its_tools_are_blocked_or_noisy() -> None:
+def test_views_are_the_golden_ones() -> None:
+    """Of a run with all that its log and its diagnosis say, and of searches that find little."""
     nothing = replace(SEARCH, retrieval=Retrieval(by_inputs=True, tools=()))
-    steps = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)["steps"]
-    search, failed, empty = (step["retrieval"] for step in steps[1:])
-    of = {"inputs": ["order_id"]}
-    assert search == {
-        "by": ["inputs"],
-        "inputs": ["order_id"],
-        "tools": [
-            {"name": "track_order", **of, "output": "shipment_id", "type": "baseline"},
-            {
-                "name": "track_order_old",
-                **of,
-                "output": "shipment_id",
-                "type": "noisy_misleading",
-                "mark": "noisy",
-            },
-            {
-                "name": "track_parcel",
-                **of,
-                "output": "parcel_id",
-                "type": "blocker_misleading",
-                "mark": "blocked",
-            },
-        ],
-    }
-    assert failed == {"by": ["output"]}
-    assert empty == {"by": ["inputs"], "tools": []}
+    searches = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)
+    views = [run_view(*explored(6)), searches]
+    check_golden("run_views.json", json.dumps(views, indent=1, ensure_ascii=False) + "\n")
 
 
 # Letters -----------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from([SEARCH, EXECUTED, REJECTED, BLOCKED, ANSWER]), max_size=12))
-def test_the_letters_of_the_steps_are_the_word(steps: list[TrajectoryStep]) -> None:
-    executed = [step for step in steps if step.execution and step.execution.was_executed]
-    word = "".join("P" if step is EXECUTED else "N" for step in executed)
-    # A run of which the environment says nothing of any call has no word.
-    view = run_view(trajectory(*steps, REJECTED), Diagnosis(word=word))
-    assert "".join(step.get("word", "") for step in view["steps"]) == word
 
 
 # Limits ------------------------------------------------------------------------------------------
@@ -130,13 +56,8 @@ def test_the_end_of_a_very_long_text_is_left_out_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runs, "TEXT_SHOWN", 10)
-    step = TrajectoryStep(
-        "agent",
-        "call",
-        text="short",
-        calls=(ToolCall("look", {"a": "b" * 20}),),
-        observations=(ToolResult("0123456789" * 200),),
-    )
+    calls, seen = (ToolCall("look", {"a": "b" * 20}),), (ToolResult("0123456789" * 200),)
+    step = TrajectoryStep("agent", "call", text="short", calls=calls, observations=seen)
     view = run_view(trajectory(step), None)["steps"][1]
     assert view["text"] == "short"
     assert view["observations"][0]["text"] == "0123456789\n[1,990 more characters, see the log]"
@@ -170,7 +91,7 @@ def test_runs_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) ->
     assert page.blocks["index"]["groups"]["failure"] == failure
 
 
-@pytest.mark.parametrize("damaged", ["text", 7, {"word": 5}, {"measures": {"turns": "many"}}])
+@pytest.mark.parametrize("damaged", ["text", {"measures": {"turns": "many"}}])
 def test_a_diagnosis_that_can_not_be_read_marks_nothing(tmp_path: Path, damaged: Any) -> None:
     path = tmp_path / "report.html"
     run, diagnosis = explored(8)
@@ -186,40 +107,27 @@ def test_a_diagnosis_that_can_not_be_read_marks_nothing(tmp_path: Path, damaged:
 
 def run_of(text: str) -> tuple[Trajectory, Diagnosis]:
     """A run with the same text in every place that takes one."""
+    of_calls = dict.fromkeys(("rejection", "output_datatype", "output_value", "tool_type"), text)
+    found = (FoundTool(text, (text,), text, text),)
     step = TrajectoryStep(
         "agent",
         "call",
         text=text,
         thought=text,
         calls=(ToolCall(text, {text: {text: [text]}}, text), ToolCall(text, text, text, text)),
-        observations=(
-            ToolResult(text, text, text, is_error=True),
-            ToolResult({text: text}, "?", text),
-        ),
-        retrieval=Retrieval(
-            inputs=(text,), outputs=(text,), tools=(FoundTool(text, (text,), text, text),)
-        ),
-        execution=Execution(
-            was_executed=True,
-            rejection=text,
-            output_datatype=text,
-            output_value=text,
-            tool_type=text,
-        ),
+        observations=(ToolResult(text, text, text, is_error=True), ToolResult({text: text}, "?")),
+        retrieval=Retrieval(inputs=(text,), outputs=(text,), tools=found),
+        execution=Execution(was_executed=True, **of_calls),
         extra={text: text},
+    )
+    fields = (
+        "trajectory_id case_id tested_model setting query system_prompt final_answer termination "
+        "infrastructure_error"
     )
     run = trajectory(
         step,
-        trajectory_id=text,
-        case_id=text,
-        tested_model=text,
-        setting=text,
-        query=text,
-        system_prompt=text,
+        **dict.fromkeys(fields.split(), text),
         tools=({"name": text, "description": text}, text),
-        final_answer=text,
-        termination=text,
-        infrastructure_error=text,
         outcome=Outcome(reward=0.5),
         usage={text: 1.0},
         place=LogPlace(text, text, text, 1),

@@ -5,69 +5,84 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 import apbjudge
 from apbjudge import Summary
 from apbjudge.records.tables import text_cell
+from tests.support.judging import plan_row
 
-from .rows import Row, bad_row, summary_of, unscored, verdict
+from .rows import Row, bad_row, check_golden, summary_of, unscored, verdict
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = ROOT / "tests" / "golden"
 EXAMPLES = ("efficiency", "holistic", "step_wise", "tool_broken", "tool_extraneous", "unsolvable")
 
 HOSTILE = [
-    "plain",
     'say "hi", now',
-    "line\nbreak",
-    "carriage\rreturn",
-    "windows\r\nbreak",
+    "line\nbreak\r\nand\rreturn",
     "tab\tand \x00 null",
-    " spaces ",
     "=SUM(A1)",
-    "Ünïcödé 模型 🧪",
-    "<script>alert(1)</script>",
-    "\x1b[31mred\x1b[0m",
+    " Ünïcödé 模型 🧪 ",
+    "\x1b[31mred\x1b[0m \x9b31m\x85\u2028\u202e",
 ]
 
 
 def every_kind_of_row() -> list[Row]:
     """Rows of each protocol; among their figures are missing values and missing intervals."""
-    travel = {"category": "travel"}
-    return [
-        verdict("a", groups=travel),
-        verdict("b", "E1 E6"),
-        verdict("c", protocol="step-wise", groups={"horizon": 1}),
-        unscored("d", protocol="step-wise", groups={"horizon": 1}, tested_model="late"),
-        verdict("e", "E5", protocol="tool-extraneous", case_id="a", groups={"level": 2}),
-        verdict("f", protocol="tool-extraneous", case_id="b", groups={"level": 4}),
-        verdict("g", protocol="tool-broken", category=1, is_correct=True, groups={"horizon": 1}),
+    travel, retail = {"category": "travel"}, {"category": "Retail"}
+    used: Row = {
+        "usage": {"prompt_tokens": 10, "completion_tokens": 3, "calls": 2},
+        "cost_usd": 0.25,
+    }
+    override = {"field": "is_correct", "was": True, "now": False, "because": "proven: x"}
+    ends = {"stop": False, "length": True, "MAX_TOKENS": False, "tool_calls": None}
+    rows = [
+        verdict("a", groups={**travel, "steps": ">20"}, **used),
         verdict(
-            "h", protocol="unsolvable", is_correct=False, groups={"unsolvable_type": "tool_removal"}
+            "b", "E5", grade=0.8, groups={**retail, "steps": "6-10"}, inconsistent=True, **used
         ),
-        verdict("i", protocol="efficiency", plan_cost=7.25),
-        verdict("j", "E2", protocol="efficiency", plan_cost=0.1),
-        verdict("k", protocol="efficiency", plan_cost=None, tested_model="unpriced"),
+        verdict("c", "E2 E5", grade=0.4, groups=retail, overrides=(override,) * 2),
+        unscored("d", groups={**travel, "finish_reason": "length"}, over_refusal=True, **used),
+        *(verdict(f"of-s-{n}", "E4" * (n == 2), case_id="s") for n in range(3)),
+        *(
+            verdict(f"end-{n}", over_refusal=refuses, groups={"finish_reason": end})
+            for n, (end, refuses) in enumerate(ends.items())
+        ),
         bad_row(12),
+        verdict("i", tested_model="other", inconsistent=True, overrides=(override,)),
+        unscored("j", "budget", tested_model="late"),
+        *(
+            verdict(f"k-{n}", "E2" * n, protocol="step-wise", groups={"horizon": 1 + n})
+            for n in (0, 1)
+        ),
+        verdict("l", "E5", protocol="tool-extraneous", case_id="a", groups={"level": 2}),
+        verdict("m", protocol="tool-extraneous", case_id="b", groups={"level": 4}),
     ]
+    for n, category in enumerate([1, 1, 2, None, 3, 3, 4, 5]):
+        of: Row = {"protocol": "tool-broken", "category": category, "groups": {"horizon": 1}}
+        rows.append(verdict(f"broken-{n}", is_correct=category in (1, 2, None), **of))
+    for n, (kind, refused) in enumerate(REFUSED):
+        of = {"protocol": "unsolvable", "groups": {"unsolvable_type": kind}}
+        rows.append(verdict(f"refused-{n}", is_correct=refused, **of))
+    for case, cost in {"1": 7.25, "2": 0.1, "3": None}.items():
+        of = {"protocol": "efficiency", "plan_cost": cost}
+        rows += [
+            verdict(case, "E2" * (case == "2"), **of),
+            verdict(case, tested_model="other", **of),
+        ]
+    return rows
 
 
-SUMMARY = summary_of(every_kind_of_row(), "category", "stage")
+REFUSED = [("information_missing", True), ("information_missing", False), ("tool_removal", False)]
+SUMMARY = summary_of(every_kind_of_row(), "category", "steps")
 
 
 def read_csv(summary: Summary) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(summary.to_csv(), newline=""), strict=True))
-
-
-def refuse(constant: str) -> float:
-    raise AssertionError(f"{constant} is no JSON")
 
 
 def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,60 +103,46 @@ def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def typed(row: dict[str, str], like: dict[str, Any]) -> dict[str, Any]:
     """Cells as the JSON has them: an empty cell is a missing value."""
-    kinds = {name: type(value) for name, value in like.items()}
     return {
-        name: None if text == "" and kinds[name] is type(None) else kinds[name](text)
-        for name, text in row.items()
-        if name in like
+        name: None if row[name] == "" and value is None else type(value)(row[name])
+        for name, value in like.items()
     }
 
 
-def test_json_holds_plain_values_only_and_no_nan() -> None:
-    text = json.dumps(SUMMARY.to_json(), allow_nan=False)
-    assert json.loads(text, parse_constant=refuse) == SUMMARY.to_json()
-    assert orjson.loads(orjson.dumps(SUMMARY.to_json())) == json.loads(text)
-
-
-def test_csv_agrees_with_json_value_by_value() -> None:
-    expected = flat(json.loads(json.dumps(SUMMARY.to_json())))
-    rows = read_csv(SUMMARY)
+def test_json_has_plain_values_and_csv_the_same() -> None:
+    data = json.loads(json.dumps(SUMMARY.to_json(), allow_nan=False))
+    assert data == SUMMARY.to_json()
+    rows, expected = read_csv(SUMMARY), flat(data)
     assert len(rows) == len(expected) > 50
     for row, values in zip(rows, expected, strict=True):
         assert typed(row, values) == values
-        assert set(row) >= set(values)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("field", ["tested_model", "category"])
-def test_any_text_comes_back_from_both_formats(field: str, name: str) -> None:
-    groups = {"category": name if field == "category" else "c"}
-    model = name if field == "tested_model" else "m"
-    summary = summary_of([verdict("a", tested_model=model, groups=groups)], "category")
+def test_any_text_comes_back_from_both_formats_and_none_commands_a_terminal(name: str) -> None:
+    groups = {"category": name}
+    summary = summary_of([verdict("a", tested_model=name, groups=groups)], "category")
     for row in read_csv(summary):
-        assert row["tested_model"] == text_cell(model)
-        assert row["by_value"] in {"", text_cell(groups["category"])}
-        assert row["n_items"] == "1"
+        assert row["tested_model"] == text_cell(name)
+        assert row["by_value"] in {"", text_cell(name)}
     (part,) = (p for p in json.loads(json.dumps(summary.to_json()))["groups"] if p["by"])
-    assert (part["tested_model"], part["by"]) == (model, groups)
+    assert (part["tested_model"], part["by"]) == (name, groups)
+    lines = apbjudge.summary_text(summary, width=500).split("\n")
+    harmless = summary_of([verdict("a", groups={"category": "c"})], "category")
+    assert len(lines) == len(apbjudge.summary_text(harmless, width=500).split("\n"))
+    assert all(line.isprintable() for line in lines)
 
 
 def efficiency_row(name: str, cost: float) -> Row:
-    tool = {"name": "look", "parameters": {"type": "object", "properties": {}}, "cost": cost}
-    chain = [{"name": "look", "parameter_description": {}, "reason": "to see"}]
-    return {
-        "id": name,
-        "tested_model": "m",
-        "query": "look",
-        "tools": [tool],
-        "tool_chain": chain,
-        "model_response": json.dumps({"plan": "look", "tool_chain": chain}),
-    }
+    row = plan_row(name)
+    return row | {"tools": [row["tools"][0] | {"cost": cost}]}
 
 
 @pytest.mark.filterwarnings("ignore:no row has a verdict")
-@pytest.mark.parametrize("cost", [1e308, 1e-320])
-def test_absurd_costs_give_no_infinite_figure(cost: float) -> None:
-    rows = [efficiency_row(name, cost) for name in "abc"]
+def test_absurd_costs_give_no_infinite_figure() -> None:
+    rows = [
+        efficiency_row(name, cost) for name, cost in {"a": 1e308, "b": 1e308, "c": 1e-320}.items()
+    ]
     summary = apbjudge.grade(rows, protocol="efficiency").summary
     assert summary.totals.rows == 3
     json.dumps(summary.to_json(), allow_nan=False)
@@ -154,35 +155,21 @@ def test_the_static_judge_s_upper_bound_is_said_in_every_output() -> None:
         assert "upper bound" in text
 
 
+def test_the_summary_of_every_kind_of_row_is_the_golden_text() -> None:
+    check_golden("summary_every_kind.txt", apbjudge.summary_text(SUMMARY))
+
+
 # On a terminal ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_summary_of_an_example_is_the_golden_text(name: str) -> None:
-    """UPDATE_GOLDEN=1 writes the texts anew; read the difference before it is committed."""
     run = apbjudge.grade(ROOT / "examples" / f"{name}.jsonl")
-    text = apbjudge.summary_text(run.summary)
-    golden = GOLDEN / f"summary_{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN") == "1":
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    check_golden(f"summary_{name}.txt", apbjudge.summary_text(run.summary))
 
 
 def text_of(*rows: dict[str, object], by: tuple[str, ...] = ()) -> str:
     return apbjudge.summary_text(summary_of(rows, *by))
-
-
-@pytest.mark.parametrize("name", [*HOSTILE, "\x9b31mred", "\x85line", "\u2028", "\u202eoverride"])
-@pytest.mark.parametrize("field", ["tested_model", "category"])
-def test_no_text_of_a_row_reaches_the_terminal_as_a_command(field: str, name: str) -> None:
-    def shown(value: str) -> list[str]:
-        model = value if field == "tested_model" else "harmless"
-        groups = {"category": value if field == "category" else "harmless"}
-        row = verdict("a", tested_model=model, groups=groups)
-        return apbjudge.summary_text(summary_of([row], "category"), width=500).split("\n")
-
-    assert len(shown(name)) == len(shown("harmless"))
-    assert all(line.isprintable() for line in shown(name))
 
 
 @pytest.mark.parametrize(("price", "said"), [(0.125, "0.1250 USD"), (None, "unknown")])

@@ -15,6 +15,7 @@ from apbjudge.reports.page.entries import Entry, JudgeFacts, ReportInput
 
 from ..rows import unscored, verdict
 
+VOID = frozenset({"meta", "br", "col"})
 TOOLS = [{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}]
 
 
@@ -78,27 +79,32 @@ def some_entries() -> Iterator[Entry]:
 
 
 class Page(HTMLParser):
-    """A written page, taken apart.
+    """A written page, or the text of one, taken apart.
 
     Attributes:
-        tags: Every element's name, in order.
+        elements: Every element's name and attributes, in order; comments among them.
+        open: Elements that were not closed, and whether all others were in their order.
         scripts: Type and id of each script, with its text.
         styles: Texts of style sheets.
         policy: The content security policy.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, page: Path | str) -> None:
         super().__init__()
-        self.tags: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.is_balanced = True
         self.scripts: list[tuple[dict[str, str | None], str]] = []
         self.styles: list[str] = []
         self.policy = ""
-        self.text = path.read_bytes().decode()
+        self.text = page if isinstance(page, str) else page.read_bytes().decode()
         self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
         values = dict(attrs)
+        self.handle_startendtag(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
         if tag == "script":
             self.scripts.append((values, ""))
         if tag == "style":
@@ -106,12 +112,30 @@ class Page(HTMLParser):
         if values.get("http-equiv") == "Content-Security-Policy":
             self.policy = values["content"] or ""
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_balanced &= bool(self.open) and self.open.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        self.elements.append(("comment", {}))
+
     def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1] == "script" and self.cdata_elem == "script":
+        if self.cdata_elem == "script":
             values, text = self.scripts[-1]
             self.scripts[-1] = values, text + data
-        if self.tags and self.cdata_elem == "style":
+        if self.cdata_elem == "style":
             self.styles[-1] += data
+
+    @property
+    def tags(self) -> list[str]:
+        """Every element's name."""
+        return [tag for tag, _ in self.elements]
+
+    def all(self, name: str) -> list[str]:
+        """The values of an attribute."""
+        return [values[name] or "" for _, values in self.elements if name in values]
 
     @property
     def blocks(self) -> dict[str, Any]:

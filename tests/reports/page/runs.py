@@ -108,39 +108,26 @@ def explored(n_steps: int, **fields: Any) -> tuple[Trajectory, Diagnosis]:
     }
     run = trajectory(*steps, ANSWER, **{**given, **fields})
     word = "".join({id(EXECUTED): "P", id(BLOCKED): "N"}.get(id(step), "") for step in steps)
-    diagnosis = Diagnosis(
-        measures={"turns": float(n_steps - 1), "EGT precision": 2 / 3},
-        classes={"failure": "Weak Recovery"},
-        word=word,
-        first_error=4 if n_steps > 5 else None,
-    )
-    return run, diagnosis
+    measures = {"turns": float(n_steps - 1), "EGT precision": 2 / 3}
+    classes = {"failure": "Weak Recovery"}
+    return run, Diagnosis(measures=measures, classes=classes, word=word, first_error=4)
 
 
 def judged(
     run: Trajectory | None, *diagnoses: Diagnosis | Mapping[str, Any] | None, **fields: Any
 ) -> Entry:
     """An entry with one verdict by code a diagnosis."""
+    given = {"protocol": "planbench-xl", "is_correct": False, "grade": None, "errors": None}
+    of = run or trajectory()
     rows = [
-        verdict(
-            "run-1",
-            protocol="planbench-xl",
-            is_correct=False,
-            grade=None,
-            errors=None,
-            reasoning="the answer is not grounded",
-            **{name: value for name, value in fields.items() if name != "findings"},
-        )
-        | {
-            "diagnosis": one.model_dump() if isinstance(one, Diagnosis) else one,
-            "findings": fields.get("findings", []),
-        }
+        verdict("run-1", reasoning="the answer is not grounded", **given)
+        | {"diagnosis": one.model_dump() if isinstance(one, Diagnosis) else one, **fields}
         for one in diagnoses
     ]
     return Entry(
-        item_id=run.trajectory_id if run else "run-1",
-        tested_model=run.tested_model if run else "oak",
-        case_id=run.case_id if run else "case-1",
+        item_id=of.trajectory_id,
+        tested_model=of.tested_model,
+        case_id=of.case_id,
         protocol="planbench-xl",
         judgements=tuple(rows),
         trajectory=run,

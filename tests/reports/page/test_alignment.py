@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,20 +26,12 @@ def drawn(rows: tuple[AlignedRow, ...]) -> str:
 @pytest.mark.parametrize(
     ("ours", "theirs", "rows"),
     [
-        ("", "", ""),
-        ("A B", "A B", "=="),
         ("A B", "B A", "=m="),  # exchanged
         ("A1 A2", "A2 A1", "=m="),  # equal calls before those at the same place
         ("A1 B C", "B C A2", "~m=="),
-        ("A C", "A B C", "=-="),
-        ("A B C", "A C", "=+="),
         ("A B C", "A X C", "=#="),
-        ("X Y", "P Q R", "##-"),
         ("A1", "A2 A1", "-="),  # equal arguments before the first of its name
-        ("A1 B", "A2 A1 B", "-=="),
         ("X A B", "A B", "+=="),
-        ("B C A", "X Y A", "##="),
-        ("A B C D", "D A B C", "====m"),
         ("P Q R A", "A S T U", "+++=---"),  # one tool in common outweighs any number of others
     ],
 )
@@ -51,18 +43,11 @@ def test_reads_well(ours: str, theirs: str, rows: str):
     ("ours", "theirs", "kind"),
     [
         ({"n": 1}, {"n": 1.0}, "same"),
-        ({"n": -1}, {"n": -1.0}, "same"),
         ({"n": 0}, {"n": -0.0}, "same"),
-        ({"n": [0, 3]}, {"n": [0.0, 3.0]}, "same"),
         ({"n": {"a": "b", "m": 10**15}}, {"n": {"m": 1e15, "a": "b"}}, "same"),
-        ({"n": 1e16, "t": "1.0"}, {"n": 1e16, "t": "1.0"}, "same"),
         ({"n": 1}, {"n": 1.5}, "arguments"),
-        ({"n": "1"}, {"n": "1.0"}, "arguments"),
         ({"n": 1}, {"n": True}, "arguments"),
-        ({"n": "1"}, {"n": 1}, "arguments"),
         ({"a": 1, "b": [{"x": 2, "y": 3}]}, {"b": [{"y": 3, "x": 2}], "a": 1}, "same"),
-        ({}, None, "arguments"),
-        (None, None, "same"),
     ],
 )
 def test_equal_as_json(ours: dict[str, object] | None, theirs: dict[str, object] | None, kind: str):
@@ -78,18 +63,16 @@ CALL = st.builds(
 CHAIN = st.lists(CALL, max_size=7)
 
 
-def pairs(rows: tuple[AlignedRow, ...]) -> list[AlignedRow]:
-    return [row for row in rows if row.kind in ("same", "arguments")]
-
-
-def n_common(ours: list[Any], theirs: list[Any]) -> int:
+def n_common(ours: list[str], theirs: list[str]) -> int:
     """How many of two lists belong together if each has one partner at most."""
-    return sum(min(ours.count(one), theirs.count(one)) for one in [*dict.fromkeys(ours)])
+    return (Counter(ours) & Counter(theirs)).total()
 
 
 @settings(max_examples=100)
 @given(CHAIN, CHAIN)
-def test_every_call_once_and_in_order_unless_moved(ours: list[Call], theirs: list[Call]):
+def test_every_call_is_there_once_and_all_that_can_be_are_paired(
+    ours: list[Call], theirs: list[Call]
+):
     rows = align(ours, theirs)
     assert [row.ours for row in rows if row.ours is not None] == list(range(len(ours)))
     assert sorted(row.theirs for row in rows if row.theirs is not None) == list(range(len(theirs)))
@@ -97,17 +80,10 @@ def test_every_call_once_and_in_order_unless_moved(ours: list[Call], theirs: lis
     assert fixed == sorted(fixed)
     assert all(row.ours is not None or row.theirs is not None for row in rows)
     assert all(row.kind in ("same", "arguments") for row in rows if row.moved)
-
-
-@settings(max_examples=100)
-@given(CHAIN, CHAIN)
-def test_equal_calls_and_calls_of_one_tool_are_all_paired(ours: list[Call], theirs: list[Call]):
-    rows = align(ours, theirs)
-    kinds = [row.kind for row in rows]
+    kinds = Counter(row.kind for row in rows)
     equal = n_common([str(call) for call in ours], [str(call) for call in theirs])
-    assert kinds.count("same") == equal
     named = n_common([call.name for call in ours], [call.name for call in theirs])
-    assert len(pairs(rows)) == named
+    assert (kinds["same"], kinds["arguments"]) == (equal, named - equal)
 
 
 @settings(max_examples=100)

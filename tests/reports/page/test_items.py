@@ -13,14 +13,9 @@ from hypothesis import strategies as st
 
 from apbjudge.protocols.table import protocol_of
 from apbjudge.records import Item, Row
-from apbjudge.reports.page.items import (
-    case_key,
-    case_view,
-    judgement_view,
-    prediction_view,
-)
+from apbjudge.reports.page.items import case_key, case_view, judgement_view, prediction_view
 
-EXAMPLES = sorted(path for path in Path("examples").glob("*.jsonl") if path.stem != "cases")
+from ..rows import check_golden
 
 
 def item(**values: Any) -> Item:
@@ -36,10 +31,14 @@ def finding(where: str) -> dict[str, Any]:
     return {"code": "E5", "certainty": "proven", "rule": "r", "message": "m", "where": where}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_every_example(path: Path):
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        read = Row(json.loads(line), number).to_item()
+def examples() -> list[Item]:
+    paths = sorted(path for path in Path("examples").glob("*.jsonl") if path.stem != "cases")
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Row(json.loads(line), number).to_item() for number, line in enumerate(lines, 1)]
+
+
+def test_every_example():
+    for read in examples():
         protocol = protocol_of(read)
         result = protocol.find(read, protocol.rubric_for(read))
         view = prediction_view(read, [one.__dict__ for one in result])
@@ -54,64 +53,32 @@ def test_every_example(path: Path):
                 assert shown["where"].startswith(view["calls"][shown["call"]]["where"])
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        ("tool_chain[1]", {"call": 1, "path": ""}),
-        ("tool_chain[1].max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
-        ("tool_chain[1].arguments.max_price", {"call": 1, "path": "max_price", "key": "max_price"}),
-        ("tool_chain[1].arguments.who[0].dob", {"call": 1, "path": "who[0].dob", "key": "who"}),
-        ("tool_chain[1].arguments.a.b", {"call": 1, "path": "a.b", "key": "a.b"}),
-        ("tool_chain[1].arguments", {"call": 1, "path": ""}),
-        ("tool_chain[1].arguments.gone", {"call": 1, "path": "gone"}),
-        ("tool_chain[10]", {}),
-        ("tool_chain", {}),
-        ("response", {}),
-        ("", {}),
-    ],
-)
-def test_findings_at_their_place(where: str, expected: dict[str, Any]):
+STEP = {"role": "assistant", "thought": "t", "tool_calls": [{"name": "A", "arguments": {}}] * 2}
+FUNCTION = {"name": "A", "arguments": '{"x": 1}'}
+USE = {"type": "tool_use", "name": "A", "input": {"x": 1}}
+SAID = {"type": "text", "text": "t"}
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "thought": "t", "tool_calls": [{"function": FUNCTION}]},
+    {"thought": "t", "tool": "A", "arguments": {"x": 1}, "observation": "o"},
+    {"role": "assistant", "content": [SAID, USE]},
+    {"role": "assistant", "content": None, "function_call": FUNCTION},
+    {"role": "tool", "tool_name": "A", "content": "r"},
+    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:…"}}]},
+    {"role": "user", "content": [{"type": "tool_result", "content": [SAID]}]},
+    {"role": "model", "parts": [{"text": "t"}, {"functionCall": {"name": "A", "args": {"x": 1}}}]},
+    {"what": {"ever": 1}},
+]
+
+
+def test_views_are_the_golden_ones():
+    """Of a case with distractors, of steps, after a broken tool, with messages of every shape."""
     arguments = {"max_price": 1, "who": [{"dob": 1}], "a": {"b": 1}, "a.b": 2}
-    read = plan({"name": "A"}, {"name": "B", "parameter_description": arguments})
-    (shown,) = prediction_view(read, [finding(where)])["findings"]
-    assert {key: shown[key] for key in ("call", "path", "key") if key in shown} == expected
-
-
-def test_findings_in_steps():
-    step = {"role": "assistant", "thought": "t", "tool_calls": [{"name": "A", "arguments": {}}] * 2}
-    read = item(
-        planning_regime="Step-wise",
-        prediction_horizon=3,
-        model_response=json.dumps([{**step, "tool_calls": [], "thought": "idle"}, step, step]),
-        ground_truth_steps=[step],
-    )
-    places = ["step[1]", "step[1].tool_calls[1].arguments.x", "step[0]", "step[2].role"]
-    view = prediction_view(read, map(finding, places))
-    assert [shown.get("call") for shown in view["findings"]] == [0, 1, None, 2]
-    assert [(call["step"], call.get("thought")) for call in view["calls"]] == [
-        (2, "t"),
-        (2, None),
-        (3, "t"),
-        (3, None),
-    ]
-    assert view["idle"] == [{"step": 1, "thought": "idle"}]
-    assert case_view(read)["condition"] == {"horizon": 3}
-    flat = json.dumps(
-        {"predicted_steps": [{"thought": "t", "tool": "A", "arguments": {"state": 1}}]}
-    )
-    alone = item(planning_regime="Step-wise", model_response=flat)
-    (shown,) = prediction_view(alone, [finding("step[0].arguments.state")])["findings"]
-    assert (shown["call"], shown["key"]) == (0, "state")
-
-
-def test_the_case_says_what_was_hidden():
-    read = plan(
+    parameters = {"type": "object", "properties": {}}
+    distracted = plan(
         {"name": "A"},
-        {"name": "Gone"},
-        tools=[
-            {"name": "A", "cost": 0, "parameters": {"type": "object", "properties": {}}},
-            {"name": "D"},
-        ],
+        {"name": "B", "parameter_description": arguments},
+        tools=[{"name": "A", "cost": 0, "parameters": parameters}, {"name": "D"}],
         tool_names=["A", "D", "Named"],
         extraneous_tool_names=["D"],
         files=["a.png"],
@@ -119,30 +86,25 @@ def test_the_case_says_what_was_hidden():
         system_prompt="s",
         task_category="c",
     )
-    view = case_view(read)
-    assert view["tools"] == [
-        {"name": "A", "parameters": {"type": "object", "properties": {}}, "cost": 0.0},
-        {"name": "D", "marks": ["distractor"]},
-        {"name": "Named"},
-    ]
-    assert view["condition"] == {"extraneous": ["D"]}
-    assert view["files"] == [{"type": "file", "path": "a.png"}]
-    assert view["reference"]["calls"] == [{"name": "A", "arguments": {}, "step": 1}]
-    assert view["groups"]["category"] == "c"
-    calls = prediction_view(read, [])["calls"]
-    assert [call.get("unknown") for call in calls] == [None, True]
-    assert [row["kind"] for row in prediction_view(read, [])["chain"]] == ["arguments", "extra"]
-    broken = item(
+    ends = (".max_price", ".arguments.max_price", ".arguments.who[0].dob", ".arguments.a.b", "")
+    places = [f"tool_chain[1]{end}" for end in (*ends, ".arguments", ".arguments.gone")]
+    steps = item(
         planning_regime="Step-wise",
-        broken_tool_name="A",
-        replacement_tool={"name": "B"},
-        tools=[{"name": "A"}],
+        prediction_horizon=3,
+        model_response=json.dumps([{**STEP, "tool_calls": [], "thought": "idle"}, STEP, STEP]),
+        ground_truth_steps=[STEP],
+        trajectory_prefix=MESSAGES,
     )
-    assert case_view(broken)["condition"] == {"horizon": 1, "broken_tool": "A", "replacement": "B"}
-    assert case_view(broken)["tools"][0]["marks"] == ["broken"]
-    assert case_view(broken)["reference"] is None
-    assert "chain" not in prediction_view(broken, [])
-    assert case_view(item())["tools"] is None
+    of_steps = ["step[1]", "step[1].tool_calls[1].arguments.x", "step[0]", "step[2].role"]
+    of_tool = {"broken_tool_name": "A", "replacement_tool": {"name": "B"}, "tools": [{"name": "A"}]}
+    shown = [
+        (distracted, [*places, "tool_chain[10]", "response", ""]),
+        (steps, of_steps),
+        (item(planning_regime="Step-wise", **of_tool), []),
+        (item(), []),
+    ]
+    views = [(case_view(of), prediction_view(of, map(finding, at))) for of, at in shown]
+    check_golden("item_views.json", json.dumps(views, indent=1, ensure_ascii=False) + "\n")
 
 
 BASE: dict[str, Any] = {
@@ -163,98 +125,33 @@ BASE: dict[str, Any] = {
 }
 OTHERS: list[dict[str, Any]] = [
     {"query": "other"},
-    {"system_prompt": "other"},
     {"prediction_horizon": 2},
-    {"planning_regime": "Holistic", "tool_chain": BASE["ground_truth_steps"]},
-    {"tools": None, "tool_names": None},
-    {"tools": [{"name": "A", "parameters": {"x": 1.0}}, {"name": "B"}]},
     {"tools": [{"name": "B"}, {"name": "A", "parameters": {"x": 1}}]},
     {"tool_names": ["A", "B", "D"]},
-    {"extraneous_tool_names": ["B"]},
     {"extraneous_tool_names": ["A", "B"]},
     {"broken_tool_name": "B"},
-    {"replacement_tool": {"name": "A"}},
-    {"replacement_tool": None},
     {"unsolvable_type": "visual_missing"},
     {"trajectory_prefix": [{"role": "user", "content": "t", "more": True}]},
-    {"trajectory_prefix": [{"role": "user", "content": "t", "more": "1"}]},
-    {"plan": "other"},
-    {"ground_truth_steps": None},
     {"ground_truth_steps": [*BASE["ground_truth_steps"], {"thought": "idle", "tool_calls": []}]},
     {"files": ["b.png"]},
-    {"files": [{"path": "a.png", "type": "image"}]},
-    {"source": "other"},
     {"task_category": "other"},
     {"stage": "late"},
 ]
 
 
-@pytest.mark.parametrize("values", OTHERS, ids=lambda values: next(iter(values)))
-def test_other_cases_have_other_keys(values: dict[str, Any]):
-    base, other = item(**BASE), item(**{**BASE, **values})
-    assert orjson.dumps(case_view(other)) != orjson.dumps(case_view(base))
-    assert case_key(other) != case_key(base)
+def test_other_cases_have_other_keys():
+    base = item(**BASE)
+    for values in OTHERS:
+        other = item(**{**BASE, **values})
+        assert orjson.dumps(case_view(other)) != orjson.dumps(case_view(base)), values
+        assert case_key(other) != case_key(base), values
 
 
 def test_the_key_of_a_case_is_that_of_all_its_rows():
-    read = [
-        Row(json.loads(line), number).to_item()
-        for path in EXAMPLES
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    ]
+    read = examples()
     keys = {case_key(one): orjson.dumps(case_view(one)) for one in read}
     assert len(keys) == len(set(keys.values())) < len(read) / 2
     assert all(keys[case_key(one)] == orjson.dumps(case_view(one)) for one in read)
-
-
-AT_A = {"name": "A", "arguments": {"x": 1}}
-FUNCTION = {"name": "A", "arguments": '{"x": 1}'}
-USE = {"type": "tool_use", "name": "A", "input": {"x": 1}}
-SAID = {"type": "text", "text": "t"}
-MESSAGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"role": "user", "content": "hi"}, {"role": "user", "text": "hi"}),
-    (
-        {"role": "assistant", "thought": "t", "tool_calls": [{"function": FUNCTION}]},
-        {"role": "assistant", "text": "t", "calls": [AT_A]},
-    ),
-    (
-        {"thought": "t", "tool": "A", "arguments": {"x": 1}, "observation": "o"},
-        {"role": "assistant", "text": 't\n\n{\n  "observation": "o"\n}', "calls": [AT_A]},
-    ),
-    (
-        {"role": "assistant", "content": [SAID, USE]},
-        {"role": "assistant", "text": "t", "calls": [AT_A]},
-    ),
-    (
-        {"role": "assistant", "content": None, "function_call": FUNCTION},
-        {"role": "assistant", "text": "", "calls": [AT_A]},
-    ),
-    (
-        {"role": "tool", "tool_name": "A", "content": "r"},
-        {"role": "tool", "text": "r", "name": "A"},
-    ),
-    (
-        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:…"}}]},
-        {"role": "user", "text": "[image_url]"},
-    ),
-    (
-        {"role": "user", "content": [{"type": "tool_result", "content": [SAID]}]},
-        {"role": "user", "text": "t"},
-    ),
-    (
-        {
-            "role": "model",
-            "parts": [{"text": "t"}, {"functionCall": {"name": "A", "args": {"x": 1}}}],
-        },
-        {"role": "model", "text": "t", "calls": [AT_A]},
-    ),
-    ({"what": {"ever": 1}}, {"role": "message", "text": '{\n  "what": {\n    "ever": 1\n  }\n}'}),
-]
-
-
-@pytest.mark.parametrize(("message", "expected"), MESSAGES)
-def test_messages_of_every_shape(message: dict[str, Any], expected: dict[str, Any]):
-    assert case_view(item(trajectory_prefix=[message]))["trajectory"] == [expected]
 
 
 JSON = st.recursive(
@@ -276,7 +173,7 @@ def test_any_trajectory_is_shown(messages: list[dict[str, Any]]):
     assert len(orjson.loads(orjson.dumps(view))["trajectory"]) == len(messages)
 
 
-@pytest.mark.parametrize("depth", [39, 40, 41, 200])
+@pytest.mark.parametrize("depth", [40, 41])
 def test_values_are_cut_where_they_become_too_deep(depth: int):
     arguments: dict[str, Any] = {"x": "]}[{" * 20}
     for _ in range(depth - 1):
@@ -302,20 +199,10 @@ def test_numbers_that_a_page_would_round_become_texts():
 
 
 def test_a_damaged_judgement_is_shown_as_far_as_it_goes():
-    row = {
-        "judge": "j",
-        "reasoning": ["a", 1],
-        "grade": "high",
-        "inconsistent": "no",
-        "overrides": ["x", None, {"field": "grade"}],
-        "doubt": "some",
-        "usage": [],
-    }
-    assert judgement_view(row) == {
-        "judge": "j",
-        "reasoning": '[\n  "a",\n  1\n]',
-        "overrides": [{"field": "grade"}],
-    }
+    row = {"judge": "j", "reasoning": ["a"], "grade": "high", "inconsistent": "no", "usage": []}
+    row |= {"overrides": ["x", None, {"field": "grade"}], "doubt": "some"}
+    shown = {"judge": "j", "reasoning": '[\n  "a"\n]', "overrides": [{"field": "grade"}]}
+    assert judgement_view(row) == shown
     assert judgement_view({"overrides": "abc", "raw": 5}) == {"raw": "5"}
 
 

@@ -80,13 +80,11 @@ def printed(table: Table, *heads: str, section: str | None = None) -> list[str]:
     return [figure_of(row, c).value for c in table.columns if section in (None, c.section)]
 
 
-def percents(table: Table, *heads: str, places: int, section: str | None = None) -> list[str]:
+def percents(table: Table, *heads: str, places: int) -> list[str]:
     """The rates of a row in percent, to as many places as the paper prints."""
     row = row_of(table, *heads)
     result = [
-        row.cells[c.id].estimate.value
-        for c in table.columns
-        if c.unit in ("percent", "points") and section in (None, c.section)
+        row.cells[c.id].estimate.value for c in table.columns if c.unit in ("percent", "points")
     ]
     return [f"{round(100 * (value or 0.0), places) + 0.0:.{places}f}" for value in result]
 
@@ -115,26 +113,13 @@ def ratings(correct: Any, grade: Any = None, flags: Any = None) -> Ratings:
 def reliability(judge: str, said: Ratings, human: Ratings, **parts: Any) -> Reliability:
     """A judge against labels, with the parts that a test is about."""
     n = len(human.correct)
-    empty: dict[str, Any] = dict.fromkeys(
-        "design category between stand_in diversity self_evaluation".split()
-    )
-    return Reliability(
-        judge=judge,
-        source="judgements.jsonl",
-        n_rows=n,
-        n_scored=n,
-        n_labelled=n,
-        n_unmatched=0,
-        n_ties={},
-        n_adjudicated=0,
-        raters=("r",),
-        cluster="none",
-        n_clusters=n,
-        whole=calibrate(said, human),
-        groups=(),
-        corrected=(),
-        **{**empty, "notes": (), **parts},
-    )
+    counts = dict.fromkeys(("n_rows", "n_scored", "n_labelled", "n_clusters"), n)
+    empty = "design category between stand_in diversity self_evaluation"
+    of: dict[str, Any] = {**dict.fromkeys(empty.split()), **counts, **parts}
+    of |= {"judge": judge, "source": "judgements.jsonl", "cluster": "none", "raters": ("r",)}
+    of |= {"n_unmatched": 0, "n_adjudicated": 0, "n_ties": {}}
+    of |= dict.fromkeys(("groups", "corrected", "notes"), ())
+    return Reliability(whole=calibrate(said, human), **of)
 
 
 def report(*judges: Reliability) -> ReliabilityReport:

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apbjudge.reports.paper.table import Table
-
 from ..rows import Row, verdict
 from .cases import (
     graded,
@@ -29,66 +27,37 @@ from .cases import (
 
 LEVELS = (2, 4, 6, 8, 10)
 
-# Tables 14 and 15: of 300 rows each, the correct ones, the mean grade and the flags
+# Tables 14 and 15, GPT-5: of 300 rows each, the correct ones, the mean grade and the flags
 HORIZONS = {
-    ("GPT-4o", 1): (221, 0.8287, (13, 11, 17, 53, 33, 1), "73.67 4.33 3.67 5.67 17.67 11.00 0.33"),
-    ("GPT-4o", 2): (177, 0.7447, (11, 5, 17, 98, 53, 4), "59.00 3.67 1.67 5.67 32.67 17.67 1.33"),
-    ("GPT-4o", 3): (
-        120,
-        0.6113,
-        (22, 8, 33, 131, 64, 14),
-        "40.00 7.33 2.67 11.00 43.67 21.33 4.67",
-    ),
-    ("GPT-5", 1): (262, 0.9113, (13, 2, 13, 28, 10, 0), "87.33 4.33 0.67 4.33 9.33 3.33 0.00"),
-    ("GPT-5", 2): (233, 0.8547, (12, 1, 10, 51, 27, 0), "77.67 4.00 0.33 3.33 17.00 9.00 0.00"),
-    ("GPT-5", 3): (202, 0.7887, (10, 4, 30, 68, 37, 0), "67.33 3.33 1.33 10.00 22.67 12.33 0.00"),
+    1: (262, 0.9113, (13, 2, 13, 28, 10, 0), "87.33 4.33 0.67 4.33 9.33 3.33 0.00"),
+    2: (233, 0.8547, (12, 1, 10, 51, 27, 0), "77.67 4.00 0.33 3.33 17.00 9.00 0.00"),
+    3: (202, 0.7887, (10, 4, 30, 68, 37, 0), "67.33 3.33 1.33 10.00 22.67 12.33 0.00"),
 }
+EARLY = (233, 0.8187, (29, 1, 6, 57, 31, 3), "77.67 9.67 0.33 2.00 19.00 10.33 1.00")
 
 
-def step_wise(model: str, horizon: int, stage: str = "middle", of: Any = None) -> list[Row]:
-    correct, grade, flags, _ = of or HORIZONS[model, horizon]
+def step_wise(horizon: int, stage: str = "middle") -> list[Row]:
+    correct, grade, flags, _ = EARLY if stage == "early" else HORIZONS[horizon]
     groups = {"horizon": horizon, "stage": stage}
-    return graded(
-        f"{stage} {horizon} ",
-        300,
-        correct,
-        flags,
-        grade,
-        protocol="step-wise",
-        tested_model=model,
-        groups=groups,
-    )
+    prefix = f"{stage} {horizon} "
+    return graded(prefix, 300, correct, flags, grade, protocol="step-wise", groups=groups)
 
 
-def all_horizons() -> list[Row]:
-    return [row for model, horizon in HORIZONS for row in step_wise(model, horizon)]
-
-
-def test_table_14_step_wise_by_horizon() -> None:
-    table = table_of("horizon", all_horizons())
-    for (model, horizon), (_, grade, _, rates) in HORIZONS.items():
-        assert percents(table, model, str(horizon), places=2) == rates.split()
-        assert printed(table, model, str(horizon))[1] == f"{grade:.3f}"
-
-
-def test_table_1_step_wise_is_all_three_horizons_together() -> None:
-    table = table_of("overall", all_horizons())
+def test_tables_14_15_and_1_step_wise_by_horizon_by_stage_and_together() -> None:
+    rows = [row for horizon in HORIZONS for row in step_wise(horizon)]
+    table = table_of("horizon", rows)
+    for horizon, (_, grade, _, rates) in HORIZONS.items():
+        assert percents(table, "m", str(horizon), places=2) == rates.split()
+        assert printed(table, "m", str(horizon))[1] == f"{grade:.3f}"
+    table = table_of("overall", rows)
     assert table.sections == ("Step-wise",)
-    assert percents(table, "GPT-5", places=1) == "77.4 3.9 0.8 5.9 16.3 8.2 0.0".split()
-    assert percents(table, "GPT-4o", places=1) == "57.6 5.1 2.7 7.4 31.3 16.7 2.1".split()
-    assert [printed(table, model)[1][:4] for model in ("GPT-5", "GPT-4o")] == ["0.85", "0.72"]
-    assert row_of(table, "GPT-5").counts["Step-wise"].rows == 900
-
-
-def test_table_15_step_wise_by_stage_has_rows_of_one_step_alone() -> None:
-    early = (233, 0.8187, (29, 1, 6, 57, 31, 3), "77.67 9.67 0.33 2.00 19.00 10.33 1.00")
-    late = (245, 0.8707, (15, 1, 9, 44, 17, 1), "81.67 5.00 0.33 3.00 14.67 5.67 0.33")
-    rows = [*all_horizons(), *step_wise("GPT-5", 1, "early", early)]
-    table = table_of("stage", [*rows, *step_wise("GPT-5", 1, "late", late)])
-    for stage, of in {"early": early, "middle": HORIZONS["GPT-5", 1], "late": late}.items():
-        assert percents(table, "GPT-5", stage, places=2) == of[3].split()
-        assert printed(table, "GPT-5", stage)[1] == f"{of[1]:.3f}"
-    assert [row.heads[1] for row in table.rows] == ["middle", "early", "middle", "late"]
+    assert percents(table, "m", places=1) == "77.4 3.9 0.8 5.9 16.3 8.2 0.0".split()
+    assert printed(table, "m")[1].startswith("0.85")
+    assert row_of(table, "m").counts["Step-wise"].rows == 900
+    table = table_of("stage", [*rows, *step_wise(1, "early")])  # of one step alone
+    assert [row.heads[1] for row in table.rows] == ["early", "middle"]
+    for stage, (*_, rates) in {"early": EARLY, "middle": HORIZONS[1]}.items():
+        assert percents(table, "m", stage, places=2) == rates.split()
 
 
 def test_table_13_holistic_by_modality() -> None:
@@ -98,18 +67,14 @@ def test_table_13_holistic_by_modality() -> None:
         ("image", 336, 283, (1, 5, 35, 17, 0, 14)),
         ("video", 100, 76, (0, 2, 21, 2, 1, 0)),
     ):
-        groups = {"modality": modality}
-        rows += graded(modality, n, correct, flags, tested_model="GPT-5", groups=groups)
+        rows += graded(modality, n, correct, flags, groups={"modality": modality})
     table = table_of("modality", rows)
     assert [row.heads[1] for row in table.rows] == ["text", "image", "video"]
-    assert percents(table, "GPT-5", "text", places=2)[0] == "69.39"
-    assert percents(table, "GPT-5", "text", places=2)[1:] == (
-        "0.30 3.71 18.72 7.58 3.71 4.16".split()
-    )
-    assert percents(table, "GPT-5", "image", places=2)[1:] == (
-        "0.30 1.49 10.42 5.06 0.00 4.17".split()
-    )
-    assert percents(table, "GPT-5", "video", places=1) == "76.0 0.0 2.0 21.0 2.0 1.0 0.0".split()
+    expected = "69.39 0.30 3.71 18.72 7.58 3.71 4.16".split()
+    assert percents(table, "m", "text", places=2) == expected
+    expected = "0.30 1.49 10.42 5.06 0.00 4.17".split()
+    assert percents(table, "m", "image", places=2)[1:] == expected
+    assert percents(table, "m", "video", places=1) == "76.0 0.0 2.0 21.0 2.0 1.0 0.0".split()
 
 
 def distracted(
@@ -145,28 +110,24 @@ def distractors() -> Any:
     return judged([*distracted("holistic", *HOLISTIC), *distracted("step-wise", *STEP_WISE)])
 
 
-def test_table_2_what_distractors_change(distractors: Any) -> None:
+def test_tables_2_and_18_what_distractors_change(distractors: Any) -> None:
     table = table_of("extraneous", distractors)
     assert printed(table, "m") == "78 12.0 8.9 -3.1 6 60.0 57.9 -2.1".split()
     assert all(cell.estimate.n_items == 750 for cell in row_of(table, "m").cells.values())
+    table = table_of("extraneous-average", distractors)
+    assert percents(table, "m", places=2) == "12.00 8.93 -3.07 60.00 57.87 -2.13".split()
 
 
 @pytest.mark.parametrize(
-    ("key", "uses", "correct", "e2"),
+    ("form", "of", "correct"),
     [
-        ("extraneous-levels-holistic", HOLISTIC[1], "9.33 9.33 8.67 7.33 10.00", HOLISTIC[3]),
-        (
-            "extraneous-levels-step-wise",
-            STEP_WISE[1],
-            "58.67 55.33 59.33 57.33 58.67",
-            STEP_WISE[3],
-        ),
+        ("holistic", HOLISTIC, "9.33 9.33 8.67 7.33 10.00"),
+        ("step-wise", STEP_WISE, "58.67 55.33 59.33 57.33 58.67"),
     ],
 )
-def test_tables_16_and_17_by_level(
-    distractors: Any, key: str, uses: tuple[int, ...], correct: str, e2: tuple[int, ...]
-) -> None:
-    table = table_of(key, distractors)
+def test_tables_16_and_17_by_level(distractors: Any, form: str, of: Any, correct: str) -> None:
+    _, uses, _, e2 = of
+    table = table_of(f"extraneous-levels-{form}", distractors)
     assert [row.heads[1] for row in table.rows] == [str(level) for level in LEVELS]
     assert [printed(table, "m", str(level))[0] for level in LEVELS] == [str(n) for n in uses]
     rates = [percents(table, "m", str(level), places=2) for level in LEVELS]
@@ -174,21 +135,11 @@ def test_tables_16_and_17_by_level(
     assert [row[2] for row in rates] == [f"{100 * n / 150:.2f}" for n in e2]
 
 
-def test_table_18_correctness_averaged_over_levels(distractors: Any) -> None:
-    table = table_of("extraneous-average", distractors)
-    assert percents(table, "m", places=2) == "12.00 8.93 -3.07 60.00 57.87 -2.13".split()
-
-
 def test_table_1_has_the_two_e2_of_tool_extraneous_over_their_own_rows(distractors: Any) -> None:
     """The paper prints 3.2 as E2-H and 49.3 as E2-S: its Tables 16 and 17 have them exchanged."""
     table = table_of("overall", distractors)
-    result = dict(
-        zip(
-            [c.key for c in table.columns if c.section == "Tool-extraneous"],
-            printed(table, "m", section="Tool-extraneous"),
-            strict=True,
-        )
-    )
+    keys = [c.key for c in table.columns if c.section == "Tool-extraneous"]
+    result = dict(zip(keys, printed(table, "m", section="Tool-extraneous"), strict=True))
     assert (result["CR"], result["E2-H"], result["E2-S"]) == ("33.4", "49.3", "3.2")
     assert row_of(table, "m").cells["Tool-extraneous", "E2-S"].estimate.n_items == 750
     assert row_of(table, "m").counts["Tool-extraneous"].rows == 1500
@@ -202,11 +153,8 @@ def test_table_1_behaviours_and_refusals() -> None:
     ]
     kinds = "contradictory_constraints information_missing tool_removal visual_missing".split()
     for kind, refused in zip(kinds, (80, 40, 75, 89), strict=True):
-        for i in range(100):
-            groups = {"unsolvable_type": kind}
-            rows.append(
-                verdict(f"{kind}{i}", protocol="unsolvable", groups=groups, is_correct=i < refused)
-            )
+        of = {"protocol": "unsolvable", "groups": {"unsolvable_type": kind}}
+        rows += [verdict(f"{kind}{i}", is_correct=i < refused, **of) for i in range(100)]
     table = table_of("overall", rows)
     assert printed(table, "m", section="Tool-broken") == "76.3 17.3 5.7 0.0 0.7".split()
     assert printed(table, "m", section="Unsolvable") == "80.0 40.0 75.0 89.0".split()
@@ -233,14 +181,9 @@ def priced(model: str, gap: int) -> list[Row]:
         **dict.fromkeys(right[33:], (passed - common) / (correct - 33)),
         **dict.fromkeys(wrong, (total - passed) / (57 - correct)),
     }
+    of = {"protocol": "efficiency", "tested_model": model}
     return [
-        verdict(
-            f"case {case}",
-            "" if case in right else "E4",
-            protocol="efficiency",
-            tested_model=model,
-            plan_cost=cost,
-        )
+        verdict(f"case {case}", "" if case in right else "E4", plan_cost=cost, **of)
         for case, cost in costs.items()
     ]
 
@@ -274,53 +217,29 @@ def test_table_4_before_and_after_refinement() -> None:
     assert printed(table, "m", "Self_R-") == "22.0 28.7 +6.7 79.3 72.7 -6.7".split()
 
 
-# Table 7: true and false positives, false and true negatives; grades off, in steps of 0.2; flags
-# that agree on the plans humans found incorrect
-JUDGES = {
-    "GPT-5": ((359, 28, 54, 279), 245, 1609, "88.6 92.8 86.9 0.897 0.068 87.4"),
-    "Gemini 3 Pro": ((401, 44, 12, 263), 212, 1653, "92.2 90.1 97.1 0.935 0.059 89.7"),
-    "Claude Sonnet 4.5": ((373, 114, 40, 193), 454, 1469, "78.6 76.6 90.3 0.829 0.126 79.8"),
-}
-
-
-def test_table_7_judges_against_humans() -> None:
-    result: list[Any] = []
-    for judge, ((tp, fp, fn, tn), steps, agreeing, _) in JUDGES.items():
-        correct = np.repeat([1, 0, 1, 0], [tp, fp, fn, tn])
-        differing = np.zeros(720, dtype=int)
-        wrong = np.flatnonzero(correct == 0)
-        each, rest = divmod(307 * 6 - agreeing, 307)
-        differing[wrong] = each + (np.arange(307) < rest)
-        said = ratings(
-            np.repeat([1, 1, 0, 0], [tp, fp, fn, tn]), np.arange(720) < steps, 2**differing - 1
-        )
-        result.append(reliability(judge, said, ratings(correct, np.zeros(720), np.zeros(720))))
-    table = table_of("judges", reliability=report(*result))
-    assert [row.heads for row in table.rows] == [(judge,) for judge in JUDGES]
-    for judge, (*_, expected) in JUDGES.items():
-        assert printed(table, judge) == expected.split()
-    assert not any(cell.best for row in table.rows for cell in row.cells.values())
-
-
-def test_table_8_correct_plans_that_differ_from_the_reference() -> None:
-    table = table_of(
-        "diversity",
-        reliability=report(
-            plans_judged("Claude Sonnet 4.5", (51, 54), (204, 213)),
-            plans_judged("Gemini 3 Pro", (50, 54), (209, 213)),
-        ),
-    )
-    assert percents(table, "Claude Sonnet 4.5", places=1) == "94.4 95.8".split()
-    assert percents(table, "Gemini 3 Pro", places=1) == "92.6 98.1".split()
-
-
-def test_table_9_the_judge_by_tested_model() -> None:
+def test_tables_7_8_and_9_a_judge_against_humans() -> None:
+    """Gemini 3 Pro on 720 items, on plans with another chain, and on 60 plans of each model."""
+    # true and false positives, false and true negatives; flags that agree on incorrect plans
+    cells, agreeing, n_wrong = (401, 44, 12, 263), 1653, 307
+    correct = np.repeat([1, 0, 1, 0], cells)
+    each, rest = divmod(n_wrong * 6 - agreeing, n_wrong)
+    differing = np.zeros(720, dtype=int)
+    differing[correct == 0] = each + (np.arange(n_wrong) < rest)
+    grades_off = np.arange(720) < 212  # by a step of 0.2 each
+    said = ratings(np.repeat([1, 1, 0, 0], cells), grades_off, 2**differing - 1)
     counts = {"Gemini 3 Pro": (47, 49), "GPT-5": (52, 51), "InternVL3.5-30B-A3B": (19, 24)}
-    table: Table = table_of(
-        "self-evaluation", reliability=report(models_judged("Gemini 3 Pro", counts, 60))
-    )
+    parts = {
+        "diversity": plans_judged("Gemini 3 Pro", (50, 54), (209, 213)).diversity,
+        "self_evaluation": models_judged("Gemini 3 Pro", counts, 60).self_evaluation,
+    }
+    human = ratings(correct, np.zeros(720), np.zeros(720))
+    judge = report(reliability("Gemini 3 Pro", said, human, **parts))
+    table = table_of("judges", reliability=judge)
+    assert printed(table, "Gemini 3 Pro") == "92.2 90.1 97.1 0.935 0.059 89.7".split()
+    assert not any(cell.best for row in table.rows for cell in row.cells.values())
+    table = table_of("diversity", reliability=judge)
+    assert percents(table, "Gemini 3 Pro", places=1) == "92.6 98.1".split()
+    table = table_of("self-evaluation", reliability=judge)
     assert printed(table, "Gemini 3 Pro", section="CR") == "78.3 81.7 +3.3".split()
     assert printed(table, "GPT-5", section="CR") == "86.7 85.0 -1.7".split()
-    assert printed(table, "InternVL3.5-30B-A3B", section="CR") == "31.7 40.0 +8.3".split()
     assert "Gemini 3 Pro is the judge Gemini 3 Pro" in table.notes
-    assert table.judges == ("Gemini 3 Pro",)

@@ -49,14 +49,13 @@ def of_marks(marks: Iterable[int], **fields: Any) -> list[Row]:
     ]
 
 
-def figures(table: Table, *heads: str, section: str = "Holistic") -> dict[str, Estimate]:
+def figures(table: Table, *heads: str) -> dict[str, Estimate]:
     """The figures of a row by key."""
-    cells = row_of(table, *heads).cells
-    return {key: cell.estimate for (of, key), cell in cells.items() if of == section}
+    return {key: cell.estimate for (_, key), cell in row_of(table, *heads).cells.items()}
 
 
-def values(table: Table, *heads: str, section: str = "Holistic") -> dict[str, float | None]:
-    return {key: of.value for key, of in figures(table, *heads, section=section).items()}
+def values(table: Table, *heads: str) -> dict[str, float | None]:
+    return {key: of.value for key, of in figures(table, *heads).items()}
 
 
 def notes(table: Table, method: str = "R") -> list[str]:
@@ -65,26 +64,6 @@ def notes(table: Table, method: str = "R") -> list[str]:
 
 
 # Pairs -------------------------------------------------------------------------------------------
-
-
-def test_refinement_pairs_items_with_a_verdict_on_both_sides() -> None:
-    base = [*graded("h", 4, 2), unscored("h4"), verdict("only before")]
-    after = [*graded("h", 3, 3), unscored("h3"), verdict("h4"), verdict("only after")]
-    table = table_of("refinement", base, refined=(judged(after, method="R"),))
-    assert printed(table, "m", "R") == ["66.7", "100.0", "+33.3"]
-    row = row_of(table, "m", "R")
-    assert row.counts == {"Holistic": Counts(rows=6, scored=5)}
-    assert {cell.estimate.n_items for cell in row.cells.values()} == {3}
-
-
-def test_refinement_needs_the_base_run_of_the_same_judge_and_says_so_of_no_pairs() -> None:
-    run = judged(graded("h", 4, 2), "another", method="R")
-    with pytest.raises(OptionError, match="a run of refined responses beside the base run"):
-        table_of("refinement", graded("h", 4, 2), refined=(run,))
-    apart = table_of(
-        "refinement", graded("x", 4, 2), refined=(judged(graded("h", 4, 2), method="R"),)
-    )
-    assert printed(apart, "m", "R") == ["–", "–", "–"]
 
 
 def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() -> None:
@@ -102,35 +81,14 @@ def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() 
 def test_pairs_that_are_lost_are_counted_by_why() -> None:
     base = [*of_marks([1, 0, -1, 1]), verdict("only before"), verdict("x", tested_model="other")]
     after = [*of_marks([1, 1, 1, -1]), verdict("only after")]
-    for key in ("refinement", CHANGES):
-        table = table_of(key, base, refined=(refined(after),))
-        (note,) = (note for note in notes(table) if "in no pair" in note)
-        assert note == (
-            "3 responses are in no pair: 1 whose draft is not in the base run, 1 without a verdict "
-            "on the draft, 1 without a verdict themselves; 1 drafts have no refined response"
-        )
+    table = table_of(CHANGES, base, refined=(refined(after),))
+    (note,) = (note for note in notes(table) if "in no pair" in note)
+    assert note == (
+        "3 responses are in no pair: 1 whose draft is not in the base run, 1 without a verdict "
+        "on the draft, 1 without a verdict themselves; 1 drafts have no refined response"
+    )
     assert row_of(table, "m", "R").counts == {"Holistic": Counts(rows=5, scored=2)}
     assert "2/5" in tables_text([table])
-    assert "pairs" in tables_text([table])
-
-
-def test_every_protocol_has_a_section_of_its_own() -> None:
-    rows = [
-        verdict("a", protocol="holistic"),
-        verdict("b", protocol="step-wise", groups={"horizon": 1}),
-        verdict("c", protocol="tool-extraneous", groups={"level": 2}),
-        verdict("d", protocol="tool-extraneous", groups={"level": 2, "horizon": 1}),
-        verdict("e", protocol="tool-broken", category=1, is_correct=True),
-        verdict("f", protocol="unsolvable", is_correct=True),
-        verdict("g", protocol="efficiency"),
-    ]
-    table = table_of(CHANGES, rows, refined=(refined(rows),))
-    assert table.sections == (
-        *("Holistic", "Step-wise", "Tool-extraneous, holistic", "Tool-extraneous, step-wise"),
-        *("Tool-broken", "Unsolvable", "Efficiency"),
-    )
-    for section in table.sections:
-        assert values(table, "m", "R", section=section)["Kept right"] == 1
 
 
 # Figures -----------------------------------------------------------------------------------------
@@ -173,12 +131,7 @@ def test_tokens_and_price_are_over_all_pairs_and_those_fixed() -> None:
     of = figures(table_of(CHANGES, base, refined=(run,)), "m", "R")
     assert of["Tokens/fix"].value == pytest.approx(900 / 6)
     assert of["USD/fix"].value == pytest.approx(0.16 / 6)
-    low, high = of["Tokens/fix"].low, of["Tokens/fix"].high
-    assert low is not None
-    assert high is not None
-    assert low < 150 < high
-    shown = printed(table_of(CHANGES, base, refined=(run,)), "m", "R")
-    assert {"150", "0.0267"} <= set(shown)
+    assert (of["Tokens/fix"].low or 150) < 150 < (of["Tokens/fix"].high or 150)
 
 
 def test_with_replies_from_the_cache_a_total_is_a_lower_bound() -> None:
@@ -189,9 +142,6 @@ def test_with_replies_from_the_cache_a_total_is_a_lower_bound() -> None:
     assert (of["Tokens/fix"].value, of["Tokens/fix"].bound) == (pytest.approx(15), "lower")
     assert (of["USD/fix"].value, of["USD/fix"].bound) == (pytest.approx(0.15), "lower")
     assert "≥ 15" in printed(table, "m", "R")
-    run = refined(of_marks([1, 1, 0]), tokens=10.0, is_reused=[0, -1, 0])
-    known = figures(table_of(CHANGES, of_marks([0, 0, 0]), refined=(run,)), "m", "R")
-    assert known["Tokens/fix"].bound == ""
 
 
 def test_an_unchanged_response_with_another_verdict_shows_the_judge() -> None:
@@ -202,22 +152,6 @@ def test_an_unchanged_response_with_another_verdict_shows_the_judge() -> None:
     assert (of["Flips"].value, of["Flips"].n_items) == (pytest.approx(1 / 3), 3)
     none = figures(table_of(CHANGES, base, refined=(refined(after, is_unchanged=0),)), "m", "R")
     assert (none["Flips"].value, none["Flips"].note) == (None, "no response is unchanged")
-
-
-def test_every_figure_with_a_direction_is_the_mean_of_what_competes() -> None:
-    rng = np.random.default_rng(5)
-    base, after = (of_marks(rng.integers(0, 2, 60).tolist()) for _ in range(2))
-    results = Results(judges=(judged(base),), refined=(refined(after),))
-    seen: set[str] = set()
-    for definition in DEFINITIONS:
-        if definition.rivals != "methods" or definition.key == "refinement-oracle":
-            continue
-        for row in refined_rows(definition, results):
-            for column, contender in row.contenders.items():
-                assert contender.values.mean() == pytest.approx(row.estimates[column].value)
-                assert len(contender.values) == row.estimates[column].n_items
-                seen.add(column[1])
-    assert seen == {"Refined", "Δ", "Grade Δ", "Fix rate", "Over-correction"}
 
 
 # Critics, oracles, judges ------------------------------------------------------------------------
@@ -249,26 +183,25 @@ def test_an_oracle_is_in_no_table_but_its_own_whatever_its_method_is_called() ->
         assert ("oracle" in tables_text([table]).casefold()) == is_its_own
 
 
-def test_a_run_of_oracles_alone_leaves_table_4_without_rows() -> None:
-    run = refined(of_marks([1, 1]), is_oracle=1)
-    with pytest.raises(OptionError, match="--table refinement: there is nothing for it"):
-        table_of("refinement", of_marks([0, 1]), refined=(run,))
-    fair = refined(of_marks([1, 1]))
-    with pytest.raises(OptionError, match=r"--table refinement-oracle: .* saw the reference"):
-        table_of("refinement-oracle", of_marks([0, 1]), refined=(fair,))
+def test_a_table_without_rows_of_its_kind_says_what_it_needs() -> None:
+    oracle, fair = refined(of_marks([1, 1]), is_oracle=1), refined(of_marks([1, 1]))
+    of_another = judged(of_marks([1, 1]), "another", method="R")
+    for key, run, said in (
+        ("refinement", oracle, "there is nothing for it"),
+        ("refinement", of_another, "a run of refined responses beside the base run"),
+        ("refinement-oracle", fair, "saw the reference"),
+    ):
+        with pytest.raises(OptionError, match=f"--table {key}: .*{said}"):
+            table_of(key, of_marks([0, 1]), refined=(run,))
 
 
 @pytest.mark.parametrize(
     ("way", "models", "reason"),
     [
         (Way("critic", "codes", "acme/judge-1"), {"judge-1"}, "the critic acme/judge-1 is the jud"),
-        (Way("critic", "none", "judge-1@http://127.0.0.1:8000/v1"), {"x", "judge-1"}, "the critic"),
         (Way("self", "none"), {"provider/m"}, "the critic m is the judge"),
         (Way("judge", "codes", "other"), {"judge-1"}, "the critique is a judge's verdict"),
         (Way("static", "codes"), {"static"}, "critique and verdict are the same proofs by code"),
-        (Way("critic", "codes", "other"), {"judge-1"}, ""),
-        (Way("self", "codes"), {"judge-1"}, ""),
-        (Way("static", "codes"), {"judge-1"}, ""),
         (Way("critic", "codes", "azure/judge-2025-08-07"), {"openai/judge"}, "may be one model"),
         (Way("critic", "codes", "alias", "Judge-1"), {"acme/judge-1"}, "served as Judge-1, and"),
         (Way("critic", "codes", "judge-1.1"), {"judge-1"}, ""),
@@ -281,8 +214,7 @@ def test_improvement_against_what_measures_it_is_called_circular(
     by["rubric"] = "apb-holistic@1"
     base = judged(of_marks([0, 1], **by))
     base = JudgeResults(judge="j", columns=base.columns, models=frozenset(models))
-    for key in ("refinement", CHANGES):
-        table = table_of(key, base, refined=(refined(of_marks([1, 1], **by), way=way),))
-        circular = [note for note in notes(table) if note.startswith("circular: ")]
-        assert len(circular) == bool(reason)
-        assert all(reason in note and "improved against what measures" in note for note in circular)
+    table = table_of(CHANGES, base, refined=(refined(of_marks([1, 1], **by), way=way),))
+    circular = [note for note in notes(table) if note.startswith("circular: ")]
+    assert len(circular) == bool(reason)
+    assert all(reason in note and "improved against what measures" in note for note in circular)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -44,33 +44,30 @@ def figures(*rows: Row) -> dict[str, Estimate]:
     return {key: cell.estimate for (_, key), cell in row.cells.items()}
 
 
-BY_HAND = [
-    *sampled("a", 0, 0, 0, 0),
-    *sampled("b", 1, 1, 0, 0),
-    *sampled("c", 1, 1, 1, 1),
-]
+BY_HAND = [*sampled("a", 0, 0, 0, 0), *sampled("b", 1, 1, 0, 0), *sampled("c", 1, 1, 1, 1)]
 
 
 def test_three_cases_in_four_samples_by_hand() -> None:
     """Of the pairs of b, 5 of 6 have a correct sample and 1 has two."""
     found = figures(*BY_HAND)
     values = {name: of.value for name, of in found.items()}
+    between = ((1 - 1 / 9) / 4) ** 0.5
     expected = {
         "cases": 3,
         "fewest": 4,
         "most": 4,
         "CR": 1 / 2,
+        "differ": 1 / 3,
+        "sampling": 1 / 3,
         "pass@1": 1 / 2,
         "pass@2": (0 + 5 / 6 + 1) / 3,
         "pass@4": 2 / 3,
         "pass^2": (0 + 1 / 6 + 1) / 3,
         "pass^4": 1 / 3,
-        "differ": 1 / 3,
-        "SD within": 1 / 3,  # one square of 1 over 9 degrees of freedom
-        "SD between": ((1 - 1 / 9) / 4) ** 0.5,
-        "sampling": 1 / 3,
-        "Grade SD within": 0.8 / 3,  # 1 and 0.2
-        "Grade SD between": 0.8 * ((1 - 1 / 9) / 4) ** 0.5,
+        "SD within": 1 / 3,
+        "SD between": between,  # one square of 1 over 9 degrees of freedom
+        "Grade SD within": 0.8 / 3,
+        "Grade SD between": 0.8 * between,  # 1 and 0.2
     }
     assert values == {name: pytest.approx(value) for name, value in expected.items()}
     assert (found["CR"].n_items, found["CR"].n_clusters) == (12, 3)
@@ -108,15 +105,8 @@ def test_they_are_what_one_gets_by_going_through_all_subsets(cases: list[list[in
 
 def test_cases_with_too_few_samples_are_left_out_and_the_notes_say_so() -> None:
     rows = [*sampled("a", 1, 0, 1, 1), *sampled("b", 1, 1), *sampled("c", 0)]
-    ((table),) = tables(*rows)
+    (table,) = tables(*rows)
     found = figures(*rows)
-    assert {name: of.n_items for name, of in found.items() if name.startswith("pass")} == {
-        "pass^2": 2,
-        "pass^4": 1,
-        "pass@1": 3,
-        "pass@2": 2,
-        "pass@4": 1,
-    }
     assert (found["fewest"].value, found["most"].value, found["differ"].n_items) == (1, 4, 2)
     assert [note for note in table.notes if "no part in" in note] == [
         "m, holistic: 1 case has fewer than 2 samples, no part in pass@2 and pass^2",
@@ -135,47 +125,29 @@ def test_without_repeated_samples_there_is_no_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    "other",
     [
-        ({"groups": {"level": 2}}, {"groups": {"level": 4}}),
-        ({"groups": {"level": 0, "horizon": 1}}, {"groups": {"level": 0, "horizon": 2}}),
-        ({"content_id": CONTENT}, {"content_id": CONTENT[::-1]}),
-        ({"case_id": "a"}, {"case_id": "b"}),
-        ({"tested_model": "m"}, {"tested_model": "n"}),
+        {"groups": {"level": 4}},
+        {"groups": {"horizon": 2}},
+        {"content_id": CONTENT[::-1]},
+        {"case_id": "b"},
+        {"tested_model": "n"},
     ],
-    ids=["distractors", "steps", "question", "case", "tested model"],
+    ids=lambda other: next(iter(other)),
 )
-def test_rows_of_different_questions_are_no_samples(one: Any, other: Any) -> None:
-    protocol = {"protocol": "tool-extraneous"} if "groups" in one else {}
-    other = {"case_id": "a"} | other | protocol
-    rows = [*sampled("a", 1, **one, **protocol), *sampled("x", 0, **other)]
-    assert tables(*rows) == ()
+def test_rows_of_different_questions_are_no_samples(other: Any) -> None:
+    of = {"protocol": "tool-extraneous", "case_id": "a", "groups": {"level": 2, "horizon": 1}}
+    groups = of["groups"] | other.get("groups", {})
+    one, another = sampled("a", 1, **of), sampled("x", 0, **of | other | {"groups": groups})
+    assert tables(*one, *another) == ()
+    assert tables(*one, *sampled("x", 0, **of)) != ()
 
 
 def test_levels_of_one_case_are_samples_apart_and_one_unit_of_intervals() -> None:
-    rows = [
-        row
-        for case in range(6)
-        for level in (2, 4)
-        for row in sampled(
-            f"{case}-{level}",
-            case % 2,
-            1,
-            case_id=f"case {case}",
-            protocol="tool-extraneous",
-            groups={"level": level},
-        )
-    ]
+    rows: list[Row] = []
+    for case, level in product(range(6), (2, 4)):
+        of = {"protocol": "tool-extraneous", "groups": {"level": level}}
+        rows += sampled(f"{case}-{level}", case % 2, 1, case_id=f"case {case}", **of)
     found = figures(*rows)
     assert (found["cases"].value, found["most"].value) == (12, 2)
     assert (found["pass@2"].n_items, found["pass@2"].n_clusters) == (12, 6)
-    assert found["SD within"].n_clusters == 6
-
-
-def test_code_alone_gives_bounds_of_what_is_right() -> None:
-    found = figures(*({**row, "judge": "static"} for row in BY_HAND))
-    bounds = {name: of.bound for name, of in found.items()}
-    assert {name for name, bound in bounds.items() if bound == "upper"} == {
-        *("CR", "pass@1", "pass@2", "pass@4", "pass^2", "pass^4")
-    }
-    assert "Grade SD within" not in found

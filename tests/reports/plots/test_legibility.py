@@ -16,8 +16,7 @@ from apbjudge.reports.plots.text import OURS, characters, labels, slugs, text_wi
 
 from .benchmark import figures
 
-MANY = "cr error-profile error-multiples levels-correct broken refusal cost".split()
-FEW = "horizon stage levels-used judges"
+MANY = ("error-profile", "levels-correct", "broken", "cost")
 
 
 def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
@@ -35,9 +34,8 @@ def drawn(key: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
 
 
 @pytest.mark.parametrize(
-    ("key", "n"), [*((key, 12) for key in MANY), *((key, 2) for key in FEW.split())]
+    ("key", "n"), [("horizon", 2), *(pytest.param(key, 12, marks=pytest.mark.slow) for key in MANY)]
 )
-@pytest.mark.slow
 def test_no_text_is_small_cut_off_or_hidden(
     key: str, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
