@@ -20,11 +20,10 @@ from apbjudge.construction.references import chain_of, plan_of
 from apbjudge.construction.transforms.plans import holistic
 from apbjudge.construction.transforms.steps import step_wise
 from apbjudge.construction.transforms.unsolvable import private_reference
-from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
+from apbjudge.construction.writing.config import KINDS, Kind
 from apbjudge.construction.writing.prompts import messages_of, repair_of, write_prompts
 from apbjudge.construction.writing.rules import read_reply
 from apbjudge.construction.writing.tasks import WritingTask, task_of
-from apbjudge.construction.writing.write import forecast_texts
 from apbjudge.errors import OptionError, OtherRunError
 from apbjudge.llm.base import ScriptedClient
 from apbjudge.records import Row
@@ -367,22 +366,3 @@ def test_a_prompt_set_of_ones_own_is_used_and_has_to_fence_what_it_shows(tmp_pat
     own.write_text(source.replace('fence("solution", solution)', "answer"), encoding="utf-8")
     with pytest.raises(OptionError, match=r"--write-prompts: .*query.user: .*, got answer"):
         write(tmp_path / "out", twins, **options)
-
-
-# Dry run ------------------------------------------------------------------------------------------
-
-
-def test_the_forecast_is_what_a_session_without_complaints_takes(
-    serve: Any, tmp_path: Path
-) -> None:
-    server, cache = serve(obliging), tmp_path / "cache"
-    config = WriteConfig(model={"model": MODEL, "api_base": server.address}, repairs=2, cache=cache)
-    forecast = forecast_texts(ferries(3), config, kinds=KINDS, cache=cache)
-    assert (forecast.rows, forecast.calls, forecast.most_calls) == (12, 12, 36)
-    assert forecast.prompt_tokens > 0
-    assert server.requests == []
-    assert not cache.exists()
-    write(tmp_path / "out", ferries(3), address=server.address, cache=cache)
-    assert len(server.requests) == 12
-    again = forecast_texts(ferries(3), config, kinds=("query",), cache=cache)
-    assert (again.calls, again.reused) == (0, 3)
