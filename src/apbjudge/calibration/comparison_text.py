@@ -53,7 +53,7 @@ def comparison_document(comparison: Comparison) -> Document:
         )
         foot = [
             (
-                "rates in percent, grades from 0 to 1; intervals and p are of each figure alone; "
+                "rates in percent, grades and F1 from 0 to 1; intervals and p are of each figure alone; "
                 "detectable: the smallest true difference found with a chance of 80 %"
             ),
             *(f"note: {line}" for line in rough),
