@@ -235,20 +235,9 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
         names = (
             "may_not or keys or reach_each or starts_ends or stopped_or_killed or parent_is_killed"
         )
-        where = [
-            "-n",
-            "0",
-            "-m",
-            "",
-            "-p",
-            "no:cacheprovider",
-            "--basetemp",
-            f"{home}/tests",
-            "-k",
-            names,
-        ]
+        where = ["-n0", "-m", "", "-p", "no:cacheprovider", f"--basetemp={home}/tests"]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-rs", *where, __file__],
+            [sys.executable, "-m", "pytest", "-q", "-rs", *where, "-k", names, __file__],
             cwd=ROOT,
             env=variables,
             capture_output=True,
@@ -466,19 +455,11 @@ def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ("raise SystemExit(3)", "the suite can't be loaded: SystemExit: 3"),
-        ("def suite(options): return 5", "can't be loaded: TypeError: int has no method tasks"),
         ("def task(): return {1: float('nan')}", "can't be loaded: ValueError: Out of range"),
-        ("def task(): return 'a'", "can't be loaded: field task: expected a dict, got 'a'"),
-        *(
-            (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}{said}")
-            for field, value, said in (
-                ("query", 5, ": expected a string, got 5"),
-                ("tools", [{}], r"\[0\]"),
-                ("user", "bot", ": expected one of none, scripted, model, got 'bot'$"),
-                ("to_communicate", "42", ": expected a list, got '42'$"),
-                ("reference", "add", ": expected a list of lists, of the calls of each turn, got"),
-                ("reference", [[{"name": "add", "arguments": {}}]], ": expected calls with name"),
-            )
+        ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
+        (
+            "Mine.tasks = lambda self: [task(reference='add')]",
+            "field reference: expected a list of",
         ),
     ],
 )
@@ -494,10 +475,8 @@ FAULTS = {
     "import sys; sys.exit(2)": "SystemExit: 2",
     "Episode.call = lambda *_: ('ok', 'no')": "call of add: expected text and whether it is",
     "Episode.say = lambda *_: {}": "say: field next: expected agent or end, got nothing",
-    "Episode.say = lambda *_: {'next': 'agent', 'text': 5}": "text: expected a string, got 5",
     "Episode.say = lambda *_: {'next': 'agent', 'tools': [{}]}": r"say: field tools\[0\]",
     "del Episode.score": "TypeError: Episode has no method score",
-    "Episode.score = lambda self: 1.0": "field result: expected a dict, got 1.0",
     "Episode.score = lambda self: {'reward': 2}": "field reward: expected a number from 0 to 1",
     "Episode.score = lambda self: {'reward': float('nan')}": "ValueError: Out of range",
 }
