@@ -115,7 +115,6 @@ ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
     ),
     "empty": (Answer(""), {"finish_reason": "stop", "refusal": None, "model_response": ""}),
     "half a character as its end": (Answer(ODD, "\ud800"), {"model_response": ODD}),
-    "unreadable": (Answer(ODD), {"finish_reason": "stop", "model_response": ODD}),
 }
 REFUSED = {"refusal field", "filter", "policy error"}
 THOUGHT = "1 replies are empty but for the model's thinking"

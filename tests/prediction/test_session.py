@@ -203,11 +203,10 @@ def test_samples_of_a_case_are_one_case_of_a_file_of_predictions(
     assert [key for key, _ in other.keys] == [f"{name}{end}" for name in "abcd" for end in ends]
 
 
-@pytest.mark.parametrize("order", [1, -1])
 def test_a_case_called_as_a_sample_of_another_is_a_bad_row_only_where_there_is_such_a_sample(
-    place: Place, order: int
+    place: Place,
 ) -> None:
-    write_rows(place.cases, [CASES[0], case("a#2", query="Another. (b)")][::order])
+    write_rows(place.cases, [case("a#2", query="Another. (b)"), CASES[0]])
     assert place.run().failed == 0
     run = place.run(samples=2, overwrite=True)
     (failed,) = place.failed
