@@ -70,24 +70,15 @@ def test_an_answer_is_accepted_in_a_wrapping_and_refused_without_its_object(kind
         assert reading.value is None
 
 
-@given(
-    st.sampled_from(KINDS),
-    st.text()
-    | st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(max_size=6) | st.integers(),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(
-                    ["query", "plan", "tools", "removed", "name", "parameters", "type"]
-                ),
-                inner,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    ).map(json.dumps),
+FIELDS = st.sampled_from(["query", "plan", "tools", "removed", "name", "parameters", "type"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=6) | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
+    max_leaves=12,
 )
+
+
+@given(st.sampled_from(KINDS), st.text() | VALUES.map(json.dumps))
 def test_no_reply_breaks_the_rules(kind: Kind, reply: str) -> None:
     reading = read_reply(task(kind), reply)
     assert reading.complaints or reading.value is not None

@@ -317,18 +317,17 @@ def test_the_judge_s_ties_to_the_plans_are_said(tmp_path: Path) -> None:
     fields = {"mode": "critic", "guide": "codes", "critic_model": "lab/Judge-1"}
     run = judge_plans(tmp_path, verdicts, fields=fields)
     manifest = json.loads((run / "manifest.json").read_bytes())
-    manifest["settings"] = {"model": "other/judge-1"}
     del manifest["seal"]
-    (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
     path = write(tmp_path / "executed.jsonl", rows)
-    ((_, part),) = apbjudge.validate(path, judged=run).judged
-    own, by_codes = part.notes
-    assert own == "its model was the critic of the refined plans: lab/Judge-1"
-    assert by_codes.startswith("the review went by the error codes of its rubric (apb-holistic@1)")
-    manifest["settings"] = {"model": f"lab/{MODEL}"}
-    (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
-    ((_, part),) = apbjudge.validate(path, judged=run).judged
-    assert part.notes[0] == f"it judges its own plans: those of {MODEL}"
+    for model, said in (
+        ("other/judge-1", "its model was the critic of the refined plans: lab/Judge-1"),
+        (f"lab/{MODEL}", f"it judges its own plans: those of {MODEL}"),
+    ):
+        manifest["settings"] = {"model": model}
+        (run / "manifest.json").write_text(json.dumps(sealed(manifest)), encoding="utf-8")
+        ((_, part),) = apbjudge.validate(path, judged=run).judged
+        assert part.notes[0] == said
+    assert part.notes[-1].startswith("the review went by the error codes of its rubric (apb-hol")
 
 
 def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
