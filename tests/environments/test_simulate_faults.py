@@ -32,12 +32,14 @@ MODEL = "hosted_vllm/agent"
 class Faulty(Counting):
     """A world in some of whose tasks a method of the environment is another one."""
 
+    made = CountingEnvironment
+
     def __init__(self, **faults: tuple[str, Callable[..., Any]]) -> None:
         super().__init__("1", *(name.removeprefix("of_") for name in faults), "3")
         self.faults = faults
 
     def dialogue(self, task: str) -> ToolDialogue:
-        environment = CountingEnvironment()
+        environment = self.made()
         if (fault := self.faults.get(f"of_{task}")) is not None:
             vars(environment).update([fault])
         opening = [{"role": "user", "content": f"Reach {task}."}]
@@ -122,13 +124,9 @@ def test_the_code_of_an_episode_stays_in_one_thread_of_its_own() -> None:
             threads.append(threading.get_ident())
             return super().score()
 
-    class World(Counting):
-        def dialogue(self, task: str) -> ToolDialogue:
-            opening = [{"role": "user", "content": f"Reach {task}."}]
-            return ToolDialogue(Bound(), task, opening, world=self.name)
-
-    before = threading.active_count()
-    assert counted(World("3")).failed == 0
+    world, before = Faulty(), threading.active_count()
+    world.made = Bound
+    assert counted(world, tasks=("3",)).failed == 0
     assert (len(threads), len(set(threads))) == (4, 1)
     assert threading.get_ident() not in threads
     for thread in threading.enumerate():
