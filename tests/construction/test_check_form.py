@@ -101,7 +101,6 @@ NO_FAULT: list[Row] = [
     planned({"name": "weigh_book"}) | UNSOLVABLE,  # a solution that is no way to be taken
     library(files=["images/plant.png", "./images/plant.png", "cases.jsonl"]),
     library(ground_truth_steps=WEIGH, **TOLD),  # offered in words
-    library(ground_truth_steps=WEIGH, tools=[]),
     library(ground_truth_steps=WEIGH, tools=None),
     library(ground_truth_steps=[said(call("seek_book", title="Tides"))], **SOUGHT),
     library(trajectory_prefix=[said(FIND), ANSWER | {"content": "Error 503"}], **BROKEN),
@@ -114,7 +113,6 @@ FAULTS: list[tuple[str, Row]] = [
     ("missing-condition", library(split="step_wise_tool_broken")),
     ("missing-condition", planned() | {"split": "holistic_unsolvable"}),
     ("stray-condition", library(broken_tool_name="find_book")),
-    ("stray-condition", library(extraneous_tool_names=["find_book"])),
     ("no-reference", library(ground_truth_steps=[])),
     ("no-reference", planned() | {"tool_chain": [], "plan": ""}),
     ("reference-unknown-tool", library(ground_truth_steps=WEIGH, system_prompt="reweigh_books")),

@@ -52,24 +52,23 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("field", ["calling", "tool_calls", "answers", "ground_truth", "actions"])
-def test_calls_are_read_in_any_spelling(tmp_path: Path, field: str) -> None:
-    for value in (*([call] for call in SPELLINGS), SPELLINGS[0], json.dumps(SPELLINGS[:1])):
-        path = lines(tmp_path / "x.jsonl", {**row("a"), "calls": None, field: value})
-        assert detect(path) == "functions"
-        (made,) = only(seeds(path)).calls
-        assert (made.name, made.arguments) == ("find_loaves", {"kind": "rye"})
-
-
-def test_tools_and_queries_have_many_names(tmp_path: Path) -> None:
-    for fields in (
-        {"question": "Rye?", "functions": BAKERY},
-        {"instruction": "Rye?", "tools_json": json.dumps(BAKERY)},
-        {"user_query": "Rye?", "tools": json.dumps(BAKERY)},
-        {"prompt": "Rye?", "api_list": {each["name"]: each for each in BAKERY}},
+def test_calls_tools_and_queries_are_read_under_any_name(tmp_path: Path) -> None:
+    texts = {"tools_json": json.dumps(BAKERY)}, {"tools": json.dumps(BAKERY)}
+    by_name = {"api_list": {each["name"]: each for each in BAKERY}}
+    for query, calls, tools, value in (
+        ("question", "calling", {"functions": BAKERY}, SPELLINGS[:1]),
+        ("instruction", "tool_calls", texts[0], SPELLINGS[1:2]),
+        ("user_query", "answers", texts[1], SPELLINGS[2:3]),
+        ("prompt", "ground_truth", by_name, SPELLINGS[3:4]),
+        ("query", "actions", by_name, SPELLINGS[4:]),
+        ("query", "answers", by_name, SPELLINGS[0]),
+        ("query", "answers", by_name, json.dumps(SPELLINGS[:1])),
     ):
-        path = lines(tmp_path / "x.jsonl", {"id": "a", "calls": CALLS, **fields})
-        assert len(only(seeds(path)).toolset.tools) == 3
+        path = lines(tmp_path / "x.jsonl", {"id": "a", query: "Rye?", calls: value, **tools})
+        assert detect(path) == "functions"
+        seed = only(seeds(path))
+        assert [(c.name, c.arguments) for c in seed.calls] == [("find_loaves", {"kind": "rye"})]
+        assert (seed.run.query, len(seed.toolset.tools)) == ("Rye?", 3)
 
 
 def test_names_of_results_say_what_a_value_rests_on(tmp_path: Path) -> None:
