@@ -74,9 +74,7 @@ def play(path: Path | str, *calls: tuple[str, str], **settings: Any) -> Simulati
 def results(run: Simulation) -> list[Any]:
     (row,) = run.rows
     seen = [each for step in row["steps"] for each in step.get("observations", ())]
-    return [each["content"] for each in seen if not each["is_error"]] + [
-        f"! {each['content']}" for each in seen if each["is_error"]
-    ]
+    return [f"{'! ' * each['is_error']}{each['content']}" for each in seen]
 
 
 def test_methods_are_tools_and_their_annotations_the_schemas(lamp: Path) -> None:
