@@ -1,18 +1,7 @@
-"""Servers for the tests of construction."""
+"""Servers, as the tests of predictions have them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from tests.prediction.conftest import serve
 
-import pytest
-
-from tests.support.server import Behave, Behaviour, ChatServer, in_turn
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[Behave | Sequence[Behaviour]], ChatServer]]:
-    with ExitStack() as stack:
-        yield lambda behave: stack.enter_context(
-            ChatServer(behave if callable(behave) else in_turn(behave))
-        )
+__all__ = ["serve"]

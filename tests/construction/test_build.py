@@ -110,7 +110,7 @@ def test_nothing_to_build_from_says_what_was_in_the_way(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / CASES).exists()
 
 
-def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_others_and_unusable_settings_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     built(tmp_path, split="holistic_planning")
     with pytest.raises(OptionError, match="holds a build; --overwrite replaces it"):
@@ -119,9 +119,6 @@ def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (out / "thesis.tex").touch()
     with pytest.raises(OptionError, match=r"got 'thesis\.tex'"):
         built(tmp_path, split="holistic_planning", overwrite=True)
-
-
-def test_unusable_settings_are_named(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected some of holistic_planning"):
         built(tmp_path, split="sideways")
     with pytest.raises(OptionError, match="whole numbers from 1 to 50"):

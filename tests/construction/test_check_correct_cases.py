@@ -15,7 +15,7 @@ from apbjudge.construction.checks.twins import Twins
 from apbjudge.construction.findings import CaseFinding
 
 from .checking import call, case_of, said
-from .worlds import tool as offered
+from .test_checks import CLEAN
 
 Row = dict[str, Any]
 Message = dict[str, Any]
@@ -31,51 +31,37 @@ def found(rows: Iterable[Mapping[str, Any]]) -> list[CaseFinding]:
     return [*findings, *twins.findings()]
 
 
-def proven(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    return [(f.check, f.message) for f in found(rows) if f.certainty == "proven"]
+def changed(rows: list[Row], **changes: Any) -> list[Row]:
+    """The rows with other fields in the last one; None for a field that is not there."""
+    *before, last = rows
+    return [*before, {k: v for k, v in (last | changes).items() if v is not None}]
 
 
 # A broken tool ------------------------------------------------------------------------------------
 
-FORECAST = offered(
-    "get_forecast", "Weather of the days ahead.", "days", town="string", days="integer"
-)
-OUTLOOK = offered("sky_outlook", "What the sky will do.", "span", place="string", span="integer")
-FIND = offered("find_town", "Finds a town by name.", words="string")
-ASK = {"name": "ask_user", "description": "Asks the user."}
-TOOLS = [FORECAST, OUTLOOK, FIND, ASK]
-ARGUMENTS = {"town": "Vik", "days": 3}
-FAILED = "Error 503: this endpoint is unavailable."
-MAP = {"town": "place", "days": "span"}
+(FAILS,) = CLEAN["broken"]()
+"""A sailing's space is asked for, by a tool that has just failed."""
+OLD, NEW = FAILS["broken_tool_name"], FAILS["replacement_tool"]
+CALL = FAILS["trajectory_prefix"][-2]["tool_calls"][0]
+ARGUMENTS = CALL["function"]["arguments"]
+((OLD_KEY, VALUE),) = ARGUMENTS.items()
+NEW_KEY = FAILS["construction"]["parameter_map"][OLD_KEY]
+OTHERS = [each for each in FAILS["tools"] if each["name"] not in (OLD, NEW["name"])]
+RIGHT = said(call(NEW["name"], **{NEW_KEY: VALUE}))
+LOOKUP = call("get_tides", harbour="Vik")
 
 
-def result(content: Any = FAILED, role: str = "tool", **fields: Any) -> Message:
+def result(content: Any = "Error 503: unavailable.", role: str = "tool", **fields: Any) -> Message:
     return {"role": role, "content": content, **fields}
 
 
-CALL, LOOKUP = call("get_forecast", **ARGUMENTS), call("find_town", words="Vik")
-RIGHT = said(call("sky_outlook", place="Vik", span=3))
-
-
 def broken(*prefix: Message, **changes: Any) -> list[Row]:
-    """The forecast of Vik, whose tool has just failed."""
-    row = {
-        "id": "b1",
-        "split": "step_wise_tool_broken",
-        "query": "What will the weather be in Vik for 3 days?",
-        "system_prompt": "You help travellers.",
-        "tools": TOOLS,
-        "prediction_horizon": 1,
-        "trajectory_prefix": list(prefix) or [said(CALL), result()],
-        "ground_truth_steps": [RIGHT],
-        "broken_tool_name": "get_forecast",
-        "replacement_tool": OUTLOOK,
-        "construction": {"parameter_map": MAP},
-    }
-    return [{k: v for k, v in (row | changes).items() if v is not None}]
+    return changed(
+        [FAILS | {"trajectory_prefix": list(prefix) or [said(CALL), result()]}], **changes
+    )
 
 
-BLOCK = {"type": "tool_use", "id": "t1", "name": "get_forecast", "input": ARGUMENTS}
+BLOCK = {"type": "tool_use", "id": "t1", "name": OLD, "input": ARGUMENTS}
 RESULT_BLOCK = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}
 
 PREFIXES: Mapping[str, list[Message]] = {
@@ -84,44 +70,37 @@ PREFIXES: Mapping[str, list[Message]] = {
         {"role": "user", "content": [RESULT_BLOCK]},
     ],
     "function parts": [
-        {"role": "model", "parts": [{"functionCall": {"name": "get_forecast", "args": ARGUMENTS}}]},
+        {"role": "model", "parts": [{"functionCall": {"name": OLD, "args": ARGUMENTS}}]},
         {"role": "user", "parts": [{"functionResponse": {"response": {"error": "down"}}}]},
     ],
-    "plain text": [{"role": "user", "content": "So far: get_forecast was called and timed out."}],
-    "parallel, a message each": [said(CALL), said(LOOKUP), result(), result("Vik, South")],
+    "plain text": [{"role": "user", "content": f"So far: {OLD} was called and timed out."}],
+    "parallel, a message each": [said(CALL), said(LOOKUP), result(), result("2 m, rising")],
     "no result": [said(CALL)],
     "the agent's remark": [said(CALL), result(), {"role": "assistant", "content": "Let me see."}],
-    "a list as the result": [said(CALL), result([{"type": "text", "text": FAILED}])],
-    "a namespace": [said(call("functions.get_forecast", **ARGUMENTS)), result()],
+    "a list as the result": [said(CALL), result([{"type": "text", "text": "Error 503."}])],
+    "a namespace": [said(call(f"functions.{OLD}", **ARGUMENTS)), result()],
     "a result of a user": [said(CALL), result(role="user")],
 }
-DOUBTFUL: Mapping[str, list[Message]] = {
-    "wrapped in another tool": [
-        said(call("use_tool", tool="get_forecast", arguments=ARGUMENTS)),
-        result(),
-    ],
-    "the old name of a renamed tool": [said(call("weather_v1", **ARGUMENTS)), result()],
-    "a summary": [
-        {"role": "system", "content": "Earlier: the weather service failed three times."},
-        said(LOOKUP),
-        result("Vik"),
-    ],
-    "a failure told in another language": [
-        {"role": "user", "content": "Der Wetterdienst ist leider ausgefallen."},
-        said(LOOKUP),
-        result("Vik, im Süden"),
-    ],
-}
+DOUBTFUL: list[list[Message]] = [
+    [said(call("use_tool", tool=OLD, arguments=ARGUMENTS)), result()],
+    [said(call("space_v1", **ARGUMENTS)), result()],  # the old name of a renamed tool
+    [{"role": "system", "content": "Earlier: it failed three times."}, said(LOOKUP), result("2 m")],
+    [{"role": "user", "content": "Die Suche ist ausgefallen."}, said(LOOKUP), result("2 m")],
+]
 """Here code can only suspect that the broken tool was not called last."""
 
 
-def tool(name: str, properties: Any = None, required: Any = (), **fields: Any) -> Row:
-    schema = {"type": "object", "properties": properties or {}, "required": list(required)}
-    return {"name": name, "description": "It helps.", "parameters": schema | fields}
-
-
-def pair(ours: Row, theirs: Row) -> list[Row]:
-    return broken(tools=[ours, theirs, FIND], replacement_tool=theirs)
+def pair(ours: Row, theirs: Row, **fields: Any) -> list[Row]:
+    """Both tools with these properties, all of them required."""
+    schemas = [
+        {"type": "object", "properties": properties, "required": [*properties]}
+        for properties in (ours, theirs)
+    ]
+    schemas[1] |= fields
+    old, new = (
+        {"name": n, "parameters": s} for n, s in zip((OLD, NEW["name"]), schemas, strict=True)
+    )
+    return broken(tools=[old, new, *OTHERS], replacement_tool=new)
 
 
 TEXT = {"type": "string"}
@@ -129,26 +108,24 @@ BROKEN: Mapping[str, list[Row]] = {
     **{name: broken(*prefix) for name, prefix in PREFIXES.items()},
     "no prefix": broken(trajectory_prefix=[]),
     "no JSON Schema": broken(
-        tools=[{**FORECAST, "parameters": {"town": "a town"}}, {"name": "sky_outlook"}]
+        tools=[{"name": OLD, "parameters": {OLD_KEY: "a sailing"}}, {"name": NEW["name"]}]
     ),
     "tools in the system prompt": broken(
-        tools=[], system_prompt="Tools: get_forecast(town), sky_outlook(place)."
+        tools=[], system_prompt=f"Tools: {OLD}({OLD_KEY}), {NEW['name']}({NEW_KEY})."
     ),
     "a list of types": pair(
-        tool("get_forecast", {"town": {"type": ["string", "null"]}}, ["town"]),
-        tool("sky_outlook", {"place": {"type": ["integer", "string"]}}, ["place"]),
+        {OLD_KEY: {"type": ["string", "null"]}}, {NEW_KEY: {"type": ["integer", "string"]}}
     ),
     "oneOf around everything": pair(
-        tool("get_forecast", {"town": TEXT}, ["town"]),
-        tool("sky_outlook", {"flag": {"type": "boolean"}}, [], oneOf=[{"required": ["place"]}]),
+        {OLD_KEY: TEXT}, {"flag": {"type": "boolean"}}, required=[], oneOf=[{"required": [NEW_KEY]}]
     ),
-    "the replacement by its name": broken(replacement_tool="sky_outlook"),
+    "the replacement by its name": broken(replacement_tool=NEW["name"]),
     "no replacement": broken(replacement_tool=None),
     "a constant beside": broken(
-        ground_truth_steps=[said(call("sky_outlook", place="Vik", span=3, unit="metric"))]
+        ground_truth_steps=[said(call(NEW["name"], **{NEW_KEY: VALUE}, unit="metric"))]
     ),
     "other types of values": broken(
-        ground_truth_steps=[said(call("sky_outlook", place=["Vik"], span="3"))]
+        ground_truth_steps=[said(call(NEW["name"], **{NEW_KEY: [VALUE]}))]
     ),
     "the replacement after a look-up": broken(
         prediction_horizon=2, ground_truth_steps=[said(LOOKUP), RIGHT]
@@ -157,91 +134,55 @@ BROKEN: Mapping[str, list[Row]] = {
 }
 
 
-# Distractors --------------------------------------------------------------------------------------
+# Distractors and what can't be solved -------------------------------------------------------------
 
-CHAIN = [
-    {"name": "find_town", "parameter_description": {"words": "Vik"}, "reason": "to be sure"},
-    {"name": "get_forecast", "parameter_description": {"town": "it", "days": "3"}},
-]
-
-
-def plan(**changes: Any) -> list[Row]:
-    row = {
-        "id": "p1",
-        "split": "holistic_planning",
-        "query": "What will the weather be in Vik for 3 days?",
-        "system_prompt": "You help travellers.",
-        "tools": TOOLS,
-        "plan": "Find the town, then its forecast.",
-        "tool_chain": CHAIN,
-    }
-    return [{k: v for k, v in (row | changes).items() if v is not None}]
-
-
-def extraneous(*names: str, **changes: Any) -> list[Row]:
-    changes = {"split": "holistic_tool_extraneous", "extraneous_tool_names": list(names), **changes}
-    return plan(**changes)
-
-
-TALK = {"role": "user", "name": "ask_user", "content": "Hello.", "tool_calls": None}
+PLAN = CLEAN["extraneous"]()[-1:]
+TALK = {"role": "user", "name": "walk_dog", "content": "Hello.", "tool_calls": None}
+TOOLS = [each["name"] for each in PLAN[0]["tools"]]
 DISTRACTORS: Mapping[str, list[Row]] = {
-    "distractors": extraneous("ask_user"),
-    "a distractor in a namespace": extraneous(
-        "ask_user", tools=[*TOOLS[:3], {"name": "functions.ask_user"}]
+    "in a namespace": changed(
+        PLAN, tools=[each | {"name": f"functions.{each['name']}"} for each in PLAN[0]["tools"]]
     ),
-    "distractors in the system prompt": extraneous(
-        "ask_user", tools=[], system_prompt="Tools: find_town, get_forecast, ask_user"
-    ),
+    "in the system prompt": changed(PLAN, tools=[], system_prompt=f"Tools: {', '.join(TOOLS)}"),
     "a speaker of this name": broken(
         TALK,
-        {"role": "assistant", "content": [{"type": "document", "name": "ask_user", "text": "x"}]},
+        {"role": "assistant", "content": [{"type": "document", "name": "walk_dog", "text": "x"}]},
         split="step_wise_tool_extraneous",
+        tools=[*FAILS["tools"], {"name": "walk_dog"}],
         broken_tool_name=None,
         replacement_tool=None,
         construction=None,
-        extraneous_tool_names=["ask_user"],
-        ground_truth_steps=[said(CALL), result("ok", name="ask_user")],
-        reference_remaining_steps=[TALK, result("ok", name="ask_user")],
+        extraneous_tool_names=["walk_dog"],
+        ground_truth_steps=[said(CALL), result("ok", name="walk_dog")],
+        reference_remaining_steps=[TALK, result("ok", name="walk_dog")],
     ),
 }
 
-
-# No solution --------------------------------------------------------------------------------------
-
-
-def unsolvable(kind: str, **changes: Any) -> list[Row]:
-    """A case that can't be solved, after its twin."""
-    fields: Row = {
-        "id": "u1",
-        "split": "holistic_unsolvable",
-        "unsolvable_type": kind,
-        "plan": "The task can't be done: something is missing.",
-        "tool_chain": None,
-        **changes,
-    }
-    return [*plan(), *plan(**fields)]
-
-
-REMOVED = {"twin": "p1", "removed_tools": ["get_forecast"]}
-NAMES = [each["name"] for each in TOOLS]
-TWIN = unsolvable("tool_removal", tools=TOOLS[1:], construction=REMOVED)
-AT_LEAST = {"subject": "days", "kind": "at least", "value": 5, "text": "At least 5 days."}
-AT_MOST = {"subject": "days", "kind": "at most", "value": 3, "text": "3 days at most."}
+SOLVABLE, REMOVED = CLEAN["removal"]()
+EXCLUDING = CLEAN["contradiction"]()
+CLAIMS = REMOVED["construction"]
 UNSOLVABLE: Mapping[str, list[Row]] = {
-    "the names of all tools are listed": [TWIN[0], TWIN[1] | {"tool_names": NAMES}],
-    "limits in other marks and spaces": unsolvable(
-        "contradictory_constraints",
-        query=f"«{AT_LEAST['text']}»\n 3  days at most!",
-        construction={"twin": "p1", "bounds": [AT_LEAST, AT_MOST]},
+    "the names of all tools are listed": changed(
+        [SOLVABLE, REMOVED], tool_names=[each["name"] for each in SOLVABLE["tools"]]
     ),
-    "the twin after it": TWIN[::-1],
-    "the twin with its tools in another order": [TWIN[0] | {"tools": TOOLS[::-1]}, TWIN[1]],
-    "the twin by the id of its case": [TWIN[0] | {"id": "p1-row", "case_id": "p1"}, TWIN[1]],
-    "the twin as a case of steps": [
-        *broken(id="p1", split="step_wise_planning", broken_tool_name=None, replacement_tool=None),
-        TWIN[1],
+    "limits in other marks and spaces": changed(
+        EXCLUDING,
+        query=EXCLUDING[1]["query"].replace(" I need", "\n «I  need").replace("most.", "most!"),
+    ),
+    "the twin after it": [REMOVED, SOLVABLE],
+    "the twin with its tools in another order": [
+        SOLVABLE | {"tools": SOLVABLE["tools"][::-1]},
+        REMOVED,
     ],
-    "no twin": [TWIN[1] | {"construction": REMOVED | {"twin": None}}],
+    "the twin by the id of its case": [
+        SOLVABLE | {"id": "p1-row", "case_id": "p1"},
+        REMOVED | {"case_id": "p1", "construction": CLAIMS | {"twin": "p1"}},
+    ],
+    "the twin as a case of steps": [
+        CLEAN["steps"]()[0] | {"id": SOLVABLE["id"]},
+        REMOVED,
+    ],
+    "no twin": [REMOVED | {"construction": CLAIMS | {"twin": None}}],
 }
 
 
@@ -277,16 +218,11 @@ def as_texts(row: Row) -> Row:
     }
 
 
-def as_function(definition: Any) -> Any:
-    is_one = "function" in definition
-    return definition if is_one else {"type": "function", "function": definition}
-
-
 REWRITES: tuple[Callable[[Row], Row], ...] = (
     of_tools(lambda tools: tools[::-1]),
-    of_tools(lambda tools: [as_function(each) for each in tools]),
+    of_tools(lambda tools: [{"type": "function", "function": each} for each in tools]),
     of_tools(lambda tools: [*tools, {"name": "ring_bell", "description": "Rings.", "cost": 4}]),
-    of_prefix(lambda prefix: [said(LOOKUP), result("Vik"), *prefix]),
+    of_prefix(lambda prefix: [said(LOOKUP), result("2 m"), *prefix]),
     of_prefix(lambda prefix: [*prefix, {"role": "assistant", "content": "Let me think."}]),
     of_prefix(lambda prefix: [{"name": "planner", **message} for message in prefix]),
     of_prefix(
@@ -302,7 +238,7 @@ REWRITES: tuple[Callable[[Row], Row], ...] = (
 @settings(max_examples=150)
 @given(
     name=st.sampled_from(sorted(CORRECT)),
-    prefix=st.sampled_from([*PREFIXES.values(), *DOUBTFUL.values()]),
+    prefix=st.sampled_from([*PREFIXES.values(), *DOUBTFUL]),
     rewrites=st.lists(st.sampled_from(REWRITES), max_size=4, unique=True),
     is_text=st.booleans(),
 )
@@ -314,4 +250,5 @@ def test_no_fault_is_proven_of_dialects_put_together(
         rows = [row | {"trajectory_prefix": prefix} for row in rows]
     for rewrite in rewrites:
         rows = [rewrite(row) for row in rows]
-    assert proven(map(as_texts, rows) if is_text else rows) == []
+    findings = found(map(as_texts, rows) if is_text else rows)
+    assert [(f.check, f.message) for f in findings if f.certainty == "proven"] == []

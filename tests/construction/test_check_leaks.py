@@ -193,15 +193,14 @@ def shuffled(number: int) -> list[str]:
     return order
 
 
-@pytest.mark.parametrize(("is_last", "where"), [(True, "end"), (False, "beginning")])
-def test_distractors_at_one_end(is_last: bool, where: str) -> None:
+def test_distractors_at_one_end() -> None:
     used = ["bind_book", "lend_book", "find_book", "weigh_book"]
     others = ["dust_shelf", "open_window"]
-    order = [*used, *others] if is_last else [*others, *used]
-    (finding,) = placed(listed(n, order, **EXTRANEOUS) for n in range(6))
-    assert (finding.check, finding.line, finding.case) == ("distractors-placed", 0, None)
-    assert f"in 6 cases distractors stand towards the {where}" in finding.message
-    assert f"in {6 * is_last} of them behind all other tools (p = " in finding.message
+    for order, where, n in (([*used, *others], "end", 6), ([*others, *used], "beginning", 0)):
+        (finding,) = placed(listed(at, order, **EXTRANEOUS) for at in range(6))
+        assert (finding.check, finding.line, finding.case) == ("distractors-placed", 0, None)
+        assert f"in 6 cases distractors stand towards the {where}" in finding.message
+        assert f"in {n} of them behind all other tools (p = " in finding.message
 
 
 def test_tools_in_the_order_of_their_calls() -> None:

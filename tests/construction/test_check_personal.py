@@ -82,16 +82,11 @@ def test_what_is_neither(text: str) -> None:
     assert found(text) == []
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"tools_json": json.dumps([{"name": "t", "description": "Write to\nana@mailbox.pt."}])},
-        {"note": {"deep": [[{"er": "ana@mailbox.pt"}]]}},
-    ],
-)
-def test_every_field_is_looked_at(fields: Row) -> None:
-    (finding,) = findings_of(PERSONAL_CHECKS, row("Hello.", **fields))
-    assert (finding.field, finding.message) == (*fields, "an e-mail address, 'ana@mailbox.pt'")
+def test_every_field_is_looked_at() -> None:
+    tools = json.dumps([{"name": "t", "description": "Write to\nana@mailbox.pt."}])
+    for field, value in (("tools_json", tools), ("note", {"deep": [[{"er": "ana@mailbox.pt"}]]})):
+        (finding,) = findings_of(PERSONAL_CHECKS, row("Hello.", **{field: value}))
+        assert (finding.field, finding.message) == (field, "an e-mail address, 'ana@mailbox.pt'")
 
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)

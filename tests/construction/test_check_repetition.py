@@ -52,40 +52,36 @@ def seen(rows: Iterable[Row | tuple[Path, Row]], **settings: Any) -> tuple[list[
     return found + [finding.check for finding in repetition.findings()], n
 
 
-# Ids ----------------------------------------------------------------------------------------------
+# Ids and contents ---------------------------------------------------------------------------------
+
+REPLIES = [
+    reply("one"),
+    reply("two", format_demanded=True, finish_reason="stop"),
+    reply("three", tools=BASE["tools"][::-1], system_prompt="You help."),
+]
+"""Replies to a case, whatever their tested models got beside it."""
+AGAIN = other(tools=BASE["tools"][::-1], source="elsewhere", tool_chain=[{"name": "lend_book"}])
+SEEN: list[tuple[list[Row], list[str], int]] = [
+    ([BASE, BASE], ["duplicate-id"], 1),
+    (REPLIES, [], 1),
+    ([BASE, *REPLIES], [], 1),
+    ([*REPLIES, BASE, BASE], ["duplicate-id"], 1),
+    ([reply("one"), reply("two", query="Else.")], ["duplicate-id"], 1),
+    ([reply("one"), reply("two", files=["x.png"])], ["duplicate-id"], 1),
+    ([reply("one"), reply("two", split="step_wise_planning")], ["duplicate-id"], 1),
+    ([BASE, other()], ["duplicate-case"], 2),
+    ([BASE, AGAIN], ["duplicate-case"], 2),
+    ([BASE, other(query=QUERY.upper())], ["near-duplicate"], 2),
+    ([BASE, other(query=f"{QUERY} Thanks!")], ["near-duplicate"], 2),
+    ([BASE, other(query="When do you open, and is there a room to read in?")], [], 2),
+]
 
 
-def test_an_id_names_one_case() -> None:
-    assert seen([BASE, BASE]) == (["duplicate-id"], 1)
-    assert seen([BASE, BASE], thorough=False) == (["duplicate-id"], 1)
-
-
-def test_replies_to_a_case_are_one_case() -> None:
-    """Whatever their tested models got beside it, and whether the case stands alone as well."""
-    replies = [
-        reply("one"),
-        reply("two", format_demanded=True, finish_reason="stop"),
-        reply("three", tools=BASE["tools"][::-1], system_prompt="You help."),
-    ]
-    assert seen(replies) == ([], 1)
-    assert seen([BASE, *replies]) == ([], 1)
-    assert seen([*replies, BASE]) == ([], 1)
-    assert seen([*replies, BASE, BASE]) == (["duplicate-id"], 1)
-
-
-def test_replies_to_different_cases_of_one_id() -> None:
-    for changes in ({"query": "Else."}, {"files": ["x.png"]}, {"split": "step_wise_planning"}):
-        assert seen([reply("one"), reply("two", **changes)]) == (["duplicate-id"], 1)
-
-
-# Contents -----------------------------------------------------------------------------------------
-
-
-def test_a_case_that_occurs_twice() -> None:
-    assert seen([BASE, other()]) == (["duplicate-case"], 2)
-    again = other(tools=BASE["tools"][::-1], source="elsewhere", tool_chain=[{"name": "lend_book"}])
-    assert seen([BASE, again]) == (["duplicate-case"], 2)
-    assert seen([BASE, again], thorough=False) == (["duplicate-case"], 2)
+def test_what_repeats_and_what_does_not() -> None:
+    for rows, checks, n in SEEN:
+        assert seen(rows) == (checks, n)
+        if "near-duplicate" not in checks:
+            assert seen(rows, thorough=False) == (checks, n)
 
 
 def test_equal_paths_in_other_folders_may_be_other_files() -> None:
@@ -106,12 +102,6 @@ def test_what_makes_a_case_another_one() -> None:
         {"messages": [{"role": "user", "content": "It is Monday."}]},
     ):
         assert "duplicate-case" not in seen([BASE, other(**fields)])[0], fields
-
-
-def test_the_words_of_a_query_alone_are_suspected() -> None:
-    assert seen([BASE, other(query=QUERY.upper())]) == (["near-duplicate"], 2)
-    assert seen([BASE, other(query=f"{QUERY} Thanks!")]) == (["near-duplicate"], 2)
-    assert seen([BASE, other(query="When do you open, and is there a room to read in?")])[0] == []
 
 
 @given(
@@ -153,13 +143,10 @@ def level(n: int, *names: str, **fields: Any) -> Row:
     )
 
 
-def test_levels_that_are_not_nested() -> None:
-    rows = [level(1, "dust_shelf"), level(2, "open_window", "water_plant")]
-    assert seen(rows)[0] == ["levels-not-nested"]
+def test_levels_that_are_not_nested_or_differ_in_more() -> None:
+    two = level(2, "open_window", "water_plant")
+    assert seen([level(1, "dust_shelf"), two])[0] == ["levels-not-nested"]
     assert seen([level(1, "dust_shelf"), level(2, "open_window")])[0] == ["levels-not-nested"]
-
-
-def test_levels_that_differ_in_more() -> None:
     fields = {"system_prompt": "You help."}
     assert seen([level(1, "dust_shelf"), level(2, "dust_shelf") | fields])[0] == ["levels-differ"]
     assert seen([level(0), level(1, "dust_shelf") | fields])[0] == ["levels-differ"]

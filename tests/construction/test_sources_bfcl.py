@@ -84,20 +84,18 @@ def test_questions_that_are_no_seeds_cost_no_other(tmp_path: Path) -> None:
         (question("none", "Rye?"), "- there is no answer in possible_answer"),
         (question("two", "Rye?"), "! question"),
         (question("class", "Rye?", involved_classes=["../BreadShop"]), "! involved_classes"),
-        (question("unknown", "Rye?", involved_classes=["Cellar"]), "! involved_classes"),
         (question("code", "Rye?"), "! ground_truth[0][0]"),
         (question("empty", "Rye?"), "- no call is made"),
         (
             question("held", "Rye?", excluded_function=["find_loaves"]),
             "- a called tool is not offered",
         ),
-        (question("text", "Rye?", question=[["Rye?"]]), "! question.0"),
         (question("gold", "Rye?"), "! ground_truth[0][0]"),
         (question("good", "Rye?"), "good"),
     ]
     answers = [
         answer("two", good, good),
-        *(answer(name, good) for name in ("class", "unknown", "held", "text", "good")),
+        *(answer(name, good) for name in ("class", "held", "good")),
         answer("code", hosts),
         answer("empty", []),
         {"id": "gold", "ground_truth": [[{"a": 1}]]},
@@ -125,7 +123,6 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
     [
         ("order_loaf('R-77', 2)", {"loaf_id": "R-77", "count": 2}),
         (' order_loaf(loaf_id="it\'s", count=-2) ', {"loaf_id": "it's", "count": -2}),
-        ("order_loaf(count=None, ribbon=True)", {"count": None, "ribbon": True}),
         ("order_loaf(ribbon={'a': [1.5, (2,)]})", {"ribbon": {"a": [1.5, [2]]}}),
     ],
 )
@@ -140,9 +137,7 @@ def test_calls_of_literals_are_read(text: str, arguments: dict[str, Any]) -> Non
         "order_loaf(__import__('os'))",
         "order_loaf(1, 2, 3, 4)",
         "order_loaf('R', loaf_id='R')",
-        "order_loaf(1e999)",
         "order_loaf(1" + "0" * 5000 + ")",
-        r"order_loaf('\ud800')",
         "order_loaf('\0')",
         "order_loaf(" + "[" * 5000,
         "order_loaf(1); order_loaf(2)",

@@ -52,24 +52,23 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("field", ["calling", "tool_calls", "answers", "ground_truth", "actions"])
-def test_calls_are_read_in_any_spelling(tmp_path: Path, field: str) -> None:
-    for value in (*([call] for call in SPELLINGS), SPELLINGS[0], json.dumps(SPELLINGS[:1])):
-        path = lines(tmp_path / "x.jsonl", {**row("a"), "calls": None, field: value})
-        assert detect(path) == "functions"
-        (made,) = only(seeds(path)).calls
-        assert (made.name, made.arguments) == ("find_loaves", {"kind": "rye"})
-
-
-def test_tools_and_queries_have_many_names(tmp_path: Path) -> None:
-    for fields in (
-        {"question": "Rye?", "functions": BAKERY},
-        {"instruction": "Rye?", "tools_json": json.dumps(BAKERY)},
-        {"user_query": "Rye?", "tools": json.dumps(BAKERY)},
-        {"prompt": "Rye?", "api_list": {each["name"]: each for each in BAKERY}},
+def test_calls_tools_and_queries_are_read_under_any_name(tmp_path: Path) -> None:
+    texts = {"tools_json": json.dumps(BAKERY)}, {"tools": json.dumps(BAKERY)}
+    by_name = {"api_list": {each["name"]: each for each in BAKERY}}
+    for query, calls, tools, value in (
+        ("question", "calling", {"functions": BAKERY}, SPELLINGS[:1]),
+        ("instruction", "tool_calls", texts[0], SPELLINGS[1:2]),
+        ("user_query", "answers", texts[1], SPELLINGS[2:3]),
+        ("prompt", "ground_truth", by_name, SPELLINGS[3:4]),
+        ("query", "actions", by_name, SPELLINGS[4:]),
+        ("query", "answers", by_name, SPELLINGS[0]),
+        ("query", "answers", by_name, json.dumps(SPELLINGS[:1])),
     ):
-        path = lines(tmp_path / "x.jsonl", {"id": "a", "calls": CALLS, **fields})
-        assert len(only(seeds(path)).toolset.tools) == 3
+        path = lines(tmp_path / "x.jsonl", {"id": "a", query: "Rye?", calls: value, **tools})
+        assert detect(path) == "functions"
+        seed = only(seeds(path))
+        assert [(c.name, c.arguments) for c in seed.calls] == [("find_loaves", {"kind": "rye"})]
+        assert (seed.run.query, len(seed.toolset.tools)) == ("Rye?", 3)
 
 
 def test_names_of_results_say_what_a_value_rests_on(tmp_path: Path) -> None:
@@ -94,14 +93,10 @@ def test_rows_that_are_no_seeds_cost_no_other(tmp_path: Path) -> None:
         (row("e", [{"name": "bake", "arguments": {}}]), "- a called tool is not offered"),
         (row("f", [{"arguments": {}}]), "! calls[0]"),
         (row("g", [{"name": "find_loaves", "arguments": "rye, please"}]), "! calls[0]"),
-        (row("h", "find rye"), "! calls"),
         (row("i", tools=None), "- no tools are known"),
-        (row("j", tools=[{"name": ""}]), "! tools[0].name"),
         (row("k", query=4), "! query"),
-        (row("l", licence=4), "! licence"),
         ("{", "! line"),
-        ("[]", "! line"),
-        ({**row("m", query="Or rolls?"), "id": None}, "x-16"),
+        ({**row("m", query="Or rolls?"), "id": None}, "x-12"),
         (row("n", ["find_loaves(kind=rye)"]), "! calls[0]"),
     ]
     path = lines(tmp_path / "x.jsonl", *(row for row, _ in rows_and_fates))
@@ -150,17 +145,13 @@ def test_unusable_sources_are_named(tmp_path: Path) -> None:
     [
         ("number", "37.5", 37.5),
         ("number", "1234567890.1234567", "1234567890.1234567"),
-        ("number", "nan", "nan"),
         ("number", "１２", "１２"),
         ("number", True, True),
         ("integer", "12", 12),
         ("integer", "007", "007"),
         ("integer", 12.0, 12),
-        ("integer", 12.5, 12.5),
         ("boolean", "True", True),
         ("string", 12, "12"),
-        ("string", None, None),
-        ("array", '["a"]', ["a"]),
         ("array", "a, b", "a, b"),
         ("object", '{"a": 1}', {"a": 1}),
         (["integer", "null"], "4", 4),
@@ -169,18 +160,12 @@ def test_unusable_sources_are_named(tmp_path: Path) -> None:
 def test_arguments_are_converted_where_nothing_is_lost(
     kind: Any, value: Any, expected: Any
 ) -> None:
-    schema = {"type": "object", "properties": {"x": {"type": kind} if kind else {}}}
-    tool = read_tool({"name": "t", "parameters": schema}, "t")
-    result = converted({"x": value, "y": "5"}, tool)
-    assert result == {"x": expected, "y": "5"}
-    assert type(result["x"]) is type(expected)
-
-
-def test_parts_of_arguments_are_converted_too() -> None:
-    part = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    schema = {"type": "object", "properties": {"x": {"type": "array", "items": part}}}
-    tool = read_tool({"name": "t", "parameters": schema}, "t")
-    assert converted({"x": [{"n": "4", "m": "5"}, "6"]}, tool) == {"x": [{"n": 4, "m": "5"}, "6"]}
+    part = {"type": "object", "properties": {"n": {"type": kind}}}
+    parts = {"x": {"type": "array", "items": part}}
+    tool = read_tool({"name": "t", "parameters": {"type": "object", "properties": parts}}, "t")
+    result = converted({"x": [{"n": value, "m": "5"}, "6"], "y": "5"}, tool)
+    assert result == {"x": [{"n": expected, "m": "5"}, "6"], "y": "5"}
+    assert type(result["x"][0]["n"]) is type(expected)
 
 
 def test_a_conversion_is_a_repair(tmp_path: Path) -> None:

@@ -151,8 +151,6 @@ def test_tasks_that_are_no_seeds_cost_no_other(tmp_path: Path) -> None:
             "- the task begins in the middle of a conversation",
         ),
         (task("c", {**FIND, "arguments": 4}), "! evaluation_criteria.actions.0.arguments"),
-        (task("d", {**FIND, "requestor": "baker"}), "! evaluation_criteria.actions.0.requestor"),
-        (task("e", {"arguments": {}}), "! evaluation_criteria.actions.0.name"),
         (task("f", FIND, user_scenario={"instructions": 4}), "! user_scenario.instructions"),
         (task("g", FIND, user_scenario={}, ticket="A ticket"), "g"),
         (task("h", FIND, user_scenario={"instructions": "Say rye."}), "h"),
@@ -211,9 +209,5 @@ def test_a_domain_that_is_not_there_is_not_replayed(tmp_path: Path) -> None:
         wanted = {"instructions": {**WANT, "domain": domain}}
         path = tasks(tmp_path, task("a", FIND, user_scenario=wanted))
         assert only(seeds(path, tools=BAKERY)).calls[0].result is None
-    assert replay("smithy", [_wanted(FIND)]) == (None, [])
-
-
-def _wanted(*actions: dict[str, Any]) -> dict[str, Any]:
-    listed = [{"requestor": "assistant", **action} for action in actions]
-    return {"initial_state": None, "actions": listed}
+    wanted = {"initial_state": None, "actions": [{"requestor": "assistant", **FIND}]}
+    assert replay("smithy", [wanted]) == (None, [])

@@ -82,18 +82,9 @@ def test_runs_without_what_a_case_needs_are_rejected(tmp_path: Path) -> None:
     assert fates(path, tools=BAKERY)[3] == "d"
 
 
-@pytest.mark.parametrize(
-    ("result", "is_failed"),
-    [
-        ("Error: no such loaf", True),
-        ('{"error": "no such loaf"}', True),
-        ("{'error': 'no such loaf'}", True),
-        ('{"error": null, "loaf": "R-7"}', False),
-        ('{"loaf": "error"}', False),
-    ],
-)
-def test_calls_that_failed_are_left_out(tmp_path: Path, result: str, is_failed: bool) -> None:
-    tried = ("order_loaf", {"loaf_id": "R-7", "count": 2}, result)
+@pytest.mark.parametrize("result", ['{"error": "none"}', "{'error': 'none'}", '{"loaf": "error"}'])
+def test_calls_that_failed_are_left_out(tmp_path: Path, result: str) -> None:
+    tried, is_failed = ("order_loaf", {"loaf_id": "R-7", "count": 2}, result), "none" in result
     seed = only(seeds(lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, tried, ORDER))))
     assert len(seed.calls) == 2 + (not is_failed)
     assert seed.repairs == (("failed calls left out",) if is_failed else ())
@@ -198,11 +189,6 @@ def test_a_text_between_blanks_is_stated(leaf: str, before: str, after: str) -> 
     assert Result(f"{before}\n{leaf}\n{after}").states(leaf)
 
 
-def test_what_no_case_could_hold_is_an_entry(tmp_path: Path) -> None:
-    path = lines(tmp_path / "till\udcff.jsonl", chat("a", ASK, FIND))
-    assert fates(path) == ["! id"]
-
-
 def test_files_and_words_about_the_task_are_read(tmp_path: Path) -> None:
     picture = FileRef(type="image", path="pictures/loaf.png")
     files = [picture.model_dump(), "list.txt"]
@@ -212,16 +198,20 @@ def test_files_and_words_about_the_task_are_read(tmp_path: Path) -> None:
     assert (seed.category, seed.plan, seed.source) == ("Food", "Look, order, pay.", "till")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/etc/hosts", "../a.png", "a/../../b", "C:\\a.png", "..\\a", "\\\\host\\a", "a\0b", ""),
-        *("http://example.org/a.png", "file:a.png", "data:image/png;base64,AA"),
-    ],
-)
-def test_files_lie_inside_the_data_folder(tmp_path: Path, path: str) -> None:
-    log = lines(tmp_path / "till.jsonl", chat("a", ASK, FIND, files=[path]))
-    assert fates(log) == ["! files[0].path"]
+def test_files_lie_inside_the_data_folder(tmp_path: Path) -> None:
+    outside = [
+        "/etc/hosts",
+        "../a.png",
+        "a/../../b",
+        "C:\\a.png",
+        "..\\a",
+        "\\\\host\\a",
+        "a\0b",
+        "",
+    ]
+    addresses = ["http://example.org/a.png", "file:a.png", "data:image/png;base64,AA"]
+    runs = (chat(f"{at}", ASK, FIND, files=[p]) for at, p in enumerate(outside + addresses))
+    assert set(fates(lines(tmp_path / "till.jsonl", *runs))) == {"! files[0].path"}
 
 
 def test_a_folder_of_runs_names_the_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import orjson
@@ -182,18 +183,15 @@ def test_amounts_are_told_from_ids() -> None:
         assert not is_amount("price", value)
 
 
-def test_sentences_stand_before_thanks() -> None:
-    assert with_sentences("Order it, please", ["A.", "B."]) == "Order it, please. A. B."
-    assert with_sentences("Order it? Thanks a lot!", ["A."]) == "Order it? A. Thanks a lot!"
-    assert with_sentences("Order it\n \nThank you.", ["A."]) == "Order it. A.\n \nThank you."
-
-
-def test_a_long_run_of_blanks_or_letters_takes_linear_time() -> None:
+def test_sentences_stand_before_thanks_found_in_linear_time() -> None:
     """Quadratic time would be hours."""
     blank = "Order it." + "\n" * 1_000_000 + "x"
     assert with_sentences(blank, ["A."]) == f"{blank}. A."
     assert numbers_in("a" * 1_000_000) == []
     assert with_sentences('She said "no."', ["A."]) == 'She said "no." A.'
+    assert with_sentences("Order it, please", ["A.", "B."]) == "Order it, please. A. B."
+    assert with_sentences("Order it? Thanks a lot!", ["A."]) == "Order it? A. Thanks a lot!"
+    assert with_sentences("Order it\n \nThank you.", ["A."]) == "Order it. A.\n \nThank you."
 
 
 # Information --------------------------------------------------------------------------------------
@@ -204,14 +202,10 @@ def test_a_long_run_of_blanks_or_letters_takes_linear_time() -> None:
     [
         ("Show me the loans of the reader with ID [4471].", "Show me the loans of the reader."),
         ("Lend me a book called '[Knots]' and tell me where.", "Lend me a book and tell me where."),
-        ("I need the height of the tides in the town of [Vik].", "I need the height of the tides."),
-        ("My card is [L-1]. Lend me a book now.", "Lend me a book now."),
         ("My name is Ada and my card number is [L-1].", "My name is Ada."),
-        ("Can you lend me a book? Card [L-1].", "Can you lend me a book?"),
         ("Pay it for me from account [T-7].", "Pay it for me from my account."),
         ("Please cancel order number [31] for us.", "Please cancel the order for us."),
         ("Keep my loan (number: [N-55]) for another week.", "Keep my loan for another week."),
-        ("We want to sail from Vik to [Holm].", "We want to sail from Vik."),
         ("We want to sail from [Vik] to Holm.", "We want to sail to Holm."),
         (
             "Bake a loaf with a weight of [750] grams, please salt it.",
@@ -220,13 +214,10 @@ def test_a_long_run_of_blanks_or_letters_takes_linear_time() -> None:
         ("A box with a width of [5] cm and a height of 9 cm.", "A box with a height of 9 cm."),
         # what leaves a doubt stays
         ("What do the tides look like in the town of [Vik]?", None),
-        ("Pay it from account [T-7], as I asked you.", None),
         ("Please cancel order number [31] today.", None),
         ("I want a room with ID [4] and the code 7.", None),
         ("[Vik] is a place that I like.", None),
-        ("I live in [Vik].", None),
         ("The pier is called [Vik].", None),
-        ("Tell me something about [Vik].", None),
         ("My friend is [Ada]. She needs a book.", None),
         ("The load has a mass of [65].", None),
     ],
@@ -297,21 +288,15 @@ ASKED = "Please find the book 'Knots' and lend it to me. My card number is L-204
 LEND = ("lend_out", {"card_number": "L-20417", "copy": "C-881"}, {"lent": True})
 
 
-def lending(
-    *,
-    query: str = ASKED,
-    tools: tuple[dict[str, Any], ...] = LIBRARY,
-    before: tuple[Any, ...] = (),
-    arguments: dict[str, Any] | None = None,
-    **fields: Any,
-) -> Seed:
-    call = ("lend_out", {**LEND[1], **(arguments or {})}, LEND[2])
+def lending(before: tuple[Any, ...] = (), query: str = ASKED, **fields: Any) -> Seed:
+    """A seed whose last call lends something out; ``arguments`` are others of this call."""
+    call = ("lend_out", LEND[1] | fields.pop("arguments", {}), LEND[2])
     needs = {len(before): {"copy": 0}}
-    return seed_of(*before, call, query=query, tools=tools, needs=needs, **fields)
+    return seed_of(*before, call, query=query, needs=needs, **({"tools": LIBRARY} | fields))
 
 
 def with_schema(**fields: Any) -> tuple[dict[str, Any], ...]:
-    changed = json.loads(json.dumps(LIBRARY[1]))
+    changed = deepcopy(LIBRARY[1])
     changed["parameters"]["properties"]["card_number"] |= fields
     return (LIBRARY[0], changed)
 
@@ -358,7 +343,6 @@ NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
         "no amount among the arguments": [baking("Is it open on the 4th?", open=True)],
         "the query is not English": [baking("Bestelle 4 loaves Brot bis morgen.", loaves=4)],
         "the query does not state the amount by its name": [
-            baking("Please order four loaves for me.", loaves=4),
             baking("I have a weight of 12 firlots in my cart.", weight=12),  # an unknown unit
             baking("The dough has a weight of 12 kg, and I am in a hurry.", weight=12),
             baking("Weight of 12 kg, and for the cake weight 5 kg.", weight=12, cake_weight=5),
@@ -370,7 +354,6 @@ NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
             lent("Please lend me the book on my card.")
         ],
         "the value may be guessed": [
-            lent("Please lend me a book on my blue card.", card_number="blue"),
             lent("Please lend me a book for the year 2021.", card_number="2021"),
         ],
         "the schema supplies the value": [lending(tools=with_schema(default="L-1"))],

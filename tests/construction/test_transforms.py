@@ -261,25 +261,19 @@ def test_a_name_that_has_no_other_word_is_rejected() -> None:
     ]
 
 
-STYLES = {
-    "book_crossing": "reserve_passage",
-    "bookCrossing": "reservePassage",
-    "BookCrossing": "ReservePassage",
-    "book-crossing": "reserve-passage",
-    "BOOK_CROSSING": "RESERVE_PASSAGE",
-}
-
-
-def test_substitutes_are_written_in_the_style_of_the_name() -> None:
-    assert {name: renamed(name) for name in STYLES} == STYLES
-
-
 def renamed(name: str, *, number: int = 3, **types: str) -> str:
     made = substitute_of(read_tool(tool(name, "Books.", **types), "t"), seed_of(), draw(number))
     return "" if isinstance(made, Reject) else made[0].name
 
 
-def test_what_has_no_other_word_is_left_out_where_enough_is_left() -> None:
+def test_substitutes_have_the_style_of_the_name_and_lack_words_that_have_no_other() -> None:
+    for name, other in (
+        ("bookCrossing", "reservePassage"),
+        ("BookCrossing", "ReservePassage"),
+        ("book-crossing", "reserve-passage"),
+        ("BOOK_CROSSING", "RESERVE_PASSAGE"),
+    ):
+        assert renamed(name) == other
     for number in range(8):
         assert re.fullmatch(r"\w+ClimateSummary", renamed("getZorgWeatherReport", number=number))
         other = renamed("getZorgCount", number=number, patient_id="string")

@@ -70,24 +70,15 @@ def test_an_answer_is_accepted_in_a_wrapping_and_refused_without_its_object(kind
         assert reading.value is None
 
 
-@given(
-    st.sampled_from(KINDS),
-    st.text()
-    | st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(max_size=6) | st.integers(),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(
-                    ["query", "plan", "tools", "removed", "name", "parameters", "type"]
-                ),
-                inner,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    ).map(json.dumps),
+FIELDS = st.sampled_from(["query", "plan", "tools", "removed", "name", "parameters", "type"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=6) | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
+    max_leaves=12,
 )
+
+
+@given(st.sampled_from(KINDS), st.text() | VALUES.map(json.dumps))
 def test_no_reply_breaks_the_rules(kind: Kind, reply: str) -> None:
     reading = read_reply(task(kind), reply)
     assert reading.complaints or reading.value is not None
@@ -103,7 +94,6 @@ BROKEN_RULES: list[tuple[Kind, str, str]] = [
     ("query", "result told, value added", f"{REWRITTEN} Take s-310 or S-310."),
     ("query", "condition told", f"{REWRITTEN} It may be impossible to do."),
     ("private", "value still there", f"{PRIVATE} It was t 7715."),
-    ("private", "literal lost", PRIVATE.replace("Vik", "home")),
     ("private", "same as before, value still there", QUERY),
     ("plan", "empty, step missing", ""),
     ("plan", "no prose", f"[{PLAN}]"),
@@ -146,22 +136,18 @@ CABIN = tool("rent_cabin", "Lets a cabin.", cabin="string")
 INVALID: list[Any] = [
     "rent_cabin",
     CABIN | {"name": "rent cabin"},
-    CABIN | {"description": "Cabin"},
     CABIN | {"parameters": ["cabin"]},
     CABIN | {"parameters": {"type": "object", "properties": {"cabin": {"description": "which"}}}},
     CABIN | {"parameters": {"type": "object", "properties": {}, "required": ["cabin"]}},
 ]
 
 
-@pytest.mark.parametrize("definition", INVALID)
-def test_an_invalid_definition_is_named(definition: Any) -> None:
-    reading = read_reply(task("distractors"), json.dumps({"tools": [definition]}))
-    assert [each.code for each in reading.complaints] == ["definition invalid"]
-    assert reading.complaints[0].text.startswith("Tool 1 is no valid definition: ")
-    assert reading.value is None
-
-
-def test_no_tools_or_one_twice_are_complaints() -> None:
+def test_definitions_that_are_invalid_or_none_or_come_twice_are_complaints() -> None:
+    for definition in INVALID:
+        reading = read_reply(task("distractors"), json.dumps({"tools": [definition]}))
+        assert [each.code for each in reading.complaints] == ["definition invalid"]
+        assert reading.complaints[0].text.startswith("Tool 1 is no valid definition: ")
+        assert reading.value is None
     for none in ([], "none", {}):
         assert codes("distractors", {"tools": none}) == ["empty"]
     assert codes("distractors", {"tools": [*INVENTED, INVENTED[0]]}) == ["name taken"]
@@ -194,15 +180,12 @@ NO_TASK: list[tuple[Kind, Seed, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "seed", "reason"), NO_TASK)
-def test_seeds_that_there_is_no_task_for(kind: Kind, seed: Seed, reason: str) -> None:
-    assert str(task_of(seed, kind)).startswith(reason)
-
-
-def test_a_query_of_several_messages_is_not_rewritten() -> None:
-    seed = seed_of()
-    more = TrajectoryStep(source="user", text="And a meal.")
-    seed = replace(seed, run=replace(seed.run, steps=(*seed.run.steps, more)))
+def test_seeds_that_there_is_no_task_for() -> None:
+    for kind, seed, reason in NO_TASK:
+        assert str(task_of(seed, kind)).startswith(reason)
+    run = seed_of().run
+    steps = (*run.steps, TrajectoryStep(source="user", text="And a meal."))
+    seed = replace(seed_of(), run=replace(run, steps=steps))
     assert task_of(seed, "query") == "the query is not one message of the user's"
     assert isinstance(task_of(seed, "plan"), WritingTask)
 

@@ -16,6 +16,7 @@ from apbjudge.errors import InputError, OptionError
 from apbjudge.llm.base import ScriptedClient
 from apbjudge.records.trajectories import LogPlace, Trajectory, TrajectoryStep
 from tests.cli.conftest import Command, apbjudge
+from tests.support.judging import write_rows
 from tests.support.runs import write_runs
 
 from .test_branch_run import BY_QUERY, MODEL, Agent, run
@@ -144,58 +145,35 @@ def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Pa
 # Judges -------------------------------------------------------------------------------------------
 
 
-def judged(tmp_path: Path, rows: Sequence[tuple[float, bool]], method: str, n: int) -> Path:
-    """A judge's run: the share of yes of each item, and what it decided."""
+def judged(folder: Path, yes: Sequence[float], method: str, n: int) -> Path:
+    """A judge's run: the share of yes of each item, which is what it decided."""
+    plain = {"tested_model": "m", "protocol": "holistic", "rubric": "apb@1", "judge": "j"}
+    plain |= {"kind": "verdict", "fingerprint": "f", "doubt": None}
     lines: list[dict[str, Any]] = []
-    for i, (yes, is_correct) in enumerate(rows):
-        doubt = {"method": method, "n": n, "shares": {"is_correct": yes}, "entropy": {}}
-        lines.append(
-            {
-                "item_id": f"i{i}",
-                "case_id": f"c{i // 2}",
-                "tested_model": "m",
-                "protocol": "holistic",
-                "rubric": "apb@1",
-                "judge": "j",
-                "kind": "verdict",
-                "is_correct": is_correct,
-                "doubt": doubt,
-                "fingerprint": "f",
-                "line": i + 1,
-            }
-        )
-    lines.append({**lines[0], "item_id": "plain", "doubt": None, "line": len(rows) + 1})
-    lines.append({**lines[0], "item_id": "unlabelled", "line": len(rows) + 2})
-    folder = tmp_path / "run"
+    for i, share in enumerate(yes):
+        doubt = {"method": method, "n": n, "shares": {"is_correct": share}, "entropy": {}}
+        of = {"item_id": f"i{i}", "case_id": f"c{i // 2}", "is_correct": share > 0.5}
+        lines.append({**plain, **of, "doubt": doubt, "line": i + 1})
+    lines.append({**lines[0], "item_id": "plain", "doubt": None, "line": len(yes) + 1})
+    lines.append({**lines[0], "item_id": "unlabelled", "line": len(yes) + 2})
     folder.mkdir()
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "judgements.jsonl").write_text(text)
-    return folder
-
-
-def labelled(tmp_path: Path, truth: Sequence[bool]) -> Path:
-    path = tmp_path / "labels.jsonl"
-    rows = [
-        {"item_id": f"i{i}", "tested_model": "m", "rater": "r", "is_correct": is_correct}
-        for i, is_correct in enumerate(truth)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(folder / "judgements.jsonl", lines).parent
 
 
 @pytest.mark.parametrize(
-    ("method", "estimator", "m"),
-    [
-        ("samples", "sampling", 5),
-        ("logprobs", "logits", 1),
-    ],
+    ("method", "estimator", "m"), [("samples", "sampling", 5), ("logprobs", "logits", 1)]
 )
 def test_a_judge_is_wrong_where_humans_say_so(
     method: str, estimator: str, m: int, tmp_path: Path
 ) -> None:
-    rows = [(1.0, True), (0.0, False), (0.6, True), (0.4, False), (1.0, True), (0.6, True)]
-    truth = [True, False, False, True, True, True]
-    run, labels = judged(tmp_path, rows, method, m), labelled(tmp_path, truth)
+    run = judged(tmp_path / "run", [1.0, 0.0, 0.6, 0.4, 1.0, 0.6], method, m)
+    labels = write_rows(
+        tmp_path / "labels.jsonl",
+        [
+            {"item_id": f"i{i}", "tested_model": "m", "rater": "r", "is_correct": is_correct}
+            for i, is_correct in enumerate([True, False, False, True, True, True])
+        ],
+    )
     report = entropy(EntropyConfig(rows=run, labels=[labels]))
     (group,) = report.groups
     assert (group.model, group.estimator, group.m) == ("j", estimator, m)

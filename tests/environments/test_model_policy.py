@@ -94,15 +94,12 @@ def test_the_request_has_all_that_is_known_and_nothing_of_the_truth() -> None:
         assert word not in start
 
 
-READ: list[tuple[str, ToolCall | None]] = [
-    ('First I think.\n```json\n{"tool": "a"}\n```', ToolCall("a", {})),
-    ('{"tool": "b"} or rather {"tool": "a", "arguments": {"x": 1}}', ToolCall("a", {"x": 1})),
-    ('{"tool": null}', None),
-]
-
-
 def test_actions_are_read_as_models_write_them() -> None:
-    for text, call in READ:
+    for text, call in (
+        ('First I think.\n```json\n{"tool": "a"}\n```', ToolCall("a", {})),
+        ('{"tool": "b"} or rather {"tool": "a", "arguments": {"x": 1}}', ToolCall("a", {"x": 1})),
+        ('{"tool": null}', None),
+    ):
         read = action_of(reply(text))
         assert (read.is_readable, read.call) == (True, call), text
     odd = action_of(reply('{"tool": "a", "arguments": "x"}'))

@@ -74,15 +74,13 @@ def play(path: Path | str, *calls: tuple[str, str], **settings: Any) -> Simulati
 def results(run: Simulation) -> list[Any]:
     (row,) = run.rows
     seen = [each for step in row["steps"] for each in step.get("observations", ())]
-    return [each["content"] for each in seen if not each["is_error"]] + [
-        f"! {each['content']}" for each in seen if each["is_error"]
-    ]
+    return [f"{'! ' * each['is_error']}{each['content']}" for each in seen]
 
 
 def test_methods_are_tools_and_their_annotations_the_schemas(lamp: Path) -> None:
     run = play(lamp, ("press", "{}"), ("dim", '{"level": "high"}'))
     assert run.counts["hosted_vllm/m"].successes == 2
-    assert [row["query"] for row in run.rows] == ["Make light in the hall.", "Make it bright."]
+    assert {row["query"] for row in run.rows} == {"Make light in the hall.", "Make it bright."}
     dim, press = run.rows[0]["tools"]
     assert (press["name"], press["description"]) == ("press", "Presses the switch.")
     assert press["parameters"]["properties"]["times"]["type"] == "integer"

@@ -34,12 +34,9 @@ def adding(text: str) -> Completion:
     )
 
 
-def done(text: str = "Done.") -> Completion:
-    return Completion(
-        text=text,
-        finish_reason="stop",
-        usage=Usage(calls=1, prompt_tokens=10, completion_tokens=5),
-        cost_usd=0.5,
+def done() -> Completion:
+    return adding("").model_copy(
+        update={"text": "Done.", "finish_reason": "stop", "tool_calls": ()}
     )
 
 
@@ -112,24 +109,16 @@ def test_an_episode_ends_at_the_limits_of_the_run(limit: dict[str, Any], ending:
     assert ended.outcome.is_success is False  # though the sum is right
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        {"max_episode_tokens": 30},
-    ],
-    ids=str,
-)
-def test_replies_of_an_earlier_session_count_towards_the_limits(
-    tmp_path: Path, limit: dict[str, Any]
-) -> None:
+def test_replies_of_an_earlier_session_count_towards_the_limits(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"max_episode_tokens": 30, "out": tmp_path / "run"}
+
     def failing(request: Request) -> Completion:
         if total(request) == 1:
             raise TransportError("scripted failure")
         return one_by_one(request)
 
-    first = run(ScriptedClient(failing), Counting("3"), out=tmp_path / "run", **limit)
-    assert first.failed == 1
-    (row,) = run(ScriptedClient(one_by_one), Counting("3"), out=tmp_path / "run", **limit)
+    assert run(ScriptedClient(failing), Counting("3"), **settings).failed == 1
+    (row,) = run(ScriptedClient(one_by_one), Counting("3"), **settings)
     assert (trajectory_of(row).termination[:8], row["turns"]) == ("exceeded", 2)
 
 

@@ -165,8 +165,7 @@ def own_fit(votes: list[dict[str, bool]], n: int) -> list[float]:
 @needs_crowd_kit
 def test_the_fit_is_that_of_the_model_written_down_plainly() -> None:
     cast = crowd({"a": 0.9, "b": 0.8, "c": 0.7}, seed=3)
-    fit = dawid_skene(cast, n_iterations=20, tolerance=-1.0)
-    assert fit == pytest.approx(own_fit(cast, 20), abs=1e-6)
+    assert dawid_skene(cast) == pytest.approx(own_fit(cast, 100), abs=0.02)
     for vote in (True, False):
         assert dawid_skene([dict.fromkeys("abc", vote)] * 4) == [float(vote)] * 4
 

@@ -56,18 +56,18 @@ def test_it_is_taken_wherever_a_path_to_a_run_is(run: Run) -> None:
 
 def test_results_are_frames(run: Run) -> None:
     summary = run.summary.to_frame()
-    one = summary.query("tested_model == 'cress-small' and figure == 'no provable fault'")
+    one = summary.query("tested_model == 'cress-small' and metric == 'no provable fault'")
     assert one["value"].tolist() == [pytest.approx(1 / 3)]
     assert one["bound"].tolist() == ["upper"]
     calibration = apbjudge.calibrate(run, LABELS, by=["tested_model"])
     frame = calibration.to_frame()
-    f1 = frame.query("figure == 'F1' and by.isna() and code.isna()")
+    f1 = frame.query("metric == 'F1' and by.isna() and code.isna()")
     assert f1["value"].tolist() == [calibration.judges[0].whole.measures["F1"].value]
     assert set(frame["by_value"].dropna()) == {"alder-large", "birch-medium", "cress-small"}
     tables = apbjudge.report(run, tables=["overall"]).to_frame()
     assert set(tables["table"]) == {"overall"}
     compared = apbjudge.compare(run, apbjudge.grade(ROWS, judge=lambda item: {"is_correct": True}))
-    rates = compared.to_frame().query("figure == 'CR'").set_index("of")["value"]
+    rates = compared.to_frame().query("metric == 'CR'").set_index("of")["value"]
     assert rates["first"] - rates["second"] == pytest.approx(rates["difference"])
 
 

@@ -20,6 +20,7 @@ from apbjudge.judge.summary_text import summary_text
 from apbjudge.llm import ScriptedClient
 from apbjudge.records.trajectories import Outcome, Trajectory, trajectory_row
 from apbjudge.trajectories import (
+    RUN_PROTOCOLS,
     Evaluation,
     EvaluatorSettings,
     Figure,
@@ -241,6 +242,27 @@ FAMILY = TrajectoryProtocol(
     evaluator=family,
     rubric="surrender@1",
 )
+
+
+def test_a_metric_that_is_stated_in_one_place_is_in_every_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    effort = Figure(name="effort", of="steps", better="lower", meaning="steps taken")
+    monkeypatch.setitem(RUN_PROTOCOLS, FAMILY.name, replace(FAMILY, figures=(effort,)))
+    rows = [trajectory_row(run) for run in trials()]
+    run = apbjudge.grade(rows, protocol=FAMILY.name, out=tmp_path)
+    stated = run.summary.to_json()["groups"][0]["figures"]["effort"]
+    assert (stated["unit"], stated["better"]) == ("cost", "lower")
+    assert "effort" in run.summary.text
+    frame = run.summary.to_frame().query("metric == 'effort'")
+    assert [*frame["value"]] == [pytest.approx(stated["value"])]
+    (gate,) = run.summary.gate("effort=1000")
+    assert (gate.condition, gate.passed) == ("effort <= 1000", True)
+    report = apbjudge.report(run)
+    report.write_page(tmp_path / "page.html")
+    (column,) = (c for t in report.tables for c in t.columns if c.key == "effort")
+    assert (column.better, column.meaning) == ("lower", "steps taken")
+    assert "steps taken" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def reply(*, gives_up: bool) -> str:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -115,7 +114,6 @@ ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
     ),
     "empty": (Answer(""), {"finish_reason": "stop", "refusal": None, "model_response": ""}),
     "half a character as its end": (Answer(ODD, "\ud800"), {"model_response": ODD}),
-    "unreadable": (Answer(ODD), {"finish_reason": "stop", "model_response": ODD}),
 }
 REFUSED = {"refusal field", "filter", "policy error"}
 THOUGHT = "1 replies are empty but for the model's thinking"
@@ -208,30 +206,36 @@ def test_what_brings_no_answer_is_a_failure_that_is_tried_again(
 
 # Kills --------------------------------------------------------------------------------------------
 
-FINISHED, IN_FLIGHT = 5, 3
+ANSWERED, IN_FLIGHT = 5, 3
+CALLS_OF_A_ROW = {"predict": 1, "refine": 2}
 
 
+@pytest.mark.parametrize("name", CALLS_OF_A_ROW)
 def test_a_run_that_is_killed_goes_on_and_asks_for_nothing_that_was_answered(
-    serve: Any, tmp_path: Path, command: Any
+    serve: Any, tmp_path: Path, command: Any, name: str
 ) -> None:
-    server: ChatServer = serve(lambda seen: OK if seen.number <= FINISHED else Hang())
+    """Of a row that is refined, the review may have been answered and the final plan not."""
+    reply = OK if name == "predict" else Answer("Another tool.\nVERDICT: CHANGE")
+    server: ChatServer = serve(lambda seen: reply if seen.number <= ANSWERED else Hang())
     names, out = [f"row-{n:02}" for n in range(12)], tmp_path / "out"
-    rows = write_rows(tmp_path / "cases.jsonl", [case(name) for name in names])
-    arguments = ["predict", rows, "--model", f"{MODEL}@{server.address}", "--out", out]
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row(n, tested_model=MODEL) for n in names])
+    arguments = [name, rows, "--model", f"{MODEL}@{server.address}", "--out", out]
     arguments += ["--config", f"max_concurrency={IN_FLIGHT}", "--config", "retries=0"]
+    arguments += ["--mode", "self"] if name == "refine" else []
     with start(*arguments) as process:
         # a request in the ninth place means that the answers before are on disk
-        server.wait_for(FINISHED + IN_FLIGHT)
+        server.wait_for(ANSWERED + IN_FLIGHT)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE_S)
     assert json.loads((out / "manifest.json").read_bytes())["state"] == "running"
-    saved = {row["id"] for row in read_lines(out / "predictions.jsonl")}
-    assert len(saved) == FINISHED
-    server.behave = lambda seen: OK
+    saved = read_lines(out / "predictions.jsonl")
+    assert len(saved) == ANSWERED if name == "predict" else len(saved) < ANSWERED
+    answered = {seen.text for seen in server.requests if seen.number <= ANSWERED}
+    server.behave = lambda seen: reply
     server.forget()
     assert command(*arguments).code == 0
-    asked = {name for seen in server.requests for name in names if f"({name})" in seen.text}
-    assert (asked, len(server.requests)) == ({*names} - saved, len(names) - FINISHED)
+    assert answered.isdisjoint(seen.text for seen in server.requests)
+    assert len(server.requests) == CALLS_OF_A_ROW[name] * len(names) - ANSWERED
     assert sorted(row["id"] for row in read_lines(out / "predictions.jsonl")) == names
     assert json.loads((out / "manifest.json").read_bytes())["state"] == "done"
 
@@ -252,66 +256,3 @@ def test_replies_of_a_lost_folder_are_in_the_cache_and_refusals_too(
     assert bench.made["a"]["refusal"] == "Policy 7."
     assert {row["cost_usd"] for row in bench.made.values()} == {0.0}
     assert {row["served_model"] for row in bench.made.values()} == {"scripted"}
-
-
-# Killed again and again ---------------------------------------------------------------------------
-
-NAMES = [f"row-{n}" for n in range(6)]
-STORM: tuple[Behaviour, ...] = (Status(503), Status(429), Reset(), Reset(midway=True), Body(b""))
-SHARE = 0.3
-KILLS = (1, 2, 5, 9)
-"""Calls, counted over all sessions, during which the process is killed."""
-CALLS_OF_A_ROW = {"predict": 1, "refine": 2}
-"""Calls a row takes."""
-
-
-class Killer:
-    """Answers one call at a time, a share of them wrongly, and kills who makes certain calls."""
-
-    def __init__(self) -> None:
-        self.answered: Counter[tuple[str, bool]] = Counter()
-        self.processes: list[Popen[str]] = []
-        self.faults = 0
-
-    def __call__(self, seen: Seen) -> Behaviour:
-        if seen.number in KILLS:
-            self.processes[-1].send_signal(signal.SIGKILL)
-            return Reset()
-        rng = random.Random(seen.number)
-        if rng.random() < SHARE:
-            self.faults += 1
-            return rng.choice(STORM)
-        name = next(name for name in NAMES if f"({name})" in seen.text)
-        self.answered[name, "Here is a review" in seen.text] += 1
-        return Answer("Another tool.\nVERDICT: CHANGE")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CALLS_OF_A_ROW)
-def test_a_run_killed_again_and_again_pays_for_no_answer_twice(
-    serve: Any, tmp_path: Path, name: str
-) -> None:
-    killer = Killer()
-    model = f"{MODEL}@{serve(killer).address}"
-    rows = [plan_row(row, tested_model=MODEL) for row in NAMES]
-    out = tmp_path / "out"
-    command = [name, write_rows(tmp_path / "rows.jsonl", rows), "--model", model, "--out", out]
-    command += ["--mode", "self"] if name == "refine" else []
-    codes: list[int] = []
-    while 0 not in codes and len(codes) < 20:
-        settings = ["max_concurrency=1", "retries=0"]
-        with start(
-            *command, *(word for each in settings for word in ("--config", each))
-        ) as process:
-            killer.processes.append(process)
-            process.communicate(timeout=PATIENCE_S)
-        codes.append(process.returncode)
-        made = read_lines(out / "predictions.jsonl")
-        assert len({row["id"] for row in made}) == len(made)
-        assert set(codes) <= {0, 1, -signal.SIGKILL}
-    assert codes[-1] == 0
-    assert codes.count(-signal.SIGKILL) == len(KILLS)
-    assert killer.faults > 0
-    assert sorted(row["id"] for row in made) == NAMES
-    assert set(killer.answered.values()) == {1}
-    assert len(killer.answered) == CALLS_OF_A_ROW[name] * len(NAMES)

@@ -211,14 +211,14 @@ def test_the_final_answer_is_asked_for_in_equal_words_with_codes_and_without(
     assert len(asked[0]) == 2
 
 
-@pytest.mark.parametrize(("regime", "warned"), [("Step-wise", True), ("Holistic", False)])
-def test_apb_warns_with_and_without_codes_as_its_figures_do(regime: str, warned: bool) -> None:
-    case = next(case for case in ALL_EXAMPLES if case["planning_regime"] == regime)
-    one, other = (text_of(reviews_of(case, "apb@1", guide)) for guide in ("codes", "none"))
-    for text in (one, other):
-        assert ("Don't invent preconditions" in text) == warned
-        assert ("kept, modified or replaced" in text) == warned
-    assert ("E1 " in one, "E1 " in other) == (True, False)
+def test_apb_warns_with_and_without_codes_as_its_figures_do() -> None:
+    for regime in ("Step-wise", "Holistic"):
+        case = next(case for case in ALL_EXAMPLES if case["planning_regime"] == regime)
+        one, other = (text_of(reviews_of(case, "apb@1", guide)) for guide in ("codes", "none"))
+        for text in (one, other):
+            assert ("Don't invent preconditions" in text) == (regime == "Step-wise")
+            assert ("kept, modified or replaced" in text) == (regime == "Step-wise")
+        assert ("E1 " in one, "E1 " in other) == (True, False)
 
 
 @pytest.mark.parametrize("mode", ["critic", "judge"])
@@ -268,19 +268,24 @@ def test_who_can_not_be_shown_the_pictures_reviews_nothing(tmp_path: Path, mode:
 
 
 def test_code_says_only_what_it_proves_with_what_the_model_could_see(tmp_path: Path) -> None:
+    """Whether the prompt demanded the form is not known of drafts of another program."""
     excused = {"tool_chain": [{"name": "fly_there"}]}  # the reference calls it too
     rows = [
         plan_row("clean"),
         plan_row("unknown", model_response=BAD, **excused),
         plan_row("distractor", extraneous_tool_names=["find_train"]),
         step_row("schema", {}),
+        plan_row("no form", model_response="no JSON"),
+        plan_row("demanded", model_response="no JSON", format_demanded=True),
     ]
     model = Model()
     finals = refined(tmp_path, rows, model, mode="static")
     changed = {name for name, final in finals.items() if final["rounds"][0]["critique"]}
-    assert changed == {"unknown", "schema"}
+    assert changed == {"unknown", "schema", "demanded"}
     assert "no tool named 'fly_there'" in finals["unknown"]["critique"]
-    assert (len(model.finals), model.reviews) == (2, [])
+    assert "no JSON in the form of plan and tool_chain" in finals["demanded"]["critique"]
+    assert [finals[n]["format_demanded"] for n in ("no form", "demanded")] == [None, True]
+    assert (len(model.finals), model.reviews) == (3, [])
     assert (finals["clean"]["usage"]["calls"], finals["clean"]["cost_usd"]) == (0, 0.0)
 
 
@@ -327,38 +332,18 @@ def test_what_is_made_of_an_oracles_answer_is_an_oracles_too(tmp_path: Path) -> 
         assert again["is_oracle"] is with_reference
 
 
-def test_code_says_nothing_of_what_it_only_suspects(tmp_path: Path) -> None:
-    """Whether the prompt demanded the form is not known of drafts of another program."""
-    (row,) = refined(tmp_path, plans("no JSON"), Model(), mode="static").values()
-    assert (row["critique"], row["is_unchanged"], row["format_demanded"]) == ("", True, None)
-    demanded = [{**plans("no JSON")[0], "format_demanded": True}]
-    (row,) = refined(tmp_path, demanded, Model(), mode="static").values()
-    assert "no JSON in the form of plan and tool_chain" in row["critique"]
-    assert row["format_demanded"] is True
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"mode": "self"}, {"six error codes"}),
-        ({"mode": "self", "guide": "none"}, set[str]()),
-        ({"mode": "judge", "with_reference": True}, {"own measure", "oracle"}),
-    ],
-)
-def test_what_a_review_has_in_common_with_judges_is_said_when_it_runs(
-    tmp_path: Path, settings: dict[str, Any], said: set[str]
-) -> None:
-    notes: list[str] = []
-    events = Events(lambda progress: None, notes.append, notes.append)
-    refining(tmp_path, plans(BAD), judged, events=events, **settings)
+def test_what_a_review_has_in_common_with_judges_is_said_when_it_runs(tmp_path: Path) -> None:
     texts = {"six error codes", "own measure", "oracle"}
-    assert {text for text in texts if any(text in note for note in notes)} == said
-
-
-def test_a_judge_without_verdict_is_a_failure(tmp_path: Path) -> None:
-    critic = PlannerSpec(model=CRITIC.model, retries=0)
-    run = refining(tmp_path, plans(BAD), lambda _: "not JSON", mode="judge", critic=critic)
-    assert [row["reason"] for row in run.failures] == ["unparsable"]
+    runs: list[tuple[dict[str, Any], set[str]]] = [
+        ({"mode": "self"}, {"six error codes"}),
+        ({"mode": "self", "guide": "none"}, set()),
+        ({"mode": "judge", "with_reference": True}, {"own measure", "oracle"}),
+    ]
+    for settings, said in runs:
+        notes: list[str] = []
+        events = Events(lambda progress: None, notes.append, notes.append)
+        refining(tmp_path, plans(BAD), judged, events=events, **settings)
+        assert {text for text in texts if any(text in note for note in notes)} == said
 
 
 # Rounds and answers -------------------------------------------------------------------------------
@@ -383,25 +368,19 @@ def test_rounds_end_at_an_endorsement_an_unchanged_answer_or_their_number(
     assert [each["endorses"] for each in final["rounds"]] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("last", "endorses"),
-    [
-        ("VERDICT: KEEP", True),
+def test_the_last_line_of_a_review_endorses_objects_or_is_none(tmp_path: Path) -> None:
+    for last, endorses in (
         ("VERDICT: KEEP\n\n---\n", True),
         ("- VERDICT: CHANGE", False),
         ("VERDICT: KEEP or CHANGE", None),
         ("VERDICT: KEEP\nBut the order can't work.", None),
-    ],
-)
-def test_the_last_line_of_a_review_endorses_objects_or_is_none(
-    tmp_path: Path, last: str, endorses: bool | None
-) -> None:
-    model = Model(lambda prompt: f"Its code:\n```\n{{}}\n```\n{last}")
-    (final,) = refined(tmp_path, plans(BAD), model).values()
-    assert final["rounds"][0]["endorses"] is endorses
-    assert final["model_response"] == (BAD if endorses else GOOD)
-    assert final["critique"].startswith("Its code:\n```\n{}\n```")
-    assert (last.strip() in final["critique"]) == (endorses is None)
+    ):
+        model = Model(lambda prompt, last=last: f"Its code:\n```\n{{}}\n```\n{last}")
+        (final,) = refined(tmp_path, plans(BAD), model).values()
+        assert final["rounds"][0]["endorses"] is endorses
+        assert final["model_response"] == (BAD if endorses else GOOD)
+        assert final["critique"].startswith("Its code:\n```\n{}\n```")
+        assert (last.strip() in final["critique"]) == (endorses is None)
 
 
 def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Path) -> None:
@@ -467,12 +446,20 @@ def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
     assert "one of hosted_vllm/birch-medium, openai/birch-medium" in failed["detail"]
 
 
-def test_a_case_that_a_judge_can_not_be_shown_is_one_failure(tmp_path: Path) -> None:
-    rows = [plan_row("odd", model_response=BAD, split="holistic_unsolvable"), *plans(GOOD)]
-    run = refining(tmp_path, rows, judged, mode="judge", with_reference=True)
+def test_a_case_without_verdict_or_that_a_judge_can_not_be_shown_is_one_failure(
+    tmp_path: Path,
+) -> None:
+    def answer(request: Request) -> str:
+        return "not JSON" if "fly_there" in text_of(request.messages) else judged(request)
+
+    rows = [plan_row("odd", model_response=BAD, split="holistic_unsolvable"), *plans(GOOD, BAD)]
+    critic = PlannerSpec(model=CRITIC.model, retries=0)
+    settings: dict[str, Any] = {"mode": "judge", "with_reference": True, "critic": critic}
+    run = refining(tmp_path, rows, answer, **settings)
     assert [row["id"] for row in run] == ["case-0"]
-    (failed,) = run.failures
-    assert "drafts.jsonl:1: field unsolvable_type" in failed["detail"]
+    failed = {row["id"]: row for row in run.failures}
+    assert failed["case-1"]["reason"] == "unparsable"
+    assert "drafts.jsonl:1: field unsolvable_type" in failed["odd"]["detail"]
 
 
 def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:

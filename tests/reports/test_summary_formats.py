@@ -97,7 +97,7 @@ def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
             "rows": part["n"],
             **{name: part[name] for name in ("protocol", "form", "tested_model", "scored")},
         }
-        rows += [{**head, "figure": name, **figure} for name, figure in part["figures"].items()]
+        rows += [{**head, **metric} for metric in part["figures"].values()]
     return rows
 
 

@@ -7,23 +7,14 @@ from typing import Any
 import pytest
 
 from apbjudge import OptionError
-from apbjudge.judge.metrics import meaning_of
-from apbjudge.judge.run_figures import run_meaning
-from apbjudge.statistics import gates
+from apbjudge.judge.metrics import code_kind, stated_kinds
 from apbjudge.statistics.estimates import Estimate, nothing
-from apbjudge.statistics.gates import GateResult, Meaning
-from apbjudge.statistics.measures import reliability_meaning
+from apbjudge.statistics.gates import GateResult, check
+from apbjudge.statistics.kinds import GRADE_MAE, KAPPA
+from apbjudge.statistics.metric import MetricKind, Metrics, either
 
 ALDER = {"protocol": "holistic", "form": "holistic", "tested_model": "alder"}
 BIRCH = {**ALDER, "tested_model": "birch:7b"}
-
-
-def check(*args: Any, **options: Any) -> tuple[GateResult, ...]:
-    def meaning(_: object, name: str) -> Meaning:
-        known = reliability_meaning(name)
-        return known if known.better else meaning_of(name)
-
-    return gates.check(*args, meaning=meaning, **options)
 
 
 def estimate(value: float, low: float | None = None, high: float | None = None, **more: Any):
@@ -31,7 +22,7 @@ def estimate(value: float, low: float | None = None, high: float | None = None, 
 
 
 NOT_CLEAR = ": not clear: the limit is within the interval"
-FIGURES = {
+ESTIMATES = {
     "CR": estimate(0.8, 0.62, 0.91),
     "E2-H": estimate(0.05, 0.01, 0.16),
     "C_all": estimate(3.2, 2.5, 4.0),
@@ -39,10 +30,23 @@ FIGURES = {
     "Grade": nothing(note="no row with a verdict"),
     "most": estimate(0.8, bound="upper"),
     "least": estimate(0.8, bound="lower"),
-    "4 refusal": estimate(0.1, 0.0, 0.2),
+    "2 alternative": estimate(0.1, 0.0, 0.2),
     "code Q1": estimate(0.2, 0.1, 0.3),
     "grade MAE": estimate(0.1, 0.05, 0.2),
 }
+
+
+KINDS = {
+    **stated_kinds(),
+    **{kind.name: kind for kind in (code_kind("Q1", "holistic"), GRADE_MAE, either("most"))},
+}
+
+
+def metrics(estimates: dict[str, Estimate]) -> Metrics:
+    return {name: KINDS.get(name, either(name)).of(of) for name, of in estimates.items()}
+
+
+FIGURES = metrics(ESTIMATES)
 
 
 def one(condition: str, **options: Any) -> GateResult:
@@ -109,31 +113,30 @@ def test_a_condition_on_one_group() -> None:
         ("CR=80", "CR: expected a limit from 0 to 1, such as 0.8 or 80%, got 80"),
         ("C_all=1e999", "expected a limit such as 0.8 or 80%"),
         ("C=0.8", "expected a measure among CR, E2-H, C_all, TC, Grade"),
-        ("4 refusal=0.1", "4 refusal: expected >= or <=, since it is not stated whether higher"),
+        ("2 alternative=0.1", "2 alternative: expected >= or <=, since it is not stated whether"),
     ],
 )
 def test_what_can_not_be_checked_is_refused(condition: str, text: str) -> None:
     with pytest.raises(OptionError) as refused:
         one(condition)
     assert text in str(refused.value)
-    several = {"E2-H": estimate(0.1), "E2-S": estimate(0.1)}
+    several = metrics({"E2-H": estimate(0.1), "E2-S": estimate(0.1)})
     with pytest.raises(OptionError, match="among E2-H, E2-S; got 'E2'"):
         check(["E2=0.1"], [(ALDER, several)])
 
 
 @pytest.mark.parametrize(
-    ("meaning", "better", "bounds"),
+    ("kind", "better", "bounds"),
     [
-        (meaning_of("E2-H"), "lower", (0, 1)),
-        (meaning_of("no provable fault, base@2"), "higher", (0, 1)),
-        (meaning_of("4 refusal"), None, (0, 1)),
-        (reliability_meaning("E1 precision"), "higher", (0, 1)),
-        (reliability_meaning("kappa"), "higher", (-1, 1)),
-        (run_meaning("outcome", "pass^4"), "higher", (0, 1)),
-        (run_meaning("planbench-xl", "UIRR"), "lower", (0, 1)),
+        (KINDS["E2-H"], "lower", (0, 1)),
+        (KINDS["no provable fault, base"], "higher", (0, 1)),
+        (KINDS["4 refusal"], "lower", (0, 1)),
+        (KINDS["refusal tool_removal"], "higher", (0, 1)),
+        (KINDS["C_all"], "lower", None),
+        (KAPPA, "higher", (-1, 1)),
     ],
 )
 def test_direction_and_bounds_are_those_that_are_stated(
-    meaning: Meaning, better: str | None, bounds: tuple[float, float] | None
+    kind: MetricKind, better: str | None, bounds: tuple[float, float] | None
 ) -> None:
-    assert (meaning.better, meaning.bounds) == (better, bounds)
+    assert (kind.better, kind.bounds) == (better, bounds)

@@ -6,13 +6,14 @@ import json
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain, product
+from typing import get_args
 
 import numpy as np
 import pytest
 from sklearn import metrics as sk
 
 from apbjudge.statistics import wilson
-from apbjudge.statistics.measures import PAPER, POLICIES, Policy, calibrate, paper_measures
+from apbjudge.statistics.measures import PAPER, Policy, calibrate, paper_measures
 from apbjudge.statistics.ratings import CODES, Ratings
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
 from tests.statistics.builders import ends, ratings, width
@@ -60,7 +61,7 @@ def random_pair(n: int, seed: int, *, unscored: float = 0.0) -> tuple[Ratings, R
 @pytest.mark.parametrize("judge", TABLE_7)
 def test_the_paper_s_table_to_every_printed_digit(judge: str) -> None:
     result = calibrate(*published(judge)).measures
-    values = [result[name].value or 0.0 for name in PAPER]
+    values = [result[kind.name].value or 0.0 for kind in PAPER]
     percent = [f"{100 * values[i]:.2f}" for i in (0, 1, 2, 5)]
     decimals = [f"{values[i]:.3f}".lstrip("0") for i in (3, 4)]
     assert " ".join((*percent[:3], *decimals, percent[3])) == TABLE_7[judge][3]
@@ -85,7 +86,9 @@ def test_paper_measures_are_those_of_calibrate() -> None:
     judge, human = random_pair(150, 3, unscored=0.1)
     for unscored in ("exclude", "wrong"):
         whole = calibrate(judge, human, unscored=unscored).measures
-        assert paper_measures(judge, human, unscored=unscored) == {n: whole[n] for n in PAPER}
+        assert paper_measures(judge, human, unscored=unscored) == {
+            kind.name: whole[kind.name] for kind in PAPER
+        }
 
 
 def test_values_are_those_of_scikit_learn() -> None:
@@ -219,7 +222,7 @@ def test_degenerate_input_gives_a_stated_value_or_the_reason_why_not(
     judge, human = DEGENERATE[case]
     rows, chosen = np.arange(len(judge)), IntervalSettings(method=method, n_resamples=30)
     sampled = Sample(clusters=rows // 2, weights=1.0 + rows, strata=rows // 4)
-    for unscored, sample in product(POLICIES, (None, Sample(clusters=rows * 0), sampled)):
+    for unscored, sample in product(get_args(Policy), (None, Sample(clusters=rows * 0), sampled)):
         result = calibrate(judge, human, sample, unscored=unscored, settings=chosen)
         json.dumps(asdict(result), allow_nan=False, default=float)
         of_codes = [of.items() for of in result.codes.values()]

@@ -16,6 +16,7 @@ from sklearn.metrics import f1_score, precision_score
 from apbjudge.statistics.differences import mcnemar
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.measures import PAPER, calibrate
+from apbjudge.statistics.metric import either
 from apbjudge.statistics.paired import (
     Difference,
     compare_reliability,
@@ -102,7 +103,7 @@ def test_reliability_is_that_of_calibrate() -> None:
     rng = np.random.default_rng(2)
     first, second, human = drawn(rng, 120), drawn(rng, 120), drawn(rng, 120)
     result = by_name(compare_reliability(first, second, human))
-    assert tuple(result) == PAPER
+    assert tuple(result) == tuple(kind.name for kind in PAPER)
     sides = calibrate(first, human).measures, calibrate(second, human).measures
     for name, difference in result.items():
         one, other = (of[name].value or 0.0 for of in sides)
@@ -171,7 +172,12 @@ def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> N
 def with_p(name: str, p_value: float | None) -> Difference:
     empty = nothing()
     return Difference(
-        name=name, first=empty, second=empty, difference=empty, p_value=p_value, detectable=None
+        kind=either(name),
+        first=empty,
+        second=empty,
+        difference=empty,
+        p_value=p_value,
+        detectable=None,
     )
 
 

@@ -26,7 +26,7 @@ def test_coefficients_are_those_of_other_libraries(n: int, places: int) -> None:
     expected = {
         "Pearson": stats.pearsonr(judge, human)[0],
         "Spearman": stats.spearmanr(judge, human)[0],
-        "alpha (interval)": krippendorff.alpha(together, level_of_measurement="interval"),
+        "score alpha (interval)": krippendorff.alpha(together, level_of_measurement="interval"),
     }
     assert {name: result[name].value for name in expected} == pytest.approx(expected)
 
@@ -47,17 +47,17 @@ def test_icc_by_analysis_of_variance() -> None:
 def test_missing_scores_do_not_count_and_none_at_all_has_a_reason() -> None:
     judge, human = np.array([0.5, np.nan, 1.0, 0.2]), np.array([0.4, 0.1, np.nan, 0.3])
     means = score_means(judge, human, Sample(), level=0.95)
-    assert means["MAE"].n_items == 2
-    assert means["MAE"].value == pytest.approx(0.1)
-    assert means["agreement"].value == 0
+    assert means["score MAE"].n_items == 2
+    assert means["score MAE"].value == pytest.approx(0.1)
+    assert means["score agreement"].value == 0
     wide = score_means(
         np.array([5e6, 3, 1]), np.array([5e6 + 1e-4, 3, 2]), Sample(), level=0.95, width=1e7
     )
-    assert wide["agreement"].value == pytest.approx(2 / 3)
-    assert means["bias"].value == pytest.approx(0.0)
+    assert wide["score agreement"].value == pytest.approx(2 / 3)
+    assert means["score bias"].value == pytest.approx(0.0)
     right = score_means(np.zeros(30), np.zeros(30), Sample(), level=0.95)
-    least, most = ends(right["bias"])
-    assert (-least, most) == pytest.approx((ends(right["MAE"])[1],) * 2)
+    least, most = ends(right["score bias"])
+    assert (-least, most) == pytest.approx((ends(right["score MAE"])[1],) * 2)
     empty = score_coefficients(judge[1:2], human[1:2], Sample())
     assert {of.note for of in empty.values()} == {"no item that both scored"}
     same = score_coefficients(np.ones(5), np.ones(5), Sample())
@@ -80,7 +80,7 @@ def test_intervals_cover() -> None:
     """95 % intervals of Pearson, ICC and alpha hold the true value in about 95 % of samples."""
     rng = np.random.default_rng(0)
     truth = 0.8  # of standard normal ratings with the same mean and this correlation
-    hits = dict.fromkeys(("Pearson", "ICC", "alpha (interval)", "Spearman"), 0)
+    hits = dict.fromkeys(("Pearson", "ICC", "score alpha (interval)", "Spearman"), 0)
     of_ranks = 6 / np.pi * np.arcsin(truth / 2)
     n_samples = 300
     for _ in range(n_samples):

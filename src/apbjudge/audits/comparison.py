@@ -102,28 +102,24 @@ class CardComparison:
         return asdict(self)
 
 
-def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL) -> CardComparison:
+def compare_cards(first: Card, second: Card) -> CardComparison:
     """Holds one judge against another, measure by measure, on the cases they share.
 
     Args:
         first: Judge A.
         second: Judge B; differences are A less B.
-        level: Confidence level of the differences, between 0 and 1.
 
     Returns:
         Every measure that both cards have, with the paired difference by case, its p-value and
         the p-value by Holm over all of them.
 
     Raises:
-        OptionError: If the judges were not asked the same (other plan), the figures are not of
-            the same verdicts (a card of an earlier version), or the level is none.
+        OptionError: If the judges were not asked the same (other plan), or the figures are not of
+            the same verdicts (a card of an earlier version).
 
     When not to use it: to say that two judges are equally good; read what difference would have
     been seen. And intervals of a measure whose limit both keep to say nothing of that limit.
     """
-    if not 0 < level <= MAX_LEVEL:
-        expected = f"a number between 0 and 1, at most {MAX_LEVEL}"
-        raise OptionError(f"level: expected {expected}, got {level}")
     if first.fingerprint != second.fingerprint:
         raise OptionError(
             "--compare: expected cards of one plan, got "
@@ -138,7 +134,7 @@ def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL)
             "both with the same version"
         )
     one, other = _measures(first), _measures(second)
-    pairs = [_pair(key[0], one[key], other[key], level) for key in one if key in other]
+    pairs = [_pair(key[0], one[key], other[key]) for key in one if key in other]
     adjusted = adjust([pair.p_value for pair in pairs], method="holm")
     return CardComparison(
         first=_side(first),
@@ -146,7 +142,7 @@ def compare_cards(first: Card, second: Card, *, level: float = CONFIDENCE_LEVEL)
         rows=first.rows,
         size=first.size,
         fingerprint=first.fingerprint,
-        level=level,
+        level=CONFIDENCE_LEVEL,
         probes=tuple(_probes(first, second)),
         measures=tuple(replace(p, adjusted=a) for p, a in zip(pairs, adjusted, strict=True)),
         only_first=_only(one, other),
@@ -184,8 +180,8 @@ def _probes(first: Card, second: Card) -> Iterator[ProbePair]:
         )
 
 
-def _pair(probe: str, first: Measure, second: Measure, level: float) -> MeasurePair:
-    test, n_shared = _paired(first, second, level)
+def _pair(probe: str, first: Measure, second: Measure) -> MeasurePair:
+    test, n_shared = _paired(first, second)
     return MeasurePair(
         probe=probe,
         name=first.name,
@@ -203,14 +199,14 @@ def _pair(probe: str, first: Measure, second: Measure, level: float) -> MeasureP
     )
 
 
-def _paired(first: Measure, second: Measure, level: float) -> tuple[PairedTest, int]:
+def _paired(first: Measure, second: Measure) -> tuple[PairedTest, int]:
     """The difference of per-case ratios, and the number of cases that both have one of."""
     one, other = first.parts, second.parts
     both = sorted(one.keys() & other.keys())
     cases = [case for case in both if one[case][1] > 0 and other[case][1] > 0]
     if not cases:
         note = "no cases in common" if one and other else "no figures by case"
-        empty = nothing(level, note=note)
+        empty = nothing(CONFIDENCE_LEVEL, note=note)
         return PairedTest(estimate=empty, p_value=None, method="none", detectable=None), 0
     parts = np.array([[*one[case], *other[case]] for case in cases])
     ratios = parts[:, [0, 2]] / parts[:, [1, 3]]
@@ -218,5 +214,5 @@ def _paired(first: Measure, second: Measure, level: float) -> tuple[PairedTest, 
     widest = 1.0 if first.unit == "share" else 2.0
     differences = np.clip(ratios[:, 0] - ratios[:, 1], -widest, widest)
     sample = Sample(weights=parts[:, [1, 3]].mean(axis=1))
-    test = paired_test(differences, sample, bounds=(-widest, widest), level=level)
+    test = paired_test(differences, sample, bounds=(-widest, widest))
     return test, len(cases)

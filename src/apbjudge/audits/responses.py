@@ -164,13 +164,13 @@ class AuditResponses:
         """The response to a variant, None where it was not asked."""
         return self._by_name.get((arm, name))
 
-    def asked(self, *roles: Role, arm: str = MAIN) -> list[Response]:
-        """Everything with one of these roles, scored or not."""
-        return [r for r in self.all if r.arm == arm and r.variant.role in roles]
+    def asked(self, *roles: Role) -> list[Response]:
+        """Everything of the main arm with one of these roles, scored or not."""
+        return [r for r in self.all if r.arm == MAIN and r.variant.role in roles]
 
-    def scored(self, *roles: Role, arm: str = MAIN) -> list[Response]:
-        """Everything with one of these roles that has a verdict."""
-        return [r for r in self.asked(*roles, arm=arm) if r.is_scored]
+    def scored(self, *roles: Role) -> list[Response]:
+        """Everything of the main arm with one of these roles that has a verdict."""
+        return [r for r in self.asked(*roles) if r.is_scored]
 
     def pairs(self, *roles: Role) -> list[Pair]:
         """Variants of these roles in the main arm, each with its parent; both have a verdict."""

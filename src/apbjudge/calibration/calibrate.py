@@ -12,12 +12,13 @@ import numpy as np
 
 from ..errors import InputError, OptionError
 from ..judge import STATIC
-from ..judge.metrics import CATEGORIES
+from ..judge.metrics import BEHAVIOUR_NAMES
 from ..options import takes
 from ..records.columns import Scores, Vector, all_codes
 from ..records.judgement_table import Problems
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from ..statistics.confusion import Nominal, nominal
+from ..statistics.kinds import JUDGE_SCORE
 from ..statistics.measures import Calibration
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.prediction_powered import Design
@@ -397,7 +398,7 @@ class _Calibrating:
         return nominal(
             judged,
             human,
-            tuple(CATEGORIES.values()),
+            BEHAVIOUR_NAMES,
             self.sample,
             unscored=unscored,
             settings=self.settings,
@@ -469,7 +470,7 @@ class _Calibrating:
             elif figure.figure == "Grade":
                 result, scale = figure.result, foreign.scale
                 raw, rectified, alone = (
-                    in_units("judge score", of, scale)
+                    in_units(JUDGE_SCORE.of(of), scale)
                     for of in (result.raw, result.rectified, result.labelled_only)
                 )
                 result = replace(result, raw=raw, rectified=rectified, labelled_only=alone)

@@ -11,11 +11,13 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..judge.run_figures import bounds_of, columns_of, figures_of, shown_k, success_name
+from ..judge.run_figures import bounds_of, columns_of, figures_of, shown_k, success_kind
 from ..options import takes
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
 from ..records.run_folder import judgements_path
+from ..statistics.kinds import CR
+from ..statistics.metric import good
 from ..statistics.paired import (
     Difference,
     compare_means,
@@ -303,8 +305,7 @@ class _Comparing:
             level=self.settings.level,
             notes=tuple(self.notes()),
             problems=tuple(problems),
-            rate=success_name(protocol) if (protocol := self.protocol_of_runs) else "CR",
-            run_protocol=protocol,
+            rate=success_kind(protocol).name if (protocol := self.protocol_of_runs) else CR.name,
             n_other_content=self.n_other(*(table.content for table in self.tables)),
             n_other_response=len(self.pairs.by) - 1
             and self.n_other(*(table.response for table in self.tables)),
@@ -343,11 +344,11 @@ class _Comparing:
         settings = self.settings
         result = compare_verdicts(first, second, self.sample, levels=self.levels, settings=settings)
         if protocol := self.protocol_of_runs:
-            success = (replace(d, name=success_name(protocol)) for d in result if d.name == "CR")
+            success = (replace(d, kind=success_kind(protocol)) for d in result if d.kind is CR)
             flags = (d for d in result if d.name in first.codes)
             result = [*success, *flags, *self.run_differences(protocol)]
         if not self.has_verdicts:
-            result = [difference for difference in result if difference.name != "CR"]
+            result = [difference for difference in result if difference.kind is not CR]
         if self.human is None:
             return result
         human = ratings(self.human, self.levels)
@@ -381,7 +382,7 @@ class _Comparing:
         for figure in figures_of(one, protocol):
             first, second = columns_of(one, figure, at), columns_of(other, figure, other_at)
             difference = compare_ratios(
-                figure.name,
+                figure.kind,
                 first,
                 second,
                 self.sample.take(both),
@@ -389,7 +390,7 @@ class _Comparing:
                 level=self.settings.level,
             )
             if difference.difference.n_items:
-                yield replace(difference, is_count=figure.bounds is None)
+                yield difference
         yield from self.trial_differences(one.correct[at], other.correct[other_at])
 
     def trial_differences(self, one: Vector, other: Vector) -> Iterator[Difference]:
@@ -404,7 +405,7 @@ class _Comparing:
         for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
             for k in shown_k(int(n.min())):
                 a, b = (of(n, c, k) for c in successes)
-                yield compare_means(f"{name}{k}", a, b, alone, level=self.settings.level)
+                yield compare_means(good(f"{name}{k}"), a, b, alone, level=self.settings.level)
 
     def notes(self) -> Iterator[str]:
         yield from self.pairs.notes

@@ -16,8 +16,9 @@ from ..document.model import (
     missing,
     reasons,
 )
-from ..document.numbers import DASH, Unit, level_text, number, signed, size
+from ..document.numbers import DASH, level_text, number, signed, size
 from ..document.text import WIDTH, render_text
+from ..statistics.metric import Unit
 from ..statistics.paired import Difference, Family
 from .results import Comparison, Side
 
@@ -52,7 +53,7 @@ def comparison_document(comparison: Comparison) -> Document:
         )
         foot = [
             (
-                "rates in percent, grades from 0 to 1; intervals and p are of each figure alone; "
+                "rates in percent, grades and F1 from 0 to 1; intervals and p are of each figure alone; "
                 "detectable: the smallest true difference found with a chance of 80 %"
             ),
             *(f"note: {line}" for line in rough),
@@ -63,7 +64,7 @@ def comparison_document(comparison: Comparison) -> Document:
 
 
 def _unit(of: Difference) -> Unit:
-    return "grade" if of.is_count or of.name in {"Grade", "grade MAE"} else "percent"
+    return "grade" if of.kind.unit in {"cost", "count"} else of.kind.unit
 
 
 def _head(comparison: Comparison) -> Iterator[str]:
@@ -160,4 +161,4 @@ def _conclusion(d: Difference, *, alpha: float) -> str:
 def _detectable(d: Difference) -> str:
     if d.detectable is None:
         return DASH
-    return "no size" if d.detectable >= 1 and not d.is_count else size(d.detectable, _unit(d))
+    return "no size" if d.detectable >= 1 and d.kind.bounds else size(d.detectable, _unit(d))

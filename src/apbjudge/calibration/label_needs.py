@@ -14,7 +14,7 @@ from ..statistics.sample_size import half_width_of_rate, n_for_rate, plan
 from .results import Need
 
 CORRECTED = "corrected CR"
-MEASURES = (*PAPER, CORRECTED)
+MEASURES = (*(kind.name for kind in PAPER), CORRECTED)
 FEW_LABELS = 30
 
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE_LEVEL / 2)

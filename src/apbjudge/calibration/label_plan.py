@@ -219,12 +219,14 @@ class _Draw:
             return {}
         clusters = self.run.clusters(self.config.cluster)
         levels = grade_levels([self.run], human=self.human)
-        result = paper_measures(
-            ratings(self.run.table.scores_at(at), levels),
-            ratings(self.human.scores_at(at), levels),
-            Sample(clusters=None if clusters is None else clusters[at]),
-            levels=levels,
-        )
+        result: dict[str, Estimate] = {
+            **paper_measures(
+                ratings(self.run.table.scores_at(at), levels),
+                ratings(self.human.scores_at(at), levels),
+                Sample(clusters=None if clusters is None else clusters[at]),
+                levels=levels,
+            )
+        }
         if self.config.already_random:
             result[CORRECTED] = self._corrected(clusters)
         return result

@@ -18,40 +18,21 @@ from ..document.model import (
     missing,
     reasons,
 )
-from ..document.numbers import DASH, Unit, count, level_text, number, size
+from ..document.numbers import DASH, count, level_text, number, size
 from ..document.text import WIDTH, render_text
 from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
-from ..statistics.estimates import Estimate
-from ..statistics.measures import PAPER, Calibration
+from ..statistics.kinds import AGREEMENT, CR_BIAS, GRADE_BIAS, GRADE_MAE
+from ..statistics.measures import Calibration
+from ..statistics.metric import Metric, Unit, by_name
 from ..statistics.raters import AltTest, BetweenRaters
 from .results import Reliability, ReliabilityReport
 from .scaled import Preferences
 
-Figures = Mapping[str, Estimate] | Mapping[str, Estimate | str]
-"""Estimates and counts by name."""
+Figures = Mapping[str, Metric] | Mapping[str, Metric | str]
+"""Metrics and counts by name."""
 JUDGES_ACROSS = 3
-_BEYOND = (
-    "kappa",
-    "PABAK",
-    "phi",
-    "AC1",
-    "grade bias",
-    "grade kappa (quadratic)",
-    "grade AC2 (quadratic)",
-    "grade alpha (ordinal)",
-)
-_RATES = ("specificity", "judge CR", "human CR", "judge grade", "human grade", "Err-Type (all)")
-_OF_SCALE = (
-    *("macro precision", "macro recall", "macro F1", "alpha"),
-    *("score agreement", "score MAE", "score bias", "judge score", "human score"),
-    *("score kappa (quadratic)", "score AC2 (quadratic)", "score alpha (ordinal)"),
-    *("ICC", "score alpha (interval)", "Pearson", "Spearman"),
-    *("class agreement", "class kappa", "class AC1"),
-)
-"""Measures of judgements of other tools, by the scale that they are on."""
-_OF_JUDGE = ("scored", *PAPER, *_RATES, *_BEYOND, *_OF_SCALE)
 _OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
 _OF_GROUP = (
     *("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias"),
@@ -89,7 +70,7 @@ def reliability_document(report: ReliabilityReport) -> Document:
             parts += _corrected(judge, name if several else "")
         parts += [
             Heading("on the labelled items"),
-            _down(columns, _OF_JUDGE, several=several),
+            _down(columns, several=several),
         ]
     for name, judge in by_name.items():
         if several:
@@ -110,16 +91,16 @@ def reliability_document(report: ReliabilityReport) -> Document:
     return Document((*parts, Notes(tuple(legend))))
 
 
-def _measures(part: Calibration) -> dict[str, Estimate | str]:
+def _measures(part: Calibration) -> dict[str, Metric | str]:
     return {"scored": f"{part.n_scored}/{part.n_items}", **part.measures}
 
 
-def _down(columns: Mapping[str, Figures], names: Iterable[str], *, several: bool) -> Table:
-    """Measures down that any column has, judges across."""
+def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
+    """Measures down, judges across."""
+    names = dict.fromkeys(name for figures in columns.values() for name in figures)
     rows = [
         [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]
         for name in names
-        if any(name in figures for figures in columns.values())
     ]
     return Table.of(["", *columns], rows)
 
@@ -136,7 +117,7 @@ def _across(rows: Mapping[str, Figures], names: Iterable[str], *whose: str) -> T
 
 def _cell(name: str, figures: Figures, place: str) -> Cell:
     figure = figures.get(name, "")
-    return figure if isinstance(figure, str) else Figure.named(name, figure, place)
+    return figure if isinstance(figure, str) else Figure.showing(figure, place)
 
 
 def _joined(*texts: str) -> str:
@@ -255,7 +236,7 @@ def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> list[
         [
             code,
             *(
-                Figure.named("kappa", pair.codes[code], _joined(whose, who, code))
+                Figure.showing(pair.codes[code], _joined(whose, who, code))
                 if code in pair.codes
                 else ""
                 for who, pair in pairs.items()
@@ -293,7 +274,7 @@ def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
 def _diversity(result: Diversity, whose: str) -> list[Part]:
     groups = {"other chain": result.different, "reference's chain": result.standard}
     estimates = {
-        name: {"agreement": group.agreement, "grade MAE": group.error}
+        name: by_name([AGREEMENT.of(group.agreement), GRADE_MAE.of(group.error)])
         for name, group in groups.items()
     }
     table = _across(estimates, ("agreement", "grade MAE"), whose)
@@ -313,8 +294,8 @@ def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
             model.tested_model + (" (itself)" if model.tested_model == result.own else ""),
             Number(model.human_rate.value, "percent"),
             Number(model.judge_rate.value, "percent"),
-            Figure.named("CR bias", model.rate.estimate, _joined(whose, model.tested_model)),
-            Figure.named("grade bias", model.grade.estimate, _joined(whose, model.tested_model)),
+            Figure.showing(CR_BIAS.of(model.rate.estimate), _joined(whose, model.tested_model)),
+            Figure.showing(GRADE_BIAS.of(model.grade.estimate), _joined(whose, model.tested_model)),
         ]
         for model in result.models
     ]

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..document.display import Shown
 from ..document.model import Document
 from ..errors import OptionError
-from ..judge.metrics import meaning_of
-from ..judge.run_figures import run_meaning
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
-from ..statistics.estimates import Estimate, to_frame
-from ..statistics.gates import At, Condition, GateResult, check, check_estimate
-from ..statistics.measures import Calibration, reliability_meaning
+from ..statistics.estimates import Estimate
+from ..statistics.gates import At, Condition, GateResult, check, check_metric
+from ..statistics.measures import Calibration
+from ..statistics.metric import Metric, MetricKind, Metrics, to_frame
 from ..statistics.paired import Difference, Flips
 from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import AltTest, BetweenRaters
 from ..statistics.stratified_sampling import Stratum
 from .scaled import Preferences
+
+E = TypeVar("E", bound=Estimate)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -125,13 +125,13 @@ class ReliabilityReport(Shown):
         Raises:
             OptionError: If a condition can't be read, or no judge has its measure.
         """
-        parts: list[tuple[dict[str, str | None], dict[str, Estimate]]] = []
+        parts: list[tuple[dict[str, str | None], Metrics]] = []
         for judge in self.judges:
             parts.append(({"judge": judge.judge}, _by_name(judge.whole)))
             for group in judge.groups:
                 place = {"judge": judge.judge, group.field: group.value}
                 parts.append((place, _by_name(group.result)))
-        results = check(conditions, parts, meaning=lambda _, n: reliability_meaning(n), at=at)
+        results = check(conditions, parts, at=at)
         open_ = [] if allow_unfinished else [j for j in self.judges if j.unfinished]
         return (*(_unfinished(j.judge, j.unfinished, at) for j in open_), *results)
 
@@ -150,10 +150,10 @@ class ReliabilityReport(Shown):
             )
         )
         return to_frame(
-            ({"judge": judge, "by": by, "by_value": value, "code": code}, name, estimate)
+            ({"judge": judge, "by": by, "by_value": value, "code": code}, metric)
             for judge, by, value, part in parts
             for code, of in ((None, part.measures), *part.codes.items())
-            for name, estimate in of.items()
+            for metric in of.values()
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -164,6 +164,20 @@ class ReliabilityReport(Shown):
         from .reliability_text import reliability_document
 
         return reliability_document(self)
+
+
+def _loss(d: Difference) -> Metric:
+    """By how much the second run is worse than the first; negative where it is better."""
+    if d.kind.better is None:
+        raise OptionError(
+            f"--fail-on-regression: {d.name}: expected a metric of which it is stated whether "
+            "higher or lower is better"
+        )
+    loss = d.difference
+    if d.kind.better == "lower" and loss.value is not None:
+        low, high = (None if end is None else -end for end in (loss.high, loss.low))
+        loss = replace(loss, value=-loss.value, low=low, high=high)
+    return MetricKind("regression", d.kind.unit, "lower").of(loss)
 
 
 def _unfinished(judge: str, reason: str, at: At) -> GateResult:
@@ -178,12 +192,12 @@ def _unfinished(judge: str, reason: str, at: At) -> GateResult:
     )
 
 
-def _by_name(calibration: Calibration) -> dict[str, Estimate]:
+def _by_name(calibration: Calibration) -> Metrics:
     """All measures, those of an error code under its name."""
     of_codes = {
-        f"{code} {name}": estimate
+        f"{code} {name}": metric
         for code, measures in calibration.codes.items()
-        for name, estimate in measures.items()
+        for name, metric in measures.items()
     }
     return calibration.measures | of_codes
 
@@ -192,11 +206,8 @@ def judged_by_code(calibration: Calibration) -> Calibration:
     """The calibration of code alone: its rate of correct is an upper bound, of errors a lower."""
     bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
 
-    def marked(of: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        return {
-            name: replace(estimate, bound=bounds[name]) if name in bounds else estimate
-            for name, estimate in of.items()
-        }
+    def marked(of: Metrics) -> Metrics:
+        return {name: replace(metric, bound=bounds.get(name, "")) for name, metric in of.items()}
 
     return replace(
         calibration,
@@ -205,13 +216,13 @@ def judged_by_code(calibration: Calibration) -> Calibration:
     )
 
 
-def described_only(estimate: Estimate) -> Estimate:
+def described_only(estimate: E) -> E:
     """The figure without interval, for items that nobody drew."""
     return replace(estimate, low=None, high=None, method="hand-picked", n_resamples=0, seed=None)
 
 
-def _bare(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    return {name: described_only(estimate) for name, estimate in estimates.items()}
+def _bare(metrics: Metrics) -> Metrics:
+    return {name: described_only(metric) for name, metric in metrics.items()}
 
 
 def without_intervals(calibration: Calibration) -> Calibration:
@@ -298,7 +309,6 @@ class Comparison(Shown):
     problems: tuple[str, ...]
     gates: tuple[GateResult, ...] = ()
     rate: str = "CR"
-    run_protocol: str | None = None
     n_other_content: int = 0
     n_other_response: int = 0
 
@@ -326,7 +336,7 @@ class Comparison(Shown):
         place = {"judge": self.first.judge, "other": self.second.judge, "tested_model": models}
         within = Condition(measure="regression", sign="<=", limit=margin)
         results = [
-            check_estimate(f"{d.name} regression", within, self._loss(d), place, at) for d in chosen
+            check_metric(f"{d.name} regression", within, _loss(d), place, at) for d in chosen
         ]
         open_ = [] if allow_unfinished else [s for s in (self.first, self.second) if s.unfinished]
         unfinished = tuple(_unfinished(side.judge, side.unfinished, at) for side in open_)
@@ -341,22 +351,6 @@ class Comparison(Shown):
                 reason=reason,
             ),
         )
-
-    def _loss(self, d: Difference) -> Estimate:
-        """By how much the second run is worse than the first; negative where it is better."""
-        loss, meaning = d.difference, reliability_meaning(d.name)
-        if meaning.better is None:
-            protocol = self.run_protocol
-            meaning = meaning_of(d.name) if protocol is None else run_meaning(protocol, d.name)
-        if meaning.better is None:
-            raise OptionError(
-                f"--fail-on-regression: {d.name}: expected a metric of which it is stated whether "
-                "higher or lower is better"
-            )
-        if meaning.better == "higher" or loss.value is None:
-            return loss
-        low, high = (None if end is None else -end for end in (loss.high, loss.low))
-        return replace(loss, value=-loss.value, low=low, high=high)
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -378,8 +372,7 @@ class Comparison(Shown):
         return to_frame(
             (
                 {"of": of, "p_value": d.p_value, "adjusted": d.adjusted, "family": d.family},
-                d.name,
-                estimate,
+                d.kind.of(estimate),
             )
             for d in self.differences
             for of, estimate in (

@@ -14,8 +14,29 @@ from ..records.foreign import Scale
 from ..statistics.confusion import Confusion, nominal
 from ..statistics.differences import PairedTest, paired_test
 from ..statistics.estimates import Array, Estimate, transformed
+from ..statistics.kinds import (
+    F1,
+    GRADE_AC2,
+    GRADE_ALPHA,
+    GRADE_BIAS,
+    GRADE_KAPPA,
+    GRADE_MAE,
+    HUMAN_CR,
+    HUMAN_GRADE,
+    HUMAN_SCORE,
+    JUDGE_CR,
+    JUDGE_GRADE,
+    JUDGE_SCORE,
+    KAPPA,
+    PRECISION,
+    RECALL,
+    SCORE_AGREEMENT,
+    SCORE_BIAS,
+    SCORE_MAE,
+)
 from ..statistics.measures import Calibration, Policy
 from ..statistics.measures import calibrate as calibrate_ratings
+from ..statistics.metric import Metric, Metrics, by_name
 from ..statistics.proportions import bounded, share
 from ..statistics.raters import (
     AltTest,
@@ -31,33 +52,27 @@ from ..statistics.scores import score_coefficients, score_means, spearman
 from .judged_run import Foreign, ratings
 
 _OF_SCORE = {
-    "grade MAE": "score MAE",
-    "grade bias": "score bias",
-    "judge grade": "judge score",
-    "human grade": "human score",
-    "grade kappa (quadratic)": "score kappa (quadratic)",
-    "grade AC2 (quadratic)": "score AC2 (quadratic)",
-    "grade alpha (ordinal)": "score alpha (ordinal)",
+    kind.name: kind.name.replace("grade", "score")
+    for kind in (
+        *(GRADE_MAE, GRADE_BIAS, JUDGE_GRADE, HUMAN_GRADE, GRADE_KAPPA, GRADE_AC2, GRADE_ALPHA),
+    )
 }
 _OF_CLASS = {
-    "judge CR": "judge rate",
-    "human CR": "human rate",
-    "precision": "precision",
-    "recall": "recall",
-    "F1": "F1",
-    "kappa": "kappa",
+    JUDGE_CR.name: "judge rate",
+    HUMAN_CR.name: "human rate",
+    **{kind.name: kind.name for kind in (PRECISION, RECALL, F1, KAPPA)},
 }
 _NOT_OF_VERDICT = ("grade", "Err-Type", "judge grade", "human grade")
 
 
-def in_units(name: str, estimate: Estimate, scale: Scale) -> Estimate:
+def in_units(metric: Metric, scale: Scale) -> Metric:
     """A measure of scores that are fractions of the range, in the scale's own units."""
     width = scale.high - scale.low
-    if name in {"judge score", "human score"}:
-        return transformed(estimate, lambda value: scale.low + width * value)
-    if name in {"score MAE", "score bias"}:
-        return transformed(estimate, lambda value: width * value)
-    return estimate
+    if metric.kind in {JUDGE_SCORE, HUMAN_SCORE}:
+        return transformed(metric, lambda value: scale.low + width * value)
+    if metric.kind in {SCORE_MAE, SCORE_BIAS}:
+        return transformed(metric, lambda value: width * value)
+    return metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,36 +135,28 @@ class Scaled:
             return f"{scale.low + level * (scale.high - scale.low):g}"
         return low if low == high else f"{low} to {high}"
 
-    def _scores(
-        self, judge: Scores, human: Scores, sample: Sample, result: Calibration
-    ) -> dict[str, Estimate]:
+    def _scores(self, judge: Scores, human: Scores, sample: Sample, result: Calibration) -> Metrics:
         scale, settings = self.foreign.scale, self.settings
         given = judge.grade
         if self.policy == "wrong":  # as far off as can be
             unscored = (judge.correct < 0) & ~np.isnan(human.grade)
             given = np.where(unscored, (human.grade < 0.5).astype(float), given)
-        measures = {
-            f"score {name}" if name not in {"judge", "human"} else f"{name} score": of
-            for name, of in score_means(given, human.grade, sample, level=settings.level).items()
-        }
+        measures = score_means(given, human.grade, sample, level=settings.level)
         if scale.kind == "numeric":
-            coefficients = score_coefficients(judge.grade, human.grade, sample, settings)
-            measures |= {
-                f"score {n}" if n.startswith("alpha") else n: of for n, of in coefficients.items()
-            }
+            measures |= score_coefficients(judge.grade, human.grade, sample, settings)
         else:
             measures |= {
-                name: result.measures[of]
+                name: result.measures[of].renamed(name)
                 for of, name in _OF_SCORE.items()
                 if name not in measures or self.policy == "bounds"
             }
             both = np.flatnonzero(~(np.isnan(judge.grade) | np.isnan(human.grade)))
             if len(both):
                 a, b = judge.grade[both], human.grade[both]
-                measures["Spearman"] = spearman(a, b, sample.take(both), settings)
+                measures |= by_name([spearman(a, b, sample.take(both), settings)])
             if self.policy != "exclude":
-                del measures["score agreement"]
-        return {name: in_units(name, of, scale) for name, of in measures.items()}
+                del measures[SCORE_AGREEMENT.name]
+        return {name: in_units(of, scale) for name, of in measures.items()}
 
     def _with_classes(
         self, result: Calibration, judge: Scores, human: Scores, sample: Sample
@@ -159,7 +166,7 @@ class Scaled:
         of = nominal(
             of_judge, of_human, names, sample, unscored=self.policy, settings=self.settings
         )
-        codes: dict[str, dict[str, Estimate]] = {}
+        codes: dict[str, Metrics] = {}
         for at, name in enumerate(names):
             if not np.any((of_judge == at) | (of_human == at)):
                 continue
@@ -170,10 +177,15 @@ class Scaled:
                 unscored=self.policy,
                 settings=self.settings,
             )
-            codes[name] = {new: single.measures[old] for old, new in _OF_CLASS.items()}
+            codes[name] = by_name(
+                single.measures[old].renamed(new) for old, new in _OF_CLASS.items()
+            )
         tables = {} if of.table is None else {"class": of.table}
         verdicts = result.measures
-        classes = {f"class {n}" if n in verdicts else n: e for n, e in of.measures.items()}
+        classes = by_name(
+            metric.renamed(f"class {name}") if name in verdicts else metric
+            for name, metric in of.measures.items()
+        )
         return replace(
             result,
             n_items=int(np.count_nonzero(of_human >= 0)),
@@ -202,12 +214,12 @@ class Scaled:
             ),
         )
 
-    def _named(self, measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    def _named(self, measures: Metrics) -> Metrics:
         """Those that fit the scale, under their names."""
-        scale, named = self.foreign.scale, dict[str, Estimate]()
+        scale, named = self.foreign.scale, Metrics()
         for name, of in measures.items():
             if name in _OF_SCORE and scale.role == "score":
-                named[_OF_SCORE[name]] = in_units(_OF_SCORE[name], of, scale)
+                named[_OF_SCORE[name]] = in_units(of.renamed(_OF_SCORE[name]), scale)
             elif self.foreign.has_verdict and not _is_of_others(name):
                 named[name] = of
         return named

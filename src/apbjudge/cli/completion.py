@@ -45,11 +45,11 @@ def _names(setting: str) -> Iterable[str]:
 
             return rubric_names()
         case "primary" | "fail_under":
-            from ..judge.metrics import MEANINGS
-            from ..records.judgements import ERROR_CODES
-            from ..statistics.measures import MEANINGS as OF_JUDGES
+            from ..judge.metrics import stated_kinds
+            from ..statistics import kinds
+            from ..statistics.metric import stated
 
-            return *MEANINGS, *ERROR_CODES, *OF_JUDGES
+            return *stated_kinds(), *stated(vars(kinds).values())
         case "by":
             from ..records.judgement_table import BY_FIELDS
 

@@ -67,12 +67,14 @@ class Gates(GateFiles):
     @field_validator("fail_under")
     @classmethod
     def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        from ..judge.metrics import meaning_of
+        from ..judge.metrics import stated_kinds
         from ..statistics.gates import check_limit, parse_condition
 
+        kinds = stated_kinds()
         for text in value:  # what is wrong in any case is refused before anything is paid for
             condition = parse_condition(text)
-            check_limit(condition.measure, condition, meaning_of(condition.measure))
+            if kind := kinds.get(condition.measure):
+                check_limit(kind.name, condition, kind)
         return value
 
 

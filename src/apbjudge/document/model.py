@@ -12,8 +12,9 @@ from typing import Literal, TypeVar
 
 from ..statistics.bootstrap import held
 from ..statistics.estimates import Estimate
+from ..statistics.metric import Metric, Unit
 from ..statistics.proportions import wilson
-from .numbers import Unit, count, number, unit_of
+from .numbers import count, number
 
 T = TypeVar("T")
 Align = Literal["left", "right", "value"]
@@ -36,9 +37,15 @@ class Figure:
     place: str = ""
 
     @classmethod
-    def named(cls, name: str, estimate: Estimate, place: str = "") -> Figure:
-        """The figure of a reliability measure, whose name says its unit."""
-        return cls(estimate=estimate, unit=unit_of(name), name=name, place=place)
+    def showing(cls, metric: Metric, place: str = "", *, denominator: bool = True) -> Figure:
+        """A metric in its unit, under its name."""
+        return cls(
+            estimate=metric,
+            unit=metric.kind.unit,
+            denominator=denominator,
+            name=metric.name,
+            place=place,
+        )
 
     @property
     def value(self) -> str:

@@ -6,21 +6,12 @@ A figure is ``value [low, high] /n``; what is missing is ``DASH``. Zero has no s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
+from ..statistics.metric import Unit
 from ..statistics.proportions import wilson
 
 DASH = "–"
 """Stands for a missing value, everywhere."""
-
-Unit = Literal["percent", "points", "grade", "grade difference", "cost", "dollars", "count", "p"]
-"""How a figure is shown.
-
-``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
-``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
-``cost``: in the cases' unit; ``dollars``: US dollars; ``count``: a whole number; ``p``: a p-value,
-never shown as zero.
-"""
 
 _FORMS: Mapping[Unit, tuple[int, int, bool]] = {
     "percent": (100, 1, False),
@@ -33,22 +24,6 @@ _FORMS: Mapping[Unit, tuple[int, int, bool]] = {
     "p": (1, 3, False),
 }
 """Factor, decimal places, whether a plus is written."""
-
-_PERCENT = frozenset(
-    [
-        *("agreement", "precision", "recall", "specificity", "scored"),
-        *("judge rate", "human rate", "judge CR", "human CR", "CR bias"),
-        *("score agreement", "class agreement"),
-        *("Err-Type (human-incorrect)", "Err-Type (all)"),
-    ]
-)
-
-
-def unit_of(name: str) -> Unit:
-    """The unit of a reliability measure, by its name; biases are differences."""
-    if name.endswith("bias"):
-        return "points" if name in _PERCENT else "grade difference"
-    return "percent" if name in _PERCENT else "grade"
 
 
 def signed(unit: Unit) -> Unit:

@@ -7,81 +7,147 @@ one case are one unit of the intervals.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
-from ..records import ERROR_CODES, UNSOLVABLE_TYPES
+from ..records import UNSOLVABLE_TYPES
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
 from ..statistics.bootstrap import ratio
 from ..statistics.differences import paired_test
 from ..statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
-from ..statistics.gates import BAD, EITHER, GOOD, UNSTATED, Meaning
+from ..statistics.kinds import CR, GRADE
 from ..statistics.measures import either_way
+from ..statistics.metric import (
+    RATE,
+    SIGNED,
+    Metric,
+    MetricKind,
+    Metrics,
+    bad,
+    by_name,
+    either,
+    good,
+    stated,
+)
 from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
 
-Figures = dict[str, Estimate]
-
 UNSCORED = "no row with a verdict"
 NO_GRADE = "the static judge gives no grade: how much a fault costs can't be proven"
+
+CR_BOUNDS = good("CR bounds")
+"""The CR whatever the rows without a verdict would have been, where there are any."""
+ERRORS: Mapping[str, MetricKind] = {
+    name: bad(name, meaning)
+    for name, meaning in {
+        "E1": "goal misunderstood",
+        "E2-H": "part of the task missing",
+        "E2-S": "concluded too early",
+        "E3": "constraint broken",
+        "E4": "logic broken",
+        "E5": "tool misused",
+        "E6": "tool or value invented",
+    }.items()
+}
+"""The rates of the error codes; E2 has a meaning by form."""
+WEIGHTED = bad("weighted errors", "share of the weight of all codes", "Weighted")
+"""Mean share of the weight of all codes that is flagged, where a rubric states weights."""
+OVER_REFUSAL = bad("over-refusal", "solvable cases answered with REJECT", "Over-refusal")
+TRUNCATED = bad("truncated", "replies cut off at the limit of tokens", "Truncated")
+BEHAVIOURS: Mapping[int, MetricKind] = {
+    1: good("1 replacement", "the replacement called", "Rp"),
+    2: either("2 alternative", "another tool that can help", "Al"),
+    3: bad("3 retry", "the broken tool again", "Rt"),
+    4: bad("4 refusal", "gave up", "Rf"),
+    5: bad("5 other", "anything else", "Ot"),
+}
+"""What agents do after a tool broke. Al: another tool may be as good, or a detour."""
+BEHAVIOUR_NAMES = tuple(kind.name.partition(" ")[2] for kind in BEHAVIOURS.values())
+UNDECIDED = either("undecided")
+REFUSALS: Mapping[str, MetricKind] = {
+    name: good(f"refusal {name}", meaning, title)
+    for name, (title, meaning) in zip(
+        UNSOLVABLE_TYPES,
+        (
+            ("Conf", "declined contradictory constraints"),
+            ("Info", "declined, or asked for, missing information"),
+            ("Tool", "declined because a tool is missing"),
+            ("Vis", "declined because a picture is missing"),
+        ),
+        strict=True,
+    )
+}
+C_ALL = MetricKind("C_all", "cost", "lower", None, "mean cost of a plan")
+C_PASS = MetricKind("C_pass", "cost", "lower", None, "of a correct plan")
+C_COM = MetricKind("C_com", "cost", "lower", None, "of a plan for cases that all have right")
+EXCESS = MetricKind("C_excess", "cost", "lower", None, "of a correct plan, above the cheapest way")
+CHEAPEST = good("cheapest", "correct plans that cost no more than the cheapest way")
+TC = MetricKind("TC", "count", "lower", None, "a distractor called")
+EXT_USE = bad("ExtUse", "a distractor called")
+CR_BASE = good("CR_B", "correct without distractors")
+CR_EXTRANEOUS = good("CR_E", "correct with distractors")
+DELTA = MetricKind("delta", "points", "higher", SIGNED, "with distractors less without", "CR Δ")
+GRADE_BASE = MetricKind("Grade_B", "grade", "higher", RATE, "mean grade without distractors")
+GRADE_EXTRANEOUS = MetricKind("Grade_E", "grade", "higher", RATE, "mean grade with distractors")
+GRADE_DELTA = MetricKind(
+    "Grade delta", "grade difference", "higher", SIGNED, "with distractors less without", "Grade Δ"
+)
+
 NO_FAULT = "no provable fault"
 """What the correctness rate is of rows that code alone judged: an upper bound of it."""
-EXCESS = "C_excess"
-"""Mean cost of correct plans above that of the cheapest way of the reference."""
-CHEAPEST = "cheapest"
-"""Share of the correct plans that cost no more than it."""
 NAMES_BY_CODE = {
     "CR": NO_FAULT,
     "CR_E": f"{NO_FAULT}, distractors",
     "CR_B": f"{NO_FAULT}, base",
     "C_pass": f"C_pass ({NO_FAULT})",
     "C_com": f"C_com ({NO_FAULT})",
-    EXCESS: f"C_excess ({NO_FAULT})",
-    CHEAPEST: f"cheapest ({NO_FAULT})",
+    "C_excess": f"C_excess ({NO_FAULT})",
+    "cheapest": f"cheapest ({NO_FAULT})",
 }
-"""Names of figures where code alone judged."""
-CR_BOUNDS = "CR bounds"
-"""The CR whatever the rows without a verdict would have been, where there are any."""
-WEIGHTED = "weighted errors"
-"""Mean share of the weight of all codes that is flagged, where a rubric states weights."""
-OWN_CODE = "code "
-"""Begins the name of the rate of an own rubric's code."""
-OVER_REFUSAL = "over-refusal"
-"""Share of the solvable plan cases that were answered with the reject form."""
-TRUNCATED = "truncated"
-"""Share of the replies that were cut off at the limit of tokens."""
+"""Names of metrics where code alone judged."""
 _CUT_OFF = frozenset({"length", "max_tokens"})
 """What a row calls that, in any letter case: as OpenAI and litellm, and as Anthropic and Gemini."""
-OF_CODES = re.compile(rf"E\d|{OWN_CODE}|{WEIGHTED}")
-"""Names of the rates of error codes."""
-CATEGORIES = {1: "replacement", 2: "alternative", 3: "retry", 4: "refusal", 5: "other"}
 
 
-def meaning_of(name: str) -> Meaning:
-    """What is stated of a figure of a tested model under a protocol for plans or steps."""
-    name = name.partition("@")[0]
-    name = next((own for own, shown in NAMES_BY_CODE.items() if shown == name), name)
-    if name.startswith(OWN_CODE) or name.partition("-")[0] in ERROR_CODES:
-        return BAD
-    if name.startswith("refusal "):
-        return GOOD
-    return MEANINGS.get(name, UNSTATED)
+def stated_kinds() -> dict[str, MetricKind]:
+    """What is stated here of metrics, by the names that they have in summaries."""
+    kinds = stated([*globals().values(), CR, GRADE, *ERRORS.values(), *REFUSALS.values()])
+    kinds |= stated(BEHAVIOURS.values())
+    return kinds | {shown: kinds[name] for name, shown in NAMES_BY_CODE.items()}
 
 
-MEANINGS: Mapping[str, Meaning] = {
-    **dict.fromkeys(
-        ("CR", CR_BOUNDS, NO_FAULT, "CR_E", "CR_B", "Grade", "Grade_E", "Grade_B", CHEAPEST), GOOD
-    ),
-    **dict.fromkeys((WEIGHTED, OVER_REFUSAL, TRUNCATED, "ExtUse", "undecided"), BAD),
-    **dict.fromkeys(("delta", "Grade delta"), Meaning("higher", (-1.0, 1.0))),
-    **dict.fromkeys(("TC", "C_all", "C_pass", "C_com", EXCESS), Meaning("lower")),
-    **{f"{number} {name}": EITHER for number, name in CATEGORIES.items()},
-}
-"""Metrics by name, but for those of error codes."""
+def code_kind(code: str, form: str) -> MetricKind:
+    """The rate of an error code; E2 is named by its form's subtype.
+
+    Args:
+        code: One of E1 to E6, or of a rubric of the user's own.
+        form: ``holistic`` or ``step-wise``.
+    """
+    if code == "E2":
+        code = "E2-H" if form == "holistic" else "E2-S"
+    return ERRORS[code] if code in ERRORS else bad(f"{_OWN_CODE}{code}", title=code)
+
+
+_OWN_CODE = "code "
+
+
+def is_own(kind: MetricKind) -> bool:
+    """Whether a metric is of an own rubric's codes."""
+    return kind.name == WEIGHTED.name or kind.name.startswith(_OWN_CODE)
+
+
+def is_of_codes(kind: MetricKind) -> bool:
+    """Whether a metric is the rate of an error code, or of their weight."""
+    return is_own(kind) or kind.name in ERRORS
+
+
+def code_of(kind: MetricKind) -> str:
+    """The error code that a metric is the rate of."""
+    return kind.title if is_own(kind) else kind.name.partition("-")[0]
 
 
 def rate(values: Vector, sample: Sample) -> Estimate:
@@ -90,7 +156,7 @@ def rate(values: Vector, sample: Sample) -> Estimate:
     return estimate if len(values) else replace(estimate, note=UNSCORED)
 
 
-def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
+def common_figures(c: JudgementTable, rows: Vector, form: str) -> Metrics:
     """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype.
 
     CR is over cases without a prediction too, where the run counts them. Rows that a judge gave no
@@ -104,36 +170,30 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Figures:
     def over(values: Vector, of: Vector) -> Estimate:
         return rate(values, c.sample(of, alone=alone))
 
-    figures = {"CR": over(c.outcome[counted], counted)}
+    metrics = [CR.of(over(c.outcome[counted], counted))]
     if len(counted) < len(rows):
         ends = (over(np.nan_to_num(c.outcome[rows], nan=as_if), rows) for as_if in (0.0, 1.0))
-        figures[CR_BOUNDS] = either_way(*ends)
+        metrics.append(CR_BOUNDS.of(either_way(*ends)))
     graded = scored[~np.isnan(c.grade[scored])]
     flagged = scored[c.known[scored] > 0]
     if len(graded):
-        figures["Grade"] = over(c.grade[graded], graded)
+        metrics.append(GRADE.of(over(c.grade[graded], graded)))
     elif len(flagged) and c.by_code[c.profile[flagged]].all():
-        figures["Grade"] = nothing(note=NO_GRADE)
+        metrics.append(GRADE.of(nothing(note=NO_GRADE)))
     for i, code in enumerate(c.error_codes):
         stated = scored[(c.known[scored] >> i & 1) > 0]
         if len(stated):
-            figures[_name_of(code, form)] = over(c.flags[stated] >> i & 1, stated)
+            metrics.append(code_kind(code, form).of(over(c.flags[stated] >> i & 1, stated)))
     if c.weights:
         weights = np.array([c.weights.get(code, 0.0) for code in c.error_codes])
         bits = np.left_shift(1, np.flatnonzero(weights)).sum().astype(c.known.dtype)
         weighed = scored[(c.known[scored] & bits) == bits]
         is_set = c.flags[weighed, None] >> np.arange(len(weights)) & 1
-        figures[WEIGHTED] = over(is_set @ weights / weights.sum(), weighed)
-    return figures
+        metrics.append(WEIGHTED.of(over(is_set @ weights / weights.sum(), weighed)))
+    return by_name(metrics)
 
 
-def _name_of(code: str, form: str) -> str:
-    if code == "E2":
-        return "E2-H" if form == "holistic" else "E2-S"
-    return code if code in ERROR_CODES else f"{OWN_CODE}{code}"
-
-
-def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
+def with_bounds(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics:
     """Marks what is a bound because code alone judged some of the rows.
 
     Code proves faults and never their absence: rates of correct and refused are upper bounds,
@@ -141,76 +201,84 @@ def with_bounds(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
     """
     counted = rows[~np.isnan(c.outcome[rows])]
     if not c.by_code[c.profile[counted]].any():
-        return figures
-    marked: Figures = {}
-    for name, estimate in figures.items():
-        if name.startswith(("CR", "refusal ")):
-            marked[name] = replace(estimate, bound="upper")
-        elif OF_CODES.match(name) or name[0].isdigit():
-            marked[name] = replace(estimate, bound="lower")
-        else:
-            marked[name] = estimate
-    return marked
+        return metrics
+
+    def bound(kind: MetricKind) -> Literal["", "upper", "lower"]:
+        if kind.name.partition("@")[0] in _OF_CORRECT:
+            return "upper"
+        return "lower" if kind in BEHAVIOURS.values() or is_of_codes(kind) else ""
+
+    return {name: replace(of, bound=bound(of.kind)) for name, of in metrics.items()}
 
 
-def named_by_judge(c: JudgementTable, rows: Vector, figures: Figures) -> Figures:
-    """Figures by the names that a summary shows: a rate of code alone is never called CR."""
+_OF_CORRECT = frozenset(
+    kind.name for kind in (CR, CR_BOUNDS, CR_BASE, CR_EXTRANEOUS, *REFUSALS.values())
+)
+
+
+def named_by_judge(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics:
+    """Metrics by the names that a summary shows: a rate of code alone is never called CR."""
     counted = rows[~np.isnan(c.outcome[rows])]
     if not len(counted) or not c.by_code[c.profile[counted]].all():
-        return figures
-    renamed: Figures = {}
-    for name, estimate in figures.items():
-        rate, at, level = name.partition("@")
-        renamed[NAMES_BY_CODE.get(rate, rate) + at + level] = estimate
-    return renamed
+        return metrics
+    return by_name(map(named_by_code, metrics.values()))
 
 
-def reply_figures(c: JudgementTable, rows: Vector) -> Figures:
+def named_by_code(metric: Metric) -> Metric:
+    """A metric by the name that it has where code alone judged."""
+    rate, at, level = metric.name.partition("@")
+    if rate not in NAMES_BY_CODE:
+        return metric
+    return metric.renamed(NAMES_BY_CODE[rate] + at + level, meaning="")
+
+
+def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
     """What code reads off the replies, whoever judges: over-refusals and truncated replies.
 
     Each is over the rows of which it is known, with a verdict or without; one that is known of no
     row is missing.
     """
-    figures: Figures = {}
+    metrics: list[Metric] = []
     solvable = rows[c.over_refusal[rows] >= 0]
     if len(solvable):
-        figures[OVER_REFUSAL] = rate(c.over_refusal[solvable] == 1, c.sample(solvable))
+        refused = c.over_refusal[solvable] == 1
+        metrics.append(OVER_REFUSAL.of(rate(refused, c.sample(solvable))))
     reasons = c.labels["finish_reason"]
     is_stated = np.array([reason is not None for reason in reasons], dtype=bool)
     is_cut_off = np.array([(reason or "").casefold() in _CUT_OFF for reason in reasons], dtype=bool)
     stated = rows[is_stated[c.code("finish_reason", rows)]]
     if len(stated):
-        figures[TRUNCATED] = rate(is_cut_off[c.code("finish_reason", stated)], c.sample(stated))
-    return figures
+        cut_off = is_cut_off[c.code("finish_reason", stated)]
+        metrics.append(TRUNCATED.of(rate(cut_off, c.sample(stated))))
+    return by_name(metrics)
 
 
-def broken_figures(c: JudgementTable, rows: Vector) -> Figures:
+def broken_figures(c: JudgementTable, rows: Vector) -> Metrics:
     """Share of each of the five behaviours among scored rows, and of those left undecided.
 
     Cases without a prediction show none of them, and stay in the denominator.
     """
     counted = rows[~np.isnan(c.outcome[rows])]
     category = np.where(c.missing[counted], -1, c.category[counted])
-    names = {number: f"{number} {name}" for number, name in CATEGORIES.items()}
-    if np.any(category == 0):
-        names[0] = "undecided"
-    return {name: rate(category == number, c.sample(counted)) for number, name in names.items()}
+    kinds = {**BEHAVIOURS, **({0: UNDECIDED} if np.any(category == 0) else {})}
+    sample = c.sample(counted)
+    return by_name(kind.of(rate(category == number, sample)) for number, kind in kinds.items())
 
 
-def unsolvable_figures(c: JudgementTable, rows: Vector) -> Figures:
+def unsolvable_figures(c: JudgementTable, rows: Vector) -> Metrics:
     """Refusal rate (passes among scored rows) per unsolvable type."""
-    figures: Figures = {}
+    metrics: list[Metric] = []
     labels = c.labels["unsolvable_type"]
-    for name in UNSOLVABLE_TYPES:
+    for name, kind in REFUSALS.items():
         if name in labels:
             of_type = rows[c.code("unsolvable_type", rows) == labels.index(name)]
             counted = of_type[~np.isnan(c.outcome[of_type])]
             if len(of_type):
-                figures[f"refusal {name}"] = rate(c.outcome[counted], c.sample(counted))
-    return figures
+                metrics.append(kind.of(rate(c.outcome[counted], c.sample(counted))))
+    return by_name(metrics)
 
 
-def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Figures:
+def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Metrics:
     """C_all, C_pass and C_com, over rows whose cost can be computed; C_excess and cheapest.
 
     The last two are over correct plans, and there alone where cases say how their tool banks were
@@ -222,21 +290,22 @@ def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Fig
     priced = rows[~np.isnan(c.cost[rows])]
     passed = priced[c.correct[priced] == 1]
     common = passed[np.isin(c.case[passed], cases_all_right(c, all_rows))]
-    parts = {
-        "C_all": (priced, "no plan whose cost is known"),
-        "C_pass": (passed, "no correct plan whose cost is known"),
-        "C_com": (common, "no case that every tested model has right"),
-    }
-    figures: Figures = {}
-    for name, (part, note) in parts.items():
+    metrics: list[Metric] = []
+    for kind, part, note in (
+        (C_ALL, priced, "no plan whose cost is known"),
+        (C_PASS, passed, "no correct plan whose cost is known"),
+        (C_COM, common, "no case that every tested model has right"),
+    ):
         estimate = ratio(c.cost[part].astype(float), np.ones(len(part)), c.sample(part))
-        figures[name] = estimate if len(part) else replace(estimate, note=note)
+        metrics.append(kind.of(estimate if len(part) else replace(estimate, note=note)))
     known = passed[~np.isnan(c.excess[passed])]
     if len(known):
         excess = c.excess[known].astype(float)
-        figures[EXCESS] = ratio(excess, np.ones(len(known)), c.sample(known))
-        figures[CHEAPEST] = rate(excess <= 0, c.sample(known))
-    return figures
+        metrics += [
+            EXCESS.of(ratio(excess, np.ones(len(known)), c.sample(known))),
+            CHEAPEST.of(rate(excess <= 0, c.sample(known))),
+        ]
+    return by_name(metrics)
 
 
 def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
@@ -251,7 +320,7 @@ def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
     return np.array([]) if common is None else common
 
 
-def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures:
+def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Metrics:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
     TC and ExtUse are over the rows with a prediction.
@@ -263,33 +332,33 @@ def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Figures
     """
     uses = c.distractor == 1
     there = rows[~c.missing[rows]]
-    figures: Figures = {
-        "TC": Estimate(
-            value=float(np.sum(uses[there])),
-            low=None,
-            high=None,
-            level=CONFIDENCE_LEVEL,
-            method="none",
-            n_items=len(there),
-            n_clusters=len(np.unique(c.case[there])),
-        )
-    }
+    count = Estimate(
+        value=float(np.sum(uses[there])),
+        level=CONFIDENCE_LEVEL,
+        n_items=len(there),
+        n_clusters=len(np.unique(c.case[there])),
+    )
+    metrics = [TC.of(count)]
     levels = [int(level) for level in np.unique(c.level(rows))]
     groups: dict[str, Vector] = {"": rows}
     if len(levels) > 1:
         groups |= {f"@{level}": rows[c.level(rows) == level] for level in levels}
     for suffix, group in groups.items():
         there = group[~c.missing[group]]
-        figures[f"ExtUse{suffix}"] = rate(uses[there], c.sample(there))
-        with_, without, delta = _against_base(c, c.outcome, group, base, "verdict")
-        figures |= {f"CR_E{suffix}": with_, f"CR_B{suffix}": without, f"delta{suffix}": delta}
-    return figures
+        own = [EXT_USE.of(rate(uses[there], c.sample(there)))]
+        kinds = (CR_EXTRANEOUS, CR_BASE, DELTA)
+        estimates = _against_base(c, c.outcome, group, base, "verdict")
+        own += [kind.of(estimate) for kind, estimate in zip(kinds, estimates, strict=True)]
+        metrics += (
+            [each.renamed(f"{each.name}{suffix}", meaning="") for each in own] if suffix else own
+        )
+    return by_name(metrics)
 
 
-def extraneous_grades(c: JudgementTable, rows: Vector, base: Vector) -> Figures:
+def extraneous_grades(c: JudgementTable, rows: Vector, base: Vector) -> Metrics:
     """Grade_B, Grade_E and their difference over the same pairs that CR_B and CR_E have."""
     with_, without, delta = _against_base(c, c.grade, rows, base, "grade")
-    return {"Grade_B": without, "Grade_E": with_, "Grade delta": delta}
+    return by_name([GRADE_BASE.of(without), GRADE_EXTRANEOUS.of(with_), GRADE_DELTA.of(delta)])
 
 
 def _against_base(

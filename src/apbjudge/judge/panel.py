@@ -185,9 +185,7 @@ def _line(judgement: Judgement) -> str:
 # Dawid and Skene ----------------------------------------------------------------------------------
 
 
-def dawid_skene(
-    votes: Sequence[Mapping[str, bool]], *, n_iterations: int = 100, tolerance: float = 1e-5
-) -> list[float | None]:
+def dawid_skene(votes: Sequence[Mapping[str, bool]]) -> list[float | None]:
     """The probability that each item is correct (doi:10.2307/2346806); None where nobody voted.
 
     Judges, of whom one may be missing on an item, are weighed by how well they agree with the
@@ -206,7 +204,7 @@ def dawid_skene(
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         data = pandas.DataFrame(rows, columns=["task", "worker", "label"])
-        model = aggregation.DawidSkene(n_iter=n_iterations, tol=tolerance).fit(data)
+        model = aggregation.DawidSkene(n_iter=100, tol=1e-5).fit(data)
     probabilities: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
     return [min(1.0, probabilities.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
 

@@ -14,21 +14,21 @@ import numpy as np
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
 from ..statistics.estimates import Array
-from ..statistics.gates import GOOD, UNSTATED, Meaning
+from ..statistics.metric import MetricKind, Metrics, by_name, good
 from ..statistics.passes import pass_estimates
 from ..statistics.proportions import ratio_of_sums
 from ..trajectories import Figure, run_protocol
-from .metrics import Figures, rate
+from .metrics import rate
 
 AS_FAILURES = "unscored as failures"
 MOST_TRIALS_SHOWN = 8
 MOST_VALUES_SHOWN = 12
 
 
-def success_name(protocol: str) -> str:
-    """What the rate of successful runs is called under a protocol."""
+def success_kind(protocol: str) -> MetricKind:
+    """The rate of successful runs, as it is called under a protocol."""
     own = run_protocol(protocol)
-    return "success" if own is None else own.success
+    return good("success" if own is None else own.success, "successful runs")
 
 
 def figures_of(c: JudgementTable, protocol: str) -> tuple[Figure, ...]:
@@ -58,44 +58,27 @@ def values_of(c: JudgementTable, of: str) -> list[str]:
     return sorted(names, key=lambda name: (-counts[name], name))
 
 
-def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Figures:
+def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Metrics:
     """The figures of some runs, those that no run has left out.
 
     Runs without an outcome are measured, and neither successes nor failures.
     """
     scored, settled = rows[c.scored[rows] == 1], rows[~c.lacks_outcome[rows]]
     alone = not c.share_cases(rows)
-    success = success_name(protocol)
-    figures = {success: rate(c.correct[scored], c.sample(scored, alone=alone))}
+    success = success_kind(protocol)
+    metrics = [success.of(rate(c.correct[scored], c.sample(scored, alone=alone)))]
     if len(scored) < len(settled):
-        figures[f"{success}, {AS_FAILURES}"] = rate(c.correct[settled] == 1, c.sample(settled))
+        kind = success.renamed(f"{success.name}, {AS_FAILURES}", meaning="")
+        metrics.append(kind.of(rate(c.correct[settled] == 1, c.sample(settled))))
     sample = c.sample(rows, alone=alone)
     for figure in figures_of(c, protocol):
         of, per = columns_of(c, figure, rows)
         has = ~np.isnan(of + per)
         if has.any():
-            figures[figure.name] = ratio_of_sums(
-                of[has], per[has], sample.take(has), bounds=bounds_of(figure, of[has])
-            )
-    return figures | pass_figures(c, scored)
-
-
-def run_meaning(protocol: str, name: str) -> Meaning:
-    """What is stated of a figure of whole runs under a protocol."""
-    success = success_name(protocol)
-    if name in (success, f"{success}, {AS_FAILURES}") or name.startswith(("pass^", "pass@")):
-        return GOOD
-    own = run_protocol(protocol)
-    for figure in () if own is None else own.figures:
-        of, is_class, value = figure.of.partition("=")
-        if figure.name == name or (value == "*" and name.startswith(f"{figure.name} ")):
-            return Meaning(figure.better, (0.0, 1.0) if of and is_class else figure.bounds)
-    return UNSTATED
-
-
-def counts_of(c: JudgementTable, protocol: str) -> tuple[str, ...]:
-    """Names of the figures that are counts or ratios of such, not rates."""
-    return tuple(figure.name for figure in figures_of(c, protocol) if figure.bounds is None)
+            bounds = bounds_of(figure, of[has])
+            estimate = ratio_of_sums(of[has], per[has], sample.take(has), bounds=bounds)
+            metrics.append(figure.kind.of(estimate))
+    return by_name(metrics) | pass_figures(c, scored)
 
 
 def bounds_of(figure: Figure, values: Array) -> tuple[float, float] | None:
@@ -112,7 +95,7 @@ def columns_of(c: JudgementTable, figure: Figure, rows: Vector) -> tuple[Array, 
     return of, per
 
 
-def pass_figures(c: JudgementTable, rows: Vector) -> Figures:
+def pass_figures(c: JudgementTable, rows: Vector) -> Metrics:
     """pass^k and pass@k for k up to the number of runs that every case has; none without trials.
 
     pass^k: all of k runs succeed (arXiv:2406.12045); pass@k: at least one does (arXiv:2107.03374).
@@ -123,7 +106,8 @@ def pass_figures(c: JudgementTable, rows: Vector) -> Figures:
     if not len(n) or n.max() < 2:
         return {}
     ks, sample = shown_k(int(n.min())), c.sample(rows, alone=True)
-    return pass_estimates(cases, c.correct[rows], ks, sample=sample)
+    passes = pass_estimates(cases, c.correct[rows], ks, sample=sample)
+    return {name: good(name).of(estimate) for name, estimate in passes.items()}
 
 
 def shown_k(n: int) -> list[int]:

@@ -20,24 +20,23 @@ from ..records.judgement_table import BY_FIELDS, RUN, JudgementTable, Totals
 from ..records.judgements import UNSEEN
 from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
-from ..statistics.estimates import CONFIDENCE_LEVEL, to_frame
-from ..statistics.gates import At, GateResult, Meaning, check, parse_condition
+from ..statistics.estimates import CONFIDENCE_LEVEL
+from ..statistics.gates import At, GateResult, check, parse_condition
+from ..statistics.metric import Metrics, by_name, record, to_frame
 from ..statistics.sample import BY_FORMULA, IntervalSettings
 from .metrics import (
-    NAMES_BY_CODE,
     NO_FAULT,
-    Figures,
     broken_figures,
     common_figures,
     efficiency_figures,
     extraneous_figures,
-    meaning_of,
+    named_by_code,
     named_by_judge,
     reply_figures,
     unsolvable_figures,
     with_bounds,
 )
-from .run_figures import counts_of, run_figures, run_meaning, run_warnings
+from .run_figures import run_figures, run_warnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,9 +54,8 @@ class Group:
         n: Rows; ``scored`` of them have a verdict.
         inconsistent: Verdicts whose reply contradicted itself to the end.
         overridden: Verdicts that a rule or a proven finding changed.
-        figures: Estimates by name.
+        figures: Metrics by name.
         setting: Condition of the environment of whole runs; empty without.
-        counts: Names of figures that are counts or ratios of such, not rates.
     """
 
     protocol: str
@@ -68,9 +66,13 @@ class Group:
     scored: int
     inconsistent: int
     overridden: int
-    figures: Figures
+    figures: Metrics
     setting: str = ""
-    counts: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As nested JSON values; metrics by name, as in the CSV file."""
+        figures = {name: record(metric) for name, metric in self.figures.items()}
+        return asdict(replace(self, figures={})) | {"figures": figures}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -110,14 +112,14 @@ class Summary(Shown):
                 "--fail-under: CR: the static judge proves faults only and gives no CR: expected "
                 f"'{NO_FAULT}>=0.8', an upper bound of it, or a judge that is a model"
             )
-        return check(conditions, [*map(self._checkable, self.groups)], meaning=_meaning, at=at)
+        return check(conditions, [*map(self._checkable, self.groups)], at=at)
 
-    def _checkable(self, group: Group) -> tuple[dict[str, str | None], Figures]:
+    def _checkable(self, group: Group) -> tuple[dict[str, str | None], Metrics]:
         place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
         place |= {"setting": group.setting} if group.setting else {}
         figures = group.figures
         if self.judge == STATIC and not group.scored:  # nothing is known to be judged by code
-            figures = {NAMES_BY_CODE.get(name, name): e for name, e in figures.items()}
+            figures = by_name(map(named_by_code, figures.values()))
         return {**place, **group.by}, figures
 
     @property
@@ -133,13 +135,13 @@ class Summary(Shown):
             "warnings": list(self.warnings),
             "confidence_level": CONFIDENCE_LEVEL,
             "totals": asdict(self.totals) | {"scored": self.scored},
-            "groups": [asdict(g) | {"counts": list(g.counts)} for g in self.groups],
+            "groups": [group.to_json() for group in self.groups],
             "gates": [gate.to_json() for gate in self.gates],
             "missing_predictions": None if self.missing is None else self.missing.model_dump(),
         }
 
     def to_frame(self) -> DataFrame:
-        """As a pandas frame, a row per figure; see ``statistics.estimates.to_frame``."""
+        """As a pandas frame, a row per metric; see ``statistics.metric.to_frame``."""
         return to_frame(
             (
                 {
@@ -153,11 +155,10 @@ class Summary(Shown):
                     "rows": group.n,
                     "scored": group.scored,
                 },
-                name,
-                estimate,
+                metric,
             )
             for group in self.groups
-            for name, estimate in group.figures.items()
+            for metric in group.figures.values()
         )
 
     def to_csv(self) -> str:
@@ -179,8 +180,8 @@ class Summary(Shown):
                 "scored": group.scored,
                 "judge_note": self.note or "",
             }
-            for name, estimate in group.figures.items():
-                row: dict[Any, Any] = {**head, "figure": name, **asdict(estimate)}
+            for metric in group.figures.values():
+                row: dict[Any, Any] = {**head, **record(metric)}
                 writer.writerow({name: text_cell(value) for name, value in row.items()})
         return out.getvalue()
 
@@ -191,8 +192,8 @@ class Summary(Shown):
 
 
 _CSV_COLUMNS = (
-    "judge protocol form tested_model setting by by_value rows scored figure value low high level "
-    "method n_items n_clusters n_resamples seed note bound judge_note"
+    "judge protocol form tested_model setting by by_value rows scored metric value low high level "
+    "method n_items n_clusters n_resamples seed note bound unit better judge_note"
 ).split()
 
 
@@ -201,13 +202,6 @@ def check_by(names: Iterable[str]) -> None:
     for name in names:
         if name not in BY_FIELDS:
             raise OptionError(f"--by: expected some of {','.join(BY_FIELDS)}, got {name!r}")
-
-
-def _meaning(group: Mapping[str, str | None], name: str) -> Meaning:
-    """What is stated of a figure of a group."""
-    if group["form"] == RUN:
-        return run_meaning(group["protocol"] or "", name)
-    return meaning_of(name)
 
 
 def summarize(
@@ -327,7 +321,6 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
             inconsistent=int(c.inconsistent[rows].sum()),
             overridden=int(c.overridden[rows].sum()),
             figures=figures,
-            counts=counts_of(c, protocol) if form == RUN else (),
         )
 
 
@@ -361,7 +354,7 @@ def _order(
     return rank, *whom, value is None, place, value or ""
 
 
-def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Figures:
+def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Metrics:
     if form == RUN:
         return run_figures(c, rows, protocol)
     figures = common_figures(c, rows, form) | _own_figures(c, protocol, rows)
@@ -369,7 +362,7 @@ def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Figur
     return named_by_judge(c, rows, with_bounds(c, rows, figures))
 
 
-def _own_figures(c: JudgementTable, protocol: str, rows: Vector) -> Figures:
+def _own_figures(c: JudgementTable, protocol: str, rows: Vector) -> Metrics:
     """The figures that only this protocol has."""
     if protocol == "tool-broken":
         return broken_figures(c, rows)

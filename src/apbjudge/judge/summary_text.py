@@ -18,13 +18,12 @@ from ..document.model import (
     packed,
     reasons,
 )
-from ..document.numbers import Unit, money, percent, share
+from ..document.numbers import money, percent, share
 from ..document.text import WIDTH, render_text
 from ..records.judgement_table import RUN, Totals
 from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
-from .metric_columns import FIGURES, code_of
-from .metrics import CR_BOUNDS, OF_CODES
+from .metrics import CR_BOUNDS, code_of, is_of_codes
 from .run_figures import AS_FAILURES
 from .summary import Group, Summary
 
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 POINTS_SHOWN = 11
 FEW_CASES = 15
 GROUPS_ACROSS = 3
-_UNITS: dict[str, Unit] = {
-    "Grade": "grade",
-    "TC": "count",
-}
 
 
 def summary_text(
@@ -73,25 +68,22 @@ def summary_document(summary: Summary) -> Document:
     if any(_is_rough(estimate) for _, estimate in figures):
         foot.append(f"intervals from fewer than {FEW_CASES} cases are rough")
     foot += reasons(
-        (group.figures[CR_BOUNDS].note, CR_BOUNDS, f"{_title(group)} {group.tested_model}")
+        (bounds.note, bounds.name, f"{_title(group)} {group.tested_model}")
         for group in summary.groups
-        if CR_BOUNDS in group.figures and not group.by
+        if (bounds := group.figures.get(CR_BOUNDS.name)) and not group.by
     )
     return Document((*parts, Notes((*foot, *missing(parts)))))
 
 
 def legend(summary: Summary) -> list[str]:
     """The short meaning of each figure that has one, in lines of at most ``WIDTH`` characters."""
-    names = dict.fromkeys(
-        name
-        for group in summary.groups
-        for name, estimate in group.figures.items()
-        if group.form != RUN and estimate.value is not None
-    )
-    meanings = {name: column.meaning for name, column in FIGURES.items()}
-    own = summary.codes or {}
-    meanings |= {name: own[code_of(name)] for name in names if code_of(name) in own}
-    stated = [f"{name}: {meanings[name]}" for name in names if meanings.get(name)]
+    own, meanings = summary.codes or {}, dict[str, str]()
+    for group in summary.groups:
+        for metric in group.figures.values():
+            if group.form != RUN and metric.value is not None:
+                meaning = own.get(code_of(metric.kind), metric.kind.meaning)
+                meanings.setdefault(metric.name, meaning)
+    stated = [f"{name}: {meaning}" for name, meaning in meanings.items() if meaning]
     return ["; ".join(line) for line in packed(((text, len(text) + 2) for text in stated), WIDTH)]
 
 
@@ -172,7 +164,8 @@ def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
             yield _down(block, names, present)
             return
     levelled = [name for name in names if "@" in name and block[0].form != RUN]
-    whole = [n for n in names if n not in levelled and not (by and OF_CODES.match(n))]
+    of_codes = {n for g in block for n, metric in g.figures.items() if is_of_codes(metric.kind)}
+    whole = [n for n in names if n not in levelled and not (by and n in of_codes)]
     more = ["setting"] if any(group.setting for group in block) else []
     rows = [
         [*_lead(group, more), *(_cell(name, group, present) for name in whole)] for group in block
@@ -217,18 +210,12 @@ def _lead(group: Group, more: Sequence[str]) -> Iterator[str]:
 
 def _cell(name: str, group: Group, present: set[str]) -> Cell:
     """A figure; where it is missing, its place is named only if other groups have it."""
-    if (estimate := group.figures.get(name)) is None:
+    if (metric := group.figures.get(name)) is None:
         return ""
     values = "".join(f" {value}" for value in group.by.values())
     place = f"{_title(group)} {group.tested_model}{values}" if name in present else ""
-    is_amount = name.startswith("C_") or name in group.counts
-    return Figure(
-        estimate=estimate,
-        unit="cost" if is_amount else _UNITS.get(name, "percent"),
-        denominator=estimate.value is not None and estimate.n_items != group.scored,
-        name=name,
-        place=place,
-    )
+    denominator = metric.value is not None and metric.n_items != group.scored
+    return Figure.showing(metric, place, denominator=denominator)
 
 
 # Several judges ----------------------------------------------------------------------------------

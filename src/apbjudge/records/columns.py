@@ -297,10 +297,6 @@ class Scores:
                 known |= (self.known >> at & 1) << i
         return replace(self, flags=flags, known=known, error_codes=tuple(codes))
 
-    def with_grades(self, grade: Vector) -> Self:
-        """The same with other grades."""
-        return replace(self, grade=grade)
-
 
 def all_codes(of: Iterable[Scores]) -> tuple[str, ...]:
     """The error codes of several, those of the first one first."""

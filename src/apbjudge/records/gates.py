@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from ..document.markdown import render_markdown
 from ..document.model import Cell, Document, Figure, Heading, Part, Table
-from ..document.numbers import DASH, Unit
+from ..document.numbers import DASH
 from ..errors import visible
 from ..statistics.gates import GateResult
 from .judgements import Judgement, Unscored
@@ -59,9 +59,10 @@ def gates_document(gates: Sequence[GateResult], parts: Sequence[Part] = ()) -> D
 
 
 def _row(gate: GateResult) -> list[Cell]:
-    estimate = gate.estimate
-    unit: Unit = "cost" if gate.condition.startswith(("C_", "TC")) else "grade"
-    value = DASH if estimate is None else Figure(estimate=estimate, unit=unit)
+    metric, value = gate.estimate, DASH
+    if metric is not None:
+        is_amount = metric.kind.unit in {"cost", "count", "dollars"}
+        value = Figure(estimate=metric, unit="cost" if is_amount else "grade")
     return [gate.outcome, gate.place, value, gate.reason]
 
 

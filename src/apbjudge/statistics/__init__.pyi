@@ -1,16 +1,12 @@
 """Public names of ``apbjudge.statistics``: their only list, which ``__init__.py`` reads too."""
 
-from .agreement import bennett_s as bennett_s
 from .agreement import cohen_kappa as cohen_kappa
 from .agreement import coincidences as coincidences
 from .agreement import coincidences_of_table as coincidences_of_table
 from .agreement import gwet_ac as gwet_ac
 from .agreement import krippendorff_alpha as krippendorff_alpha
-from .agreement import linear_weights as linear_weights
-from .agreement import observed_agreement as observed_agreement
 from .agreement import phi as phi
 from .agreement import quadratic_weights as quadratic_weights
-from .agreement import specific_agreement as specific_agreement
 from .analyses import Diversity as Diversity
 from .analyses import SelfEvaluation as SelfEvaluation
 from .analyses import diversity as diversity
@@ -75,7 +71,6 @@ from .sample import Sample as Sample
 from .sample import Strata as Strata
 from .sample_size import Plan as Plan
 from .sample_size import n_for_difference as n_for_difference
-from .sample_size import n_for_mean as n_for_mean
 from .sample_size import n_for_rate as n_for_rate
 from .sample_size import needed as needed
 from .sample_size import plan as plan

@@ -17,24 +17,7 @@ import numpy as np
 
 from .estimates import Array, Ids
 
-Metric = Literal["nominal", "ordinal", "interval"]
-
-
-def linear_weights(values: Array) -> Array:
-    """Agreement weights that fall with the distance: 1 - |a - b| / range.
-
-    Source: Cicchetti & Allison 1971 (doi:10.1080/00029238.1971.11080840).
-
-    Args:
-        values: Shape (K,), the number that each category stands for; not all the same.
-
-    Returns:
-        Shape (K, K), from 0 to 1.
-
-    Raises:
-        ValueError: If the values do not differ.
-    """
-    return 1 - np.abs(_distances(values))
+Distance = Literal["nominal", "ordinal", "interval"]
 
 
 def quadratic_weights(values: Array) -> Array:
@@ -51,22 +34,6 @@ def _distances(values: Array) -> Array:
     if numbers.ndim != 1 or not 0 < width < np.inf:
         raise ValueError(f"values: expected a row of finite numbers that differ, got {values!r}")
     return (numbers[:, None] - numbers) / width
-
-
-def observed_agreement(tables: Array, weights: Array | None = None) -> Array:
-    """Share of items on which both raters agree, or the mean agreement weight.
-
-    Args:
-        tables: Shape (..., K, K).
-        weights: Shape (K, K), 1 on the diagonal; None for identity.
-
-    Returns:
-        Shape (...), 0 to 1; NaN for an empty table.
-
-    When not to use it: alone, since it is blind to chance.
-    """
-    counts, totals = _counts_and_totals(tables)
-    return _mean(counts, totals, _checked(weights, counts.shape[-1]))
 
 
 def cohen_kappa(tables: Array, weights: Array | None = None) -> Array:
@@ -90,27 +57,6 @@ def cohen_kappa(tables: Array, weights: Array | None = None) -> Array:
         return np.einsum("...i,ij,...j->...", rows, penalty, columns)
 
     return _chance_corrected(tables, weights, expected)
-
-
-def bennett_s(tables: Array) -> Array:
-    """Bennett's S: (Po - 1/K) / (1 - 1/K), agreement beyond that of raters who pick at random.
-
-    Source: Bennett, Alpert & Goldstein 1954 (doi:10.1086/266520). With two categories it is PABAK
-    = 2 Po - 1 (Byrt, Bishop & Carlin 1993, doi:10.1016/0895-4356(93)90018-V).
-
-    Args:
-        tables: Shape (..., K, K); categories that nobody used count in K.
-
-    Returns:
-        Shape (...), from -1 / (K - 1) to 1; NaN for an empty table only.
-
-    When not to use it: to show that raters tell categories apart: it only rescales agreement.
-    """
-
-    def expected(rows: Array, _columns: Array, penalty: Array) -> Array:
-        return np.full(rows.shape[:-1], 1 - 1 / len(penalty))
-
-    return _chance_corrected(tables, None, expected)
 
 
 def phi(tables: Array) -> Array:
@@ -162,24 +108,6 @@ def gwet_ac(tables: Array, weights: Array | None = None) -> Array:
         return 1 - scale * np.einsum("...i,...i->...", means, 1 - means)
 
     return _chance_corrected(tables, weights, expected)
-
-
-def specific_agreement(tables: Array) -> Array:
-    """Agreement on each category, 2 n_kk / (row k + column k): its F1, whoever is right.
-
-    Source: Cicchetti & Feinstein 1990 (doi:10.1016/0895-4356(90)90159-M).
-
-    Args:
-        tables: Shape (..., K, K).
-
-    Returns:
-        Shape (..., K), 0 to 1; NaN for a category that neither rater used.
-
-    When not to use it: for one category alone; that of a common category is always high.
-    """
-    counts, totals = _counts_and_totals(tables)
-    rows, columns = _margins(counts, totals)
-    return _ratio(2 * np.einsum("...ii->...i", counts) / totals[..., None], rows + columns)
 
 
 def _counts_and_totals(tables: Array) -> tuple[Array, Array]:
@@ -267,7 +195,7 @@ def coincidences_of_table(tables: Array) -> Array:
 
 
 def krippendorff_alpha(
-    coincidences: Array, *, metric: Metric = "nominal", values: Array | None = None
+    coincidences: Array, *, metric: Distance = "nominal", values: Array | None = None
 ) -> Array:
     """Krippendorff's alpha: 1 - observed over expected disagreement, for many raters, with gaps.
 
@@ -302,7 +230,7 @@ def krippendorff_alpha(
     return 1 - (total - 1) * observed / np.where(defined, expected, np.nan)
 
 
-def _disagreements(margins: Array, metric: Metric, values: Array | None) -> Array:
+def _disagreements(margins: Array, metric: Distance, values: Array | None) -> Array:
     """Squared distances of values, shape (K, K), or (..., K, K) where margins decide."""
     k = margins.shape[-1]
     if values is not None and (metric != "interval" or np.shape(values) != (k,)):

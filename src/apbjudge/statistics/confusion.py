@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from .agreement import cohen_kappa, coincidences_of_table, gwet_ac, krippendorff
 from .bootstrap import Measure
 from .coded import CodedItems
 from .estimates import Array, Estimate, Ids
+from .kinds import AC1, AGREEMENT, ALPHA, KAPPA, MACRO
+from .metric import MetricKind, Metrics, by_name
 from .ratings import Ratings
 from .sample import IntervalSettings, Sample
 
@@ -139,7 +142,7 @@ class Nominal:
     """
 
     scored: Estimate
-    measures: dict[str, Estimate]
+    measures: Metrics
     table: Confusion | None
 
 
@@ -197,30 +200,26 @@ def nominal(
     third = unscored == "wrong" and bool((items.counts * (1 - usable)).any())
     prior = 2 * every / every.sum() if third else 2 * usable / usable.sum()
     diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
-    measures = {"agreement": counted.ratio(diagonal, below, settings)}
-    for name in ("precision", "recall", "F1"):
-        measures[f"macro {name}"] = counted.measure(
-            square(lambda tables, name=name: _macro(tables, k, name), k),
-            settings,
-            bounds=(0.0, 1.0),
-        )
+    metrics = [AGREEMENT.of(counted.ratio(diagonal, below, settings))]
+    for kind in MACRO:
+        macro = square(partial(_macro, k=k, name=kind.name), k)
+        metrics.append(kind.of(counted.measure(macro, settings, bounds=kind.bounds)))
 
     def alpha(tables: Array) -> Array:
         """Over the items that both named a class for: unusable replies are missing to it."""
         return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))
 
-    coefficients: Mapping[str, Callable[[Array], Array]] = {
-        "kappa": cohen_kappa,
-        "AC1": gwet_ac,
-        "alpha": alpha,
+    coefficients: Mapping[MetricKind, Callable[[Array], Array]] = {
+        KAPPA: cohen_kappa,
+        AC1: gwet_ac,
+        ALPHA: alpha,
     }
-    for name, coefficient in coefficients.items():
-        measures[name] = counted.measure(
-            square(coefficient, k, unscored=third), settings, prior=prior
-        )
+    for kind, coefficient in coefficients.items():
+        measure = square(coefficient, k, unscored=third)
+        metrics.append(kind.of(counted.measure(measure, settings, prior=prior)))
     return Nominal(
         scored=items.ratio(usable, every, settings),
-        measures=measures,
+        measures=by_name(metrics),
         table=confusion(items.counts, names),
     )
 
@@ -229,7 +228,11 @@ def _macro(tables: Array, k: int, name: str) -> Array:
     """Mean over the k classes that occur; 0 for one that is never answered or never labelled."""
     hits = np.diagonal(tables, axis1=-2, axis2=-1)[..., :k]
     answers, labels = tables.sum(axis=-1)[..., :k], tables.sum(axis=-2)[..., :k]
-    below = {"precision": answers, "recall": labels, "F1": (answers + labels) / 2}[name]
+    below = {
+        "macro precision": answers,
+        "macro recall": labels,
+        "macro F1": (answers + labels) / 2,
+    }[name]
     occurs = answers + labels > 0
     n = occurs.sum(axis=-1)
     ratios = hits / np.where(below > 0, below, 1.0)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, Any]
 CONFIDENCE_LEVEL = 0.95
+E = TypeVar("E", bound="Estimate")
 SEED = 20_260_101
 FEW_CLUSTERS = 15
 
@@ -66,26 +64,6 @@ class Estimate:
         return f"{sign}{self.value:.3f}{ends} /{self.n_items}"
 
 
-def to_frame(estimates: Iterable[tuple[Mapping[str, Any], str, Estimate]]) -> DataFrame:
-    """Estimates as a pandas frame, a row each.
-
-    Args:
-        estimates: Of each: what it is of, by column; its name; the estimate.
-
-    Returns:
-        The columns of what they are of, ``figure``, and the fields of an ``Estimate``; missing
-        numbers are NaN.
-    """
-    import pandas
-
-    rows = [{**of, "figure": name, **asdict(estimate)} for of, name, estimate in estimates]
-    names = rows[0] if rows else ()
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
-    for name in ("value", "low", "high"):
-        columns[name] = np.array([row[name] for row in rows], dtype=float)
-    return pandas.DataFrame(columns)
-
-
 def nothing(
     level: float = CONFIDENCE_LEVEL, *, n_items: int = 0, note: str = "no rows"
 ) -> Estimate:
@@ -100,7 +78,7 @@ def cluster_note(n_items: int, n_clusters: int) -> str:
     return ""
 
 
-def transformed(estimate: Estimate, change: Callable[[float], float]) -> Estimate:
+def transformed(estimate: E, change: Callable[[float], float]) -> E:
     """The estimate of an increasing function of what was estimated."""
     value, low, high = (
         None if end is None else change(end)

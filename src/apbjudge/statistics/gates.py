@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import OptionError, visible
 
 if TYPE_CHECKING:
-    from .estimates import Estimate
+    from .metric import Metric, MetricKind
 
 At = Literal["point", "low"]
 """Where a condition is checked: at the value, or at the end of its interval that is harder."""
@@ -23,27 +23,6 @@ _CONDITION = re.compile(
     r"(?P<left>.*\S)\s*(?P<sign>>=|<=|(?<![<>=])={1,2})\s*(?P<limit>[-+]?[\d.]+(e-?\d+)?)\s*(?P<percent>%?)",
     re.IGNORECASE,
 )
-Bounds = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What is stated of a figure.
-
-    Attributes:
-        better: Whether a higher or a lower value is better; None where neither is, or nobody says.
-        bounds: Least and greatest possible value; None where there are none, or nobody says.
-    """
-
-    better: Literal["higher", "lower"] | None = None
-    bounds: Bounds | None = None
-
-
-UNSTATED = Meaning()
-GOOD, BAD, EITHER = (Meaning(better, (0.0, 1.0)) for better in ("higher", "lower", None))
-"""Rates from 0 to 1: of what should be, of what should not be, of what may be either."""
-MeaningOf = Callable[[Group, str], Meaning]
-"""The meaning of a figure of a group, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +60,7 @@ class GateResult:
     condition: str
     at: At
     group: Group
-    estimate: Estimate | None
+    estimate: Metric | None
     outcome: Outcome
     reason: str = ""
 
@@ -134,9 +113,8 @@ def parse_condition(text: str) -> Condition:
 
 def check(
     conditions: Sequence[str],
-    of: Sequence[tuple[Group, Mapping[str, Estimate]]],
+    of: Sequence[tuple[Group, Mapping[str, Metric]]],
     *,
-    meaning: MeaningOf,
     at: At = "point",
 ) -> tuple[GateResult, ...]:
     """Checks every condition on every group that it is about.
@@ -146,8 +124,7 @@ def check(
 
     Args:
         conditions: As ``parse_condition`` reads them.
-        of: Groups, each with its estimates by name.
-        meaning: What is stated of each figure.
+        of: Groups, each with its metrics by name; of one error code behind it: ``E6 recall``.
         at: Where they are checked; an estimate without interval is missing at ``low``.
 
     Returns:
@@ -158,11 +135,11 @@ def check(
             that there is none of, its limit is not among the possible values, or ``=`` does not say
             which side of the limit is meant.
     """
-    return tuple(result for text in conditions for result in _checked(text, of, meaning, at))
+    return tuple(result for text in conditions for result in _checked(text, of, at))
 
 
 def _checked(
-    text: str, of: Sequence[tuple[Group, Mapping[str, Estimate]]], meaning: MeaningOf, at: At
+    text: str, of: Sequence[tuple[Group, Mapping[str, Metric]]], at: At
 ) -> Iterator[GateResult]:
     condition = parse_condition(text)
     if not of:
@@ -184,9 +161,7 @@ def _checked(
         )
     for (group, estimates), name in zip(about, names, strict=True):
         if name:
-            yield check_estimate(
-                name, condition, estimates[name], group, at, meaning=meaning(group, name)
-            )
+            yield check_metric(name, condition, estimates[name], group, at)
         else:
             yield GateResult(
                 condition=text,
@@ -199,16 +174,10 @@ def _checked(
             )
 
 
-def check_estimate(
-    name: str,
-    condition: Condition,
-    estimate: Estimate,
-    group: Group,
-    at: At,
-    *,
-    meaning: Meaning = UNSTATED,
+def check_metric(
+    name: str, condition: Condition, estimate: Metric, group: Group, at: At
 ) -> GateResult:
-    """Checks a condition on an estimate that is at hand.
+    """Checks a condition on a metric that is at hand, which the result calls ``name``.
 
     A bound can refute some conditions and show others: a share of at most 0.6 is not at least 0.8,
     while one of at most 0.9 may be. What a bound does not refute passes, and the reason says so;
@@ -218,15 +187,15 @@ def check_estimate(
         OptionError: If ``=`` does not say which side of the limit is meant, or the figure can't
             have the limit's value.
     """
-    at_least = condition.sign == ">="
+    at_least, kind = condition.sign == ">=", estimate.kind
     if condition.sign == "=":
-        if meaning.better is None:
+        if kind.better is None:
             raise OptionError(
                 f"--fail-under: {name}: expected >= or <=, since it is not stated whether higher "
                 "or lower is better, got ="
             )
-        at_least = meaning.better == "higher"
-    check_limit(name, condition, meaning)
+        at_least = kind.better == "higher"
+    check_limit(name, condition, kind)
     sign, end = (">=", "low") if at_least else ("<=", "high")
     text = f"{name} {sign} {condition.limit:g}"
     outcome, reason = "missing", estimate.note or "no value"
@@ -252,13 +221,13 @@ def check_estimate(
     )
 
 
-def check_limit(name: str, condition: Condition, meaning: Meaning) -> None:
-    """Refuses a limit that a figure's value can't have.
+def check_limit(name: str, condition: Condition, kind: MetricKind) -> None:
+    """Refuses a limit that a metric's value can't have.
 
     Raises:
         OptionError: If it can't.
     """
-    least, greatest = meaning.bounds or (-inf, inf)
+    least, greatest = kind.bounds or (-inf, inf)
     if not least <= condition.limit <= greatest:
         raise OptionError(
             f"--fail-under: {name}: expected a limit from {least:g} to {greatest:g}, such as 0.8 "
@@ -266,7 +235,7 @@ def check_limit(name: str, condition: Condition, meaning: Meaning) -> None:
         )
 
 
-def _resolve(measure: str, estimates: Mapping[str, Estimate]) -> str:
+def _resolve(measure: str, estimates: Mapping[str, Metric]) -> str:
     """The name of a measure among those there are; empty if it is none of them."""
     wanted = _plain(measure)
     names = {name: _plain(name) for name in estimates}
@@ -295,7 +264,7 @@ def _words(group: Group) -> Iterator[str]:
             yield "not stated" if value is None else value
 
 
-def _shown(estimate: Estimate) -> str:
+def _shown(estimate: Metric) -> str:
     sign = {"upper": "≤ ", "lower": "≥ "}.get(estimate.bound, "")
     ends = (
         ""

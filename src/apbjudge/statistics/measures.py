@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -41,14 +41,36 @@ from .confusion import (
     square,
 )
 from .estimates import Array, Estimate, nothing
-from .gates import EITHER, GOOD, UNSTATED, Meaning
+from .kinds import (
+    AC1,
+    AGREEMENT,
+    ERR_TYPE,
+    ERR_TYPE_ALL,
+    F1,
+    GRADE_AC2,
+    GRADE_ALPHA,
+    GRADE_BIAS,
+    GRADE_KAPPA,
+    GRADE_MAE,
+    HUMAN_CR,
+    HUMAN_GRADE,
+    JUDGE_CR,
+    JUDGE_GRADE,
+    KAPPA,
+    PABAK,
+    PHI,
+    PRECISION,
+    RECALL,
+    SPECIFICITY,
+)
+from .metric import Metric, MetricKind, Metrics, by_name
 from .ratings import LEVELS, Filling, Ratings, filled
 from .sample import IntervalSettings, Sample
 
+E = TypeVar("E", bound=Estimate)
 Policy = Literal["exclude", "wrong", "bounds"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 """What unscored items count as; see ``calibrate``."""
-PAPER = ("agreement", "precision", "recall", "F1", "grade MAE", "Err-Type (human-incorrect)")
+PAPER = (AGREEMENT, PRECISION, RECALL, F1, GRADE_MAE, ERR_TYPE)
 """The measures of APB Table 7, in its order."""
 _NONE_COMPARED = "no item with a verdict and a human label"
 _NONE_GRADED = "no item that both graded"
@@ -68,7 +90,7 @@ class Calibration:
         policy: How unscored items were counted.
         n_scored: Those of these items that have a verdict.
         level: Confidence level of the intervals.
-        measures: Estimates by name.
+        measures: By name.
         codes: The same per error code, for codes that both rated.
         tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
     """
@@ -77,16 +99,17 @@ class Calibration:
     policy: Policy
     n_scored: int
     level: float
-    measures: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
-    codes: dict[str, dict[str, Estimate]] = field(default_factory=dict[str, dict[str, Estimate]])
+    measures: Metrics = field(default_factory=Metrics)
+    codes: dict[str, Metrics] = field(default_factory=dict[str, Metrics])
     tables: dict[str, Confusion] = field(default_factory=dict[str, Confusion])
 
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """A rate over cells.
+    """A rate over cells, or an increasing function of one.
 
     Attributes:
+        kind: What it means.
         above: Cells of the numerator.
         below: Cells of the denominator.
         missed: Unscored cells that join the denominator when they count as wrong.
@@ -95,6 +118,7 @@ class _Rate:
         hit: Unscored cells that join the numerator too: those of rates of the humans alone.
     """
 
+    kind: MetricKind
     above: tuple[int, ...]
     below: tuple[int, ...]
     missed: tuple[int, ...] = ()
@@ -112,46 +136,30 @@ def _pabak(agreement: float) -> float:
 
 
 _SCORED = (TN, FN, FP, TP)
-_RATES: Mapping[str, _Rate] = {
-    "agreement": _Rate((TN, TP), _SCORED, (U0, U1)),
-    "precision": _Rate((TP,), (FP, TP), empty="the judge said yes to no item"),
-    "recall": _Rate((TP,), (FN, TP), (U1,), "the humans said yes to no item"),
-    "F1": _Rate((TP,), (FP, FN, TP), (U1,), "neither said yes to any item", _f1),
-    "specificity": _Rate((TN,), (TN, FP), (U0,), "the humans said no to no item"),
-    "judge CR": _Rate((FP, TP), _SCORED),
-    "human CR": _Rate((FN, TP), _SCORED, (U0, U1), hit=(U1,)),
-    "PABAK": _Rate((TN, TP), _SCORED, (U0, U1), change=_pabak),
+_AGREEMENT = _Rate(AGREEMENT, (TN, TP), _SCORED, (U0, U1))
+_OF_PAPER = (
+    _AGREEMENT,
+    _Rate(PRECISION, (TP,), (FP, TP), empty="the judge said yes to no item"),
+    _Rate(RECALL, (TP,), (FN, TP), (U1,), "the humans said yes to no item"),
+    _Rate(F1, (TP,), (FP, FN, TP), (U1,), "neither said yes to any item", _f1),
+)
+_JUDGE = _Rate(JUDGE_CR, (FP, TP), _SCORED)
+_HUMAN = _Rate(HUMAN_CR, (FN, TP), _SCORED, (U0, U1), hit=(U1,))
+_PABAK = replace(_AGREEMENT, kind=PABAK, change=_pabak)
+_SPECIFICITY = _Rate(SPECIFICITY, (TN,), (TN, FP), (U0,), "the humans said no to no item")
+_OF_CORRECT = (_SPECIFICITY, _JUDGE, _HUMAN)
+_CODE_RATE = replace(_JUDGE, kind=JUDGE_CR.renamed("judge rate"))
+_OF_CODE = (
+    _CODE_RATE,
+    replace(_HUMAN, kind=HUMAN_CR.renamed("human rate")),
+    *_OF_PAPER,
+    _PABAK,
+)
+_COEFFICIENTS: Mapping[MetricKind, Callable[[Array], Array]] = {
+    KAPPA: cohen_kappa,
+    PHI: phi,
+    AC1: gwet_ac,
 }
-_OF_PAPER = ("agreement", "precision", "recall", "F1")
-_OF_CORRECT = ("specificity", "judge CR", "human CR", "PABAK")
-_OF_CODE = ("judge CR", "human CR", *_OF_PAPER, "PABAK")
-_NAME_OF_CODE = {"judge CR": "judge rate", "human CR": "human rate"}
-_COEFFICIENTS: Mapping[str, Callable[[Array], Array]] = {
-    "kappa": cohen_kappa,
-    "phi": phi,
-    "AC1": gwet_ac,
-}
-
-
-_COEFFICIENT = Meaning("higher", (-1.0, 1.0))
-MEANINGS: Mapping[str, Meaning] = {
-    **dict.fromkeys(("judge CR", "human CR", "judge rate", "human rate"), EITHER),
-    **dict.fromkeys(("agreement", "precision", "recall", "F1", "specificity"), GOOD),
-    **dict.fromkeys(("Err-Type (human-incorrect)", "Err-Type (all)"), GOOD),
-    **dict.fromkeys(("PABAK", *_COEFFICIENTS, "ICC", "Pearson", "Spearman"), _COEFFICIENT),
-    "alpha (interval)": Meaning("higher"),  # below -1 it may be
-    "grade MAE": Meaning("lower"),
-}
-"""Measures of a judge by name, but for those of one error code or weight."""
-
-
-def reliability_meaning(name: str) -> Meaning:
-    """What is stated of a measure of a judge, alone or behind an error code: ``E6 recall``."""
-    if name.startswith(("grade kappa", "grade AC2")):
-        return _COEFFICIENT
-    if name.startswith("grade alpha"):
-        return Meaning("higher")
-    return MEANINGS.get(name) or MEANINGS.get(name.partition(" ")[2], UNSTATED)
 
 
 def calibrate(
@@ -203,7 +211,7 @@ def paper_measures(
     unscored: Literal["exclude", "wrong"] = "exclude",
     levels: tuple[float, ...] = LEVELS,
     settings: IntervalSettings | None = None,
-) -> dict[str, Estimate]:
+) -> Metrics:
     """The six measures of APB Table 7 alone; arguments and values are those of ``calibrate``."""
     settings = settings or IntervalSettings()
     return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).paper()
@@ -265,29 +273,25 @@ class _Comparison:
             for i, code in enumerate(self.human.codes)
         }
 
-    def paper(self) -> dict[str, Estimate]:
-        return {
-            **self.rates(self.correct, _OF_PAPER),
-            "grade MAE": self._grade_error(),
-            "Err-Type (human-incorrect)": self._error_type(incorrect_only=True),
-        }
+    def paper(self) -> Metrics:
+        grade_error, error_type = self._grade_error(), self._error_type(ERR_TYPE)
+        return self.rates(self.correct, _OF_PAPER) | by_name([grade_error, error_type])
 
     def calibration(self) -> Calibration:
         measures = {
             **self.paper(),
             **self.rates(self.correct, _OF_CORRECT),
             **self.grade_means(),
-            "Err-Type (all)": self._error_type(incorrect_only=False),
+            **by_name([self._error_type(ERR_TYPE_ALL)]),
             **self._coefficients(self.correct),
+            **self.rates(self.correct, [_PABAK]),
             **self._grade_coefficients(),
         }
-        of_codes: dict[str, dict[str, Estimate]] = {}
-        for code, cells in self.codes.items():
-            if cells.counts.any():
-                estimates = {**self.rates(cells, _OF_CODE), **self._coefficients(cells)}
-                of_codes[code] = {
-                    _NAME_OF_CODE.get(name, name): of for name, of in estimates.items()
-                }
+        of_codes = {
+            code: self.rates(cells, _OF_CODE) | self._coefficients(cells)
+            for code, cells in self.codes.items()
+            if cells.counts.any()
+        }
         return replace(self.bare(), policy=self.unscored, measures=measures, codes=of_codes)
 
     def bare(self) -> Calibration:
@@ -302,17 +306,16 @@ class _Comparison:
             tables=confusions(self.correct, self.grades, self.codes, self.levels),
         )
 
-    def rates(self, cells: CodedItems, names: Iterable[str]) -> dict[str, Estimate]:
-        estimates: dict[str, Estimate] = {}
-        for name in names:
-            rate = _RATES[name]
+    def rates(self, cells: CodedItems, rates: Iterable[_Rate]) -> Metrics:
+        metrics: list[Metric] = []
+        for rate in rates:
             missed, hit = (rate.missed, rate.hit) if self.unscored == "wrong" else ((), ())
             above, below = _marks((*rate.above, *hit)), _marks((*rate.below, *missed))
             estimate = cells.ratio(above, below, self.settings, change=rate.change)
-            estimates[name] = _explained(estimate, rate.empty)
-        return estimates
+            metrics.append(rate.kind.of(_explained(estimate, rate.empty)))
+        return by_name(metrics)
 
-    def _grade_error(self) -> Estimate:
+    def _grade_error(self) -> Metric:
         """MAE of the grade; an unscored item that counts is off by as much as it can be."""
         values, k = np.asarray(self.levels), len(self.levels)
         distances = np.abs(values[:, None] - values[None, :]).ravel()
@@ -320,92 +323,94 @@ class _Comparison:
         counted = np.repeat([1.0, float(self.unscored == "wrong")], [k * k, k])
         above, bounds = np.concatenate([distances, farthest]) * counted, (0.0, self._width)
         estimate = self.grades.ratio(above, counted, self.settings, bounds=bounds)
-        return _explained(estimate, _NONE_GRADED)
+        return GRADE_MAE.of(_explained(estimate, _NONE_GRADED))
 
     @property
     def _width(self) -> float:
         return float(self.levels[-1] - self.levels[0])
 
-    def grade_means(self) -> dict[str, Estimate]:
+    def grade_means(self) -> Metrics:
         """Signed bias and both mean grades, over what both graded."""
         values, k = np.asarray(self.levels), len(self.levels)
         scored, ends = np.repeat([1.0, 0.0], [k * k, k]), (float(values[0]), float(values[-1]))
         judged = np.repeat(np.append(values, 0.0), k)
         labelled = np.tile(values, k + 1) * scored
-        columns = {
-            "grade bias": (judged - labelled, (-self._width, self._width)),
-            "judge grade": (judged, ends),
-            "human grade": (labelled, ends),
-        }
-        estimates: dict[str, Estimate] = {}
-        for name, (above, bounds) in columns.items():
+        metrics: list[Metric] = []
+        for kind, above, bounds in (
+            (JUDGE_GRADE, judged, ends),
+            (HUMAN_GRADE, labelled, ends),
+            (GRADE_BIAS, judged - labelled, (-self._width, self._width)),
+        ):
             estimate = self.grades.ratio(above, scored, self.settings, bounds=bounds)
-            estimates[name] = _explained(estimate, _NONE_GRADED)
-        return estimates
+            metrics.append(kind.of(_explained(estimate, _NONE_GRADED)))
+        return by_name(metrics)
 
-    def _error_type(self, *, incorrect_only: bool) -> Estimate:
+    def _error_type(self, kind: MetricKind) -> Metric:
         """Share of flags that agree, an item's flags taken together."""
         n_codes = len(self.human.codes)
         incorrect, n, same = (
             part.ravel().astype(float) for part in np.indices((2, n_codes + 1, n_codes + 1))
         )
-        counted = incorrect if incorrect_only else np.ones(len(n))
+        counted = incorrect if kind is ERR_TYPE else np.ones(len(n))
         estimate = self.errors.ratio(same * counted, n * counted, self.settings)
-        return _explained(estimate, "no flag that both rated")
+        return kind.of(_explained(estimate, "no flag that both rated"))
 
-    def _coefficients(self, cells: CodedItems) -> dict[str, Estimate]:
+    def _coefficients(self, cells: CodedItems) -> Metrics:
         """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
         settings = self.settings
         third = self.unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
         cells = cells if third else cells.only(_marks(_SCORED))
         if not cells.counts.any():
-            return {name: nothing(settings.level, note=_NONE_COMPARED) for name in _COEFFICIENTS}
+            none = nothing(settings.level, note=_NONE_COMPARED)
+            return by_name(kind.of(none) for kind in _COEFFICIENTS)
         prior = np.ones(N_CELLS) if third else _marks(_SCORED)
         prior = prior * _BEFOREHAND / prior.sum()
-        estimates: dict[str, Estimate] = {}
-        for name, coefficient in _COEFFICIENTS.items():
+        metrics: Metrics = {}
+        for kind, coefficient in _COEFFICIENTS.items():
             measure = square(coefficient, 2, unscored=third)
 
             def unscored_last(counts: Array, measure: Measure = measure) -> Array:
                 return measure(np.roll(counts, -2, axis=-1) if third else counts[..., TN:])
 
-            if third and name == "phi":
-                estimates[name] = nothing(settings.level, note="not defined for three answers")
+            if third and kind is PHI:
+                estimate = nothing(settings.level, note="not defined for three answers")
             else:
-                estimates[name] = cells.measure(unscored_last, settings, prior=prior)
-        kappa, of_phi = estimates["kappa"], estimates["phi"]
+                estimate = cells.measure(unscored_last, settings, prior=prior)
+            metrics[kind.name] = kind.of(estimate)
+        kappa, of_phi = metrics[KAPPA.name], metrics[PHI.name]
         if third or settings.method == "jeffreys" or of_phi.low is not None or kappa.low is None:
-            return estimates
+            return metrics
         # Where one item is all there is of a class, kappa without it is 0 where phi is undefined;
         # an interval from such a change holds the true value in about 3 of 4 cases.
         kappa = replace(
             kappa, low=None, high=None, method="none", n_resamples=0, seed=None, note=of_phi.note
         )
-        return {**estimates, "kappa": kappa}
+        return {**metrics, KAPPA.name: kappa}
 
-    def _grade_coefficients(self) -> dict[str, Estimate]:
+    def _grade_coefficients(self) -> Metrics:
         k, settings = len(self.levels), self.settings
         weights = quadratic_weights(np.asarray(self.levels))
-        measures: Mapping[str, Callable[[Array], Array]] = {
-            "grade kappa (quadratic)": lambda tables: cohen_kappa(tables, weights),
-            "grade AC2 (quadratic)": lambda tables: gwet_ac(tables, weights),
-            "grade alpha (ordinal)": lambda tables: krippendorff_alpha(
+        measures: Mapping[MetricKind, Callable[[Array], Array]] = {
+            GRADE_KAPPA: lambda tables: cohen_kappa(tables, weights),
+            GRADE_AC2: lambda tables: gwet_ac(tables, weights),
+            GRADE_ALPHA: lambda tables: krippendorff_alpha(
                 coincidences_of_table(tables), metric="ordinal"
             ),
         }
         if self.unscored == "wrong" and bool(self.grades.counts[k * k :].any()):
             note = "an unscored item has no grade: see MAE, or leave unscored items out"
-            return {name: nothing(settings.level, note=note) for name in measures}
+            return by_name(kind.of(nothing(settings.level, note=note)) for kind in measures)
         scored = self.grades.only(np.repeat([1.0, 0.0], [k * k, k]))
         if not scored.counts.any():
-            return {name: nothing(settings.level, note=_NONE_GRADED) for name in measures}
+            none = nothing(settings.level, note=_NONE_GRADED)
+            return by_name(kind.of(none) for kind in measures)
         prior = None
         if k <= _MOST_LEVELS_WITH_PRIOR:
             prior = np.append(grade_prior(self.levels), np.zeros(k))
-        return {
-            name: scored.measure(square(measure, k, unscored=False), settings, prior=prior)
-            for name, measure in measures.items()
-        }
+        return by_name(
+            kind.of(scored.measure(square(measure, k, unscored=False), settings, prior=prior))
+            for kind, measure in measures.items()
+        )
 
 
 _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
@@ -440,14 +445,13 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
     ends = {how: with_filling(how).calibration() for how in ("worst", "best")}
     for how in ("lowest", "highest"):
         end = with_filling(how)
-        rates = {code: end.rates(of, ["judge CR"])["judge CR"] for code, of in end.codes.items()}
         ends[how] = replace(
             bare,
-            measures={**end.rates(end.correct, ["judge CR"]), **end.grade_means()},
-            codes={code: {"judge rate": rate} for code, rate in rates.items()},
+            measures={**end.rates(end.correct, [_JUDGE]), **end.grade_means()},
+            codes={code: end.rates(of, [_CODE_RATE]) for code, of in end.codes.items()},
         )
 
-    def between(name: str, of: Callable[[Calibration], Mapping[str, Estimate]]) -> Estimate:
+    def between(name: str, of: Callable[[Calibration], Metrics]) -> Metric:
         low, high = _EXTREMES.get(name, ("worst", "best"))
         return either_way(of(ends[low])[name], of(ends[high])[name])
 
@@ -463,7 +467,7 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
     )
 
 
-def either_way(low: Estimate, high: Estimate) -> Estimate:
+def either_way(low: E, high: E) -> E:
     """What holds whatever unscored items are: from the low end of the one to the high of the other.
 
     Args:

@@ -23,6 +23,8 @@ from .estimates import (
     two_sided,
 )
 from .jackknife import jackknife_variance
+from .kinds import AGREEMENT, CR, ERR_TYPE, F1, GRADE, GRADE_MAE, PRECISION, RECALL
+from .metric import MetricKind, bad
 from .proportions import Bounds, bounded, ratio_of_sums, share
 from .ratings import LEVELS, Ratings
 from .sample import IntervalSettings, Sample, spread
@@ -30,10 +32,10 @@ from .sample import IntervalSettings, Sample, spread
 Family = Literal["primary", "exploratory"]
 _FAMILIES: tuple[tuple[Family, Correction], ...] = (("primary", "holm"), ("exploratory", "bh"))
 _N_JOINT = 18
-_RATIOS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "precision": ((TP,), (FP, TP)),
-    "recall": ((TP,), (FN, TP)),
-    "F1": ((TP, TP), (FP, FN, TP, TP)),
+_RATIOS: Mapping[MetricKind, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    PRECISION: ((TP,), (FP, TP)),
+    RECALL: ((TP,), (FN, TP)),
+    F1: ((TP, TP), (FP, FN, TP, TP)),
 }
 """Numerator and denominator in cells; a cell named twice counts twice."""
 _DIFFERING = (1 * 6 + 2 * 2, 1 * 6 + 2 * 2 + 1, 2 * 6 + 1 * 2, 2 * 6 + 1 * 2 + 1)
@@ -45,7 +47,7 @@ class Difference:
     """One figure of two runs on the same items.
 
     Attributes:
-        name: The figure.
+        kind: What it means.
         first: Of the first run, on the items that both have a value for.
         second: Of the second run.
         difference: First less second.
@@ -54,10 +56,9 @@ class Difference:
             Benjamini and Hochberg in the exploratory one.
         family: Whether the figure was named beforehand.
         detectable: Smallest true difference that these items find with a power of 0.8.
-        is_count: Whether it is a count or a ratio of such, which may be above 1, and no rate.
     """
 
-    name: str
+    kind: MetricKind
     first: Estimate
     second: Estimate
     difference: Estimate
@@ -65,7 +66,11 @@ class Difference:
     adjusted: float | None = None
     family: Family = "exploratory"
     detectable: float | None
-    is_count: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the metric."""
+        return self.kind.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,42 +126,42 @@ def compare_verdicts(
     graded = scored & (first.grade >= 0) & (second.grade >= 0)
     grades = values[first.grade], values[second.grade]
     differences = [
-        _rate_difference("CR", (first.correct, second.correct), scored, sample, level),
-        _mean_difference("Grade", grades, graded, sample, level),
+        _rate_difference(CR, (first.correct, second.correct), scored, sample, level),
+        _mean_difference(GRADE, grades, graded, sample, level),
     ]
     for i, code in enumerate(first.codes):
         known = scored & (((first.known & second.known) >> i) & 1 == 1)
         flags = (first.flags >> i) & 1, (second.flags >> i) & 1
-        differences.append(_rate_difference(code, flags, known, sample, level))
+        differences.append(_rate_difference(bad(code), flags, known, sample, level))
     return [difference for difference in differences if difference.difference.n_items]
 
 
 def compare_means(
-    name: str, first: Array, second: Array, sample: Sample, *, level: float = CONFIDENCE_LEVEL
+    kind: MetricKind, first: Array, second: Array, sample: Sample, *, level: float
 ) -> Difference:
     """The difference of two means of values from 0 to 1 over the same units."""
     rows = np.ones(len(first), dtype=bool)
-    return _mean_difference(name, (first, second), rows, sample, level)
+    return _mean_difference(kind, (first, second), rows, sample, level)
 
 
 def _rate_difference(
-    name: str, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
+    kind: MetricKind, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
 ) -> Difference:
     """Of two columns of 0 and 1."""
-    mean = _mean_difference(name, pair, rows, sample, level)
+    mean = _mean_difference(kind, pair, rows, sample, level)
     every, sample = np.ones(int(np.count_nonzero(rows)), dtype=bool), sample.take(rows)
     one, other = (share(of[rows] == 1, every, sample, level=level) for of in pair)
     return replace(mean, first=one, second=other)
 
 
 def _mean_difference(
-    name: str, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
+    kind: MetricKind, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
 ) -> Difference:
     sample = sample.take(rows)
     a, b = (of[rows].astype(float) for of in pair)
     test = paired_test(a - b, sample, level=level)
     return Difference(
-        name=name,
+        kind=kind,
         first=bounded(a, sample, level=level),
         second=bounded(b, sample, level=level),
         difference=test.estimate,
@@ -166,7 +171,7 @@ def _mean_difference(
 
 
 def compare_ratios(
-    name: str,
+    kind: MetricKind,
     first: tuple[Array, Array],
     second: tuple[Array, Array],
     sample: Sample | None = None,
@@ -180,7 +185,7 @@ def compare_ratios(
     adds to the other, so that units that are hard for both cancel (Cochran 1977, section 6.3).
 
     Args:
-        name: The figure.
+        kind: What it means.
         first: Numerators and denominators of one run, shape (n,) each; NaN where an item has none
             in one of the runs, which then does not count.
         second: Those of the other on the same items.
@@ -217,13 +222,12 @@ def compare_ratios(
             estimate = replace(estimate, note="the items show no spread")
         estimate = resampled(estimate, columns[:, rows].T, sample, difference_of_ratios)
     return Difference(
-        name=name,
+        kind=kind,
         first=one,
         second=other,
         difference=estimate,
         p_value=p_value,
         detectable=detectable,
-        is_count=bounds is None,
     )
 
 
@@ -268,10 +272,10 @@ def compare_reliability(
     ]
     ratings = [of.take(compared) for of in (first, second, human)]
     differences = [
-        _rate_difference("agreement", agree, compared, sample, level),
+        _rate_difference(AGREEMENT, agree, compared, sample, level),
         *ratio_differences(ratings, sample.take(compared), settings),
-        _mean_difference("grade MAE", errors, graded, sample, level),
-        _mean_difference("Err-Type (human-incorrect)", same, flagged, sample, level),
+        _mean_difference(GRADE_MAE, errors, graded, sample, level),
+        _mean_difference(ERR_TYPE, same, flagged, sample, level),
     ]
     return [difference for difference in differences if difference.difference.n_items]
 
@@ -289,7 +293,7 @@ def ratio_differences(
     with_halves, adjusting = _with_halves_more(joint), replace(settings, method="jackknife")
     settings = settings if settings.is_bootstrap else adjusting
     differences: list[Difference] = []
-    for name, (above, below) in _RATIOS.items():
+    for kind, (above, below) in _RATIOS.items():
         one, other = _joint_ratio(above, below, 0), _joint_ratio(above, below, 1)
 
         def less(tables: Array, one: Measure = one, other: Measure = other) -> Array:
@@ -312,7 +316,7 @@ def ratio_differences(
             detectable = detectable_difference(variance**0.5, level=estimate.level)
         differences.append(
             Difference(
-                name=name,
+                kind=kind,
                 first=joint.measure(one, settings, bounds=(0.0, 1.0)),
                 second=joint.measure(other, settings, bounds=(0.0, 1.0)),
                 difference=estimate,

@@ -11,24 +11,31 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .agreement import Metric, coincidences, krippendorff_alpha
+from .agreement import Distance, coincidences, krippendorff_alpha
 from .coded import CodedItems
 from .differences import adjust
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, t_cdf
+from .kinds import (
+    AC1,
+    AGREEMENT,
+    ALPHA,
+    ERR_TYPE_ALL,
+    F1,
+    GRADE_ALPHA,
+    GRADE_BIAS,
+    GRADE_KAPPA,
+    GRADE_MAE,
+    KAPPA,
+)
 from .measures import calibrate
+from .metric import Metric, Metrics, by_name
 from .proportions import share
 from .ratings import LEVELS, Ratings
 from .sample import IntervalSettings, Moments, Sample, ratio_moments
 
-SHOWN = (
-    "agreement",
-    "F1",
-    "kappa",
-    "AC1",
-    "grade MAE",
-    "grade bias",
-    "grade kappa (quadratic)",
-    "Err-Type (all)",
+SHOWN = tuple(
+    kind.name
+    for kind in (AGREEMENT, F1, KAPPA, AC1, GRADE_MAE, GRADE_BIAS, GRADE_KAPPA, ERR_TYPE_ALL)
 )
 """Measures of two raters; the rest takes one of them for the truth."""
 _ALONE = "no item that two raters rated"
@@ -56,8 +63,8 @@ class Pair:
     first: int
     second: int
     n_items: int
-    measures: dict[str, Estimate]
-    codes: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
+    measures: Metrics
+    codes: Metrics = field(default_factory=Metrics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,7 @@ class BetweenRaters:
     """
 
     n_items: int
-    together: dict[str, Estimate]
+    together: Metrics
     pairs: tuple[Pair, ...]
 
 
@@ -131,18 +138,19 @@ def between_raters(
         return estimate if estimate.value is not None else nothing(settings.level, note=_ALONE)
 
     several = ((correct >= 0).sum(axis=1) > 1) | ((grade >= 0).sum(axis=1) > 1)
-    together = {
-        "agreement": mean_over_pairs(correct, lambda a, b: a == b),
-        "grade MAE": mean_over_pairs(grade, lambda a, b: np.abs(values[a] - values[b])),
-        "alpha": _alpha(correct, 2, "nominal", sample, settings),
-        "grade alpha (ordinal)": _alpha(grade, len(levels), "ordinal", sample, settings),
-    }
+    distance = mean_over_pairs(grade, lambda a, b: np.abs(values[a] - values[b]))
+    together = (
+        AGREEMENT.of(mean_over_pairs(correct, lambda a, b: a == b)),
+        GRADE_MAE.of(distance),
+        ALPHA.of(_alpha(correct, 2, "nominal", sample, settings)),
+        GRADE_ALPHA.of(_alpha(grade, len(levels), "ordinal", sample, settings)),
+    )
     n_items = int(np.count_nonzero(several))
-    return BetweenRaters(n_items=n_items, together=together, pairs=tuple(pairs))
+    return BetweenRaters(n_items=n_items, together=by_name(together), pairs=tuple(pairs))
 
 
 def _alpha(
-    codes: Ids, k: int, metric: Metric, sample: Sample, settings: IntervalSettings
+    codes: Ids, k: int, metric: Distance, sample: Sample, settings: IntervalSettings
 ) -> Estimate:
     """Alpha with items as units: items with the same ratings, by whomever, are of one kind."""
     rated = np.count_nonzero(codes >= 0, axis=1) > 1
@@ -159,7 +167,7 @@ def _alpha(
     return items.measure(alpha, settings)
 
 
-def nominal_alpha(codes: Ids, k: int, sample: Sample, settings: IntervalSettings) -> Estimate:
+def nominal_alpha(codes: Ids, k: int, sample: Sample, settings: IntervalSettings) -> Metric:
     """Krippendorff's alpha of several raters on classes without order.
 
     Args:
@@ -168,7 +176,7 @@ def nominal_alpha(codes: Ids, k: int, sample: Sample, settings: IntervalSettings
         sample: How the items were sampled.
         settings: How the interval is made.
     """
-    return _alpha(codes, k, "nominal", sample, settings)
+    return ALPHA.of(_alpha(codes, k, "nominal", sample, settings))
 
 
 def ratings_annotator_test(

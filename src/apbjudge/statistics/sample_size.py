@@ -47,26 +47,6 @@ def half_width_of_rate(p: float, n: float, *, level: float = CONFIDENCE_LEVEL) -
     return z * sqrt(p * (1 - p) * n + z * z / 4) / (n + z * z)
 
 
-def n_for_mean(
-    sd: float, half_width: float, *, level: float = CONFIDENCE_LEVEL, design_effect: float = 1.0
-) -> int:
-    """Labels for a mean to be known as precisely as wished, by the normal approximation.
-
-    Args:
-        sd: Standard deviation of one row's value, at least 0; half the range is the most it is.
-        half_width: Half the width that the interval may have, above 0.
-        level: Confidence level.
-        design_effect: As in ``n_for_rate``.
-
-    Returns:
-        The smallest number, at least 1.
-    """
-    _check(half_width, level, design_effect=design_effect)
-    if not sd >= 0:
-        raise ValueError(f"n_for_mean: expected sd of at least 0, got {sd}")
-    return _whole(design_effect * (_z(level) * sd / half_width) ** 2)
-
-
 def n_for_difference(
     difference: float,
     *,

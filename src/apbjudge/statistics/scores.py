@@ -11,6 +11,18 @@ from .bootstrap import Measure, draw
 from .coded import CodedItems
 from .estimates import Array, Estimate, nothing
 from .jackknife import measured
+from .kinds import (
+    HUMAN_SCORE,
+    ICC,
+    JUDGE_SCORE,
+    PEARSON,
+    SCORE_AGREEMENT,
+    SCORE_ALPHA,
+    SCORE_BIAS,
+    SCORE_MAE,
+    SPEARMAN,
+)
+from .metric import Metric, MetricKind, Metrics, by_name
 from .proportions import bounded, share
 from .sample import IntervalSettings, Sample, unit_sums
 
@@ -24,7 +36,7 @@ _NONE = "no item that both scored"
 
 def score_means(
     judge: Array, human: Array, sample: Sample, *, level: float, width: float = 1.0
-) -> dict[str, Estimate]:
+) -> Metrics:
     """Mean scores and errors of a judge, over the items that both scored.
 
     Args:
@@ -35,32 +47,36 @@ def score_means(
         width: Greatest score less the least.
 
     Returns:
-        ``agreement`` (share of equal scores), ``MAE``, ``bias`` (judge less human), ``judge`` and
-        ``human`` (mean scores).
+        ``score agreement`` (share of equal scores), ``score MAE``, ``score bias`` (judge less
+        human), ``judge score`` and ``human score`` (means).
     """
     rows = ~(np.isnan(judge) | np.isnan(human))
     a, b, sample = judge[rows], human[rows], sample.take(np.flatnonzero(rows))
     if not len(a):
-        names = ("agreement", "MAE", "bias", "judge", "human")
-        return {name: nothing(level, note=_NONE) for name in names}
+        kinds = (SCORE_AGREEMENT, SCORE_MAE, SCORE_BIAS, JUDGE_SCORE, HUMAN_SCORE)
+        return by_name(kind.of(nothing(level, note=_NONE)) for kind in kinds)
     same, every = np.abs(a - b) < 1e-9 * width, np.ones(len(a), dtype=bool)
     ends = (0.0, width)
-    return {
-        "agreement": share(same, every, sample, level=level),
-        "MAE": bounded(np.abs(a - b), sample, bounds=ends, level=level),
-        "bias": bounded(a - b, sample, bounds=(-width, width), level=level),
-        "judge": bounded(a, sample, bounds=ends, level=level),
-        "human": bounded(b, sample, bounds=ends, level=level),
-    }
+    errors = bounded(np.abs(a - b), sample, bounds=ends, level=level)
+    bias = bounded(a - b, sample, bounds=(-width, width), level=level)
+    return by_name(
+        [
+            SCORE_AGREEMENT.of(share(same, every, sample, level=level)),
+            SCORE_MAE.of(errors),
+            SCORE_BIAS.of(bias),
+            JUDGE_SCORE.of(bounded(a, sample, bounds=ends, level=level)),
+            HUMAN_SCORE.of(bounded(b, sample, bounds=ends, level=level)),
+        ]
+    )
 
 
 def score_coefficients(
     judge: Array, human: Array, sample: Sample, settings: IntervalSettings | None = None
-) -> dict[str, Estimate]:
+) -> Metrics:
     """Coefficients of agreement and of correlation of two raters' scores.
 
     ``ICC``: absolute agreement of single ratings, two-way random effects (ICC(A,1), McGraw & Wong
-    1996, doi:10.1037/1082-989X.1.1.30). ``alpha (interval)``: Krippendorff's. ``Pearson`` and
+    1996, doi:10.1037/1082-989X.1.1.30). ``score alpha (interval)``: Krippendorff's. ``Pearson`` and
     ``Spearman``: correlation, which a judge that is always too lenient by the same amount does not
     lower.
 
@@ -76,19 +92,15 @@ def score_coefficients(
     settings = settings or IntervalSettings()
     rows = np.flatnonzero(~(np.isnan(judge) | np.isnan(human)))
     a, b, sample = judge[rows], human[rows], sample.take(rows)
-    names = ("ICC", "alpha (interval)", "Pearson", "Spearman")
+    measures: Mapping[MetricKind, Measure] = {ICC: _icc, SCORE_ALPHA: _alpha, PEARSON: _pearson}
     if len(a) < 2:
         note = _NONE if not len(a) else "one item that both scored"
-        return {name: nothing(settings.level, n_items=len(a), note=note) for name in names}
+        none = nothing(settings.level, n_items=len(a), note=note)
+        return by_name(kind.of(none) for kind in (*measures, SPEARMAN))
     a, b = a - b.mean(), b - b.mean()  # sums of squares keep their digits
     estimate = _estimator(a, b, sample, settings)
-    measures: Mapping[str, Measure] = {
-        "ICC": _icc,
-        "alpha (interval)": _alpha,
-        "Pearson": _pearson,
-    }
-    found = {name: estimate(measure) for name, measure in measures.items()}
-    return {**found, "Spearman": spearman(a, b, sample, settings)}
+    metrics = [kind.of(estimate(measure)) for kind, measure in measures.items()]
+    return by_name([*metrics, spearman(a, b, sample, settings)])
 
 
 def pearson(
@@ -121,7 +133,7 @@ def _estimator(
     return estimate
 
 
-def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSettings) -> Estimate:
+def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSettings) -> Metric:
     """Spearman's rank correlation, ties with their mean rank, of scores without gaps."""
     pairs, codes = np.unique(np.stack([judge, human], axis=1), axis=0, return_inverse=True)
     columns = [_ranker(column) for column in pairs.T]
@@ -139,10 +151,11 @@ def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSetti
         value = float(measure(items.counts))
         note = f"no interval: more than {MAX_PAIRS} different pairs of scores"
         n = len(judge)
-        return Estimate(value=value, level=settings.level, n_items=n, n_clusters=n, note=note)
+        estimate = nothing(settings.level, n_items=n, note=note)
+        return SPEARMAN.of(replace(estimate, value=value, n_clusters=n))
     if len(pairs) * settings.n_resamples > MAX_CELLS and settings.is_bootstrap:
         settings = replace(settings, method="jackknife")
-    return items.measure(measure, settings)
+    return SPEARMAN.of(items.measure(measure, settings))
 
 
 def _ranker(values: Array) -> Callable[[Array], Array]:

@@ -11,6 +11,7 @@ from ..config import Grounding
 from ..errors import RowError
 from ..records import Finding
 from ..records.trajectories import Trajectory
+from ..statistics.metric import Bounds, Direction, MetricKind
 
 
 class LogEntry(NamedTuple):
@@ -102,10 +103,16 @@ class Figure:
     name: str
     of: str
     per: str | None = None
-    bounds: tuple[float, float] | None = None
-    usual: tuple[float, float] | None = None
-    better: Literal["higher", "lower"] | None = None
+    bounds: Bounds | None = None
+    usual: Bounds | None = None
+    better: Direction | None = None
     meaning: str = ""
+
+    @property
+    def kind(self) -> MetricKind:
+        """What its metric means; a count is written as an amount."""
+        unit = "cost" if self.bounds is None else "percent"
+        return MetricKind(self.name, unit, self.better, self.bounds, self.meaning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,20 +140,10 @@ def twice(turns: Calls) -> Calls:
     return [calls + calls for calls in turns]
 
 
-def wrong(turns: Calls) -> Calls:
-    """With one argument missing in each first call of a turn."""
-    return [
-        [{**call, "arguments": dict(list(call["arguments"].items())[1:])} for call in calls[:1]]
-        + calls[1:]
-        for calls in turns
-    ]
-
-
 REWARDS = {
     without_last: (0, 0, 0),
     hasty: (94, 150, 136),
     twice: (73, 73, 73),
-    wrong: (1, 1, 1),
 }
 """How many of 200 tasks succeed, of each category."""
 

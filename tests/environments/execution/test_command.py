@@ -34,7 +34,6 @@ def counts(seen: Seen) -> Behaviour:
     ("arguments", "said"),
     [
         (["chess.py", "--mode", "gold"], "ENV: expected a suite's program, got no file"),
-        ([TOY, "--mode", "fast"], "--mode: expected"),
         ([TOY, "--mode", "bound"], "--mode bound: expected --plans, or --model"),
         ([TOY, "--mode", "gold", "--call-seconds", 10**10], "--call-seconds"),
     ],

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,15 +58,21 @@ def test_calls_change_the_world_and_its_score(toy: Suite) -> None:
     assert [call.name for call in case.reference.calls] == ["add"]
 
 
-def test_a_call_that_fits_no_tool_does_not_reach_the_suite(toy: Suite) -> None:
-    environment = begun(toy)
+def test_a_call_that_fits_no_tool_does_not_reach_the_suite(environment: HostedEnvironment) -> None:
     assert "there is no tool '__class__'" in environment.call("__class__", {}).content
     assert "the arguments do not fit: lacks n" in environment.call("add", {}).content
     seen = environment.call("add", {"n": "three; import os"})
     assert (seen.is_error, "the arguments do not fit" in seen.content) == (True, True)
     assert environment.state() == 0
     assert environment.snapshot() == ("three", ())
-    environment.close()
+
+
+@pytest.fixture
+def environment(toy: Suite) -> Iterator[HostedEnvironment]:
+    """An episode that has begun."""
+    begun_one = begun(toy)
+    yield begun_one
+    begun_one.close()
 
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about Linux")
@@ -105,10 +112,10 @@ def wait_for_the_end(pids: list[int]) -> None:
         os.sched_yield()
 
 
-def test_a_tool_may_not_change_files(held: Suite, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("held")
+def test_a_tool_may_not_change_files(environment: HostedEnvironment, tmp_path: Path) -> None:
     path = tmp_path / "precious.txt"
     path.write_text("precious")
-    environment = begun(held)
     for name, there in (
         ("write", path),
         ("write", tmp_path / "new.txt"),
@@ -123,7 +130,6 @@ def test_a_tool_may_not_change_files(held: Suite, tmp_path: Path) -> None:
         assert environment.call("make", {"how": how, "path": str(tmp_path / "new")}).is_error
     assert [each.name for each in tmp_path.iterdir()] == ["precious.txt"]
     assert path.read_text() == "precious"
-    environment.close()
 
 
 @pytest.mark.usefixtures("held")
@@ -235,20 +241,9 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
         names = (
             "may_not or keys or reach_each or starts_ends or stopped_or_killed or parent_is_killed"
         )
-        where = [
-            "-n",
-            "0",
-            "-m",
-            "",
-            "-p",
-            "no:cacheprovider",
-            "--basetemp",
-            f"{home}/tests",
-            "-k",
-            names,
-        ]
+        where = ["-n0", "-m", "", "-p", "no:cacheprovider", f"--basetemp={home}/tests"]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-rs", *where, __file__],
+            [sys.executable, "-m", "pytest", "-q", "-rs", *where, "-k", names, __file__],
             cwd=ROOT,
             env=variables,
             capture_output=True,
@@ -313,8 +308,7 @@ def test_without_bubblewrap_one_warning_says_so(
         open_suite(TOY, isolation=required)
 
 
-def test_whatever_a_tool_raises_is_an_error_of_its_call(toy: Suite) -> None:
-    environment = begun(toy)
+def test_whatever_a_tool_raises_is_an_error_of_its_call(environment: HostedEnvironment) -> None:
     environment.call("add", {"n": 2})
     for call, said in (
         (("fail", {}), "nothing there"),
@@ -324,28 +318,24 @@ def test_whatever_a_tool_raises_is_an_error_of_its_call(toy: Suite) -> None:
         seen = environment.call(*call)
         assert (seen.content, seen.is_error) == (f"Error: {said}", True)
     assert environment.call("read", {}).content == "2"
-    environment.close()
 
 
 @on_linux
-@pytest.mark.parametrize("line", ["garbage", '{"result": []}\n1'])
-def test_other_lines_on_the_socket_end_the_call(toy: Suite, line: str) -> None:
-    environment = begun(toy)
+def test_other_lines_on_the_socket_end_the_call(environment: HostedEnvironment) -> None:
     environment.call("add", {"n": 2})
-    seen = environment.call("garble", {"line": line})
-    assert seen.is_error
-    assert seen.content.startswith("Error: garble was stopped")
-    assert environment.call("read", {}).content == "2"
-    environment.close()
+    for line in ("garbage", '{"result": []}\n1'):
+        seen = environment.call("garble", {"line": line})
+        assert seen.is_error
+        assert seen.content.startswith("Error: garble was stopped")
+        assert environment.call("read", {}).content == "2"
 
 
+@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("how", ["fork", "run", "system", "c"])
-def test_a_tool_may_not_start_anything(held: Suite, how: str) -> None:
-    environment = begun(held)
+def test_a_tool_may_not_start_anything(environment: HostedEnvironment, how: str) -> None:
     environment.call("add", {"n": 2})
     assert environment.call("spawn", {"how": how}).is_error
     assert environment.call("read", {}).content == "2"
-    environment.close()
 
 
 @pytest.mark.parametrize(
@@ -368,15 +358,15 @@ def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
 
 
 @on_linux
-def test_a_process_that_is_killed_between_calls_is_replaced_unseen(toy: Suite) -> None:
-    environment = begun(toy)
+def test_a_process_that_is_killed_between_calls_is_replaced_unseen(
+    toy: Suite, environment: HostedEnvironment
+) -> None:
     environment.call("add", {"n": 2})
     *_, keeper, episode = processes(toy)
     os.kill(episode, signal.SIGKILL)
     wait_for_the_end([keeper, episode])
     seen = environment.call("add", {"n": 1})
     assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
-    environment.close()
 
 
 def test_a_host_that_does_not_come_back_is_said(tmp_path: Path) -> None:
@@ -466,19 +456,11 @@ def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ("raise SystemExit(3)", "the suite can't be loaded: SystemExit: 3"),
-        ("def suite(options): return 5", "can't be loaded: TypeError: int has no method tasks"),
         ("def task(): return {1: float('nan')}", "can't be loaded: ValueError: Out of range"),
-        ("def task(): return 'a'", "can't be loaded: field task: expected a dict, got 'a'"),
-        *(
-            (f"Mine.tasks = lambda self: [task({field}={value!r})]", f"field {field}{said}")
-            for field, value, said in (
-                ("query", 5, ": expected a string, got 5"),
-                ("tools", [{}], r"\[0\]"),
-                ("user", "bot", ": expected one of none, scripted, model, got 'bot'$"),
-                ("to_communicate", "42", ": expected a list, got '42'$"),
-                ("reference", "add", ": expected a list of lists, of the calls of each turn, got"),
-                ("reference", [[{"name": "add", "arguments": {}}]], ": expected calls with name"),
-            )
+        ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
+        (
+            "Mine.tasks = lambda self: [task(reference='add')]",
+            "field reference: expected a list of",
         ),
     ],
 )
@@ -494,10 +476,8 @@ FAULTS = {
     "import sys; sys.exit(2)": "SystemExit: 2",
     "Episode.call = lambda *_: ('ok', 'no')": "call of add: expected text and whether it is",
     "Episode.say = lambda *_: {}": "say: field next: expected agent or end, got nothing",
-    "Episode.say = lambda *_: {'next': 'agent', 'text': 5}": "text: expected a string, got 5",
     "Episode.say = lambda *_: {'next': 'agent', 'tools': [{}]}": r"say: field tools\[0\]",
     "del Episode.score": "TypeError: Episode has no method score",
-    "Episode.score = lambda self: 1.0": "field result: expected a dict, got 1.0",
     "Episode.score = lambda self: {'reward': 2}": "field reward: expected a number from 0 to 1",
     "Episode.score = lambda self: {'reward': float('nan')}": "ValueError: Out of range",
 }

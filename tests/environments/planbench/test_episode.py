@@ -34,18 +34,12 @@ def execution(agent: Agent) -> Execution:
 # Replies ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("reply", "action"),
-    [
-        ("<final_answer> Nova </final_answer>", ("final_answer", "Nova")),
-        ("So: <FINAL_answer>Nova</final_ANSWER> is it", ("final_answer", "Nova")),
-        ("<tool_call>a<tool_call>b</tool_call>", ("tool_call", "a<tool_call>b")),
-        ("<final_answer>Nova", None),
-        ("<tool_call>{}</tool_call> <final_answer>b</final_answer>", None),
-    ],
-)
-def test_a_reply_is_exactly_one_action(reply: str, action: tuple[str, str] | None) -> None:
-    assert read_action(reply) == action
+def test_a_reply_is_exactly_one_action() -> None:
+    answer = read_action("So: <FINAL_answer> Nova </final_ANSWER> is it")
+    assert answer == ("final_answer", "Nova")
+    assert read_action("<tool_call>a<tool_call>b</tool_call>") == ("tool_call", "a<tool_call>b")
+    for none in ("<final_answer>Nova", "<tool_call>{}</tool_call> <final_answer>b</final_answer>"):
+        assert read_action(none) is None
 
 
 def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
@@ -134,11 +128,7 @@ def test_blocked_tools_are_replaced_where_they_are_found() -> None:
     ("replies", "code"),
     [
         (["hm"] * 3, "exceeded_max_label_errors"),
-        (
-            ['<retrieve_tools>{"meta_tool": "x"}</retrieve_tools>'] * 3,
-            "exceeded_max_retrieval_errors",
-        ),
-        (["<tool_call>{}</tool_call>"] * 3, "exceeded_max_tool_call_errors"),
+        (["<retrieve_tools>?</retrieve_tools>"] * 3, "exceeded_max_retrieval_errors"),
         (
             ["<tool_call>{}</tool_call>", "<retrieve_tools>{</retrieve_tools>"] * 2
             + ["hm", "hm", "<tool_call>{}</tool_call>"],
@@ -187,13 +177,10 @@ def test_the_released_check_fails_what_an_untrusted_tool_returned_too() -> None:
     assert ends == {"paper": "normal", "released": "target_datatype_not_reached"}
 
 
-def test_turns_are_limited() -> None:
+def test_turns_are_limited_and_wrong_answers_sent_on_as_often_as_allowed() -> None:
     agent = Agent(rules(max_turns=3), "m1").search("a").search("b")
     assert agent.dialogue.ended == ""
     assert agent.search("c").dialogue.ended == "exceeded_max_steps"
-
-
-def test_wrong_answers_are_sent_on_as_often_as_allowed() -> None:
     agent = Agent(rules(explore=2), "m2")
     for _ in range(2):
         assert agent.answer("3").dialogue.ended == ""

@@ -23,7 +23,6 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"database": {"cases": {}}}, "database.json: field order_cases: "),
         (
             {"database": {"order_cases": {"a": {k: 1 for k in RECORDS["monday"] if k != "floor"}}}},
             "database.json: field order_cases.a.floor: expected a value",
@@ -33,20 +32,8 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
             "baseline_tools.json: field visitor_of_ticket (interface): expected a datatype",
         ),
         (
-            changed("baseline_tools", 0, surface_argument_to_datatype={"x": "visit"}),
-            "visitor_of_ticket.surface_argument_to_datatype: expected an argument for each of tick",
-        ),
-        (
-            changed("noisy_tools", 0, name="visitor_of_ticket"),
-            "noisy_tools.json: field visitor_of_ticket.name: expected a name that no other file",
-        ),
-        (
             {"blocker_tools": content("blocker_tools")[1:]},
             "expected a stand-in for visitor_of_ticket with the noise type 'explicit failures'",
-        ),
-        (
-            changed("tasks", 0, one_available_path=["teleport"]),
-            "tasks.json: field task_m1.one_available_path: expected a tool of baseline_tools.json",
         ),
     ],
 )

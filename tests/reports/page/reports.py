@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import orjson
 
 from apbjudge.records import Item, Row
-from apbjudge.reports.page.blocks import BLOCK_TYPE, read_block
+from apbjudge.reports.page.blocks import BLOCK_TYPE
 from apbjudge.reports.page.entries import Entry, JudgeFacts, ReportInput
 
 from ..rows import unscored, verdict
@@ -141,7 +143,7 @@ class Page(HTMLParser):
     def blocks(self) -> dict[str, Any]:
         """What each block of data holds, by its id."""
         return {
-            str(values["id"]): read_block(text.encode())
+            str(values["id"]): orjson.loads(gzip.decompress(base64.b64decode(text)))
             for values, text in self.scripts
             if values.get("type") == BLOCK_TYPE
         }

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge.judge.metric_columns import Column
 from apbjudge.records import Item
 from apbjudge.reports.page.entries import Entry, ReportSize
 from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
-from apbjudge.reports.paper.table import Cell, Counts, Table, TableRow
+from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
 from apbjudge.statistics.estimates import Estimate
 
 from .reports import Page, entry, human, item, report, some_entries

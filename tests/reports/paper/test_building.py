@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apbjudge.errors import OptionError
-from apbjudge.judge.metric_columns import FIGURES
+from apbjudge.judge.metrics import TRUNCATED
 from apbjudge.records import UNSOLVABLE_TYPES
 from apbjudge.reports.paper.building import (
     Results,
@@ -93,17 +93,19 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
     for definition in DEFINITIONS:
         for section in definition.sections if definition.key not in OF_REFINEMENT else ():
             for _, part in parts_of(c, section, definition.split) if section.protocol else ():
-                for key, estimate in figures_of(part, section.columns).items():
-                    if FIGURES[key].better is None or estimate.value is None:
+                for name, metric in figures_of(part, section.columns).items():
+                    kind = metric.kind
+                    if kind.better is None or kind is TRUNCATED or metric.value is None:
                         continue
-                    result = contender_of(part, key)
-                    total = result.values.sum() if key in {"TC", "ExtUse"} else result.values.mean()
-                    assert total == pytest.approx(estimate.value)
-                    assert len(result.values) == estimate.n_items
-                    seen.add(key)
-    of_judges = {key for key, kind in FIGURES.items() if kind.better is None}
-    of_others = {"Refined", "Δ", "Fix rate", "Over-correction", *OF_BANKS}
-    assert seen == set(FIGURES) - of_judges - of_others
+                    result = contender_of(part, kind)
+                    total = result.values.sum() if name == "TC" else result.values.mean()
+                    assert total == pytest.approx(metric.value)
+                    assert len(result.values) == metric.n_items
+                    seen.add(name)
+    directed = {
+        c.key for d in DEFINITIONS if d.rivals == "tested models" for c in d.columns if c.better
+    }
+    assert seen == directed - {TRUNCATED.name, *(kind.name for kind in OF_BANKS)}
 
 
 def test_the_best_set_leaves_out_what_is_shown_to_be_worse_and_keeps_what_may_be_best() -> None:

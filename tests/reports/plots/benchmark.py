@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from apbjudge.judge.metric_columns import Column
-from apbjudge.reports.paper.table import DEFINITIONS, OF_REPLIES, Cell, Table, TableRow
+from apbjudge.judge.metrics import BEHAVIOURS
+from apbjudge.reports.paper.table import DEFINITIONS, OF_REPLIES, Cell, Column, Table, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted
@@ -23,7 +23,7 @@ PLACES = {
     "extraneous-levels-holistic": ("2", "4", "6", "8", "10"),
     "extraneous-levels-step-wise": ("2", "4", "6", "8", "10"),
 }
-BROKEN = ("Rp", "Al", "Rt", "Rf", "Ot")
+BROKEN = tuple(kind.name for kind in BEHAVIOURS.values())
 N = 60
 
 
@@ -44,7 +44,9 @@ def _table(
 ) -> Table:
     of = next(definition for definition in DEFINITIONS if definition.key == key)
     compared = key == "judges"
-    columns = tuple(column for column in of.columns if column.key not in OF_REPLIES)
+    columns = tuple(
+        column for column in of.columns if column.key not in {kind.name for kind in OF_REPLIES}
+    )
     heads = [(name, place) if place else (name,) for name in names for place in PLACES[key]]
     rows = tuple(
         TableRow(judge=judge, heads=head, counts={}, cells=_cells(columns, rng))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from apbjudge.judge.metrics import REFUSALS
 from apbjudge.reports.paper.table import Table
 from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.marks import percent
@@ -25,9 +26,9 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "horizon": (("horizon",), ("CR",)),
     "stage": (("stage",), ("CR",)),
     "levels-correct": (LEVELS, ("CR",)),
-    "levels-used": (LEVELS, ("ExtUse",)),
+    "levels-used": (LEVELS, ("TC",)),
     "broken": (("overall",), BROKEN),
-    "refusal": (("overall",), ("Conf", "Info", "Tool", "Vis")),
+    "refusal": (("overall",), tuple(kind.name for kind in REFUSALS.values())),
     "cost": (("efficiency",), ("C_all", "CR")),
     "judges": (("judges",), ("agreement", "precision", "recall", "F1")),
 }

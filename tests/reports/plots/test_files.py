@@ -27,9 +27,9 @@ def test_bytes_are_the_same_each_time_whatever_the_users_settings() -> None:
     from matplotlib import rc_context
 
     figure = figures(2)["broken"]
-    before = figure.svg(), figure.pdf(), figure.png(100)
+    before = figure.svg(), figure.pdf(), figure.png()
     with rc_context({"font.size": 20, "axes.facecolor": "red", "svg.fonttype": "none"}):
-        assert (figure.svg(), figure.pdf(), figure.png(100)) == before
+        assert (figure.svg(), figure.pdf(), figure.png()) == before
 
 
 def test_an_svg_stands_alone_and_describes_itself() -> None:

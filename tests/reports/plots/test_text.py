@@ -90,10 +90,10 @@ def test_what_no_font_has_is_said_in_the_note(installed: list[Any]) -> None:
 
 def test_who_has_the_picture_alone_is_told_of_boxes_under_it(installed: list[Any]) -> None:
     with_line, it = (
-        Image.open(BytesIO(figure(name, "x").png(150))).convert("L") for name in ("한-7B", "通-7B")
+        Image.open(BytesIO(figure(name, "x").png())).convert("L") for name in ("한-7B", "通-7B")
     )
-    assert with_line.size == (it.width, it.height + 24)
-    below = with_line.crop((0, it.height, it.width, it.height + 24))
+    assert with_line.size == (it.width, it.height + 48)
+    below = with_line.crop((0, it.height, it.width, it.height + 48))
     left, top, right, bottom = ImageOps.invert(below).getbbox() or (0, 0, 0, 0)
     assert 5 < left < right < it.width - 5  # whole
-    assert 0 < top < bottom < 24
+    assert 0 < top < bottom < 48

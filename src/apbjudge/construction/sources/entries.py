@@ -163,9 +163,7 @@ def task_of(
     options: SourceOptions,
     *,
     query: str,
-    steps: Sequence[TrajectoryStep] = (),
     tools: tuple[Any, ...] | None = None,
-    system_prompt: str = "",
 ) -> Trajectory:
     """A task that is no log as a run: the solution, as far as the source has one."""
     name = id_field(row, "id", "seed_id", "task_id", "case_id")
@@ -175,9 +173,9 @@ def task_of(
         case_id=name,
         tested_model="",
         query=query,
-        system_prompt=system_prompt or text_field(row, "system_prompt", "system"),
+        system_prompt=text_field(row, "system_prompt", "system"),
         tools=tools_in(row, options) if tools is None else tools,
-        steps=tuple(steps),
+        steps=(),
         place=place,
     )
 

@@ -60,8 +60,6 @@ def run_seed(
     run: Trajectory,
     options: SourceOptions,
     fields: Mapping[str, Any] | None = None,
-    *,
-    source: str = "",
 ) -> Seed | Reject:
     """The seed of a run with results.
 
@@ -69,7 +67,6 @@ def run_seed(
         run: The run.
         options: What is known beside.
         fields: Where licence, files and the like may stand; ``extra`` of the run by default.
-        source: Name of the data set as the entry states it.
 
     Raises:
         RowError: If a part of it can't be read.
@@ -90,7 +87,7 @@ def run_seed(
         repairs.append(JOINED)
     run = replace(run, query=query)
     fields = run.extra if fields is None else fields
-    return seed_of(run, solution, fields, options, source=source, repairs=repairs)
+    return seed_of(run, solution, fields, options, source="", repairs=repairs)
 
 
 TRAJECTORIES = SourceFormat(

@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import OptionError
-from ...judge.dry_run import Forecast
-from ...llm.base import ScriptedClient, cache_key
-from ...llm.resources import Resources, known_place
+from ...llm.resources import Resources
 from ...prediction.config import PlannerSpec
-from ...prediction.dry_run import forecast_of, open_known_cache
 from ...prediction.prompt_sets import PromptSet
 from ...prediction.session import ask_models, described, planner_of
-from ...prediction.worker import CALLS, Planner
-from ...protocols.images import characters
+from ...prediction.worker import CALLS
 from ...records.run_folder import MANIFEST
 from ...runs.event_loops import block_on
 from ...runs.folder import RecordLog, discard, environment, manifest_states
@@ -26,10 +22,9 @@ from ...runs.loop import QUIET, Events, Lane, Progress
 from ...runs.results import CallCounts, Tally
 from ..seeds import Seed
 from .config import Kind, WriteConfig
-from .prompts import messages_of, write_prompts
+from .prompts import write_prompts
 from .records import TASKS, WRITING_RECORDS, Row
 from .source import TaskCounts, TaskSource, write_tasks
-from .tasks import WritingTask, task_of
 from .worker import WritingWorker
 from .writings import Writings
 
@@ -248,43 +243,3 @@ def counts_of(rows: Iterator[Row]) -> dict[str, TextCounts]:
 
 
 # Dry run ------------------------------------------------------------------------------------------
-
-
-def forecast_texts(
-    seeds: Iterable[Seed], config: WriteConfig, *, kinds: Sequence[Kind], cache: Path | None
-) -> Forecast:
-    """Estimates what writing would take; no call is made and nothing is written.
-
-    Texts that depend on a rewritten query are estimated with the query as it is.
-
-    Args:
-        seeds: The seeds.
-        config: The model, and how it is asked.
-        kinds: What is to be written.
-        cache: Folder of the reply cache; None without.
-
-    Raises:
-        OptionError: If there is no model, or the prompts can't be used.
-    """
-    if config.model is None:
-        raise OptionError("--model: expected a model, got nothing")
-    spec, prompts = config.model, write_prompts(config.write_prompts)
-    planner = Planner(spec, ScriptedClient(lambda request: ""), sees=False)
-    count: Counter[str] = Counter()
-    place = known_place(spec, cache)
-    with open_known_cache(Resources(cache=cache)) as replies:
-        for seed in seeds:
-            for task in (task_of(seed, kind) for kind in kinds):
-                if not isinstance(task, WritingTask):
-                    continue
-                count["rows"] += 1
-                request = planner.request(messages_of(task, prompts), 0, task.seed)
-                key = cache_key(request.key(place), "text")
-                if replies is not None and replies.get(key) is not None:
-                    count["reused"] += 1
-                    continue
-                length = characters(request.messages)
-                count.update(calls=1, characters=length)
-                count["longest"] = max(count["longest"], length)
-    most_calls = count["calls"] * (1 + config.repairs)
-    return forecast_of(spec, count, cache).model_copy(update={"most_calls": most_calls})

@@ -8,7 +8,7 @@ are biased, so they never share a bin with those of token probabilities, nor 5 s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import log
 from pathlib import Path
@@ -42,7 +42,6 @@ from ...statistics.proportions import share
 from ...statistics.sample import Sample
 from ...trajectories.reading import read_log
 from .config import EntropyConfig
-from .search import BranchResult
 
 
 class Choice(NamedTuple):
@@ -216,42 +215,6 @@ def _group(choices: list[Choice], config: EntropyConfig) -> EntropyGroup:
 
 def _mean(values: Array) -> float | None:
     return float(values.mean()) if len(values) else None
-
-
-class VerifierRates(NamedTuple):
-    """How often a verifier errs on the runs that it was asked about, by the reference.
-
-    Attributes:
-        false_accepts: Share of wrong runs that it accepted. Each ends a search with a wrong result.
-        false_rejects: Share of right runs that it did not accept.
-    """
-
-    false_accepts: Estimate
-    false_rejects: Estimate
-
-
-def verifier_rates(results: Iterable[BranchResult]) -> VerifierRates:
-    """The errors of the verifier of some cases, with cases as clusters.
-
-    The runs are those that the search came to, not a sample of all runs: a verifier that accepts
-    early is asked about few.
-    """
-    asked = [
-        (result.first_pass.case_id, accepted, is_right)
-        for result in results
-        for accepted, is_right in (
-            (result.first_accepted, result.is_first_success),
-            *((branch.accepted, branch.reward == 1.0) for branch in result.branches),
-        )
-        if accepted is not None
-    ]
-    cases: Ids = np.array([case for case, _, _ in asked], dtype=object)
-    accepted = np.array([accepted for _, accepted, _ in asked], dtype=bool)
-    right = np.array([is_right for _, _, is_right in asked], dtype=bool)
-    sample = Sample(clusters=cases)
-    return VerifierRates(
-        share(accepted & ~right, ~right, sample), share(~accepted & right, right, sample)
-    )
 
 
 # Reading ------------------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...statistics.bootstrap import cluster_bootstrap
-from ...statistics.differences import adjust, mcnemar, paired_test, part_difference
+from ...statistics.differences import adjust, mcnemar, part_difference
 from ...statistics.entropy import auroc, auroc_within, slope_within
 from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
-from ...statistics.paired import Difference, Flips
+from ...statistics.metric import RATE, MetricKind, good
+from ...statistics.paired import Difference, Flips, compare_means
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import IntervalSettings, Sample
 from ...statistics.sample_size import n_for_difference
@@ -27,6 +28,8 @@ from .executions import WITHOUT_PLAN, Execution, modes_in_order
 from .judged_plans import JudgedPart, PlanJudge, PlanVerdict
 
 Tasks = Literal["all", "doing nothing fails"]
+SUCCESS = good("success", "successful episodes")
+REWARD = MetricKind("reward", "grade", "higher", RATE, "mean reward")
 ALL_MODES = ""
 """Stands for all modes with plans together."""
 
@@ -333,7 +336,6 @@ def _difference(
     a, b = [one[key] for key in shared], [other[key] for key in shared]
     (a_success, a_reward, sample), (b_success, b_reward, _) = _columns(a), _columns(b)
     harder = np.array([_fails_idle(row) for row in a], dtype=bool)
-    level = settings.level
     both, neither = (a_success & b_success).sum(), (~a_success & ~b_success).sum()
     only, lost = (a_success & ~b_success).sum(), (~a_success & b_success).sum()
     flips = Flips(
@@ -343,34 +345,26 @@ def _difference(
         neither=int(neither),
         test=mcnemar(int(only), int(lost)) if sample.is_plain else None,
     )
+
+    def difference(kind: MetricKind, one: Ids, other: Ids, rows: Ids | None = None) -> Difference:
+        one, other = one.astype(float), other.astype(float)
+        if rows is not None:
+            one, other = one[rows], other[rows]
+        some = sample if rows is None else sample.take(rows)
+        return replace(
+            compare_means(kind, one, other, some, level=settings.level), family="primary"
+        )
+
     gains = a_success.astype(float) - b_success
     return ModeDifference(
         first=first[0].mode,
         second=second[0].mode,
         n_unpaired=len(one) + len(other) - 2 * len(shared),
-        success=_mean_difference("success", a_success, b_success, sample, level),
-        reward=_mean_difference("reward", a_reward, b_reward, sample, level),
-        success_not_null=_mean_difference(
-            "success", a_success[harder], b_success[harder], sample.take(harder), level
-        ),
+        success=difference(SUCCESS, a_success, b_success),
+        reward=difference(REWARD, a_reward, b_reward),
+        success_not_null=difference(SUCCESS, a_success, b_success, harder),
         flips=flips,
         needed=_tasks_needed(gains, sample, settings),
-    )
-
-
-def _mean_difference(
-    name: str, first: Ids, second: Ids, sample: Sample, level: float
-) -> Difference:
-    a, b = first.astype(float), second.astype(float)
-    test = paired_test(a - b, sample, level=level)
-    return Difference(
-        name=name,
-        first=bounded(a, sample, level=level),
-        second=bounded(b, sample, level=level),
-        difference=test.estimate,
-        p_value=test.p_value,
-        family="primary",
-        detectable=test.detectable,
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...document.model import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
-from ...document.numbers import DASH, Unit, count, level_text, number, size
+from ...document.numbers import DASH, count, level_text, number, size
 from ...document.text import WIDTH, render_text
 from ...statistics.estimates import FEW_CLUSTERS, Estimate
+from ...statistics.metric import Unit
 from .analysis import (
     ModeDifference,
     ModelOutcomes,

@@ -41,11 +41,6 @@ def block(name: str, data: bytes) -> bytes:
     return f'<script type="{BLOCK_TYPE}" id="{name}">'.encode() + packed + b"</script>\n"
 
 
-def read_block(text: bytes) -> Any:
-    """The values in a block's text; for tests and tools that read a page again."""
-    return orjson.loads(gzip.decompress(base64.b64decode(text)))
-
-
 def to_json(value: object) -> bytes:
     """A value as JSON; NaN becomes null."""
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -11,28 +11,54 @@ import numpy as np
 from ...calibration.results import Reliability
 from ...document.model import reasons
 from ...errors import OptionError
-from ...judge.metric_columns import Column, code_of, is_code, is_own, own_column
 from ...judge.metrics import (
-    CATEGORIES,
+    BEHAVIOURS,
+    C_ALL,
+    C_COM,
+    CR_BASE,
+    CR_EXTRANEOUS,
+    DELTA,
+    ERRORS,
+    EXCESS,
+    GRADE_BASE,
+    GRADE_DELTA,
+    GRADE_EXTRANEOUS,
+    OVER_REFUSAL,
+    REFUSALS,
+    TC,
+    TRUNCATED,
     WEIGHTED,
-    Figures,
     broken_figures,
     cases_all_right,
+    code_of,
     common_figures,
     efficiency_figures,
     extraneous_figures,
     extraneous_grades,
+    is_own,
     pairs_with_base,
     reply_figures,
     unsolvable_figures,
     with_bounds,
 )
 from ...judge.summary import base_of
-from ...records import UNSOLVABLE_TYPES
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...statistics.estimates import Estimate, nothing
+from ...statistics.estimates import Array, Estimate, nothing
+from ...statistics.kinds import (
+    AGREEMENT,
+    CR,
+    CR_BIAS,
+    GRADE,
+    GRADE_BIAS,
+    GRADE_MAE,
+    HUMAN_CR,
+    HUMAN_GRADE,
+    JUDGE_CR,
+    JUDGE_GRADE,
+)
+from ...statistics.metric import Metric, MetricKind, Metrics, by_name
 from .refining import refined_rows, refinement_notes
 from .rows import (
     JudgeResults,
@@ -46,11 +72,14 @@ from .rows import (
     place_of,
 )
 from .table import (
+    CRITIC,
     DEFINITIONS,
     HEADLINE,
     OF_BANKS,
+    OF_COSTS,
     OF_REPLIES,
     Cell,
+    Column,
     Counts,
     Definition,
     Table,
@@ -146,21 +175,19 @@ def _columns(
     definition: Definition, rows: list[UnmarkedRow], sections: Collection[str]
 ) -> Iterator[Column]:
     """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
-    stated = dict.fromkeys(column for row in rows for column in row.estimates)
-    own = {
-        section: [key for of, key in stated if of == section and is_own(key)]
-        for section in sections
-    }
+    stated = {column: of for row in rows for column, of in row.estimates.items()}
+    own: dict[str, list[MetricKind]] = {section: [] for section in sections}
+    for (section, _), metric in stated.items():
+        if isinstance(metric, Metric) and is_own(metric.kind):
+            own[section].append(metric.kind)
     for section, columns in groupby(definition.columns, key=lambda column: column.section):
         if section not in sections:
             continue
         for column in columns:
-            is_optional = column.key in (*OF_BANKS, *OF_REPLIES, "Critic") or (
-                own[section] and is_code(column.key)
-            )
+            is_optional = column.key in _OPTIONAL or (own[section] and column.key in ERRORS)
             if column.id in stated or not is_optional:
                 yield column
-        yield from (own_column(key, section) for key in own[section])
+        yield from (Column.of(kind, section) for kind in own[section])
 
 
 def _judge_notes(definition: Definition, rows: list[UnmarkedRow], results: Results) -> list[str]:
@@ -202,57 +229,47 @@ def _judged_rows(definition: Definition, judge: JudgeResults) -> list[UnmarkedRo
         for heads, part in parts_of(judge.columns, section, definition.split):
             estimates = figures_of(part, section.columns)
             contenders = {
-                key: contender_of(part, key)
-                for key, estimate in estimates.items()
-                if key != WEIGHTED and own_column(key).better and not estimate.bound
+                name: contender_of(part, metric.kind)
+                for name, metric in estimates.items()
+                if metric.kind.better and not metric.bound and metric.kind not in _UNMARKED
             }
             row = rows_by_heads.setdefault(heads, UnmarkedRow(judge.judge, heads))
             row.add(section.title, counts_of(part.c, part.rows), estimates, contenders)
     return [rows_by_heads[heads] for heads in sorted(rows_by_heads, key=place_of)]
 
 
-_TYPES: Mapping[str, str] = dict(
-    zip(("Conf", "Info", "Tool", "Vis"), UNSOLVABLE_TYPES, strict=True)
-)
-_BEHAVIOURS: Mapping[str, int] = dict(zip(("Rp", "Al", "Rt", "Rf", "Ot"), CATEGORIES, strict=True))
-_NAMES: Mapping[str, str] = {
-    **{key: f"refusal {name}" for key, name in _TYPES.items()},
-    **{key: f"{number} {CATEGORIES[number]}" for key, number in _BEHAVIOURS.items()},
-    "ExtUse": "TC",
-    "CR Δ": "delta",
-    "Grade Δ": "Grade delta",
-}
-"""Names of the figures where a table has other keys for them."""
+_OPTIONAL = frozenset(kind.name for kind in (*OF_BANKS, *OF_REPLIES, CRITIC))
+_UNMARKED = (WEIGHTED, TRUNCATED)
+"""What is no mean over the items of a row, or says nothing of right and wrong."""
 
 
-def figures_of(part: Part, keys: tuple[str, ...]) -> dict[str, Estimate]:
-    """The figures that a part has, by key of ``FIGURES``; those it does not have are missing."""
-    c, rows = part.c, part.rows
-    figures = _common_figures(part) if "CR" in keys else {}
+def figures_of(part: Part, kinds: Collection[MetricKind]) -> Metrics:
+    """The metrics of these kinds that a part has; those it does not have are missing."""
+    c, rows, names = part.c, part.rows, [kind.name for kind in kinds]
+    metrics = _common_figures(part) if CR in kinds else {}
     if part.protocol == "tool-broken":
-        figures |= broken_figures(c, rows)
+        metrics |= broken_figures(c, rows)
     elif part.protocol == "unsolvable":
-        figures |= unsolvable_figures(c, rows)
+        metrics |= unsolvable_figures(c, rows)
     elif part.protocol == "efficiency":
-        figures |= efficiency_figures(c, rows, part.rivals)
-    elif {"TC", "ExtUse", "Grade_B"} & {*keys}:
+        metrics |= efficiency_figures(c, rows, part.rivals)
+    elif {TC.name, GRADE_BASE.name} & {*names}:
         base = base_of(c, rows)
-        figures |= extraneous_figures(c, rows, base)
-        if "Grade_B" in keys:
-            figures |= extraneous_grades(c, rows, base)
-    if {*OF_REPLIES} & {*keys}:
-        figures |= reply_figures(c, rows)
-    names = {key: _NAMES.get(key, key) for key in keys}
-    figures = with_bounds(c, rows, figures)
-    own = {name: of for name, of in figures.items() if "E1" in keys and is_own(name)}
-    return {key: figures[name] for key, name in names.items() if name in figures} | own
+        metrics |= extraneous_figures(c, rows, base)
+        if GRADE_BASE in kinds:
+            metrics |= extraneous_grades(c, rows, base)
+    if {*OF_REPLIES} & {*kinds}:
+        metrics |= reply_figures(c, rows)
+    metrics = with_bounds(c, rows, metrics)
+    own = by_name(of for of in metrics.values() if ERRORS["E1"] in kinds and is_own(of.kind))
+    return {name: metrics[name] for name in names if name in metrics} | own
 
 
-def _common_figures(part: Part) -> Figures:
+def _common_figures(part: Part) -> Metrics:
     """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
     if part.form is not None:
         return common_figures(part.c, part.rows, part.form)
-    figures: Figures = {}
+    figures: Metrics = {}
     for form in ("holistic", "step-wise"):
         figures |= common_figures(part.c, _of_form(part.c, part.rows, form), form)
     together = common_figures(part.c, part.rows, "holistic")
@@ -263,54 +280,68 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
     return np.intersect1d(rows, c.where(has_label(c, "form", form)))
 
 
-def contender_of(part: Part, key: str) -> Contender:
-    """What a figure with a direction is the mean of, row by row; TC is that of using one at all."""
+def contender_of(part: Part, kind: MetricKind) -> Contender:
+    """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
     c, rows = part.c, part.rows
     scored, counted = rows[c.scored[rows] == 1], rows[~np.isnan(c.outcome[rows])]
-    match key:
-        case "CR":
-            rows, values = counted, c.outcome[counted]
-        case "Grade":
-            rows = scored[~np.isnan(c.grade[scored])]
-            values = c.grade[rows]
-        case "over-refusal":
-            rows = rows[c.over_refusal[rows] >= 0]
-            values = c.over_refusal[rows] == 1
-        case "TC" | "ExtUse":
-            rows = rows[~c.missing[rows]]
-            values = c.distractor[rows] == 1
-        case "Conf" | "Info" | "Tool" | "Vis":
-            rows = np.intersect1d(counted, c.where(has_label(c, "unsolvable_type", _TYPES[key])))
-            values = c.outcome[rows]
-        case "Rp" | "Rt" | "Rf" | "Ot":
-            rows, values = counted, c.category[counted] == _BEHAVIOURS[key]
-        case "C_all" | "C_pass" | "C_com":
-            rows = _priced(part, key)
-            values = c.cost[rows]
-        case "C_excess" | "cheapest":
-            rows = rows[(c.correct[rows] == 1) & ~np.isnan(c.excess[rows])]
-            values = c.excess[rows] if key == "C_excess" else c.excess[rows] <= 0
-        case "CR_B" | "CR_E" | "CR Δ" | "Grade_B" | "Grade_E" | "Grade Δ":
-            of = c.outcome if key.startswith("CR") else c.grade
-            rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
-            values = {"B": before, "E": of[rows], "Δ": of[rows] - before}[key[-1]]
-        case _:  # an error code
-            forms = {"E2-H": "holistic", "E2-S": "step-wise"} if part.form is None else {}
-            rows = _of_form(c, scored, forms[key]) if key in forms else scored
-            at = c.error_codes.index(code_of(key))
-            rows = rows[(c.known[rows] >> at & 1) > 0]
-            values = c.flags[rows] >> at & 1
+    if kind is CR:
+        rows, values = counted, c.outcome[counted]
+    elif kind is GRADE:
+        rows = scored[~np.isnan(c.grade[scored])]
+        values = c.grade[rows]
+    elif kind is OVER_REFUSAL:
+        rows = rows[c.over_refusal[rows] >= 0]
+        values = c.over_refusal[rows] == 1
+    elif kind.name == TC.name:
+        rows = rows[~c.missing[rows]]
+        values = c.distractor[rows] == 1
+    elif kind in _TYPES:
+        of_type = has_label(c, "unsolvable_type", _TYPES[kind])
+        rows = np.intersect1d(counted, c.where(of_type))
+        values = c.outcome[rows]
+    elif kind in _BEHAVIOURS:
+        rows, values = counted, c.category[counted] == _BEHAVIOURS[kind]
+    elif kind in _OF_COST:
+        rows, values = _cost_values(part, kind)
+    elif kind in _PAIRED:
+        rows, values = _pair_values(part, kind)
+    else:  # an error code
+        forms = {"E2-H": "holistic", "E2-S": "step-wise"} if part.form is None else {}
+        rows = _of_form(c, scored, forms[kind.name]) if kind.name in forms else scored
+        at = c.error_codes.index(code_of(kind))
+        rows = rows[(c.known[rows] >> at & 1) > 0]
+        values = c.flags[rows] >> at & 1
     return Contender(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
 
 
-def _priced(part: Part, key: str) -> Vector:
-    """The rows that a mean cost is over."""
+_TYPES = {kind: name for name, kind in REFUSALS.items()}
+_BEHAVIOURS = {kind: number for number, kind in BEHAVIOURS.items()}
+_OF_COST = (*OF_COSTS, *OF_BANKS)
+_PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA)
+
+
+def _pair_values(part: Part, kind: MetricKind) -> tuple[Vector, Array]:
+    """With distractors, without, or the difference, of the pairs that the metric is over."""
+    c, rows = part.c, part.rows
+    of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
+    rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
+    if kind in (CR_BASE, GRADE_BASE):
+        return rows, before
+    return rows, of[rows] - (before if kind in (DELTA, GRADE_DELTA) else 0)
+
+
+def _cost_values(part: Part, kind: MetricKind) -> tuple[Vector, Array]:
+    """The rows that a metric of costs is over, and what it is the mean of."""
     c, rows = part.c, part.rows[~np.isnan(part.c.cost[part.rows])]
-    if key != "C_all":
+    if kind is not C_ALL:
         rows = rows[c.correct[rows] == 1]
-    if key == "C_com":
+    if kind is C_COM:
         rows = rows[np.isin(c.case[rows], cases_all_right(c, part.rivals))]
-    return rows
+    if kind in OF_COSTS:
+        return rows, c.cost[rows]
+    rows = part.rows[(c.correct[part.rows] == 1) & ~np.isnan(c.excess[part.rows])]
+    excess = c.excess[rows]
+    return rows, excess if kind is EXCESS else (excess <= 0).astype(float)
 
 
 # Judges against human labels ---------------------------------------------------------------------
@@ -329,25 +360,25 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Unmarked
     whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
     row = UnmarkedRow("", (judge.judge,))
     if definition.key == "judges":
-        keys = definition.sections[0].columns
-        figures = {key: whole.measures[key] for key in keys if key in whole.measures}
+        names = [kind.name for kind in definition.sections[0].columns]
+        figures = {name: whole.measures[name] for name in names if name in whole.measures}
         yield row.add("", Counts(rows=whole.n_items, scored=whole.n_scored), figures)
     elif definition.key == "corrected":
         yield from _corrected_rows(judge)
     elif definition.key == "diversity" and diversity is not None:
         groups = (diversity.different, diversity.standard)
         for section, group in zip(definition.sections, groups, strict=True):
-            figures = {"agreement": group.agreement, "grade MAE": group.error}
+            figures = {AGREEMENT.name: group.agreement, GRADE_MAE.name: group.error}
             row.add(section.title, _all(group.agreement), figures)
         yield row
     elif definition.key == "self-evaluation" and own is not None:
         for of in sorted(own.models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
             rate, grade = of.rate.estimate, of.grade.estimate
-            rates = {"human CR": of.human_rate, "judge CR": of.judge_rate, "CR bias": rate}
+            rates = {HUMAN_CR.name: of.human_rate, JUDGE_CR.name: of.judge_rate, CR_BIAS.name: rate}
             grades = {
-                "human grade": of.human_grade,
-                "judge grade": of.judge_grade,
-                "grade bias": grade,
+                HUMAN_GRADE.name: of.human_grade,
+                JUDGE_GRADE.name: of.judge_grade,
+                GRADE_BIAS.name: grade,
             }
             row = UnmarkedRow(judge.judge, (of.tested_model,))
             yield row.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)

@@ -15,11 +15,11 @@ from ...document.model import Document, Figure, Heading, Notes, Part
 from ...document.numbers import DASH, level_text
 from ...document.text import WIDTH, render_text
 from ...errors import visible
-from ...judge.metric_columns import Column
 from ...judge.metrics import NAMES_BY_CODE
 from ...records.tables import text_cell
 from ...statistics.estimates import nothing
-from .table import Table, TableRow
+from ...statistics.metric import values_of
+from .table import Column, Table, TableRow
 
 _CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
@@ -220,7 +220,7 @@ def _table_json(table: Table) -> dict[str, Any]:
                         "section": column.section,
                         "column": column.key,
                         "best": cell.best,
-                        **asdict(cell.estimate),
+                        **values_of(cell.estimate),
                     }
                     for column in table.columns
                     if (cell := row.cells.get(column.id)) is not None

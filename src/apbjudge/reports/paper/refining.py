@@ -22,7 +22,7 @@ from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample
 from ..names import model_name
 from .rows import JudgeResults, Results, UnmarkedRow, has_label, parts_of, place_of
-from .table import ORACLE, Counts, Definition, Section
+from .table import CRITIC, ORACLE, Counts, Definition, Section
 
 _FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
 _NO_PAIR = "no item with a verdict before and after"
@@ -112,7 +112,7 @@ def refined_rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
             row = next(open_rows, None)
             if row is None:
                 own.append(row := UnmarkedRow(base.judge, pairs.heads))
-            figures = {key: _figure(pairs, key) for key in pairs.section.columns}
+            figures = {kind.name: _figure(pairs, kind.name) for kind in pairs.section.columns}
             estimates = {key: of for key, (of, _) in figures.items() if of is not None}
             contenders = {key: of for key, (_, of) in figures.items() if of is not None}
             is_of_pairs = definition.counted == "pairs"
@@ -199,7 +199,7 @@ _Figure = tuple[Estimate | None, Contender | None]
 
 
 def _figure(pairs: _Pairs, key: str) -> _Figure:
-    """A figure by its key in ``FIGURES``; None where it is none of these responses."""
+    """A figure by its name; None where it is none of these responses."""
     origin, by_case = pairs.origin, pairs.sample
     match key:
         case "Unreadable" | "Truncated":  # of all responses, with a pair or without
@@ -372,7 +372,7 @@ def _unpaired_text(definition: Definition, own: list[_Pairs]) -> str:
 
 def _method_notes(definition: Definition, own: list[_Pairs]) -> Iterator[str]:
     """What is to be said of one method of one judge: how it refines in Table 4 and of oracles."""
-    with_critic = any("Critic" in section.columns for section in definition.sections)
+    with_critic = any(CRITIC in section.columns for section in definition.sections)
     ways = list(dict.fromkeys(way for pairs in own for way in _ways(pairs)))
     if with_critic or definition.key == ORACLE:
         yield from _described(own, ways)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...calibration.results import ReliabilityReport
-from ...judge.metric_columns import Column, ColumnId
 from ...judge.summary import EXTRANEOUS, VALUE_ORDER, is_base
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...records.refinements import Refinements
 from ...statistics.best import Contender, best_set
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
-from .table import Counts, Section, Split
+from ...statistics.metric import RATE
+from .table import Column, ColumnId, Counts, Section, Split
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 
@@ -93,11 +93,10 @@ def best_sets(
                 for i in group
                 if (contender := rows[i].contenders.get(column.id)) and len(contender.values)
             }
-            lowest = -1.0 if column.unit in {"points", "grade difference"} else 0.0
             marks = best_set(  # what is counted is 0 or 1 an item
                 [*contenders.values()],
                 better=column.better or "higher",
-                bounds=None if column.unit == "cost" else (lowest, 1.0),
+                bounds=RATE if column.unit == "count" else column.bounds,
                 level=CONFIDENCE_LEVEL,
             )
             if any(marks) and not all(marks):

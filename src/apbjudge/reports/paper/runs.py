@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...errors import OptionError
-from ...judge.metric_columns import Column
-from ...judge.run_figures import columns_of, figures_of, run_figures, success_name
+from ...judge.run_figures import columns_of, figures_of, run_figures, success_kind
 from ...judge.summary import VALUE_ORDER
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...trajectories import RUN_PROTOCOLS, Figure, RunTable, run_protocol
+from ...statistics.metric import Metric, MetricKind
+from ...trajectories import RUN_PROTOCOLS, RunTable, run_protocol
 from .rows import JudgeResults, Results, UnmarkedRow, best_sets
-from .table import Cell, Counts, Table, TableRow
+from .table import Cell, Column, Counts, Table, TableRow
 
 RUNS = RunTable(key="runs", title="Whole runs")
 """The table of protocols that name none."""
@@ -23,7 +24,6 @@ RUN_TABLE_KEYS: tuple[str, ...] = (
     *(table.key for protocol in RUN_PROTOCOLS.values() for table in protocol.tables),
     RUNS.key,
 )
-SUCCESS_MEANING = "successful runs"
 _HEADS = {"steps": "Steps"}
 
 
@@ -51,7 +51,9 @@ def run_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]
 def run_headlines(results: Results) -> Iterator[Table]:
     """The rate of successful runs by tested model and setting, a table a protocol."""
     for name in sorted({p for judge in results.judges for p in _protocols(judge.columns)}):
-        headline = RunTable(key="headline", title="Successful runs", figures=(success_name(name),))
+        headline = RunTable(
+            key="headline", title="Successful runs", figures=(success_kind(name).name,)
+        )
         yield from _table(results, name, headline)
 
 
@@ -62,7 +64,7 @@ def _tables_of(protocol: str) -> tuple[RunTable, ...]:
 
 def _says_more(table: Table) -> bool:
     """Whether a table has more than the rate of success, which the first one has."""
-    return [column.meaning for column in table.columns] != [SUCCESS_MEANING]
+    return len(table.columns) > 1
 
 
 def _protocols(c: JudgementTable) -> set[str]:
@@ -74,11 +76,9 @@ def _protocols(c: JudgementTable) -> set[str]:
 def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Table]:
     """The table, if any run has a figure for it."""
     rows = [row for judge in results.judges for row in _unmarked(judge, protocol, definition)]
-    keys = dict.fromkeys(key for row in rows for _, key in row.estimates)
-    if not keys:
+    if not any(row.estimates for row in rows):
         return
-    known = [f for judge in results.judges for f in figures_of(judge.columns, protocol)]
-    columns = tuple(_columns(list(keys), known, protocol))
+    columns = tuple(map(Column.of, _kinds(rows)))
     heads = ["Tested model", "Setting", *filter(None, [_HEADS.get(definition.split)])]
     has_settings = any(row.heads[1] for row in rows)
     best = best_sets(rows, columns, "tested models")
@@ -104,24 +104,13 @@ def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Ta
     )
 
 
-def _columns(keys: Sequence[str], known: Sequence[Figure], protocol: str) -> Iterator[Column]:
-    figures = {figure.name: figure for figure in known}
-    for key in keys:
-        figure = figures.get(key)
-        if figure is None:  # success, or a figure of trials
-            is_success = key == success_name(protocol)
-            yield Column(
-                key=key,
-                title=key,
-                unit="percent",
-                better="higher" if is_success else None,
-                meaning=SUCCESS_MEANING if is_success else "",
-            )
-        else:
-            unit = "cost" if figure.bounds is None else "percent"
-            yield Column(
-                key=key, title=key, unit=unit, better=figure.better, meaning=figure.meaning
-            )
+def _kinds(rows: Iterable[UnmarkedRow]) -> Iterable[MetricKind]:
+    """What the rows have; of trials, nothing is marked as best."""
+    kinds = (of.kind for row in rows for of in row.estimates.values() if isinstance(of, Metric))
+    return (
+        replace(kind, better=None) if kind.name.startswith("pass") else kind
+        for kind in dict.fromkeys(kinds)
+    )
 
 
 def _unmarked(judge: JudgeResults, protocol: str, definition: RunTable) -> Iterator[UnmarkedRow]:
@@ -159,7 +148,7 @@ def _contenders(
 ) -> Iterator[tuple[str, Contender]]:
     """What the figures with a direction are means of; ratios of totals are not compared."""
     scored = rows[c.scored[rows] == 1]
-    success = success_name(protocol)
+    success = success_kind(protocol).name
     if success in wanted:
         correct = c.correct[scored].astype(float)
         yield success, Contender(values=correct, items=c.item[scored], cases=c.case[scored])

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import OptionError
-from ...judge.metric_columns import Column
-from ...judge.metrics import Figures, rate
+from ...judge.metrics import rate
 from ...judge.summary import is_base
 from ...protocols import PROTOCOLS
 from ...records.columns import Vector
@@ -19,7 +18,7 @@ from ...statistics.passes import pass_estimates
 from ...statistics.sample import Sample
 from ...statistics.variance_components import FEW_CLUSTERS, RepeatSpread, repeat_spread
 from .rows import JudgeResults, Results, counts_of, has_label
-from .table import Cell, Table, TableRow
+from .table import Cell, Column, Table, TableRow
 
 SAMPLES = "samples"
 _NEEDS = "judgements of several samples of a case, which share its case_id"
@@ -136,7 +135,7 @@ def _rows(judge: JudgeResults) -> Iterator[TableRow]:
     yield from (row for _, row in sorted(found, key=lambda each: each[0]))
 
 
-def sample_figures(c: JudgementTable, rows: Vector) -> Figures:
+def sample_figures(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
     """The figures of a tested model under a protocol; none where no case has two samples.
 
     Args:
@@ -160,7 +159,9 @@ def sample_figures(c: JudgementTable, rows: Vector) -> Figures:
     n_scored = int(c.scored[rows].sum())
     counts = {"cases": len(sizes), "fewest": int(sizes.min()), "most": int(sizes.max())}
     count = replace(nothing(n_items=n_scored, note=""), n_clusters=rates["CR"].n_clusters)
-    figures: Figures = {name: replace(count, value=float(n)) for name, n in counts.items()}
+    figures: dict[str, Estimate] = {
+        name: replace(count, value=float(n)) for name, n in counts.items()
+    }
     figures |= {**rates, "differ": _differing(cases, outcome, sample)}
     spread = repeat_spread(outcome, cases, clusters, c.intervals)
     figures |= {**_deviations("", spread), "sampling": spread.share}

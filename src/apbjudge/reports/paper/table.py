@@ -16,13 +16,92 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...judge.metric_columns import FIGURES, Column, ColumnId
-from ...judge.metrics import CHEAPEST, EXCESS, OVER_REFUSAL, TRUNCATED
+from ...judge.metrics import (
+    BEHAVIOURS,
+    C_ALL,
+    C_COM,
+    C_PASS,
+    CHEAPEST,
+    CR_BASE,
+    CR_EXTRANEOUS,
+    DELTA,
+    ERRORS,
+    EXCESS,
+    GRADE_BASE,
+    GRADE_DELTA,
+    GRADE_EXTRANEOUS,
+    OVER_REFUSAL,
+    REFUSALS,
+    TC,
+    TRUNCATED,
+)
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
+from ...statistics.kinds import (
+    AGREEMENT,
+    CR,
+    CR_BIAS,
+    GRADE,
+    GRADE_BIAS,
+    GRADE_MAE,
+    HUMAN_CR,
+    HUMAN_GRADE,
+    JUDGE_CR,
+    JUDGE_GRADE,
+)
 from ...statistics.measures import PAPER
+from ...statistics.metric import (
+    RATE,
+    SIGNED,
+    Bounds,
+    Direction,
+    MetricKind,
+    Unit,
+    bad,
+    either,
+    good,
+)
 
+ColumnId = tuple[str, str]
+"""A column's section and its key."""
 Split = Literal["level", "steps", "modality", "horizon", "stage"]
 Counted = Literal["scored", "pairs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of metrics.
+
+    Attributes:
+        key: Name of the metric, unique within the ``section``.
+        better: None where neither direction is.
+        meaning: Explains the title, behind a colon.
+    """
+
+    key: str
+    title: str
+    unit: Unit
+    better: Direction | None = None
+    bounds: Bounds | None = None
+    section: str = ""
+    meaning: str = ""
+
+    @classmethod
+    def of(cls, kind: MetricKind, section: str = "") -> Column:
+        """The column of a metric."""
+        return cls(
+            key=kind.name,
+            title=kind.heading,
+            unit=kind.unit,
+            better=kind.better,
+            bounds=kind.bounds,
+            section=section,
+            meaning=kind.meaning,
+        )
+
+    @property
+    def id(self) -> ColumnId:
+        """The key of its cell in a row."""
+        return self.section, self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +184,7 @@ class Table:
 # Definitions -------------------------------------------------------------------------------------
 
 
-OF_COSTS = ("C_all", "C_pass", "C_com")
+OF_COSTS = (C_ALL, C_PASS, C_COM)
 OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
 OF_BANKS = (EXCESS, CHEAPEST)
 """Columns that a table has only where a row has a figure for them."""
@@ -113,9 +192,9 @@ OF_BANKS = (EXCESS, CHEAPEST)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Columns (keys of ``FIGURES``) over the same rows: of one protocol, and one form or both."""
+    """Metrics over the same rows: of one protocol, and one form or both."""
 
-    columns: tuple[str, ...]
+    columns: tuple[MetricKind, ...]
     protocol: str = ""
     title: str = ""
     form: str | None = None
@@ -148,17 +227,50 @@ class Definition:
     def columns(self) -> tuple[Column, ...]:
         """All columns in order."""
         return tuple(
-            replace(FIGURES[key], section=section.title)
-            for section in self.sections
-            for key in section.columns
+            Column.of(kind, section.title) for section in self.sections for kind in section.columns
         )
 
 
-def _common(e2: str, *more: str) -> tuple[str, ...]:
-    return (*more, "CR", "Grade", "E1", *e2.split(), "E3", "E4", "E5", "E6")
+_USED = replace(TC, title="ExtUse")
+CORRECTED_CR = either("corrected CR", "correct, by the judge and the labels", "Corrected")
+LABELS_CR = either("labels CR", "correct, by the labels", "Labels alone")
+_ADDED = ("count", None, None, "labels that the judge is worth", "Judge adds")
+ADDED_CR, ADDED_GRADE = MetricKind("added CR", *_ADDED), MetricKind("added grade", *_ADDED)
+CORRECTED_GRADE = MetricKind(
+    "corrected grade", "grade", meaning="mean grade, by the judge and the labels", title="Corrected"
+)
+LABELS_GRADE = MetricKind("labels grade", "grade", None, None, "by the labels", "Labels alone")
+
+BASE = MetricKind("Base", "percent", None, RATE, "correct before refinement")
+REFINED = good("Refined", "correct after it")
+CHANGE = MetricKind("Δ", "points", "higher", SIGNED, "their difference")
+CRITIC = either("Critic", "correct of the critic's own answers to these items")
+FIXED = MetricKind("Fixed", "count", meaning="wrong before, right after")
+SPOILED = MetricKind("Spoiled", "count", meaning="right before, wrong after")
+KEPT_RIGHT = MetricKind("Kept right", "count", meaning="right before and after")
+KEPT_WRONG = MetricKind("Kept wrong", "count", meaning="wrong before and after")
+FIX_RATE = good("Fix rate", "fixed of those wrong before")
+OVER_CORRECTION = bad("Over-correction", "spoiled of those right before")
+GRADE_CHANGE = MetricKind("Grade Δ", "grade difference", "higher", SIGNED, "their difference")
+UNCHANGED = either("Unchanged", "the response is the draft")
+FLIPS = either("Flips", "another verdict on an unchanged response")
+TOKENS_PER_FIX = MetricKind(
+    "Tokens/fix", "count", meaning="tokens of all refinement per item fixed"
+)
+USD_PER_FIX = MetricKind("USD/fix", "dollars", meaning="price of all refinement per item fixed")
+UNREADABLE = either("Unreadable", "refined responses that could not be read")
+CUT_OFF = either("Truncated", "refined responses that a limit of tokens ended")
+"""Metrics of refinement. Base, which no refinement changes, and what is no mean over the items of a
+row, or says nothing of right and wrong, have no direction."""
+_TRANSITION_KINDS = (BASE, REFINED, CHANGE, FIXED, SPOILED, FIX_RATE, OVER_CORRECTION)
 
 
-def _by_form(*columns: str) -> tuple[Section, ...]:
+def _common(*e2: str) -> tuple[MetricKind, ...]:
+    errors = (ERRORS[name] for name in ("E1", *e2, "E3", "E4", "E5", "E6"))
+    return (CR, GRADE, *errors)
+
+
+def _by_form(*columns: MetricKind) -> tuple[Section, ...]:
     forms = {"holistic": "Holistic", "step-wise": "Step-wise"}
     return tuple(Section(columns, "tool-extraneous", forms[form], form) for form in forms)
 
@@ -182,7 +294,7 @@ _TRANSITIONS = (
 )
 
 
-def _refined(*columns: str) -> tuple[Section, ...]:
+def _refined(*columns: MetricKind) -> tuple[Section, ...]:
     """Of each protocol and form: holistic and step-wise, which the paper has, then the others."""
     plain = ("holistic", "step-wise")
     others = ("tool-broken", "unsolvable", "efficiency")
@@ -198,7 +310,7 @@ HEADLINE = Definition(
     number="",
     title="Correct plans",
     sections=tuple(
-        Section(("CR",), protocol, protocol.capitalize())
+        Section((CR,), protocol, protocol.capitalize())
         for protocol in (
             *("holistic", "step-wise", "tool-extraneous"),
             *("tool-broken", "unsolvable", "efficiency"),
@@ -214,10 +326,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="",
         title="Correctness and grade, corrected with human labels",
         sections=(
-            Section(("corrected CR", "labels CR", "added CR", "judge CR"), title="CR"),
-            Section(
-                ("corrected grade", "labels grade", "added grade", "judge grade"), title="Grade"
-            ),
+            Section((CORRECTED_CR, LABELS_CR, ADDED_CR, JUDGE_CR), title="CR"),
+            Section((CORRECTED_GRADE, LABELS_GRADE, ADDED_GRADE, JUDGE_GRADE), title="Grade"),
         ),
         needs="human labels, and how the labelled items were sampled (--design)",
         rivals=None,
@@ -234,10 +344,10 @@ DEFINITIONS: tuple[Definition, ...] = (
         title="Overall results by protocol",
         sections=(
             Section((*_common("E2-H"), *OF_REPLIES), "holistic", "Holistic"),
-            Section((*_common("E2-H E2-S"), *OF_REPLIES), "tool-extraneous", "Tool-extraneous"),
+            Section((*_common("E2-H", "E2-S"), *OF_REPLIES), "tool-extraneous", "Tool-extraneous"),
             Section((*_common("E2-S"), TRUNCATED), "step-wise", "Step-wise"),
-            Section(("Rp", "Al", "Rt", "Rf", "Ot", TRUNCATED), "tool-broken", "Tool-broken"),
-            Section(("Conf", "Info", "Tool", "Vis", TRUNCATED), "unsolvable", "Unsolvable"),
+            Section((*BEHAVIOURS.values(), TRUNCATED), "tool-broken", "Tool-broken"),
+            Section((*REFUSALS.values(), TRUNCATED), "unsolvable", "Unsolvable"),
         ),
         needs="judgements of one of the protocols holistic, step-wise, tool-extraneous, "
         "tool-broken or unsolvable",
@@ -246,7 +356,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="extraneous",
         number="Table 2",
         title="What distractor tools change",
-        sections=_by_form("TC", "CR_B", "CR_E", "CR Δ"),
+        sections=_by_form(TC, CR_BASE, CR_EXTRANEOUS, DELTA),
         needs="rows with distractors (protocol tool-extraneous)",
         notes=(_USES.format("TC"), _PAIRS),
     ),
@@ -255,7 +365,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 4",
         title="Correctness before and after refinement",
         heads=("Tested model", "Method"),
-        sections=_refined("Base", "Refined", "Δ", "Critic"),
+        sections=_refined(BASE, REFINED, CHANGE, CRITIC),
         needs=_REFINED,
         rivals="methods",
         notes=("Base and Refined are over the items with a verdict on both sides",),
@@ -266,8 +376,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         title="What refinement changed",
         heads=("Tested model", "Method"),
         sections=_refined(
-            *("Fixed", "Spoiled", "Kept right", "Kept wrong", "Fix rate", "Over-correction"),
-            *("Grade Δ", "Unchanged", "Flips", "Tokens/fix", "USD/fix", "Unreadable", "Truncated"),
+            *(FIXED, SPOILED, KEPT_RIGHT, KEPT_WRONG, FIX_RATE, OVER_CORRECTION),
+            *(GRADE_CHANGE, UNCHANGED, FLIPS, TOKENS_PER_FIX, USD_PER_FIX, UNREADABLE, CUT_OFF),
         ),
         needs=_REFINED,
         rivals="methods",
@@ -286,9 +396,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="",
         title="Refinement by the stage of the trajectory",
         heads=("Tested model", "Method", "Stage"),
-        sections=_refined(
-            "Base", "Refined", "Δ", "Fixed", "Spoiled", "Fix rate", "Over-correction"
-        )[1:2],
+        sections=_refined(*_TRANSITION_KINDS)[1:2],
         needs=f"{_REFINED}, of the protocol step-wise with one step, whose rows state a stage",
         split="stage",
         rivals="methods",
@@ -300,9 +408,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="",
         title="Oracle: refinement by a critic that saw the reference",
         heads=("Tested model", "Method"),
-        sections=_refined(
-            "Base", "Refined", "Δ", "Fixed", "Spoiled", "Fix rate", "Over-correction"
-        ),
+        sections=_refined(*_TRANSITION_KINDS),
         needs=f"{_REFINED}, whose critic saw the reference (is_oracle)",
         rivals="methods",
         notes=(
@@ -315,7 +421,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="efficiency",
         number="Table 5",
         title="Correctness and cost of plans",
-        sections=(Section(("CR", "Grade", *OF_COSTS, *OF_BANKS, *OF_REPLIES), "efficiency"),),
+        sections=(Section((CR, GRADE, *OF_COSTS, *OF_BANKS, *OF_REPLIES), "efficiency"),),
         needs="judgements of the protocol efficiency",
         notes=(
             (
@@ -343,8 +449,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         title="Judges on correct plans, by whether they are the reference's",
         heads=("Judge",),
         sections=(
-            Section(("agreement", "grade MAE"), title="Correct but different"),
-            Section(("agreement", "grade MAE"), title="Correct as the reference"),
+            Section((AGREEMENT, GRADE_MAE), title="Correct but different"),
+            Section((AGREEMENT, GRADE_MAE), title="Correct as the reference"),
         ),
         needs="human labels of correct plans that are known to match the reference or not",
         rivals=None,
@@ -355,8 +461,8 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 9",
         title="The judge against humans, by tested model",
         sections=(
-            Section(("human CR", "judge CR", "CR bias"), title="CR"),
-            Section(("human grade", "judge grade", "grade bias"), title="Grade"),
+            Section((HUMAN_CR, JUDGE_CR, CR_BIAS), title="CR"),
+            Section((HUMAN_GRADE, JUDGE_GRADE, GRADE_BIAS), title="Grade"),
         ),
         needs="human labels of at least two tested models",
         rivals=None,
@@ -404,7 +510,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 16",
         title="Step-wise planning by the number of distractor tools",
         heads=("Tested model", "Level"),
-        sections=(Section(_common("E2-S", "ExtUse"), "tool-extraneous", form="step-wise"),),
+        sections=(Section((_USED, *_common("E2-S")), "tool-extraneous", form="step-wise"),),
         needs=_LEVELS,
         split="level",
         notes=(_USES.format("ExtUse"),),
@@ -414,7 +520,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         number="Table 17",
         title="Holistic planning by the number of distractor tools",
         heads=("Tested model", "Level"),
-        sections=(Section(_common("E2-H", "ExtUse"), "tool-extraneous", form="holistic"),),
+        sections=(Section((_USED, *_common("E2-H")), "tool-extraneous", form="holistic"),),
         needs=_LEVELS,
         split="level",
         notes=(_USES.format("ExtUse"),),
@@ -423,7 +529,10 @@ DEFINITIONS: tuple[Definition, ...] = (
         key="extraneous-average",
         number="Table 18",
         title="Correctness and grade with distractor tools, averaged over levels",
-        sections=_by_form("CR_B", "CR_E", "CR Δ", "Grade_B", "Grade_E", "Grade Δ"),
+        sections=_by_form(
+            *(CR_BASE, CR_EXTRANEOUS, DELTA),
+            *(GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA),
+        ),
         needs="rows with distractors (protocol tool-extraneous)",
         notes=(_PAIRS, "Grade_B, Grade_E and their Δ are over those of them that have a grade"),
     ),

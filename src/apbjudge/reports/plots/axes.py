@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
-from ...document.numbers import Unit
 from ...statistics.estimates import Estimate
+from ...statistics.metric import Unit
 from .marks import Mark
 from .text import text_width
 

@@ -93,13 +93,9 @@ class Figure:
         """The figure as PDF, for LaTeX; its fonts are part of it, as TrueType."""
         return self._saved("pdf", dict.fromkeys(("CreationDate", "Creator", "Producer")), 72)
 
-    def png(self, dpi: int = 300) -> bytes:
-        """The figure as PNG.
-
-        Args:
-            dpi: Dots per inch, above 0; one longer than 30,000 dots gets fewer.
-        """
-        return self._saved("png", {"Software": None}, dpi)
+    def png(self) -> bytes:
+        """The figure as PNG, 300 dots per inch; one longer than 30,000 dots gets fewer."""
+        return self._saved("png", {"Software": None}, 300)
 
     def csv(self) -> bytes:
         """The data as CSV; a missing value is empty, what can't be printed is escaped."""

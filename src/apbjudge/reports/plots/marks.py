@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from ...document.numbers import Unit
+from ...statistics.metric import Unit
 from ...statistics.proportions import counted
 from ..paper.table import Table
 from .text import in_words

@@ -68,17 +68,17 @@ class _Spec:
 # What is particular to a figure ------------------------------------------------------------------
 
 BEHAVIOURS = {
-    "Rp": "Replacement",
-    "Al": "Alternative",
-    "Rt": "Retry",
-    "Rf": "Refusal",
-    "Ot": "Other",
+    "1 replacement": "Replacement",
+    "2 alternative": "Alternative",
+    "3 retry": "Retry",
+    "4 refusal": "Refusal",
+    "5 other": "Other",
 }
 REFUSALS = {
-    "Conf": "Contradictory constraints",
-    "Info": "Information missing",
-    "Tool": "Tool removed",
-    "Vis": "Visual input missing",
+    "refusal contradictory_constraints": "Contradictory constraints",
+    "refusal information_missing": "Information missing",
+    "refusal tool_removal": "Tool removed",
+    "refusal visual_missing": "Visual input missing",
 }
 CORRECTED = {
     "corrected CR": "Corrected",
@@ -132,7 +132,7 @@ def _without_both_e2(marks: list[Mark]) -> list[Mark]:
 
 
 def _replacements(marks: Marks) -> Marks:
-    return [mark for mark in marks if mark.column == "Rp"] or marks
+    return [mark for mark in marks if mark.column == "1 replacement"] or marks
 
 
 def _cost_pairs(marks: list[Mark]) -> list[Mark]:
@@ -224,7 +224,7 @@ SPECS = (
         _LEVELS,
         "Plans that use a distractor by the number of distractor tools",
         across="Distractor tools",
-        columns="ExtUse",
+        columns="TC",
         up="Use a distractor, %",
         select=lambda marks: [as_share(mark) for mark in marks],
         from_zero=True,
@@ -232,7 +232,7 @@ SPECS = (
     _Spec(
         key="levels-counts",
         tables=_LEVELS,
-        columns="ExtUse",
+        columns="TC",
         title="Number of plans that use a distractor, by the number of distractor tools",
         alt="A bar per number of distractor tools, with its count; a dashed line is their mean.",
         draw=partial(count_chart, across="Distractor tools", up="Number of plans"),

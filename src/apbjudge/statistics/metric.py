@@ -1,0 +1,137 @@
+"""A metric: an estimate that says what it is of, as it is stated where it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .estimates import Estimate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Unit = Literal["percent", "points", "grade", "grade difference", "cost", "dollars", "count", "p"]
+"""How a number is written.
+
+``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
+``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
+``cost``: in the cases' unit; ``dollars``: US dollars; ``count``: a whole number; ``p``: a p-value,
+never shown as zero.
+"""
+Direction = Literal["higher", "lower"]
+Bounds = tuple[float, float]
+RATE: Bounds = (0.0, 1.0)
+SIGNED: Bounds = (-1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricKind:
+    """What a metric means, whatever its value.
+
+    Attributes:
+        name: In summaries, gates, JSON and frames.
+        unit: How its value is written.
+        better: The direction in which what is measured is better; None where neither is.
+        bounds: Least and greatest possible value; None where there are none.
+        meaning: What it is, in a few words; empty where the name says it.
+        title: Above its column in tables; the name where empty.
+    """
+
+    name: str
+    unit: Unit = "percent"
+    better: Direction | None = None
+    bounds: Bounds | None = None
+    meaning: str = ""
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title of its column."""
+        return self.title or self.name
+
+    def of(self, estimate: Estimate) -> Metric:
+        """The metric with this estimate."""
+        return Metric(kind=self, **values_of(estimate))
+
+    def renamed(self, name: str, **changes: Any) -> MetricKind:
+        """The same under another name, without its title; perhaps with other fields."""
+        return replace(self, **{"name": name, "title": "", **changes})
+
+
+def stated(values: Iterable[object]) -> dict[str, MetricKind]:
+    """Those of some values, such as a module's names, that are kinds of metrics, by name."""
+    return {each.name: each for each in values if isinstance(each, MetricKind)}
+
+
+def good(name: str, meaning: str = "", title: str = "") -> MetricKind:
+    """The share of something that should be."""
+    return MetricKind(name, "percent", "higher", RATE, meaning, title)
+
+
+def bad(name: str, meaning: str = "", title: str = "") -> MetricKind:
+    """The share of something that should not be."""
+    return MetricKind(name, "percent", "lower", RATE, meaning, title)
+
+
+def either(name: str, meaning: str = "", title: str = "") -> MetricKind:
+    """The share of something that is neither better nor worse."""
+    return MetricKind(name, "percent", None, RATE, meaning, title)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(Estimate):
+    """An estimate, and what it is of."""
+
+    kind: MetricKind
+
+    @property
+    def name(self) -> str:
+        """The name of its kind."""
+        return self.kind.name
+
+    def renamed(self, name: str, **changes: Any) -> Metric:
+        """The same under another name, perhaps with other fields of its kind."""
+        return replace(self, kind=self.kind.renamed(name, **changes))
+
+
+Metrics = dict[str, Metric]
+"""Metrics by name."""
+
+
+def by_name(metrics: Iterable[Metric]) -> Metrics:
+    """Metrics by their names."""
+    return {metric.name: metric for metric in metrics}
+
+
+def to_frame(metrics: Iterable[tuple[Mapping[str, Any], Metric]]) -> DataFrame:
+    """Metrics as a pandas frame, a row each.
+
+    Args:
+        metrics: Of each: what it is of, by column; the metric.
+
+    Returns:
+        The columns of what they are of, ``metric`` (its name), the fields of an ``Estimate``,
+        ``unit`` and ``better``; missing numbers are NaN.
+    """
+    import pandas
+
+    rows: list[dict[str, Any]] = [{**of, **record(metric)} for of, metric in metrics]
+    names = rows[0] if rows else ()
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
+    for name in ("value", "low", "high"):
+        columns[name] = np.array([row[name] for row in rows], dtype=float)
+    return pandas.DataFrame(columns)
+
+
+def values_of(estimate: Estimate) -> dict[str, Any]:
+    """The fields of an estimate by name, without what it is of."""
+    return {each.name: getattr(estimate, each.name) for each in fields(Estimate)}
+
+
+def record(metric: Metric) -> dict[str, Any]:
+    """A metric as a flat record: a line of a CSV file, or a row of a frame."""
+    kind = metric.kind
+    return {"metric": kind.name, **values_of(metric), "unit": kind.unit, "better": kind.better}
