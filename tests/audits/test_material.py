@@ -171,3 +171,13 @@ def test_the_shipped_cases_serve_where_there_are_no_rows() -> None:
     assert material.name == "the cases shipped with apbjudge"
     assert (material.leaks.outcome, material.bad_rows) == ("could not tell", 0)
     assert material.predictions == ()
+
+
+BARE = {"tool_chain": None, "plan": None}
+
+
+def test_known_plans_come_before_predictions_of_which_nothing_is_known(write: Write) -> None:
+    rows = [plan_row(f"bare{n}", **BARE) for n in range(4)]
+    result = prepared(write("rows.jsonl", *rows, plan_row("z")), bases=3)
+    origins = [base.origin for base in result.material.bases]
+    assert origins == ["reference", "prediction", "prediction"]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from apbjudge.construction import pool as pools
 from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
 from apbjudge.construction.likeness import definition_of, likeness, name_words
+from apbjudge.construction.pool import ToolPool
 from apbjudge.construction.seeds import Seed, draw
 from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
 from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
@@ -323,3 +324,27 @@ def test_the_pool_does_not_depend_on_the_order_of_seeds(monkeypatch: pytest.Monk
     }
     assert len(drawn) == 1
     assert len(next(iter(drawn))) == 4
+
+
+def test_what_might_serve_is_no_distractor() -> None:
+    twins = (
+        tool("list_sailings", "Lists sailings between two harbours.", start="string"),
+        tool("crossing_book", "Something else altogether.", thing="string"),
+        tool("FindSailings", "Other words.", thing="string"),
+    )
+    seed = seed_of(tools=(*FERRY, *twins[:1]))
+    context = context_of(seed, seed_of(name="o", tools=twins), levels=(2, 3))
+    (row,) = rows(extraneous_plans, seed, context)
+    assert set(json.loads(row["extraneous_tool_names_json"])) == {"get_tides", "report_loss"}
+    assert rejects(extraneous_plans, seed, context) == ["too few distractors for a level"]
+
+
+def test_tools_near_in_subject_and_of_the_same_category_are_drawn_first() -> None:
+    pool = ToolPool()
+    pool.add(seed_of(name="a", category="Travel"))
+    pool.add(seed_of(name="b", category="Shop", tools=(tool("sail_shop", "Sells sails."),)))
+    pool.close()
+    wanted = read_tool(tool("see_sailings", "Shows sailings."), "t")
+    drawn = [each.name for each in pool.draw(draw(1), [wanted], category="Shop")]
+    assert drawn[:2] == ["sail_shop", "book_crossing"]
+    assert len(drawn) == len(FERRY) + 1

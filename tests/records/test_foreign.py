@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apbjudge.errors import InputError, OptionError, RowError
-from apbjudge.records.foreign import Scale, read_rows
+from apbjudge.records.foreign import Scale, column_of, read_rows
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,15 @@ def test_parquet_with_pyarrow(tmp_path: Path) -> None:
     path.write_bytes(b"no parquet")
     with pytest.raises(InputError, match=r"rows\.parquet: can't be read"):
         read_rows(path)
+
+
+def test_columns_are_found_by_name_and_refused_where_several_fit(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    columns = ["ID", "passed", "correct", "note"]
+    assert column_of(path, columns, "item", None, "--item") == "ID"
+    assert column_of(path, columns, "score", None, "--score") is None
+    assert column_of(path, [*columns, "item_id"], "item", None, "--item") == "item_id"
+    with pytest.raises(InputError, match=r"it may be passed or correct; name it with --verdict"):
+        column_of(path, columns, "verdict", None, "--verdict")
+    with pytest.raises(InputError, match=r"--item: expected one of the columns ID, .* got 'key'"):
+        column_of(path, columns, "item", "key", "--item")

@@ -202,3 +202,21 @@ def test_what_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
     for read in (layout_of, read_whole, lambda path: list(read_array(path))):
         with pytest.raises(InputError, match=r"none\.json: can't be read"):
             read(tmp_path / "none.json")
+
+
+LAYOUTS = {
+    "lines": (b'{"a": 1}\n{"a": 2}\n', "lines"),
+    "the first lines are broken": (b'{"a": 1\n[1\n{"a": 2}\n', "lines"),
+    "the first line is broken after a bracket": (b'{"a": [\n{"a": 2}\n{"a": 3}\n', "lines"),
+    "commas stand first": (b'[\n{"a": 1}\n,{"a": 2}\n]', "array"),
+    "one object": (b'{"a": 1}\n', "object"),
+    "one array": (b"\n [1]\n\n", "array"),
+    "indented array": (b'[\n {"a": 1},\n {"a": 2}\n]', "array"),
+    "elements begin at once": (b'[{"a": 1},\n{"a": 2}\n]', "array"),
+    "a line for each member": (b'{"a": {},\n"runs": [\n1]}', "object"),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts_are_told_apart(tmp_path: Path, data: bytes, expected: str) -> None:
+    assert layout_of(_file(tmp_path / "x.json", data)) == expected

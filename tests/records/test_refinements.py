@@ -107,3 +107,24 @@ def test_damaged_lines_are_passed_over(tmp_path: Path) -> None:
     assert digest.hexdigest() == hashlib.sha256(file.read_bytes()).hexdigest()
     with pytest.raises(InputError, match=r"gone\.jsonl: can't be read"):
         read_refinements([tmp_path / "gone.jsonl"], [])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("is_unchanged", "yes", "true or false"),
+        ("finish_reason", 3, "text"),
+        ("cost_usd", "0.1 USD", "a number of US dollars"),
+        ("cost_usd", True, "a number of US dollars"),
+    ],
+)
+def test_an_odd_value_is_named_once_and_counts_as_not_stated(
+    tmp_path: Path, field: str, value: Any, expected: str
+) -> None:
+    result, problems = read(tmp_path, FULL, {field: value}, {field: value})
+    (problem,) = problems
+    assert f"refined.jsonl:2: field {field}: expected {expected}, got " in problem
+    assert problem.endswith("(and in 1 more rows)")
+    assert states(result, 1)[:4] == [-1] * 4
+    assert np.isnan(states(result, 1)[4:]).all()
+    assert result.ways[result.way[1]] == Way()

@@ -147,3 +147,9 @@ def test_what_does_not_fit_is_named() -> None:
     for codes in (np.zeros((2, 2)), np.array([[0, 2]]), np.array([[-2, 0]])):
         with pytest.raises(ValueError, match="codes: expected"):
             coincidences(codes, 2)
+
+
+@pytest.mark.parametrize("values", [[], [1], [2, 2], [0, np.inf], [0, np.nan], [[0, 1]]])
+def test_values_that_do_not_differ_make_no_weights(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="values: expected a row of finite numbers that differ"):
+        quadratic_weights(np.array(values))

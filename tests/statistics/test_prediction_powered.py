@@ -322,3 +322,24 @@ def test_another_prevalence_is_covered_while_ppi_would_miss() -> None:
         ppi.append(rectify(judged, labels, design="random"))
     assert 0.93 <= covered(results, 0.1) <= 0.995
     assert covered(ppi, 0.1) < 0.5
+
+
+def test_copies_in_clusters_do_not_narrow_the_correction() -> None:
+    rng = np.random.default_rng(9)
+    truth, judged = items(rng, 400, 0.4, 0.9, 0.85)
+    labels = only(truth, np.arange(150))
+    once = rectify(judged, labels, design="other-population").rectified
+    again = rectify(
+        np.repeat(judged, 4),
+        np.repeat(labels, 4),
+        design="other-population",
+        sample=Sample(clusters=np.repeat(np.arange(400), 4)),
+    ).rectified
+    assert again.value == pytest.approx(once.value)
+    assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=0.002)
+    assert (again.n_items, again.n_clusters) == (1000, 250)
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="got 11 of 10"):
+        rogan_gladen(11, 10, tp=1, n_pos=2, tn=1, n_neg=2)
