@@ -113,8 +113,6 @@ def test_judges_that_were_not_asked_the_same_are_not_compared() -> None:
         compare_cards(of(FIRST, "judge-one"), replace(of(FIRST, "judge-two"), fingerprint="f2"))
     for part in ("judge-one (f1)", "judge-two (f2)", "whose audits differ"):
         assert part in str(caught.value)
-    with pytest.raises(OptionError, match="level: expected a number between 0 and 1"):
-        compare_cards(of(FIRST), of(SECOND), level=1.0)
 
 
 def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
