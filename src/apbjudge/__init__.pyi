@@ -5,13 +5,10 @@ from .audits.card_text.text import card_markdown as card_markdown
 from .audits.card_text.text import card_text as card_text
 from .audits.config import AuditConfig as AuditConfig
 from .audits.session import Audit as Audit
-from .calibration.comparison_text import comparison_text as comparison_text
 from .calibration.config import CalibrationConfig as CalibrationConfig
 from .calibration.config import CompareConfig as CompareConfig
 from .calibration.config import LabelPlanConfig as LabelPlanConfig
 from .calibration.label_plan import read_plan as read_plan
-from .calibration.label_plan_text import label_plan_text as label_plan_text
-from .calibration.reliability_text import reliability_text as reliability_text
 from .calibration.results import Comparison as Comparison
 from .calibration.results import LabelPlan as LabelPlan
 from .calibration.results import ReliabilityReport as ReliabilityReport

@@ -15,6 +15,7 @@ from apbjudge.calibration.results import HAND_PICKED, Reliability
 from apbjudge.errors import InputError
 from apbjudge.statistics import Sample, rectify, rogan_gladen
 from tests.support.judging import write_rows
+from tests.support.texts import text_of
 
 CODES = [f"E{i}" for i in range(1, 7)]
 
@@ -52,7 +53,7 @@ def calibrated(
     run = write_rows(folder / "judgements.jsonl", judgements)
     report = apbjudge.calibrate(run, write_rows(folder / "labels.jsonl", labels), **options)
     json.dumps(report.to_json(), allow_nan=False)
-    assert apbjudge.reliability_text(report)
+    assert text_of(report)
     (judge,) = report.judges
     return judge
 

@@ -17,12 +17,12 @@ from statsmodels.stats.contingency_tables import mcnemar
 import apbjudge
 from apbjudge import OptionError
 from apbjudge.calibration.compare import compare
-from apbjudge.calibration.comparison_text import comparison_text
 from apbjudge.calibration.results import Comparison
 from apbjudge.statistics.paired import Difference
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
 from tests.support.rows import plan, plan_row
+from tests.support.texts import text_of
 
 Row = dict[str, Any]
 Write = Callable[[str, Sequence[Row]], Path]
@@ -50,7 +50,7 @@ def by_name(found: Comparison) -> Mapping[str, Difference]:
 def checked(found: Comparison) -> Comparison:
     """It can be shown, as JSON without NaN and as text without one."""
     json.dumps(found.to_json(), allow_nan=False)
-    assert "nan" not in comparison_text(found).casefold().replace("finance", "")
+    assert "nan" not in text_of(found).casefold().replace("finance", "")
     return found
 
 
@@ -68,7 +68,7 @@ def test_the_published_p_values_of_a_paired_table_come_out(write: Write) -> None
     assert round(flips.test.p_exact, 3) == 0.070
     assert round(flips.test.p_mid, 3) == 0.039
     assert "pairs on which they differ: 8; McNemar's test: p 0.039 (mid-p), 0.070 (exact)" in (
-        comparison_text(result)
+        text_of(result)
     )
 
 
@@ -163,11 +163,11 @@ def test_pairs_of_different_content_are_counted_before_the_figures(tmp_path: Pat
 
     one = run("a", {}, {}, {}, {})
     other = run("b", {}, {"query": "Other"}, {"model_response": "None"}, {"query": "Other"})
-    lines = comparison_text(checked(compare(one, other))).splitlines()
+    lines = text_of(checked(compare(one, other))).splitlines()
     said = "warning: 2 pairs have different queries and 1 pairs have different replies: "
     (at,) = (i for i, line in enumerate(lines) if line.startswith(said))
     assert at < next(i for i, line in enumerate(lines) if "B correct" in line)
-    assert "warning" not in comparison_text(compare(one, run("c", {}, {}, {}, {})))
+    assert "warning" not in text_of(compare(one, run("c", {}, {}, {}, {})))
     birch = compare(one, run("d", {"model_response": "None"}, {}, {}, {}, model="birch"))
     assert (birch.n_other_content, birch.n_other_response) == (0, 0)
 
@@ -223,7 +223,7 @@ def test_little_is_said_of_little(write: Write) -> None:
     a, b = write("a", run_of([None])), write("b", run_of([True]))
     labels = write("labels", [{"item_id": "i0", "is_correct": True, "grade": 1.0, "errors": []}])
     result = checked(compare(a, b, labels=labels))
-    assert "no pair has a verdict by both" in comparison_text(result)
+    assert "no pair has a verdict by both" in text_of(result)
     assert (result.differences, result.n_labelled) == ((), 0)
 
 
@@ -233,4 +233,4 @@ def test_the_level_is_that_of_every_interval(write: Write) -> None:
     result = checked(compare(a, b, level=0.8))
     for d in result.differences:
         assert {d.first.level, d.second.level, d.difference.level} == {0.8}
-    assert "[80 % interval]" in comparison_text(result)
+    assert "[80 % interval]" in text_of(result)

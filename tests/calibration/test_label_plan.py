@@ -17,10 +17,10 @@ from statsmodels.stats.proportion import proportion_confint
 from apbjudge import InputError, OptionError
 from apbjudge.calibration.config import LabelPlanConfig
 from apbjudge.calibration.label_plan import plan_labels, read_plan
-from apbjudge.calibration.label_plan_text import label_plan_text
 from apbjudge.calibration.results import LabelPlan
 from tests.reports.rows import unscored, verdict
 from tests.support.judging import write_rows
+from tests.support.texts import text_of
 
 Row = dict[str, Any]
 Write = Callable[[str, Sequence[Row]], Path]
@@ -58,7 +58,7 @@ def labels_of(rows: Sequence[Row], *, wrong: Sequence[int] = ()) -> list[Row]:
 def planned(path: Path, **options: Any) -> LabelPlan:
     result = plan_labels(LabelPlanConfig(judgements=path, **options))
     json.dumps(result.to_json(), allow_nan=False)
-    assert "nan" not in label_plan_text(result)
+    assert "nan" not in text_of(result)
     return result
 
 
@@ -142,11 +142,11 @@ def test_all_rows_when_there_are_no_more_and_none_when_all_are_labelled(write: W
     run = write("run", run_of(5))
     result = planned(run, n=100)
     assert (result.n_planned, result.n_wanted) == (10, 100)
-    assert "note: 100 labels were requested; only 10 rows are left" in label_plan_text(result)
+    assert "note: 100 labels were requested; only 10 rows are left" in text_of(result)
     assert {row.weight for row in result.rows} == {1.0}
     result = planned(run, labels=write("labels", labels_of(run_of(5))))
     assert result.n_planned == 0
-    assert "every row has a label: nothing is left to plan" in label_plan_text(result)
+    assert "every row has a label: nothing is left to plan" in text_of(result)
 
 
 # Labels there are ---------------------------------------------------------------------------------

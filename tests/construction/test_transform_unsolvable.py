@@ -387,30 +387,6 @@ def test_what_may_be_solved_after_all_makes_no_case(transform: Transform) -> Non
 @pytest.mark.parametrize(
     ("reason", "seed"),
     [
-        ("the query is not English", lending(query="Karte L-20417, Buch Knots.")),
-        ("no value of a required parameter", lending(tools=LIBRARY[:1])),
-        (
-            "no value of a required parameter is in the query word for word",
-            lending(query="Please lend me the book on my card."),
-        ),
-        (
-            "the value may be guessed",
-            lending(
-                query="Please lend me a book on my blue card.", arguments={"card_number": "blue"}
-            ),
-        ),
-        (
-            "the value may be guessed",
-            lending(
-                query="Please lend me a book for the year 2021.", arguments={"card_number": "2021"}
-            ),
-        ),
-        ("the schema supplies the value", lending(tools=with_schema(default="L-1"))),
-        ("the schema supplies the value", lending(tools=with_schema(enum=["L-20417", "L-1"]))),
-        (
-            "a result may state the value",
-            lending(before=(("search_shelf", {"title": "Tides"}, {"reader": "L-20417"}),)),
-        ),
         ("the value is stated elsewhere", lending(query=f"{ASKED} I said l 20417.")),
         (
             "the value is stated elsewhere",

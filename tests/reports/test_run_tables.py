@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.calibration.comparison_text import comparison_text
 from apbjudge.errors import InputError
 from apbjudge.reports.paper.formatting import tables_markdown
 from apbjudge.reports.report import report as open_report
 from apbjudge.statistics.estimates import Estimate
 from tests.support.runs import write_judged
+from tests.support.texts import text_of
 
 FAILED = {"Irrecoverable Drift": 110, "Format Error": 21, "No Traction": 12, "Weak Recovery": 9}
 
@@ -70,7 +70,7 @@ def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:
     assert found["turns"].difference.note == "the items show no spread"  # each differs by 5
     assert found["S/C"].difference.value == pytest.approx(6 / 4 - 900 / 450)
     assert (found["S/C"].p_value or 1) < 1e-6
-    assert "setting mixed" in comparison_text(compared)
+    assert "setting mixed" in text_of(compared)
     for margin, passes in {0.5: True, 0.1: False}.items():
         (gate,) = apbjudge.compare(one, other, primary=("Accuracy",)).gate(margin=margin)
         assert gate.passed is passes

@@ -17,7 +17,6 @@ from ..document.model import (
     reasons,
 )
 from ..document.numbers import DASH, level_text, number, signed, size
-from ..document.text import WIDTH, render_text
 from ..statistics.metric import Unit
 from ..statistics.paired import Difference, Family
 from .results import Comparison, Side
@@ -27,11 +26,6 @@ _FAMILIES: tuple[tuple[Family, str, str], ...] = (
     ("primary", "stated beforehand", "Holm"),
     ("exploratory", "exploration", "Benjamini and Hochberg"),
 )
-
-
-def comparison_text(comparison: Comparison) -> str:
-    """The comparison as text: rates in percent, grades on their scale of 0 to 1."""
-    return render_text(comparison_document(comparison), width=WIDTH, wraps=False)
 
 
 def comparison_document(comparison: Comparison) -> Document:
@@ -53,7 +47,8 @@ def comparison_document(comparison: Comparison) -> Document:
         )
         foot = [
             (
-                "rates in percent, grades and F1 from 0 to 1; intervals and p are of each figure alone; "
+                "rates in percent, grades and F1 from 0 to 1; intervals and p are of each figure "
+                "alone; "
                 "detectable: the smallest true difference found with a chance of 80 %"
             ),
             *(f"note: {line}" for line in rough),

@@ -7,14 +7,8 @@ from pathlib import Path
 
 from ..document.model import Cell, Document, Notes, Number, Table, reasons
 from ..document.numbers import DASH, count, percent
-from ..document.text import WIDTH, render_text
 from .label_plan import strata_file
 from .results import LabelPlan
-
-
-def label_plan_text(plan: LabelPlan) -> str:
-    """The plan but its rows as text, its tables at most ``WIDTH`` characters wide."""
-    return render_text(label_plan_document(plan), width=WIDTH, wraps=False)
 
 
 def label_plan_document(plan: LabelPlan) -> Document:

@@ -19,7 +19,6 @@ from ..document.model import (
     reasons,
 )
 from ..document.numbers import DASH, count, level_text, number, size
-from ..document.text import WIDTH, render_text
 from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
@@ -42,11 +41,6 @@ _OF_PAIR = (
     *("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa (quadratic)"),
     *("score MAE", "score bias", "score kappa (quadratic)"),
 )
-
-
-def reliability_text(report: ReliabilityReport) -> str:
-    """The report as text, its tables at most ``WIDTH`` characters wide."""
-    return render_text(reliability_document(report), width=WIDTH, wraps=False)
 
 
 def reliability_document(report: ReliabilityReport) -> Document:
