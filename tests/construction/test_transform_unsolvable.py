@@ -382,36 +382,3 @@ def test_what_may_be_solved_after_all_makes_no_case(transform: Transform) -> Non
         assert [reason_of(transform, seed) for seed in seeds] == [reason] * len(seeds)
     bare = dataclasses.replace(seed_of(files=(SHOT,)), calls=())
     assert reason_of(transform, bare) == "no solution"
-
-
-@pytest.mark.parametrize(
-    ("reason", "seed"),
-    [
-        ("the value is stated elsewhere", lending(query=f"{ASKED} I said l 20417.")),
-        (
-            "the value is stated elsewhere",
-            lending(files=(FileRef(type="text", path="cards/L-20417.txt"),)),
-        ),
-        ("a tool may look the value up", lending(tools=(*LIBRARY, READERS))),
-        (
-            "another value may be taken in its place",
-            lending(
-                query=f"{ASKED} My aunt has the card L-7, by the way.",
-                before=(("lend_out", {"card_number": "L-7", "copy": "C-1"}, {}),),
-            ),
-        ),
-        (
-            "the value can't be taken out of its sentence",
-            lending(query="L-20417 is my card, so lend me the book."),
-        ),
-        (
-            "another value would be lost",
-            lending(
-                query="Please lend me a book on knots. The card of Ada is L-20417.",
-                arguments={"reader": "Ada"},
-            ),
-        ),
-    ],
-)
-def test_a_value_that_may_not_be_missed_makes_no_case(reason: str, seed: Seed) -> None:
-    assert reason_of(information_missing, seed) == reason

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-import apbjudge
 from apbjudge.errors import ReplyError
 from apbjudge.llm.replies import read_reply
 from apbjudge.protocols.prompts import PromptMaker
@@ -141,49 +140,3 @@ def test_a_category_is_read_as_its_words_its_name_or_its_number(written: object)
         return
     reading = read_reply(text, model)
     assert (reading.reply.model_dump()["category"], reading.is_lenient) == expected
-
-
-THREE_GRADES = """
-extends = "apb-holistic@1"
-name = "three-grades"
-version = 1
-bands = [
-    { grade = 1.0, label = "yes", text = "solves it", flags = [{ max = 0 }] },
-    { grade = 0.5, label = "half", text = "solves half", flags = [{ min = 1, max = 2 }] },
-    { grade = 0.0, label = "no", text = "solves nothing", flags = [{ min = 1 }] },
-]
-"""
-
-
-ROW = {
-    "id": "a",
-    "tested_model": "m",
-    "query": "Which train goes to Porto?",
-    "tools": [{"name": "find_train"}],
-    "model_response": '{"plan": "look", "tool_chain": [{"name": "find_train"}]}',
-}
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        (reply(0.5, "E2"), ("verdict", 0.5)),
-        (reply(1.0), ("verdict", 1.0)),
-        (reply(0.8, "E2"), ("unscored", "unparsable")),
-        (reply(0.5, "E1", "E2", "E3"), ("verdict", 0.0)),  # contradicts its own scale
-    ],
-)
-@pytest.mark.filterwarnings("ignore:no row has a verdict")
-def test_a_judge_is_held_to_the_scale_of_the_users_rubric(
-    answer: dict[str, Any], outcome: tuple[str, object], tmp_path: Path
-) -> None:
-    path = tmp_path / "three.toml"
-    path.write_text(THREE_GRADES, encoding="utf-8")
-    client = apbjudge.ScriptedClient(lambda request: json.dumps(answer))
-    run = apbjudge.grade(
-        [ROW], protocol="holistic", judge="scripted", rubric=str(path), client=client
-    )
-    (judgement,) = run.judgements
-    results = judgement.grade if isinstance(judgement, apbjudge.Verdict) else judgement.reason
-    assert (judgement.kind, results) == outcome
-    assert judgement.rubric == "three-grades@1"
