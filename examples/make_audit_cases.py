@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from apbjudge.audits.perturbations.bases import Base, find_bases
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.records import read_labels
 from apbjudge.records.rows import item_row
 
@@ -470,11 +470,11 @@ def bases() -> Iterator[Base]:
     for name in FILES:
         labels = read_labels(HERE / "labels" / f"{name}.jsonl", bad=print)
         passed = {(label.item_id, str(label.tested_model)) for label in labels if label.is_correct}
-        tasks = [task for task in Source(HERE / f"{name}.jsonl") if isinstance(task, Task)]
+        tasks = [task for task in ItemSource(HERE / f"{name}.jsonl") if isinstance(task, JudgeTask)]
         originals = find_bases(tasks, passed).bases
         yield from (base for base in originals if base.origin == "label" and not base.item.files)
     rows = list(long_cases())
-    tasks = [task for task in Source(rows) if isinstance(task, Task)]
+    tasks = [task for task in ItemSource(rows) if isinstance(task, JudgeTask)]
     yield from find_bases(tasks, {(row["id"], row["tested_model"]) for row in rows}).bases
 
 

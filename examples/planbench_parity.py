@@ -18,7 +18,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from apbjudge.trajectories import Evaluation, EvaluatorSettings, Figure
+from apbjudge.trajectories import Evaluation, EvaluatorSettings, TrajectoryMetric
 from apbjudge.trajectories.planbench import PLANBENCH, read_folder
 
 FIGURES = {
@@ -71,7 +71,7 @@ def stated(evaluation: Evaluation, name: str) -> float | None:
     return evaluation.measures.get(name)
 
 
-def value(figure: Figure, found: Mapping[str, Evaluation]) -> float | None:
+def value(figure: TrajectoryMetric, found: Mapping[str, Evaluation]) -> float | None:
     """The figure of all runs."""
     rows = [
         (of, 1.0 if figure.per is None else stated(evaluation, figure.per))
@@ -104,7 +104,7 @@ def main() -> int:
 
     found = evaluations(options.run_folder, options.data_folder, "released")
     figures = {figure.name: figure for figure in PLANBENCH.figures}
-    figures["Accuracy"] = Figure(name="Accuracy", of="is_correct")
+    figures["Accuracy"] = TrajectoryMetric(name="Accuracy", of="is_correct")
     differ = 0
     print(f"{'figure':24}{'ours':>12}{'theirs':>12}")
     for name, path in FIGURES.items():

@@ -32,7 +32,7 @@ from apbjudge.environments.planbench import (
 from apbjudge.llm.base import Completion
 from apbjudge.trajectories import Evaluation, EvaluatorSettings
 from apbjudge.trajectories.planbench import PLANBENCH
-from apbjudge.trajectories.planbench.data import Query, Tool
+from apbjudge.trajectories.planbench.data import PlanbenchTool, Query
 
 RELEASED = 327
 """Queries of the released data."""
@@ -84,7 +84,7 @@ def same(one: Any, other: Any) -> bool:
         return False
 
 
-def in_order(world: PlanBenchWorld, names: Sequence[str], query: Query) -> list[Tool]:
+def in_order(world: PlanBenchWorld, names: Sequence[str], query: Query) -> list[PlanbenchTool]:
     """The tools of a path in an order that works."""
     left, held, ordered = (
         [world.data.baseline[name] for name in names],
@@ -100,7 +100,7 @@ def in_order(world: PlanBenchWorld, names: Sequence[str], query: Query) -> list[
 
 
 def actions(
-    world: PlanBenchWorld, query: Query, path: Sequence[Tool], *, stale: bool
+    world: PlanBenchWorld, query: Query, path: Sequence[PlanbenchTool], *, stale: bool
 ) -> Iterator[str]:
     """What the agent writes: for each tool a search and a call, and then the answer."""
     record = record_of(world, query)

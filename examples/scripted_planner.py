@@ -36,7 +36,7 @@ from suites import storeroom
 
 from apbjudge import Item, Row
 from apbjudge.prediction.config import PlannerSpec
-from apbjudge.prediction.prompts import PromptMaker
+from apbjudge.prediction.prompts import CasePromptMaker
 
 FILES = ("holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency")
 HESITANT = "cress-small"
@@ -54,7 +54,7 @@ class Examples:
     """The predictions of the examples by what a prompt shows of their cases."""
 
     def __init__(self, folder: Path, prompts: str = "neutral@1") -> None:
-        self._maker = PromptMaker.of(prompts, (folder,), PlannerSpec(model="scripted"))
+        self._maker = CasePromptMaker.of(prompts, (folder,), PlannerSpec(model="scripted"))
         self._folder = folder
         self._by_prompt: dict[str, list[Known]] = {}
         for known in self._all:

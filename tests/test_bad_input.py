@@ -17,7 +17,7 @@ from apbjudge.errors import RowError
 from apbjudge.judge.llm_judge import prompts_for
 from apbjudge.llm.rate_limit_headers import retry_after
 from apbjudge.protocols.checks.values import numbered_lines
-from apbjudge.records.foreign import Scale
+from apbjudge.records.foreign import ForeignScale
 from apbjudge.records.labels import label_of
 from apbjudge.records.native import react_entries
 from tests.support.commands import CommandResult, in_process
@@ -179,7 +179,7 @@ LONG_RUNS: dict[str, Callable[[int], object]] = {
     ),
     "blanks in arguments": lambda n: react_entries(f"Action: f\nAction Input: 1{' ' * n}1", None),
     "digits of a grade": lambda n: label_of({"item_id": "a", "grade": "1" * n + "!"}),
-    "digits of a score": lambda n: Scale.parse("0..1").read("1" * n + "!", "score"),
+    "digits of a score": lambda n: ForeignScale.parse("0..1").read("1" * n + "!", "score"),
     "digits of a header": lambda n: retry_after({"retry-after": "1" * n + "!"}),
 }
 

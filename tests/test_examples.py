@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROTOCOL_OF = {
@@ -33,7 +33,7 @@ Key = tuple[str, str]
 @cache
 def entries(name: str) -> tuple[Any, ...]:
     """Every row of an example file, as the library reads it."""
-    return tuple(Source(EXAMPLES / f"{name}.jsonl"))
+    return tuple(ItemSource(EXAMPLES / f"{name}.jsonl"))
 
 
 @cache
@@ -43,7 +43,7 @@ def labels(name: str) -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(line) for line in text.splitlines())
 
 
-def tasks(name: str) -> dict[Key, Task]:
+def tasks(name: str) -> dict[Key, JudgeTask]:
     return {(e.item.item_id, e.item.tested_model): e for e in entries(name)}
 
 
@@ -59,7 +59,7 @@ def test_every_example_file_is_named_here() -> None:
 def test_a_file_is_graded_by_its_own_protocol_and_never_fails_what_a_person_found_right(
     name: str,
 ) -> None:
-    assert all(isinstance(e, Task) for e in entries(name))
+    assert all(isinstance(e, JudgeTask) for e in entries(name))
     assert {e.protocol.name for e in entries(name)} <= PROTOCOL_OF[name]
     protocol = name.replace("_", "-")
     run = apbjudge.grade(EXAMPLES / f"{name}.jsonl", protocol=protocol)

@@ -103,7 +103,7 @@ from .runs.loop import Progress as Progress
 from .statistics.gates import GateResult as GateResult
 from .trajectories import Evaluation as Evaluation
 from .trajectories import EvaluatorSettings as EvaluatorSettings
-from .trajectories import Figure as Figure
+from .trajectories import TrajectoryMetric as TrajectoryMetric
 from .trajectories import TrajectoryProtocol as TrajectoryProtocol
 from .trajectories.reading import read_log as read_log
 

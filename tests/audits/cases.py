@@ -12,7 +12,7 @@ from apbjudge.audits.design import FULL, AuditDesign, design_audit
 from apbjudge.audits.perturbations.bases import Base, Origin, find_bases
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.variants import Truth, Variant
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row, read_labels
 
@@ -143,7 +143,7 @@ def base_of(row: Mapping[str, Any]) -> Base:
     """The base of a row: its reference where it has one, else its reply."""
     item = Row(row, 1).to_item()
     protocol = protocol_of(item)
-    task = Task(item, protocol, protocol.rubric_for(item), (), b"", 0)
+    task = JudgeTask(item, protocol, protocol.rubric_for(item), (), b"", 0)
     result = find_bases([task], {(item.item_id, item.tested_model)}).bases
     if not result:
         raise AssertionError(f"no base in {row['id']}")
@@ -189,10 +189,10 @@ def proven(base: Base, variant: Variant) -> list[tuple[str, str | None, str]]:
 
 
 @cache
-def example_tasks(name: str) -> tuple[Task, ...]:
+def example_tasks(name: str) -> tuple[JudgeTask, ...]:
     """The rows of one example file."""
-    entries = Source(EXAMPLES / f"{name}.jsonl")
-    return tuple(entry for entry in entries if isinstance(entry, Task))
+    entries = ItemSource(EXAMPLES / f"{name}.jsonl")
+    return tuple(entry for entry in entries if isinstance(entry, JudgeTask))
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 from apbjudge.audits.perturbations.bases import NO_PLAN, PROVEN, SOLVER, Base, find_bases
 from apbjudge.audits.perturbations.parts import ReplyParts
 from apbjudge.audits.perturbations.words import possible_needs, sure_needs
-from apbjudge.judge import Task
+from apbjudge.judge import JudgeTask
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Call, Row, Step
 from apbjudge.records.tools import build_toolset
@@ -21,13 +21,13 @@ def said(*chain: dict[str, Any]) -> dict[str, Any]:
     return {"plan": "As said.", "tool_chain": list(chain)}
 
 
-def task(**fields: Any) -> Task:
+def task(**fields: Any) -> JudgeTask:
     item = Row(cases.plan_row(**fields), 1).to_item()
     protocol = protocol_of(item)
-    return Task(item, protocol, protocol.rubric_for(item), (), b"", 0)
+    return JudgeTask(item, protocol, protocol.rubric_for(item), (), b"", 0)
 
 
-def only(tasks: list[Task], passed: Any = None) -> Base:
+def only(tasks: list[JudgeTask], passed: Any = None) -> Base:
     (base,) = find_bases(tasks, passed).bases
     return base
 

@@ -20,7 +20,7 @@ import pytest
 
 from apbjudge import JudgeSpec
 from apbjudge.audits.config import AuditConfig
-from apbjudge.audits.design import Turn
+from apbjudge.audits.design import AuditTurn
 from apbjudge.audits.responses import BLIND, AuditResponses, Response
 from apbjudge.audits.session import Prepared, prepare, probes_of
 from apbjudge.audits.variants import Variant
@@ -124,7 +124,7 @@ def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> Audi
     return AuditResponses(tuple(_said(turn, n, judge, seed, known) for n, turn in schedule))
 
 
-def _said(turn: Turn, n: int, judge: str, seed: int, known: ModuleType) -> Response:
+def _said(turn: AuditTurn, n: int, judge: str, seed: int, known: ModuleType) -> Response:
     variant, arm = turn.variant, turn.arm
     text = str(variant.row["model_response"])
     coin = Random(f"{seed}/{arm}/{variant.name}")

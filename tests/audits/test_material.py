@@ -13,7 +13,7 @@ from apbjudge.audits.material import gather, known_of
 from apbjudge.audits.perturbations.bases import SAME_ID, SOLVER
 from apbjudge.audits.session import Prepared, audit, prepare
 from apbjudge.errors import InputError
-from apbjudge.judge import JudgeSpec, Source, Task
+from apbjudge.judge import ItemSource, JudgeSpec, JudgeTask
 from apbjudge.judge.grade import grade
 from tests.support.auditing import EXAMPLES
 from tests.support.judging import plan_row, write_rows
@@ -126,13 +126,13 @@ def test_the_adjudicators_word_is_final(write: Write) -> None:
 
 def test_as_many_predictions_as_wanted_whole_cases_at_a_time() -> None:
     labels = EXAMPLES / "labels" / "holistic.jsonl"
-    source = Source(EXAMPLES / "holistic.jsonl")
+    source = ItemSource(EXAMPLES / "holistic.jsonl")
     known = known_of(labels, None)
     result = gather(
         source, known, n_bases=1, n_predictions=4, seed=1, note=lambda message: None
     ).predictions
     cases: Sequence[str] = [variant.case_id for variant in result]
-    rows = [entry.item for entry in source if isinstance(entry, Task)]
+    rows = [entry.item for entry in source if isinstance(entry, JudgeTask)]
     whole = [item for item in rows if item.case_id in set(cases)]
     assert len(result) == len(whole) >= 4
 

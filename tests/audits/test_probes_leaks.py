@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apbjudge.audits.probes import leaks
 from apbjudge.construction.overlap import Duplicates, words
 from apbjudge.construction.prompt_leaks import leaks_in_prompt, mentions
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.records import Row
 
 Values = dict[str, Any]
@@ -62,8 +62,8 @@ def broken(**more: Any) -> Values:
     return row(**(steps | more))
 
 
-def tasks(rows: list[Values]) -> list[tuple[Task, Mapping[str, Any]]]:
-    read = [entry for entry in Source(rows) if isinstance(entry, Task)]
+def tasks(rows: list[Values]) -> list[tuple[JudgeTask, Mapping[str, Any]]]:
+    read = [entry for entry in ItemSource(rows) if isinstance(entry, JudgeTask)]
     assert len(read) == len(rows)
     return list(zip(read, rows, strict=True))
 

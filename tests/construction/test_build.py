@@ -17,7 +17,7 @@ from apbjudge.construction.build import CASES, MANIFEST, REJECTS
 from apbjudge.construction.cases import BUILT_SPLITS
 from apbjudge.construction.composition import DataSetCounts, split_of
 from apbjudge.llm.base import Completion, Request, ScriptedClient
-from apbjudge.prediction.prompts import PromptMaker
+from apbjudge.prediction.prompts import CasePromptMaker
 from apbjudge.records import Row, Usage
 
 from .checking import opened
@@ -144,7 +144,7 @@ def test_built_cases_are_predicted_graded_and_reported_as_they_are(tmp_path: Pat
     """One tested model gives the references; one wants a tool that nobody has."""
     build = built(tmp_path)
     cases = rows(build)
-    maker = PromptMaker.of("neutral@1", (EXAMPLES,), apbjudge.PlannerSpec(model="expert"))
+    maker = CasePromptMaker.of("neutral@1", (EXAMPLES,), apbjudge.PlannerSpec(model="expert"))
     references = {
         json.dumps(maker.make(Row(case, 1).to_case()).messages()): reference(case) for case in cases
     }

@@ -40,7 +40,7 @@ from apbjudge.environments.branching.simulated import (
     chain_case,
     expected,
 )
-from apbjudge.environments.plans import Action
+from apbjudge.environments.plans import PlanAction
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.records import Usage
@@ -70,9 +70,10 @@ def run(
 # Distributions ------------------------------------------------------------------------------------
 
 
-def called(*names: str | None) -> list[Action]:
+def called(*names: str | None) -> list[PlanAction]:
     return [
-        Action(None if name is None else ToolCall(name, {"n": i})) for i, name in enumerate(names)
+        PlanAction(None if name is None else ToolCall(name, {"n": i}))
+        for i, name in enumerate(names)
     ]
 
 

@@ -19,7 +19,7 @@ from apbjudge.environments.branching.model_policy import (
     by_words,
 )
 from apbjudge.environments.branching.search import BranchResult, branch_case
-from apbjudge.environments.plans import Action, Situation
+from apbjudge.environments.plans import PlanAction, Situation
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, make_library
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.llm.logprobs import TokenChoice
@@ -233,7 +233,7 @@ def test_the_tools_that_are_shown_are_those_that_share_rare_words() -> None:
         step = next(each for each in case.substeps if each.step == situation.substep)
         if step.tool is not None:
             assert [tool["name"] for tool in by_words(situation, 1)] == [step.tool]
-        environment.act(Action())
+        environment.act(PlanAction())
     client = knowing(case)
     asyncio.run(ModelPolicy(client, SPEC, max_candidates=4).act(situation_of(case)))
     assert asked(client.requests[0]).count('"results"') == 3

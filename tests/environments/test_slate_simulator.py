@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.environments.plans import Action
+from apbjudge.environments.plans import PlanAction
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, TextPair, make_library
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import ToolCall, trajectory_of, trajectory_row
@@ -62,8 +62,8 @@ def world(*cases: SlateCase, **settings: Any) -> SlateEnvironment:
     return environment
 
 
-def calls(name: str, **arguments: Any) -> Action:
-    return Action(ToolCall(name, arguments))
+def calls(name: str, **arguments: Any) -> PlanAction:
+    return PlanAction(ToolCall(name, arguments))
 
 
 LAYERS: list[tuple[dict[str, Any], str, str]] = [
@@ -127,7 +127,7 @@ def test_the_scope_says_whose_records_answer() -> None:
 def test_references_come_from_the_agents_own_outputs_so_a_default_is_passed_on() -> None:
     environment = world()
     environment.act(calls("search", **(ASKED | {"copies": 3})))
-    environment.act(Action())
+    environment.act(PlanAction())
     environment.act(calls("hold", id="OUTPUT_FROM_STEP_1.1.id"))
     steps = environment.trajectory().steps
     # what was passed on is "none", which nobody recorded, and hold has no default
@@ -167,7 +167,7 @@ def test_snapshots_go_back_and_stay_as_they_were() -> None:
     first = environment.call("search", ASKED)
     after = environment.snapshot()
     first.content["id"] = "changed"  # whoever has it may do so
-    environment.act(Action())
+    environment.act(PlanAction())
     environment.call("hold", {"id": "OUTPUT_FROM_STEP_1.1.id"})
     assert environment.score().reward == 1
     environment.restore(start)
@@ -193,7 +193,9 @@ def follow(environment: SlateEnvironment, skip: frozenset[str] = frozenset()) ->
     """Does what the plan says, and nothing in the substeps to be left out."""
     for step in environment.case.substeps:
         is_done = step.tool is not None and step.step not in skip
-        environment.act(Action(ToolCall(step.tool or "", step.arguments)) if is_done else Action())
+        environment.act(
+            PlanAction(ToolCall(step.tool or "", step.arguments)) if is_done else PlanAction()
+        )
 
 
 @pytest.mark.parametrize("case_id", load_cases(EXAMPLES).by_id)

@@ -15,7 +15,7 @@ import pytest
 
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
-from apbjudge.judge import JudgeSpec, Source
+from apbjudge.judge import ItemSource, JudgeSpec
 from apbjudge.judge.batching import export_requests, run_batched
 from apbjudge.judge.grade import grade
 from apbjudge.judge.session import Run, RunConfig
@@ -78,7 +78,7 @@ class Job:
         quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
         return RunConfig(
             folder=self.out,
-            source=Source(rows),
+            source=ItemSource(rows),
             spec=JudgeSpec(**{**usual, **changes}),
             resources=resources,
             events=quiet,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, load_rubric
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.judge.llm_judge import LLMJudge
 from apbjudge.rubrics import Rubric
 from tests.support.judging import MODEL, TOOL, plan_row
@@ -16,9 +16,9 @@ from tests.support.judging import MODEL, TOOL, plan_row
 ROW = plan_row("a", system_prompt="Plan travel.", files=[{"type": "image", "path": "a.png"}])
 
 
-def task(row: dict[str, Any], rubric: Rubric | None = None) -> Task:
-    (entry,) = Source([row], rubric=rubric)
-    assert isinstance(entry, Task)
+def task(row: dict[str, Any], rubric: Rubric | None = None) -> JudgeTask:
+    (entry,) = ItemSource([row], rubric=rubric)
+    assert isinstance(entry, JudgeTask)
     return entry
 
 

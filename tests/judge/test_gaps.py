@@ -11,7 +11,7 @@ import pytest
 import apbjudge
 from apbjudge import InputError, JudgeSpec
 from apbjudge.judge.dry_run import forecast, forecast_text
-from apbjudge.judge.source import Source
+from apbjudge.judge.source import ItemSource
 from apbjudge.llm import ScriptedClient
 from apbjudge.records.gaps import LOOKED_AT
 from tests.support.judging import RIGHT
@@ -127,9 +127,9 @@ def test_no_more_rows_are_read_ahead_than_leave_a_refusal_open() -> None:
             n_read += 1
             yield {**rows(1, **changes)[0], "id": str(n_read)}
 
-    next(iter(Source(endless(), asks=True)))
+    next(iter(ItemSource(endless(), asks=True)))
     assert n_read == 1
     n_read = 0
     with pytest.raises(InputError, match=f"got none in {LOOKED_AT}"):
-        next(iter(Source(endless(query=..., question="Where?"), asks=True)))
+        next(iter(ItemSource(endless(query=..., question="Where?"), asks=True)))
     assert n_read == LOOKED_AT

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apbjudge import agrade
-from apbjudge.judge import JudgeSpec, Source
+from apbjudge.judge import ItemSource, JudgeSpec
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.runs.folder import RecordLog
@@ -144,7 +144,7 @@ def test_a_stopped_run_goes_on_without_asking_for_what_is_on_disk(
 
 def test_a_second_process_in_the_same_folder_is_turned_away(tmp_path: Path, command: Any) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
-    identity = run_identity(JudgeSpec(), Source(rows))
+    identity = run_identity(JudgeSpec(), ItemSource(rows))
     first = RecordLog(tmp_path / "out", JUDGEMENT_RECORDS, identity)
     first.write_manifest({"identity": identity})
     arguments = ["grade", rows, "--out", tmp_path / "out"]

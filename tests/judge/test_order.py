@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.judge.source import Entry
 from apbjudge.runs import ordering
 from apbjudge.runs.ordering import Leaders, adjacent
@@ -28,8 +28,8 @@ def task(number: int, case: str) -> Entry:
     """A row of a case, or a bad one for the case ``g``."""
     if case == "g":
         return BadRow(number, RowError("id", "a string", None), b"", (number + 1) * ROW)
-    (entry,) = Source([plan_row(f"{case}{number}", case_id=case)])
-    assert isinstance(entry, Task)
+    (entry,) = ItemSource([plan_row(f"{case}{number}", case_id=case)])
+    assert isinstance(entry, JudgeTask)
     return replace(entry, offset=(number + 1) * ROW)
 
 
@@ -38,12 +38,12 @@ def tasks(cases: list[str]) -> list[Entry]:
 
 
 def case_of(entry: Entry) -> str:
-    return entry.item.case_id if isinstance(entry, Task) else "bad"
+    return entry.item.case_id if isinstance(entry, JudgeTask) else "bad"
 
 
 @given(cases=CASES)
 def test_within_the_window_each_case_is_in_one_piece_and_in_its_order(cases: list[str]) -> None:
-    ordered = [entry for entry in adjacent(tasks(cases)) if isinstance(entry, Task)]
+    ordered = [entry for entry in adjacent(tasks(cases)) if isinstance(entry, JudgeTask)]
     pieces = [case for case, _ in groupby(map(case_of, ordered))]
     assert pieces == list(dict.fromkeys(case for case in cases if case != "g"))
     for case in pieces:

@@ -23,8 +23,8 @@ from apbjudge.trajectories import (
     RUN_PROTOCOLS,
     Evaluation,
     EvaluatorSettings,
-    Figure,
     Question,
+    TrajectoryMetric,
     TrajectoryProtocol,
 )
 from apbjudge.trajectories.outcome import OutcomeEvaluator
@@ -238,7 +238,10 @@ def family(settings: EvaluatorSettings) -> Family:
 FAMILY = TrajectoryProtocol(
     name="family",
     success="solved",
-    figures=(Figure(name="steps", of="steps"), Figure(name="ended", of="ending=*")),
+    figures=(
+        TrajectoryMetric(name="steps", of="steps"),
+        TrajectoryMetric(name="ended", of="ending=*"),
+    ),
     evaluator=family,
     rubric="surrender@1",
 )
@@ -247,7 +250,7 @@ FAMILY = TrajectoryProtocol(
 def test_a_metric_that_is_stated_in_one_place_is_in_every_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    effort = Figure(name="effort", of="steps", better="lower", meaning="steps taken")
+    effort = TrajectoryMetric(name="effort", of="steps", better="lower", meaning="steps taken")
     monkeypatch.setitem(RUN_PROTOCOLS, FAMILY.name, replace(FAMILY, figures=(effort,)))
     rows = [trajectory_row(run) for run in trials()]
     run = apbjudge.grade(rows, protocol=FAMILY.name, out=tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import InputError
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.labelling.config import LabelConfig
 from apbjudge.labelling.label import open_service
 from apbjudge.labelling.queue import ItemReader, shuffled
@@ -46,7 +46,7 @@ def test_a_random_order_follows_from_the_seed_and_the_rows_alone(predictions: Pa
 
 def test_every_row_comes_early_as_often_as_any_other(predictions: Path) -> None:
     seeds = range(300)
-    places = ItemReader(Source(predictions)).queue(pytest.fail)
+    places = ItemReader(ItemSource(predictions)).queue(pytest.fail)
     early = [place.key[0] for seed in seeds for place in shuffled(places, seed=seed)[:3]]
     counts = [early.count(name) for name in NAMES]
     # Each is expected 30 times, with a standard deviation of 5.2.
@@ -82,15 +82,15 @@ def test_bad_rows_are_named_and_left_out(tmp_path: Path) -> None:
     rows = [plan_row("a"), {"id": "b"}, plan_row("a"), plan_row("c")]
     path.write_text("\n\n".join([*map(json.dumps, rows), "{"]), encoding="utf-8")
     result: list[str] = []
-    places = ItemReader(Source(path)).queue(result.append)
+    places = ItemReader(ItemSource(path)).queue(result.append)
     assert [place.key[0] for place in places] == ["a", "c"]
     assert [text.split(": ")[0] for text in result] == [f"{path}:{n}" for n in (3, 5, 9)]
 
 
 def test_an_item_is_read_again_as_it_was_read_first() -> None:
     path, cases = EXAMPLES / "joined" / "predictions.jsonl", EXAMPLES / "joined" / "cases.jsonl"
-    tasks = [task for task in Source(path, cases=cases) if isinstance(task, Task)]
-    reader = ItemReader(Source(path, cases=cases))
+    tasks = [task for task in ItemSource(path, cases=cases) if isinstance(task, JudgeTask)]
+    reader = ItemReader(ItemSource(path, cases=cases))
     places = reader.queue(pytest.fail)
     assert len(places) == len(tasks) > 3
     for place, task in reversed(list(zip(places, tasks, strict=True))):
@@ -99,7 +99,7 @@ def test_an_item_is_read_again_as_it_was_read_first() -> None:
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(predictions: Path) -> None:
-    reader = ItemReader(Source(predictions))
+    reader = ItemReader(ItemSource(predictions))
     place = reader.queue(pytest.fail)[4]
     text = predictions.read_text(encoding="utf-8")
     for changed in (text.replace("(row-04)", "(row-4!)"), text[: place.offset], ""):

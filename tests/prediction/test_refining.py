@@ -13,7 +13,7 @@ import pytest
 from apbjudge import Events, PlannerSpec, RefineConfig, predict, refine
 from apbjudge.errors import InputError, OptionError, OtherRunError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
-from apbjudge.prediction.prompts import PromptMaker
+from apbjudge.prediction.prompts import CasePromptMaker
 from apbjudge.prediction.refine import review_set
 from apbjudge.prediction.reviews import Draft, ModelReviewer
 from apbjudge.prediction.session import PredictionRun
@@ -181,7 +181,7 @@ def reviews_of(case: Mapping[str, Any], prompts: str, guide: Any) -> list[dict[s
     item = Row({**case, "tested_model": MODEL, "model_response": "the draft"}, 1).to_item()
     config = RefineConfig(mode="self", review_prompts=prompts)
     spec = PlannerSpec(model=MODEL, vision="yes")
-    maker = PromptMaker.of("neutral@1", (Path("examples"),), spec)
+    maker = CasePromptMaker.of("neutral@1", (Path("examples"),), spec)
     planner = Planner(spec, ScriptedClient(lambda request: ""), sees=True)
     reviewer = ModelReviewer(review_set(config), guide, None)
     draft = Draft(item, maker.make(item), 0, planner)

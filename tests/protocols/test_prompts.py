@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.protocols.checks.rules import fact_line
 from apbjudge.protocols.images import ImagePart, show_files
 from apbjudge.protocols.prompts import Prompt, PromptMaker
@@ -51,18 +51,18 @@ PICTURES = (ImagePart(path="images/shelf.png", url="data:image/png;base64,AAAA")
 
 
 @cache
-def tasks(name: str) -> tuple[Task, ...]:
+def tasks(name: str) -> tuple[JudgeTask, ...]:
     """The rows of an example file, ready to be judged."""
-    entries = tuple(Source(ROOT / "examples" / f"{name}.jsonl"))
-    return tuple(entry for entry in entries if isinstance(entry, Task))
+    entries = tuple(ItemSource(ROOT / "examples" / f"{name}.jsonl"))
+    return tuple(entry for entry in entries if isinstance(entry, JudgeTask))
 
 
-def every_task() -> list[Task]:
+def every_task() -> list[JudgeTask]:
     return [task for name in FILES for task in tasks(name)]
 
 
 def render(
-    task: Task, *, blind: bool = False, evidence: bool = True, pictures: bool = False
+    task: JudgeTask, *, blind: bool = False, evidence: bool = True, pictures: bool = False
 ) -> Prompt:
     files = show_files(
         task.item, [ROOT / "examples"], max_images=0, max_image_bytes=1, max_text_bytes=1

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.judge.source import Task
+from apbjudge.judge.source import JudgeTask
 from apbjudge.protocols import protocol_of
 from apbjudge.records import UNSOLVABLE_TYPES
 from tests.support.rows import STRING, plan, read, step, tool
@@ -84,7 +84,7 @@ def _facts(row: Mapping[str, Any]) -> Any:
     protocol = protocol_of(item)
     rubric = protocol.rubric_for(item)
     found = protocol.find(item, rubric)
-    facts = Task(item, protocol, rubric, found, b"", 0).common()
+    facts = JudgeTask(item, protocol, rubric, found, b"", 0).common()
     shown = [(f.code, f.rule, f.certainty, f.where) for f in found]
     others = "plan_cost excess_cost uses_distractor matches_reference over_refusal".split()
     return protocol.category_of(item), shown, {name: facts[name] for name in others}

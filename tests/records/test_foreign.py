@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apbjudge.errors import InputError, OptionError, RowError
-from apbjudge.records.foreign import Scale, column_of, read_rows
+from apbjudge.records.foreign import ForeignScale, column_of, read_rows
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from apbjudge.records.foreign import Scale, column_of, read_rows
     ],
 )
 def test_values_on_a_scale(text: str, kind: str, role: str, values: dict[object, float]) -> None:
-    scale = Scale.parse(text)
+    scale = ForeignScale.parse(text)
     assert (scale.kind, scale.role) == (kind, role)
     assert {value: scale.read(value, "x") for value in values} == pytest.approx(values)
 
@@ -32,10 +32,10 @@ def test_values_off_a_scale_and_unusable_scales_are_refused() -> None:
     off = {"yes/no": "maybe", "1..5": 3.5, "0..2": "2 stars", "0..1": 1.01, "a,b": "c", "a<b": "c"}
     for text, value in (*off.items(), ("0..1", float("nan"))):
         with pytest.raises(RowError, match="field x: expected"):
-            Scale.parse(text).read(value, "x")
+            ForeignScale.parse(text).read(value, "x")
     for text in ("", "5", "5..1", "1..1", "a,a", "a,", "a<A", "a..b"):
         with pytest.raises(OptionError, match="--scale: expected"):
-            Scale.parse(text)
+            ForeignScale.parse(text)
 
 
 def test_rows_of_each_format(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from apbjudge import Summary, Unscored, Verdict, summarize
-from apbjudge.judge.summary import Group
+from apbjudge.judge.summary import SummaryGroup
 from apbjudge.records import ERROR_CODES, judgement_row
 from apbjudge.statistics import Estimate
 
@@ -94,7 +94,7 @@ def summary_of(rows: Iterable[Row], *by: str) -> Summary:
 
 def group(
     summary: Summary, *, model: str = "m", by: dict[str, str | None] | None = None, **which: str
-) -> Group:
+) -> SummaryGroup:
     """The one group that is meant; it fails when there is none or there are several."""
     (result,) = (
         g

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.calibration.changes import KINDS, Change, Changes, ItemScore, change_of, worst_first
+from apbjudge.calibration.changes import (
+    KINDS,
+    Changes,
+    ItemScore,
+    VerdictChange,
+    change_of,
+    worst_first,
+)
 from apbjudge.records.judgement_reader import table_of
 from apbjudge.reports.changes import changes_markdown, changes_text
 from tests.reports.rows import unscored, verdict
@@ -20,7 +27,7 @@ def score(flags: str = "", *, scored: bool = True, **fields: object) -> ItemScor
     return ItemScore.of(table_of([row]), 0)
 
 
-def change(before: ItemScore, after: ItemScore, *, item: str = "i", **of: Any) -> Change:
+def change(before: ItemScore, after: ItemScore, *, item: str = "i", **of: Any) -> VerdictChange:
     result = change_of(item, "holistic", before, after, **{"human": None, **of})
     assert result is not None
     return result

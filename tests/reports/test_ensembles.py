@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from apbjudge.document.text import render_text
 from apbjudge.errors import visible
 from apbjudge.judge.cascade import CurvePoint, curve_csv
-from apbjudge.judge.panel import Disagreement, Pair
+from apbjudge.judge.panel import Disagreement, JudgePair
 from apbjudge.judge.summary_text import POINTS_SHOWN, cascade_document, disagreement_document
 
 COLUMNS = "n_escalated share cost_usd calls n_agree n_compared agreement low high".split()
@@ -36,7 +36,7 @@ def read(points: list[CurvePoint]) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", ["b", "\x1b[2Jx\n\u202eabc"])
 def test_who_differs_from_whom_and_no_name_commands_a_terminal(name: str) -> None:
-    result = Disagreement(9, 8, 2, (Pair("a", name, 8, 6), Pair("a", "c", 0, 0)))
+    result = Disagreement(9, 8, 2, (JudgePair("a", name, 8, 6), JudgePair("a", "c", 0, 0)))
     low, high = (100 * end for end in binomtest(6, 8).proportion_ci(method="wilson"))
     text = render_text(disagreement_document(result))
     assert all(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.reports.paper.table import Table
+from apbjudge.reports.paper.table import PaperTable
 from apbjudge.reports.report import Report, report
 from tests.support.judging import write_rows
 
@@ -67,7 +67,7 @@ def graded(tmp_path: Path) -> Graded:
     return run
 
 
-def table(result: Report, key: str = "refinement-changes") -> Table:
+def table(result: Report, key: str = "refinement-changes") -> PaperTable:
     (found,) = (table for table in result.tables if table.key == key)
     return found
 

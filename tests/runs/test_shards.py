@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import apbjudge
 from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
-from apbjudge.judge import Source, Task
+from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.llm.base import Completion, Request
 from apbjudge.records import Usage
 from apbjudge.records.run_folder import MissingPredictions, read_run
@@ -120,10 +120,10 @@ def _odd_rows(draw: st.DrawFn) -> dict[str, Any]:
     return row | draw(st.sampled_from(_DAMAGES))
 
 
-def _seen(source: Source) -> list[tuple[Any, ...]]:
+def _seen(source: ItemSource) -> list[tuple[Any, ...]]:
     return [
         (e.item.line, e.item.item_id, e.item.case_id, e.missing, e.digest)
-        if isinstance(e, Task)
+        if isinstance(e, JudgeTask)
         else (e.line, e.item_id, str(e.error), e.place, e.digest)
         for e in source
     ]
@@ -142,15 +142,15 @@ def test_parts_together_say_of_every_row_what_the_whole_says(
     more: dict[str, Any] = {"finds": False, "counts_missing": joined and counted}
     if joined:
         more["cases"] = cases_file
-    whole = Source(rows, **more)
-    parts = [Source(rows, shard=Shard(i + 1, n), **more) for i in range(n)]
+    whole = ItemSource(rows, **more)
+    parts = [ItemSource(rows, shard=Shard(i + 1, n), **more) for i in range(n)]
     seen = [entry for part in parts for entry in _seen(part)]
     assert sorted(seen, key=repr) == sorted(_seen(whole), key=repr)
     if joined:
         stated = [part.missing for part in parts]
         assert MissingPredictions.joined([each for each in stated if each]) == whole.missing
     else:
-        cases = [{e.case_id for e in part if isinstance(e, Task)} for part in parts]
+        cases = [{e.case_id for e in part if isinstance(e, JudgeTask)} for part in parts]
         assert sum(map(len, cases)) == len(set().union(*cases))  # a case is in one part
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apbjudge.judge import JudgeSpec, Source
+from apbjudge.judge import ItemSource, JudgeSpec
 from apbjudge.judge.llm_judge import make_judge
 from apbjudge.judge.session import run_identity
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
@@ -145,7 +145,7 @@ class Bench:
         return Judged(read_rows(self.folder / "run"), self.waits[before:], progress)
 
     async def _run(self, path: Path, spec: JudgeSpec) -> Progress:
-        source = Source(path)
+        source = ItemSource(path)
         identity = run_identity(spec, source)
         log = RecordLog(self.folder / "run", JUDGEMENT_RECORDS, identity)
         log.write_manifest({"identity": identity})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from apbjudge.prediction.config import PlannerSpec
-from apbjudge.prediction.prompts import CasePrompt, PromptMaker
+from apbjudge.prediction.prompts import CasePrompt, CasePromptMaker
 from apbjudge.records import Item, Row
 from tests.support.judging import plan_row, step_row
 
@@ -60,8 +60,8 @@ def prompt_of(
 
 
 @lru_cache
-def _maker(prompts: str, roots: tuple[Path, ...]) -> PromptMaker:
-    return PromptMaker.of(prompts, roots, PlannerSpec(model=MODEL))
+def _maker(prompts: str, roots: tuple[Path, ...]) -> CasePromptMaker:
+    return CasePromptMaker.of(prompts, roots, PlannerSpec(model=MODEL))
 
 
 def text_of(prompt: CasePrompt) -> str:

@@ -87,7 +87,7 @@ class Arm:
     variants: tuple[Variant, ...]
 
 
-class Turn(NamedTuple):
+class AuditTurn(NamedTuple):
     """One judgement of the schedule."""
 
     arm: str
@@ -116,7 +116,7 @@ class AuditDesign:
         return digest.hexdigest()[:16]
 
     @cached_property
-    def schedule(self) -> tuple[Turn, ...]:
+    def schedule(self) -> tuple[AuditTurn, ...]:
         """The order in which everything is asked, the arms interleaved.
 
         Cases are blocks in an order drawn by the fingerprint. A block holds all that is asked
@@ -126,10 +126,10 @@ class AuditDesign:
         prompt of a case fills the endpoint's prefix cache for the others.
         """
         rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
-        blocks: dict[str, list[Turn]] = {}
+        blocks: dict[str, list[AuditTurn]] = {}
         for arm in self.arms:
             for variant in arm.variants:
-                blocks.setdefault(variant.case_id, []).append(Turn(arm.name, variant))
+                blocks.setdefault(variant.case_id, []).append(AuditTurn(arm.name, variant))
         cases = list(blocks)
         rng.shuffle(cases)
         for block in blocks.values():

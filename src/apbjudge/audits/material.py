@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..jsonl import read_lines
-from ..judge import Source, Task
+from ..judge import ItemSource, JudgeTask
 from ..judge.published import is_published, only_run
 from ..records import ERROR_CODES, Consensus, Item, resolve
 from ..records.consensus import Key
@@ -141,13 +141,13 @@ def _codes(errors: Mapping[ErrorCode, bool] | None) -> frozenset[ErrorCode] | No
 class _Index:
     """The rows of each case by line, and the tested models of each item."""
 
-    source: Source
+    source: ItemSource
     lines: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     models: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     n_rows: int = 0
     bad_rows: int = 0
 
-    def read(self, note: Callable[[str], None]) -> Iterator[tuple[Task, Mapping[str, Any]]]:
+    def read(self, note: Callable[[str], None]) -> Iterator[tuple[JudgeTask, Mapping[str, Any]]]:
         """Each usable row with its task; indexes it on the way."""
         raw = read_lines(cast("Path", self.source.rows))
         for entry in self.source:
@@ -162,11 +162,11 @@ class _Index:
             self.models.setdefault(item.item_id, set()).add(item.tested_model)
             yield entry, line.values if isinstance(line.values, dict) else {}
 
-    def tasks(self, cases: Iterable[str]) -> Iterator[Task]:
+    def tasks(self, cases: Iterable[str]) -> Iterator[JudgeTask]:
         """The rows of some cases, case by case."""
         if numbers := [number for case in cases for number in self.lines[case]]:
             chosen = replace(self.source, only=numbers, digest=sha256())
-            yield from (entry for entry in chosen if isinstance(entry, Task))
+            yield from (entry for entry in chosen if isinstance(entry, JudgeTask))
 
     def truths(self, known: Truths) -> dict[Key, Truth]:
         """What is known of each prediction; a truth that names no model counts for a lone one."""
@@ -180,7 +180,7 @@ class _Index:
 
 
 def gather(
-    source: Source,
+    source: ItemSource,
     known: Known,
     *,
     n_bases: int,

@@ -66,7 +66,7 @@ TakeMeasure = Callable[[float], Measure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class ProbeMetric:
     """A value that is shown and decides nothing."""
 
     name: str
@@ -91,7 +91,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ProbeTable:
     """A small table of text; the first column names the rows."""
 
     title: str
@@ -124,8 +124,8 @@ class Probe:
     outcome: StoredOutcome
     because: str
     measures: tuple[Measure, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
+    figures: tuple[ProbeMetric, ...] = ()
+    tables: tuple[ProbeTable, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
     n_exhibits: int = 0
     cost: Cost = field(default_factory=Cost)
@@ -151,8 +151,8 @@ class ProbeSpec:
         measures: Sequence[Measure],
         used: Iterable[Response] = (),
         *,
-        figures: Iterable[Figure] = (),
-        tables: Iterable[Table] = (),
+        figures: Iterable[ProbeMetric] = (),
+        tables: Iterable[ProbeTable] = (),
         exhibits: Iterable[tuple[Response, str]] = (),
         notes: Iterable[str] = (),
         because: str | None = None,

@@ -16,7 +16,7 @@ from ..document.display import Shown
 from ..document.model import Document
 from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
-from ..judge import JudgeSpec, Source
+from ..judge import ItemSource, JudgeSpec
 from ..judge.dry_run import Forecast, forecast_runs
 from ..judge.session import Run, RunConfig, ask_judge, run_together
 from ..judge.source import own_rubric, source_of
@@ -270,7 +270,7 @@ def _run(
     if arm.startswith((AGAIN, WARM)) and resources.cache is not None:
         # a reply of its own, not the first one's
         resources = replace(resources, cache=home / "cache")
-    source = Source(
+    source = ItemSource(
         rows=rows,
         protocol=prepared.config.protocol,
         rubric=prepared.rubric,

@@ -65,7 +65,7 @@ class ItemScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class VerdictChange:
     """One item that the two runs judge differently.
 
     Attributes:
@@ -119,7 +119,7 @@ class Changes:
     n_pairs: int
     n_compared: int
     n_only: tuple[int, int]
-    items: tuple[Change, ...]
+    items: tuple[VerdictChange, ...]
     note: str = ""
 
     @property
@@ -191,7 +191,7 @@ def find_changes(
 
 def change_of(
     item_id: str, protocol: str, before: ItemScore, after: ItemScore, *, human: bool | None
-) -> Change | None:
+) -> VerdictChange | None:
     """What changed on an item; None for nothing.
 
     Args:
@@ -204,7 +204,7 @@ def change_of(
     kind = _kind(before, after)
     if kind is None:
         return None
-    return Change(
+    return VerdictChange(
         item_id=item_id, protocol=protocol, before=before, after=after, human=human, kind=kind
     )
 
@@ -221,11 +221,11 @@ def _kind(a: ItemScore, b: ItemScore) -> ChangeKind | None:
     return "diagnosis" if (a.errors, a.category) != (b.errors, b.category) else None
 
 
-def worst_first(changes: Iterable[Change]) -> tuple[Change, ...]:
+def worst_first(changes: Iterable[VerdictChange]) -> tuple[VerdictChange, ...]:
     """In the order of ``Changes.items``; ties by item and tested model."""
     order = list(KINDS)
 
-    def rank(change: Change) -> tuple[Any, ...]:
+    def rank(change: VerdictChange) -> tuple[Any, ...]:
         blame = {True: 0, None: 1, False: 2}[change.is_now_wrong]
         is_flip = change.kind in {"lost", "won"}
         return (

@@ -116,7 +116,7 @@ def _chosen(runs: Sequence[JudgedRun], name: str | None = None) -> JudgedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _ComparedPairs:
     """Which row of one run belongs to which of the other.
 
     Attributes:
@@ -134,7 +134,9 @@ class _Pairs:
     notes: tuple[str, ...] = ()
 
 
-def _paired(runs: tuple[JudgedRun, JudgedRun], names: Sequence[str], problems: Problems) -> _Pairs:
+def _paired(
+    runs: tuple[JudgedRun, JudgedRun], names: Sequence[str], problems: Problems
+) -> _ComparedPairs:
     first, second = runs
     rows = (_rows_of(first, *names[:1]), _rows_of(second, *names[-1:]))
     tables = (first.table, second.table)
@@ -149,7 +151,7 @@ def _paired(runs: tuple[JudgedRun, JudgedRun], names: Sequence[str], problems: P
             f"as {other}"
         )
     note = "each run has one tested model, and they differ: rows are paired by item_id alone"
-    return _Pairs(
+    return _ComparedPairs(
         runs=runs,
         rows=rows,
         partners=partners,
@@ -185,7 +187,7 @@ def _name_repeated(run: JudgedRun, rows: Vector, problems: Problems, *, by_model
 
 
 def _labels(
-    pairs: _Pairs, path: Path, adjudicator: str | None, problems: Problems
+    pairs: _ComparedPairs, path: Path, adjudicator: str | None, problems: Problems
 ) -> tuple[Labels, Scores]:
     """The labels, and what humans say of each pair."""
     if len(pairs.by) == 1:
@@ -208,7 +210,7 @@ def _labels(
 class _Comparing:
     """Pairs, and what humans say of them."""
 
-    pairs: _Pairs
+    pairs: _ComparedPairs
     labels: Labels | None
     human: Scores | None
     cluster: str

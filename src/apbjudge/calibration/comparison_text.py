@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from ..document.model import (
     Cell,
     Document,
-    Figure,
     Heading,
+    MetricCell,
     Notes,
     Number,
     Part,
@@ -130,7 +130,7 @@ def _table(members: Sequence[Difference], level: float) -> Table:
             d.name,
             Number(d.first.value, _unit(d)),
             Number(d.second.value, _unit(d)),
-            Figure(estimate=d.difference, unit=signed(_unit(d)), name=d.name),
+            MetricCell(estimate=d.difference, unit=signed(_unit(d)), name=d.name),
             _conclusion(d, alpha=1 - level),
             _detectable(d),
             f"{number(d.p_value, 'p')} ({number(d.adjusted, 'p')})",

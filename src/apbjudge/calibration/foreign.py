@@ -16,9 +16,9 @@ from ..records.consensus import resolve
 from ..records.foreign import (
     UNIT,
     YES_NO,
-    Reading,
+    ForeignRows,
+    ForeignScale,
     Row,
-    Scale,
     column_of,
     has_foreign_rows,
     own_columns,
@@ -95,7 +95,7 @@ def read_foreign(
             f"{folders[0]}: expected a file of another tool's judgements with options for columns, "
             "scales or pairs, got a folder"
         )
-    scale = None if config.scale is None else Scale.parse(config.scale)
+    scale = None if config.scale is None else ForeignScale.parse(config.scale)
     stated = {role: (column, OPTIONS[role]) for role, column in config.columns.items() if column}
     files: list[_File] = []
     for path in config.judgements:
@@ -153,7 +153,7 @@ def _files_of(
     path: Path,
     results: ToolResults,
     chosen: Sequence[str],
-    scale: Scale | None,
+    scale: ForeignScale | None,
     problems: Problems,
 ) -> list[_File]:
     """The metrics of a tool's results, each a file of its own with its own scale."""
@@ -181,7 +181,9 @@ def _files_of(
             of = of if of is not None and "score" in roles else YES_NO
             texts = {"verdict": "verdict (yes/no)", "score": f"score ({of.text})"}
             read.setdefault(" and ".join(texts[name] for name in names), []).append(metric)
-            files.append(_File(Reading(path, columns, roles), rows, of, (), (), is_of_tool=True))
+            files.append(
+                _File(ForeignRows(path, columns, roles), rows, of, (), (), is_of_tool=True)
+            )
     listed = "; ".join(f"{', '.join(names)} by {what}" for what, names in read.items())
     notes = (f"Read in {path.name}, {results.title}: {results.item} as item; judges {listed}.",)
     what = f"{'; '.join(unread)}, whose scale is not stated (--scale)"
@@ -226,9 +228,9 @@ class _File:
     ``several``: columns of judges or raters, each with values of its own, read as ``role``.
     """
 
-    reading: Reading
+    reading: ForeignRows
     rows: list[tuple[int, Row]]
-    scale: Scale
+    scale: ForeignScale
     several: Sequence[str]
     notes: tuple[str, ...]
     is_of_tool: bool = False
@@ -243,7 +245,7 @@ class _File:
         path: Path,
         stated: Mapping[str, tuple[str, str]],
         several: Sequence[str],
-        scale: Scale | None,
+        scale: ForeignScale | None,
         problems: Problems,
         *,
         pairwise: bool,
@@ -295,7 +297,7 @@ class _File:
         if of_labels is None and "case_id" in columns:
             chosen["case"] = "case_id"
         what = "judgements" if of_labels is None else "labels"
-        reading, of = Reading(path, columns, chosen), scale or YES_NO
+        reading, of = ForeignRows(path, columns, chosen), scale or YES_NO
         notes = (reading.describe(f"{what} {path.name}", of),)
         if unread:
             notes += (f"Not read: {unread}, whose scale is not stated (--scale).",)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError, RowError
-from ..records.foreign import YES_NO, Row, Scale, column_of, no_column, shown_values
+from ..records.foreign import YES_NO, ForeignScale, Row, column_of, no_column, shown_values
 
 MOST_OFF_SCALE = 0.2
 _PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
@@ -94,7 +94,7 @@ class Finder:
             columns |= self.verdict({**chosen, **columns}, is_needed=is_needed)
         return columns
 
-    def of_metrics(self, chosen: Mapping[str, str], scale: Scale | None) -> dict[str, str]:
+    def of_metrics(self, chosen: Mapping[str, str], scale: ForeignScale | None) -> dict[str, str]:
         """The columns of labels of a tool's metrics: verdicts, scores on their scale, or both."""
         score = None if scale is None else self.find("score")
         values = [row[score] for _, row in self.rows if score is not None and score in row]
@@ -133,7 +133,7 @@ def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str
 
 def preference_scale(
     path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], chosen: Mapping[str, str]
-) -> Scale:
+) -> ForeignScale:
     """The names of first, second and tie that fit what columns hold beside names of systems."""
     systems = [chosen[role] for role in ("first", "second") if role in chosen]
     values = [
@@ -143,7 +143,7 @@ def preference_scale(
         if column in row and row[column] not in [row.get(system) for system in systems]
     ]
     for text in _PREFERENCES:
-        scale = Scale.parse(text)
+        scale = ForeignScale.parse(text)
         known = [value for value in values if fits(scale, value)]
         if len(known) >= (1 - MOST_OFF_SCALE) * len(values):
             return scale
@@ -153,13 +153,13 @@ def preference_scale(
     )
 
 
-def mostly_fit(scale: Scale, values: Sequence[Any]) -> bool:
+def mostly_fit(scale: ForeignScale, values: Sequence[Any]) -> bool:
     """Whether values are on a scale, but for single odd ones."""
     n_odd = sum(not fits(scale, value) for value in values)
     return n_odd < len(values) and n_odd <= max(1, MOST_OFF_SCALE * len(values))
 
 
-def fits(scale: Scale, value: Any) -> bool:
+def fits(scale: ForeignScale, value: Any) -> bool:
     """Whether a value is on a scale."""
     try:
         scale.read(value, "")

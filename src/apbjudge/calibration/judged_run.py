@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError, OptionError, RowError
 from ..judge.published import only_run, read_runs
 from ..records.columns import Codes, Scores, Vector
-from ..records.foreign import Reading, Scale, own_columns, read_rows
+from ..records.foreign import ForeignRows, ForeignScale, own_columns, read_rows
 from ..records.judgement_reader import first_complaint
 from ..records.judgement_table import JudgementTable, Problems, case_numbers
 from ..records.keys import short_key
@@ -43,8 +43,8 @@ class Foreign:
             the first was, -1 where that is not known.
     """
 
-    reading: Reading
-    scale: Scale
+    reading: ForeignRows
+    scale: ForeignScale
     has_verdict: bool
     reversed: Vector | None = None
 

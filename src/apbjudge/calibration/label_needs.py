@@ -11,7 +11,7 @@ from ..statistics.differences import detectable_difference
 from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ..statistics.measures import PAPER
 from ..statistics.sample_size import half_width_of_rate, n_for_rate, plan
-from .results import Need
+from .results import LabelNeed
 
 CORRECTED = "corrected CR"
 MEASURES = (*(kind.name for kind in PAPER), CORRECTED)
@@ -43,7 +43,7 @@ def needs(
     half_width: float,
     n_now: int,
     n_then: int,
-) -> tuple[Need, ...]:
+) -> tuple[LabelNeed, ...]:
     """What each measure needs.
 
     Args:
@@ -64,12 +64,14 @@ def needs(
     return tuple(_within(need, expected.n_rows) for need in result)
 
 
-def _measured(name: str, estimate: Estimate, half_width: float, n_now: int, n_then: int) -> Need:
+def _measured(
+    name: str, estimate: Estimate, half_width: float, n_now: int, n_then: int
+) -> LabelNeed:
     planned = plan({name: estimate}, half_width, n_now)[0]
     now = planned.half_width_now or 0.0
     then = now * sqrt(n_now / n_then)
     few = f"from {n_now} labels, fewer than {FEW_LABELS}: a rough guess"
-    return Need(
+    return LabelNeed(
         measure=name,
         basis="labels",
         half_width_now=now,
@@ -81,7 +83,7 @@ def _measured(name: str, estimate: Estimate, half_width: float, n_now: int, n_th
     )
 
 
-def _within(need: Need, n_rows: int) -> Need:
+def _within(need: LabelNeed, n_rows: int) -> LabelNeed:
     if need.n_needed is None or need.n_needed <= n_rows or need.note:
         return need
     return replace(need, note=f"more labels than there are rows ({n_rows})")
@@ -91,7 +93,7 @@ def _within(need: Need, n_rows: int) -> Need:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rate:
+class _NeededRate:
     """A rate that some of the labels are about.
 
     Attributes:
@@ -136,7 +138,7 @@ class _Mean:
         return max(1, ceil(min(ways)))
 
 
-def _guesses(expected: Expected) -> Iterator[tuple[str, _Rate | _Mean]]:
+def _guesses(expected: Expected) -> Iterator[tuple[str, _NeededRate | _Mean]]:
     """What the measures would be, were the judge as wrong on everything as is expected.
 
     The grade is taken to be off by half the scale where the verdict is wrong; the flags of an
@@ -144,15 +146,15 @@ def _guesses(expected: Expected) -> Iterator[tuple[str, _Rate | _Mean]]:
     """
     d, s = expected.disagreement, expected.judged_correct
     spread = s * (1 - s)
-    yield "agreement", _Rate(p=1 - d, share=1)
+    yield "agreement", _NeededRate(p=1 - d, share=1)
     yield "grade MAE", _Mean(variance=d * (1 - d) / 4)
     if s > 0:
-        yield "precision", _Rate(p=1 - d, share=s)
-        yield "recall", _Rate(p=1 - d, share=s)
+        yield "precision", _NeededRate(p=1 - d, share=s)
+        yield "recall", _NeededRate(p=1 - d, share=s)
         jaccard = (1 - d) / (1 + d)
-        yield "F1", _Rate(p=jaccard, share=s * (1 + d), slope=2 / (1 + jaccard) ** 2)
+        yield "F1", _NeededRate(p=jaccard, share=s * (1 + d), slope=2 / (1 + jaccard) ** 2)
     if s < 1:
-        yield "Err-Type (human-incorrect)", _Rate(p=1 - d, share=1 - s)
+        yield "Err-Type (human-incorrect)", _NeededRate(p=1 - d, share=1 - s)
     yield (
         CORRECTED,
         _Mean(
@@ -163,9 +165,11 @@ def _guesses(expected: Expected) -> Iterator[tuple[str, _Rate | _Mean]]:
     )
 
 
-def _anticipated(name: str, guess: _Rate | _Mean | None, half_width: float, n_then: int) -> Need:
+def _anticipated(
+    name: str, guess: _NeededRate | _Mean | None, half_width: float, n_then: int
+) -> LabelNeed:
     then = None if guess is None else guess.half_width(n_then)
-    return Need(
+    return LabelNeed(
         measure=name,
         basis="anticipated",
         half_width_now=None,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from ..document.model import (
     Cell,
     Document,
-    Figure,
     Heading,
+    MetricCell,
     Notes,
     Number,
     Part,
@@ -111,7 +111,7 @@ def _across(rows: Mapping[str, Figures], names: Iterable[str], *whose: str) -> T
 
 def _cell(name: str, figures: Figures, place: str) -> Cell:
     figure = figures.get(name, "")
-    return figure if isinstance(figure, str) else Figure.showing(figure, place)
+    return figure if isinstance(figure, str) else MetricCell.showing(figure, place)
 
 
 def _joined(*texts: str) -> str:
@@ -186,7 +186,10 @@ def _preferences(result: Preferences | None, whose: str) -> Iterator[tuple[str, 
         return
     if result.position:
         rows: list[list[Cell]] = [
-            [title, Figure(estimate=result.position[name], unit="percent", name=name, place=whose)]
+            [
+                title,
+                MetricCell(estimate=result.position[name], unit="percent", name=name, place=whose),
+            ]
             for name, title in _POSITION.items()
             if name in result.position
         ]
@@ -195,9 +198,9 @@ def _preferences(result: Preferences | None, whose: str) -> Iterator[tuple[str, 
         rows = [
             [
                 of.system,
-                Figure(estimate=of.judge, unit="percent"),
-                Figure(estimate=of.human, unit="percent"),
-                Figure(
+                MetricCell(estimate=of.judge, unit="percent"),
+                MetricCell(estimate=of.human, unit="percent"),
+                MetricCell(
                     estimate=of.difference.estimate,
                     unit="points",
                     name="difference",
@@ -230,7 +233,7 @@ def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> list[
         [
             code,
             *(
-                Figure.showing(pair.codes[code], _joined(whose, who, code))
+                MetricCell.showing(pair.codes[code], _joined(whose, who, code))
                 if code in pair.codes
                 else ""
                 for who, pair in pairs.items()
@@ -249,8 +252,8 @@ def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
         [
             raters[annotator.index],
             str(annotator.n_items),
-            Figure(estimate=annotator.rho_judge, unit="percent"),
-            Figure(estimate=annotator.rho_human, unit="percent"),
+            MetricCell(estimate=annotator.rho_judge, unit="percent"),
+            MetricCell(estimate=annotator.rho_human, unit="percent"),
             Number(annotator.p_value, "p"),
             "yes" if annotator.rejected else "no",
         ]
@@ -259,7 +262,7 @@ def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
     head = (
         f"{answer}: wins against {number(test.winning_rate, 'percent')} % of raters "
         f"(half are needed) with an allowance of {test.epsilon:g}; advantage probability "
-        f"{Figure(estimate=test.advantage_probability, unit='grade')}"
+        f"{MetricCell(estimate=test.advantage_probability, unit='grade')}"
     )
     titles = ("", "items", "judge as close", "rater as close", "p", "judge wins")
     return [Notes((head,)), Table.of(titles, rows), Notes(tuple(filter(None, [test.reason])))]
@@ -288,8 +291,10 @@ def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
             model.tested_model + (" (itself)" if model.tested_model == result.own else ""),
             Number(model.human_rate.value, "percent"),
             Number(model.judge_rate.value, "percent"),
-            Figure.showing(CR_BIAS.of(model.rate.estimate), _joined(whose, model.tested_model)),
-            Figure.showing(GRADE_BIAS.of(model.grade.estimate), _joined(whose, model.tested_model)),
+            MetricCell.showing(CR_BIAS.of(model.rate.estimate), _joined(whose, model.tested_model)),
+            MetricCell.showing(
+                GRADE_BIAS.of(model.grade.estimate), _joined(whose, model.tested_model)
+            ),
         ]
         for model in result.models
     ]
@@ -318,7 +323,7 @@ def _contrasts(
         estimate, detectable = contrast.estimate, contrast.detectable
         unit: Unit = "grade difference" if name.startswith("grade") else "points"
         place = _joined(whose, title)
-        row.append(Figure(estimate=estimate, unit=unit, name=name, place=place))
+        row.append(MetricCell(estimate=estimate, unit=unit, name=name, place=place))
         low, high = estimate.low, estimate.high
         if low is not None and high is not None and low <= 0 <= high and detectable is not None:
             lines.append(
@@ -344,7 +349,7 @@ def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
         result = part.result
         place = part.value or "not stated" if part.field else ""
         corrected, labelled = (
-            Figure(
+            MetricCell(
                 estimate=estimate,
                 unit=unit,
                 name=f"{part.figure} {kind}",

@@ -11,7 +11,7 @@ from ..errors import OptionError
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
 from ..statistics.estimates import Estimate
-from ..statistics.gates import At, Condition, GateResult, check, check_metric
+from ..statistics.gates import At, GateCondition, GateResult, check, check_metric
 from ..statistics.measures import Calibration
 from ..statistics.metric import Metric, MetricKind, Metrics, to_frame
 from ..statistics.paired import Difference, Flips
@@ -334,7 +334,7 @@ class Comparison(Shown):
         sides = (*self.first.tested_models, *self.second.tested_models)
         models = ", ".join(dict.fromkeys(model or "not stated" for model in sides))
         place = {"judge": self.first.judge, "other": self.second.judge, "tested_model": models}
-        within = Condition(measure="regression", sign="<=", limit=margin)
+        within = GateCondition(measure="regression", sign="<=", limit=margin)
         results = [
             check_metric(f"{d.name} regression", within, _loss(d), place, at) for d in chosen
         ]
@@ -393,7 +393,7 @@ class Comparison(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class LabelNeed:
     """What one measure needs.
 
     Attributes:
@@ -471,7 +471,7 @@ class LabelPlan(Shown):
     expected_from: Literal["option", "labels", "default"]
     by: tuple[str, ...]
     strata: tuple[Stratum, ...]
-    needs: tuple[Need, ...]
+    needs: tuple[LabelNeed, ...]
     seed: int
     out: str | None
     notes: tuple[str, ...]

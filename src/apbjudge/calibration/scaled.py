@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..records.columns import Scores, Vector
-from ..records.foreign import Scale
+from ..records.foreign import ForeignScale
 from ..statistics.confusion import Confusion, nominal
 from ..statistics.differences import PairedTest, paired_test
 from ..statistics.estimates import Array, Estimate, transformed
@@ -41,7 +41,7 @@ from ..statistics.proportions import bounded, share
 from ..statistics.raters import (
     AltTest,
     BetweenRaters,
-    Pair,
+    RaterPair,
     alternative_annotator_test,
     between_raters,
     nominal_alpha,
@@ -65,7 +65,7 @@ _OF_CLASS = {
 _NOT_OF_VERDICT = ("grade", "Err-Type", "judge grade", "human grade")
 
 
-def in_units(metric: Metric, scale: Scale) -> Metric:
+def in_units(metric: Metric, scale: ForeignScale) -> Metric:
     """A measure of scores that are fractions of the range, in the scale's own units."""
     width = scale.high - scale.low
     if metric.kind in {JUDGE_SCORE, HUMAN_SCORE}:
@@ -227,7 +227,7 @@ class Scaled:
     def _between_classes(self, raters: list[Scores], sample: Sample) -> BetweenRaters:
         names = self.foreign.scale.level_names
         codes = np.stack([of.category.astype(np.int64) - 1 for of in raters], axis=1)
-        pairs: list[Pair] = []
+        pairs: list[RaterPair] = []
         for i, j in combinations(range(len(raters)), 2):
             rows = np.flatnonzero((codes[:, i] >= 0) & (codes[:, j] >= 0))
             if len(rows):
@@ -239,7 +239,7 @@ class Scaled:
                     settings=self.settings,
                 ).measures
                 shown = {name: of[name] for name in ("agreement", "kappa", "AC1")}
-                pairs.append(Pair(first=i, second=j, n_items=len(rows), measures=shown))
+                pairs.append(RaterPair(first=i, second=j, n_items=len(rows), measures=shown))
         return BetweenRaters(
             n_items=int(np.count_nonzero((codes >= 0).sum(axis=1) > 1)),
             together={"alpha": nominal_alpha(codes, len(names), sample, self.settings)},

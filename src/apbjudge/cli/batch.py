@@ -16,7 +16,7 @@ from .grade import GradeOptions
 from .options import Values, command
 
 
-class Rows(Config):
+class BatchRows(Config):
     """What is to be graded, or asked."""
 
     rows: Annotated[Path, Option(is_argument=True)] = Field(
@@ -50,14 +50,16 @@ _OF_RUNS = (
 )
 
 
-@command(Rows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split())
+@command(
+    BatchRows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split()
+)
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
     from ..judge.summary import unseen_lines
     from ..prediction.batching import export as write
 
     out = Requests.of(values).out
-    done = write(Rows.of(values).rows, values)
+    done = write(BatchRows.of(values).rows, values)
     typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"

@@ -16,7 +16,7 @@ from .grade import GradeOptions
 from .options import Values, command
 
 
-class Rows(Config):
+class DoctorRows(Config):
     """What is to be graded, or asked."""
 
     predictions: Annotated[Path | None, Option(is_argument=True, metavar="ROWS")] = Field(
@@ -25,7 +25,7 @@ class Rows(Config):
     )
 
 
-class Asked(CasesConfig):
+class CheckedModel(CasesConfig):
     """Whom to check in place of a judge."""
 
     model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
@@ -41,7 +41,13 @@ _OF_RUNS = (
 
 
 @command(
-    Rows, WaitConfig, JudgeSpec, GradeOptions, Asked, omit=["by", "out"], hide=_OF_RUNS.split()
+    DoctorRows,
+    WaitConfig,
+    JudgeSpec,
+    GradeOptions,
+    CheckedModel,
+    omit=["by", "out"],
+    hide=_OF_RUNS.split(),
 )
 def doctor(values: Values) -> int:
     """Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.
@@ -54,7 +60,7 @@ def doctor(values: Values) -> int:
     if not wait_for_all(values, partial(typer.echo, err=True)):
         return 1
     works = True
-    for checkup in check_ups(Rows.of(values).predictions, values):
+    for checkup in check_ups(DoctorRows.of(values).predictions, values):
         works = works and checkup.works
         typer.echo(checkup.text, nl=False)
     typer.echo("a run would work" if works else "a run would not work")

@@ -232,14 +232,14 @@ class Output(Config):
     format: Literal["text", "json"] = Field(default="text", description="How to print the result.")
 
 
-class _Result(Protocol):
+class _CommandResult(Protocol):
     @property
     def problems(self) -> Sequence[str]: ...
 
     def to_json(self) -> Mapping[str, Any]: ...
 
 
-R = TypeVar("R", bound=_Result)
+R = TypeVar("R", bound=_CommandResult)
 
 
 def print_result(result: R, as_document: Callable[[R], Document], output: Output) -> int:

@@ -16,7 +16,7 @@ from ..prediction.config import NOT_IN_PROMPTS, PromptConfig
 from .options import Values, command
 
 
-class Rows(Config):
+class PromptRows(Config):
     """Where the item is."""
 
     rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
@@ -25,7 +25,7 @@ class Rows(Config):
     )
 
 
-@command(Rows, PromptConfig, JudgeSpec, omit=NOT_IN_PROMPTS)
+@command(PromptRows, PromptConfig, JudgeSpec, omit=NOT_IN_PROMPTS)
 def prompt(values: Values) -> int:
     """Prints what a judge would get for an item, or a tested model for a case."""
     from ..prediction.prompt import prompt as prompts_of
@@ -34,6 +34,6 @@ def prompt(values: Values) -> int:
     events = replace(QUIET, note=partial(typer.echo, err=True))
     judge = JudgeSpec.of({name: values[name] for name in values if name not in NOT_IN_PROMPTS})
     config = PromptConfig.of(values)
-    for sent in prompts_of(Rows.of(values).rows, config, judge=judge, events=events):
+    for sent in prompts_of(PromptRows.of(values).rows, config, judge=judge, events=events):
         typer.echo(sent.text, nl=False)
     return 0

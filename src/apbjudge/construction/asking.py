@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
-from ..judge import JudgeSpec, Task
+from ..judge import JudgeSpec, JudgeTask
 from ..judge.config import InputConfig
 from ..judge.grade import grade
 from ..judge.session import Run
@@ -101,7 +101,7 @@ def ask(
     source = source_of(rows, InputConfig(**own))
     source.only, source.finds = lines, False
     for task in source if lines else ():
-        if isinstance(task, Task):
+        if isinstance(task, JudgeTask):
             verdict = refuted[task.item.line]
             flagged = [code for code, is_set in (verdict.errors or {}).items() if is_set]
             made = [code for code in flagged if _CLAIMS[code].made_by(task.item)]
@@ -211,7 +211,9 @@ def check_of(code: str) -> str:
     return f"asked-{words}"
 
 
-def _finding(task: Task, code: str, verdict: Verdict, spec: JudgeSpec, name: str) -> CaseFinding:
+def _finding(
+    task: JudgeTask, code: str, verdict: Verdict, spec: JudgeSpec, name: str
+) -> CaseFinding:
     (what,) = (one.name for one in task.rubric.criteria if one.code == code)
     doubt = verdict.doubt
     n = 1 if doubt is None else doubt.n

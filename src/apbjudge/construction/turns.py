@@ -20,7 +20,7 @@ _RESULT = re.compile(r"observ|result|output|respon|return|error|exception", re.I
 _OWN = frozenset({"thought", "action", "tool_calls"})
 
 
-class Turn(NamedTuple):
+class CaseTurn(NamedTuple):
     """What the agent says in a message.
 
     Attributes:
@@ -60,7 +60,7 @@ def is_agents(message: Mapping[str, Any]) -> bool:
     return not (says and holds)
 
 
-def turns_of(message: Message) -> list[Turn]:
+def turns_of(message: Message) -> list[CaseTurn]:
     """What the agent says in a message, in any dialect; nothing where others wrote it."""
     if not is_agents(message):
         return []
@@ -73,10 +73,10 @@ def turns_of(message: Message) -> list[Turn]:
         message = {key: value for key, value in message.items() if key not in dropped}
     entries = [message] if is_own else native_entries(message, None)
     is_item = _OWN.isdisjoint(message) and "content" not in message
-    turns: list[Turn] = []
+    turns: list[CaseTurn] = []
     for entry in [message] if entries is None else entries:
         spec = as_object(entry) or {}
-        turns.append(Turn(spec, tuple(c for c in message_calls(spec) if c.name), is_item))
+        turns.append(CaseTurn(spec, tuple(c for c in message_calls(spec) if c.name), is_item))
     return turns
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from ..errors import visible
-from .model import Cell, Document, Figure, Heading, Notes, Paragraph, Table
+from .model import Cell, Document, Heading, MetricCell, Notes, Paragraph, Table
 from .templating import environment
 
 
@@ -41,7 +41,7 @@ def _table(table: Table) -> Iterator[str]:
 
 def _cell(cell: Cell, *, number: bool) -> str:
     text = _text(str(cell))
-    if isinstance(cell, Figure) and cell.best:
+    if isinstance(cell, MetricCell) and cell.best:
         text = cell.marked("<strong>", "</strong>")
     return f'<td class="num">{text}</td>' if number else f"<td>{text}</td>"
 

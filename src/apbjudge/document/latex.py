@@ -14,7 +14,7 @@ from itertools import groupby
 from math import ceil
 
 from ..errors import visible
-from .model import Cell, Document, Figure, Heading, Notes, Number, Paragraph, Table, packed
+from .model import Cell, Document, Heading, MetricCell, Notes, Number, Paragraph, Table, packed
 from .numbers import DASH
 
 HEAD = r"""% Tables made by apbjudge.
@@ -220,7 +220,7 @@ def _width(table: Table, at: int, *, intervals: bool) -> float:
     widest = text_width(table.columns[at].title)
     for row in table.rows:
         cell = row[at]
-        if isinstance(cell, Figure):
+        if isinstance(cell, MetricCell):
             above = 1.1 * text_width(cell.value) + _TINY * text_width(cell.of)
             below = _TINY * text_width(cell.interval) if intervals else 0.0
             widest = max(widest, above, below)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..errors import visible
-from .model import Document, Figure, Heading, Notes, Paragraph, Table
+from .model import Document, Heading, MetricCell, Notes, Paragraph, Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&~$#@]|:(?=[\w/+-]))")
 _ADDRESS = re.compile(r"(?i)\bwww\.")
@@ -31,7 +31,10 @@ def render_markdown(document: Document) -> str:
 def _table(table: Table) -> Iterator[str]:
     rules = ("---" if column.align == "left" else "---:" for column in table.columns)
     rows = (
-        [cell.marked("**", "**") if isinstance(cell, Figure) else plain(str(cell)) for cell in row]
+        [
+            cell.marked("**", "**") if isinstance(cell, MetricCell) else plain(str(cell))
+            for cell in row
+        ]
         for row in table.rows
     )
     for line in ([plain(column.title) for column in table.columns], rules, *rows):

@@ -22,7 +22,7 @@ Align = Literal["left", "right", "value"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class MetricCell:
     """An estimate in a cell, with ``/n`` if ``denominator``; ``best`` for the best set, marked.
 
     ``name`` and ``place`` are what it is and what it is of in notes on missing figures, which leave
@@ -37,7 +37,7 @@ class Figure:
     place: str = ""
 
     @classmethod
-    def showing(cls, metric: Metric, place: str = "", *, denominator: bool = True) -> Figure:
+    def showing(cls, metric: Metric, place: str = "", *, denominator: bool = True) -> MetricCell:
         """A metric in its unit, under its name."""
         return cls(
             estimate=metric,
@@ -96,7 +96,7 @@ class Number:
         return number(self.value, self.unit)
 
 
-Cell = Figure | Number | str
+Cell = MetricCell | Number | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
     """
     tables = [part for part in parts if isinstance(part, Table)]
     cells = [cell for table in tables for row in table.rows for cell in row]
-    figures = [cell for cell in cells if isinstance(cell, Figure)]
+    figures = [cell for cell in cells if isinstance(cell, MetricCell)]
     return resampled(figure.estimate for figure in figures) + reasons(
         (figure.estimate.note, figure.name, figure.place)
         for figure in figures

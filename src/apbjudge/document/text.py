@@ -9,7 +9,7 @@ from math import inf
 from textwrap import wrap
 
 from ..errors import visible
-from .model import Cell, Document, Figure, Heading, Notes, Paragraph, Table, packed
+from .model import Cell, Document, Heading, MetricCell, Notes, Paragraph, Table, packed
 
 WIDTH = 80
 """Characters of a line where nothing says how wide the terminal is."""
@@ -112,7 +112,7 @@ def _column(table: Table, i: int) -> list[str]:
         texts = _by_value(cells)
     else:
         texts = [
-            visible(cell.marked("", "*") if isinstance(cell, Figure) else str(cell))
+            visible(cell.marked("", "*") if isinstance(cell, MetricCell) else str(cell))
             for cell in cells
         ]
     lines = [visible(column.title), *texts]
@@ -121,10 +121,10 @@ def _column(table: Table, i: int) -> list[str]:
 
 
 def _by_value(cells: Sequence[Cell]) -> list[str]:
-    mark = " " if any(isinstance(cell, Figure) and cell.best for cell in cells) else ""
+    mark = " " if any(isinstance(cell, MetricCell) and cell.best for cell in cells) else ""
     parts = [
         (cell.value + ("*" if cell.best else mark), cell.interval, cell.of)
-        if isinstance(cell, Figure)
+        if isinstance(cell, MetricCell)
         else (visible(str(cell)) + mark, "", "")
         for cell in cells
     ]

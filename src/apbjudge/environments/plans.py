@@ -44,7 +44,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class PlanAction:
     """What an agent does for a substep.
 
     Attributes:
@@ -70,7 +70,7 @@ class PlanEnvironment(Environment, Protocol):
         """What there is to decide; None at the end of the plan."""
         ...
 
-    def act(self, action: Action) -> None:
+    def act(self, action: PlanAction) -> None:
         """Carries out the action for the substep at hand, and goes on to the next."""
         ...
 

@@ -106,7 +106,7 @@ class EpisodeSource(RowSource):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class EpisodeSession:
     """One session in one folder, before it begins.
 
     Attributes:
@@ -144,7 +144,7 @@ class Session:
 
 
 def carry_out(
-    session: Session, take: Callable[[RecordLog[Row]], Mapping[str, Any]]
+    session: EpisodeSession, take: Callable[[RecordLog[Row]], Mapping[str, Any]]
 ) -> tuple[dict[str, Any], Progress]:
     """Carries out a session; an interrupted one is continued by the next.
 

@@ -23,7 +23,7 @@ from ..runs.results import CallCounts, ModelRun, Tally
 from .base import World, task_ids
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
-from .runner import Row, Session, carry_out, default_folder
+from .runner import EpisodeSession, Row, carry_out, default_folder
 from .worlds import open_world
 
 
@@ -94,7 +94,7 @@ def simulation_session(
     *,
     client: Client | None = None,
     events: Events = QUIET,
-) -> Session:
+) -> EpisodeSession:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     path = None
     if isinstance(world, str | Path):
@@ -113,7 +113,7 @@ def simulation_session(
         "models": {spec.model: spec.asked for spec in specs},
         "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
     }
-    return Session(
+    return EpisodeSession(
         folder=config.out or default_folder(Path(path).stem, specs, identity),
         kind=TRAJECTORY_RECORDS,
         name=path,
@@ -131,7 +131,7 @@ def simulation_session(
     )
 
 
-def simulate_in(session: Session, *, in_memory: bool = False) -> Simulation:
+def simulate_in(session: EpisodeSession, *, in_memory: bool = False) -> Simulation:
     """Carries out a session."""
     rows: list[Row] = []
 

@@ -26,7 +26,7 @@ from ..runs.folder import finished_in
 from .config import GradeConfig
 from .llm_judge import make_judge
 from .session import RunConfig
-from .source import Rows, Task, source_of
+from .source import JudgeTask, Rows, source_of
 from .static import StaticJudge
 from .summary import unseen_lines
 from .worker import JUDGEMENT_RECORDS, record_fields
@@ -195,7 +195,7 @@ def known_rates(spec: ModelSpec, folder: Path | None) -> Rates:
     )
 
 
-_IsFinished = Callable[[Task, str], bool]
+_IsFinished = Callable[[JudgeTask, str], bool]
 """Whether the judgement of an item with a fingerprint is there."""
 
 
@@ -214,11 +214,11 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Cou
     with closing(cache) if cache else nullcontext():
         for entry in run.tasks:
             count["rows"] += 1
-            if isinstance(entry, Task) and entry.missing:
+            if isinstance(entry, JudgeTask) and entry.missing:
                 count["missing"] += 1
                 continue
             try:
-                if not isinstance(entry, Task):
+                if not isinstance(entry, JudgeTask):
                     raise entry.error
                 if model and entry.is_silent:
                     model.job_of(entry)

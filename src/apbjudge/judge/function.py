@@ -18,7 +18,7 @@ from ..rubrics import Rubric
 from ..rubrics.reply import type_of
 from ..runs.loop import Job
 from .consistency import ParsedVerdict, enforce, resolve
-from .source import Task
+from .source import JudgeTask
 from .worker import Judge, Judgement, record_fields
 
 Answer = Verdict | Mapping[str, Any]
@@ -66,14 +66,14 @@ class FunctionJudge(Judge):
         of = self.function if inspect.isroutine(self.function) else type(self.function)
         return {"function": self.name, "version": self.version, "source": _source_digest(of)}
 
-    def job_of(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task."""
         parts = [row.protocol.name, row.rubric.digest, str(self.evidence)]
         head = " ".join([*self.identity.values(), *parts]).encode()
         fingerprint = sha256(head + row.digest).hexdigest()[:32]
         return Job(record_fields(row, fingerprint), lambda: self.judge(row, fingerprint))
 
-    async def judge(self, task: Task, fingerprint: str) -> Judgement:
+    async def judge(self, task: JudgeTask, fingerprint: str) -> Judgement:
         """Judges one item; whatever the function raises comes back as Unscored."""
         account: dict[str, Any] = {
             "judge": self.name,

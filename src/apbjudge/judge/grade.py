@@ -28,7 +28,7 @@ from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log
 from .run_source import RunSource, input_of
 from .session import Run, RunConfig, run_function, run_in
-from .source import Rows, Source
+from .source import ItemSource, Rows
 from .summary import check_by
 
 C = TypeVar("C", bound=GradeConfig)
@@ -99,7 +99,7 @@ def grade(
             overwrite=config.overwrite,
         )
         finished = _carried_out(run, config, own_judge)
-    if isinstance(source, Source):
+    if isinstance(source, ItemSource):
         for line in source.gaps.lines():
             events.note(f"{source.name}: {line}")
     if (missing := finished.summary.missing) is not None:

@@ -43,7 +43,7 @@ from ..runs.loop import QUIET, Job
 from ..trajectories.conservation import Conservation
 from .config import GradeConfig, InputConfig, JudgeSpec
 from .consistency import ParsedVerdict, contradiction, enforce, parsed_verdict, resolve
-from .source import Rows, Task, source_of
+from .source import JudgeTask, Rows, source_of
 from .static import StaticJudge
 from .uncertainty import combine, joint_account, token_uncertainty, uncertainty_of
 from .worker import Judge, Judgement, record_fields
@@ -71,7 +71,7 @@ class InconsistentError(ReplyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JudgeOutcome:
     """A consistent verdict, and how it came about.
 
     Attributes:
@@ -109,7 +109,7 @@ class Conversation:
     request: Request
     reasks: int
     factor: int = 1
-    last: Outcome | None = None
+    last: JudgeOutcome | None = None
     replies: list[str] = field(default_factory=list[str])
     last_reply: str = ""
     lenient_replies: int = 0
@@ -121,14 +121,14 @@ class Conversation:
         """All replies."""
         return "\n\n".join(self.replies) or None
 
-    async def end(self) -> Outcome | JudgeError:
+    async def end(self) -> JudgeOutcome | JudgeError:
         """How the conversation ends: with a verdict, or with the reason why there is none."""
         try:
             return await ask_until(self._ask, self._outcome, reasks=self.reasks)
         except JudgeError as error:
             return error
 
-    def _outcome(self, completion: Completion) -> Outcome | None:
+    def _outcome(self, completion: Completion) -> JudgeOutcome | None:
         """The first consistent verdict, or the last one made consistent by rule.
 
         None where the judge is to be asked again: a cut-off reply with a higher limit, any other
@@ -174,7 +174,7 @@ class Conversation:
         self.reasks -= 1
         return self.reasks >= 0
 
-    def _read(self, completion: Completion) -> Outcome:
+    def _read(self, completion: Completion) -> JudgeOutcome:
         text, thinking = completion.reply_text, completion.reasoning
         if not text and not thinking:
             raise ReplyError(f"the reply is empty (finish_reason: {completion.finish_reason})")
@@ -183,7 +183,7 @@ class Conversation:
         reply = reading.reply
         verdict = parsed_verdict(reply, self.rubric)
         own = {field.name: getattr(reply, field.name) for field in self.rubric.reply_fields}
-        return Outcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
+        return JudgeOutcome(verdict, reply.reasoning, reply_fields=own, tokens=completion.logprobs)
 
     async def _ask(self) -> Completion:
         request = self.request
@@ -236,7 +236,7 @@ class LLMJudge(Judge):
         """Releases the client's connections."""
         await self._client.close()
 
-    def job_of(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task; raises RowError if it can't be shown, or nothing was asked.
 
         Of an empty reply nobody is asked: code proves that it has no plan where one was due.
@@ -250,7 +250,7 @@ class LLMJudge(Judge):
         fields = record_fields(row, fingerprint)
         return Job(fields, lambda: self.judge(row, prompt, fingerprint), prefix)
 
-    def _by_rule(self, row: Task) -> Job[Judgement]:
+    def _by_rule(self, row: JudgeTask) -> Job[Judgement]:
         static, rubric = StaticJudge(), row.rubric
         fingerprint = static.fingerprint(row)
         verdict = static.judge(row, fingerprint)
@@ -264,7 +264,7 @@ class LLMJudge(Judge):
 
         return Job(record_fields(row, fingerprint), work)
 
-    def prompt(self, task: Task) -> Prompt:
+    def prompt(self, task: JudgeTask) -> Prompt:
         """What the model is sent; raises RowError as ``job_of`` does."""
         if task.protocol.needs_query and not task.item.is_asked:
             raise RowError("query", "what the tested model was asked", task.item.query)
@@ -292,7 +292,7 @@ class LLMJudge(Judge):
             files=files,
         )
 
-    def fingerprint(self, task: Task, prompt: Prompt) -> str:
+    def fingerprint(self, task: JudgeTask, prompt: Prompt) -> str:
         """Hash of prompt, schema, rubric, model and settings: all that can move the verdict."""
         content = {
             "messages": prompt.messages(),
@@ -303,7 +303,7 @@ class LLMJudge(Judge):
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
-    def requests(self, task: Task, prompt: Prompt) -> list[Request]:
+    def requests(self, task: JudgeTask, prompt: Prompt) -> list[Request]:
         """The first request of each sample."""
         spec = self._spec
         return [
@@ -321,7 +321,7 @@ class LLMJudge(Judge):
             for sample in range(spec.samples)
         ]
 
-    async def judge(self, task: Task, prompt: Prompt, fingerprint: str) -> Judgement:
+    async def judge(self, task: JudgeTask, prompt: Prompt, fingerprint: str) -> Judgement:
         """Judges one item; a failure of the judge comes back as Unscored."""
         started = time.monotonic()
         spec = self._spec
@@ -344,7 +344,7 @@ class LLMJudge(Judge):
             **task.common(),
             **prompt.files.account,
         }
-        outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
+        outcomes = [outcome for outcome in ended if isinstance(outcome, JudgeOutcome)]
         if not outcomes:
             failure = next(o for o in ended if isinstance(o, JudgeError))
             return Unscored(reason=failure.reason, detail=str(failure), **account)
@@ -363,7 +363,7 @@ class LLMJudge(Judge):
             **account,
         )
 
-    def _doubt(self, task: Task, outcomes: list[Outcome]) -> Doubt | None:
+    def _doubt(self, task: JudgeTask, outcomes: list[JudgeOutcome]) -> Doubt | None:
         """The judge's own uncertainty, before anything proven was enforced."""
         if self._spec.samples > 1:
             return uncertainty_of([outcome.verdict for outcome in outcomes], "samples", task.rubric)
@@ -374,7 +374,7 @@ class LLMJudge(Judge):
         return doubt
 
 
-def _merged(task: Task, outcomes: list[Outcome]) -> Outcome:
+def _merged(task: JudgeTask, outcomes: list[JudgeOutcome]) -> JudgeOutcome:
     """One outcome of several replies; the reasons are those of the first that agrees."""
     verdict, overrides = combine([outcome.verdict for outcome in outcomes], task.rubric)
     agreeing = next(o for o in outcomes if o.verdict.is_correct == verdict.is_correct)
@@ -419,7 +419,7 @@ def prompts_for(
     tested_model: str | None = None,
     spec: JudgeSpec | None = None,
     **settings: Any,
-) -> Iterator[tuple[Task, Prompt]]:
+) -> Iterator[tuple[JudgeTask, Prompt]]:
     """Yields what a judge would be sent for an item, for each of its tested models.
 
     Args:
@@ -441,11 +441,11 @@ def prompts_for(
     judge = LLMJudge(spec, client, roots=source.roots, sees=spec.vision != "no")
     is_there = False
     for entry in source:
-        row = entry.item if isinstance(entry, Task) else entry
+        row = entry.item if isinstance(entry, JudgeTask) else entry
         if row.item_id != item_id or tested_model not in (None, row.tested_model):
             continue
         try:
-            if not isinstance(entry, Task):
+            if not isinstance(entry, JudgeTask):
                 raise entry.error
             is_there = True
             yield entry, judge.prompt(entry)

@@ -17,7 +17,7 @@ from ..records.run_folder import SUPERSEDED, MissingPredictions
 from ..rubrics import Rubric, load_rubric
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
-from ..runs.merging import Part, check_free, merged_rows, read_parts
+from ..runs.merging import ShardPart, check_free, merged_rows, read_parts
 from .panel import judgement_of_codes
 from .session import Log, Run, counts_of, described_rubric, write_summary
 from .summary import summarize
@@ -110,7 +110,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows))
 
 
-def _whole(parts: Sequence[Part], ref: str) -> Rubric:
+def _whole(parts: Sequence[ShardPart], ref: str) -> Rubric:
     """The rubric; raises OptionError where the runs do not have each of its codes once."""
     rubric = load_rubric(ref)
     codes = [code for part in parts for code in part.manifest.get("codes") or ["all"]]
@@ -122,7 +122,7 @@ def _whole(parts: Sequence[Part], ref: str) -> Rubric:
     return rubric
 
 
-def _by_codes(parts: Sequence[Part], rubric: Rubric) -> Iterator[dict[str, Any]]:
+def _by_codes(parts: Sequence[ShardPart], rubric: Rubric) -> Iterator[dict[str, Any]]:
     """Yields the records of all codes of a row as one."""
     names = ("line", "item_id", "tested_model")
     by_row = [
@@ -136,7 +136,7 @@ def _by_codes(parts: Sequence[Part], rubric: Rubric) -> Iterator[dict[str, Any]]
         yield judgement_row(judgement_of_codes(of_codes, rubric))
 
 
-def _missing(parts: Sequence[Part]) -> MissingPredictions | None:
+def _missing(parts: Sequence[ShardPart]) -> MissingPredictions | None:
     """The cases without a prediction of all parts together; None where that is not known.
 
     Raises:

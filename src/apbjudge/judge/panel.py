@@ -227,7 +227,7 @@ def load_dawid_skene(n_judges: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class JudgePair:
     """Two judges: items that both gave a verdict on, and those on which they agree."""
 
     first: str
@@ -246,7 +246,7 @@ class Disagreement:
     n_items: int
     n_shared: int
     n_split: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[JudgePair, ...]
 
 
 def disagreement(items: Iterable[Sequence[Judgement]]) -> Disagreement:
@@ -256,10 +256,10 @@ def disagreement(items: Iterable[Sequence[Judgement]]) -> Disagreement:
     for judgements in items:
         judges |= dict.fromkeys(judgement.judge for judgement in judgements)
         votes.append(_votes(judgements))
-    pairs: list[Pair] = []
+    pairs: list[JudgePair] = []
     for first, second in combinations(judges, 2):
         both = [item[first] == item[second] for item in votes if {first, second} <= item.keys()]
-        pairs.append(Pair(first, second, len(both), sum(both)))
+        pairs.append(JudgePair(first, second, len(both), sum(both)))
     shared = [item for item in votes if len(item) > 1]
     return Disagreement(
         n_items=len(votes),

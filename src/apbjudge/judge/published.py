@@ -28,7 +28,7 @@ from ..records.run_folder import RunFolder, completed, mapping, read_run
 from ..records.scales import ScaleCheck
 from ..rubrics.rubric import Shape
 from ..runs.rows import BadRow, known, row_error_of
-from .source import Task, graded_by
+from .source import JudgeTask, graded_by
 from .worker import unusable
 
 _LOOKED_AT = 100
@@ -150,7 +150,7 @@ def _judgement(values: Mapping[str, Any], raw: bytes, line: int) -> Verdict | Un
         item_id, tested_model = known(values, "id", "item_id"), known(values, "tested_model")
         bad = BadRow(line, row_error_of(error), digest.digest(), 0, item_id, tested_model)
         return unusable(bad, judge, str(bad.error))
-    task = Task(item, protocol, rubric, (), digest.digest(), 0)
+    task = JudgeTask(item, protocol, rubric, (), digest.digest(), 0)
     fields: dict[str, Any] = {**task.common(), "judge": judge, "fingerprint": digest.hexdigest()}
     try:
         return Verdict(**fields, **_verdict(values.get("judgement"), rubric.shape))

@@ -17,7 +17,7 @@ from ..statistics.estimates import Array
 from ..statistics.metric import MetricKind, Metrics, by_name, good
 from ..statistics.passes import pass_estimates
 from ..statistics.proportions import ratio_of_sums
-from ..trajectories import Figure, run_protocol
+from ..trajectories import TrajectoryMetric, run_protocol
 from .metrics import rate
 
 AS_FAILURES = "unscored as failures"
@@ -31,16 +31,18 @@ def success_kind(protocol: str) -> MetricKind:
     return good("success" if own is None else own.success, "successful runs")
 
 
-def figures_of(c: JudgementTable, protocol: str) -> tuple[Figure, ...]:
+def figures_of(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
     """The figures of a protocol; of one that is not installed, the mean of each measure."""
     own = run_protocol(protocol)
     listed = (
-        [Figure(name=name, of=name) for name in c.measure_names] if own is None else own.figures
+        [TrajectoryMetric(name=name, of=name) for name in c.measure_names]
+        if own is None
+        else own.figures
     )
     return tuple(figure for stated in listed for figure in _expanded(c, stated))
 
 
-def _expanded(c: JudgementTable, figure: Figure) -> Iterator[Figure]:
+def _expanded(c: JudgementTable, figure: TrajectoryMetric) -> Iterator[TrajectoryMetric]:
     """A figure of every value of a class (``class=*``) as one for each value that occurs."""
     of, is_class, value = figure.of.partition("=")
     if is_class and value == "*":
@@ -81,14 +83,14 @@ def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Metrics:
     return by_name(metrics) | pass_figures(c, scored)
 
 
-def bounds_of(figure: Figure, values: Array) -> tuple[float, float] | None:
+def bounds_of(figure: TrajectoryMetric, values: Array) -> tuple[float, float] | None:
     """The bounds of a figure whose numerators are these; NaN for none."""
     if figure.usual and not np.any((values < figure.usual[0]) | (values > figure.usual[1])):
         return figure.usual
     return figure.bounds
 
 
-def columns_of(c: JudgementTable, figure: Figure, rows: Vector) -> tuple[Array, Array]:
+def columns_of(c: JudgementTable, figure: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
     """Numerator and denominator of a figure for some runs, NaN where a run has none."""
     of = c.measure(figure.of)[rows].astype(float)
     per = np.ones(len(rows)) if figure.per is None else c.measure(figure.per)[rows].astype(float)

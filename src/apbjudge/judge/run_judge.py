@@ -21,7 +21,7 @@ from ..trajectories import Evaluation, Question
 from .llm_judge import LLMJudge, make_judge
 from .run_source import RunSource, RunTask
 from .session import Log, Run, RunConfig, run_in
-from .source import Task
+from .source import JudgeTask
 from .worker import Judgement, unusable
 
 CODE = "code"
@@ -78,7 +78,9 @@ class RunJudge:
         if self._model is None or self._rubric is None or found.question is None:
             return self._done(judgement)
         item = _item(row, run, found.question)
-        asked = self._model.job(Task(item, self._asking, self._rubric, (), row.digest, row.offset))
+        asked = self._model.job(
+            JudgeTask(item, self._asking, self._rubric, (), row.digest, row.offset)
+        )
         both = sha256(f"{fingerprint} {asked.fields['fingerprint']}".encode()).hexdigest()[:32]
         judgement = judgement.model_copy(update={"fingerprint": both})
         question = found.question

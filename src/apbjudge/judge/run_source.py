@@ -38,7 +38,7 @@ from ..trajectories.reading import detect, read_log
 from ..trajectories.steps import NOT_STATED, step_rows
 from .config import GradeConfig
 from .published import is_published
-from .source import JudgedSource, Rows, Source, source_of
+from .source import ItemSource, JudgedSource, Rows, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def input_of(
     config: GradeConfig,
     own: Protocol | TrajectoryProtocol | None = None,
     events: Events = QUIET,
-) -> Source | RunSource:
+) -> ItemSource | RunSource:
     """What is graded: predictions, the runs of a log, or the steps of a log as predictions.
 
     See ``runs_of``.

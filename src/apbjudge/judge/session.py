@@ -38,7 +38,7 @@ from ..statistics.sample import BY_FORMULA, IntervalSettings
 from .config import JudgeSpec
 from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
-from .source import JudgedSource, Source
+from .source import ItemSource, JudgedSource
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
 from .worker import JUDGEMENT_RECORDS, Judge, Judgement
@@ -171,7 +171,7 @@ def run_identity(spec: JudgeSpec, source: JudgedSource) -> dict[str, Any]:
 
 def _template_of(source: JudgedSource) -> str:
     """The folder of templates of the protocol that is named; with ``auto`` all have the same."""
-    if not isinstance(source, Source) or source.protocol == AUTO:
+    if not isinstance(source, ItemSource) or source.protocol == AUTO:
         return "judge@1"
     return (source.own_protocol or get_protocol(source.protocol)).template
 
@@ -219,9 +219,9 @@ class RunConfig:
         return {**run_identity(self.spec, self.source), **self.more_identity}
 
     @property
-    def tasks(self) -> Source:
+    def tasks(self) -> ItemSource:
         """The rows as tasks of a judge of plans and steps."""
-        if not isinstance(self.source, Source):
+        if not isinstance(self.source, ItemSource):
             raise TypeError(f"source: expected plans or steps, got {type(self.source).__name__}")
         return self.source
 

@@ -38,7 +38,7 @@ Rows = str | Path | Iterable[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class JudgeTask:
     """An item that is ready to be judged.
 
     Attributes:
@@ -101,7 +101,7 @@ def _agreed(fact: Callable[[Item], object], item: Item) -> object:
     return stated.pop() if len(stated) == 1 else None
 
 
-Entry = Task | BadRow
+Entry = JudgeTask | BadRow
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ class JudgedSource(RowSource):
 
 
 @dataclass(slots=True)
-class Source(JudgedSource):
+class ItemSource(JudgedSource):
     """Reads rows, one at a time, and makes each a task or a bad row.
 
     Attributes:
@@ -219,12 +219,12 @@ class Source(JudgedSource):
                 predicted.add_usable(item.tested_model)
             return item
 
-        def make(item: Item, row: RawRow) -> Task:
+        def make(item: Item, row: RawRow) -> JudgeTask:
             protocol, rubric = graded_by(item, graded, self.rubric)
             self._count_writer(item)
             self.gaps.add(row.values, item, has_response=protocol.examines == "response")
             findings = protocol.find(item, rubric) if self.finds else ()
-            return Task(item, protocol, rubric, findings, row.digest, row.offset)
+            return JudgeTask(item, protocol, rubric, findings, row.digest, row.offset)
 
         yield from self.read_each(read, make, cases=cases, skip=skip)
         if cases is None or predicted is None:
@@ -261,7 +261,7 @@ class Source(JudgedSource):
         except Exception as error:  # noqa: BLE001 - one odd case must not cost the others
             bad = row_error_of(error)
             return BadRow(0, bad, digest.digest(), 0, item_id, tested_model, place)
-        return Task(item, protocol, rubric, (), digest.digest(), 0, missing=place)
+        return JudgeTask(item, protocol, rubric, (), digest.digest(), 0, missing=place)
 
     @property
     def missing(self) -> MissingPredictions | None:
@@ -296,7 +296,7 @@ class _MetItems:
     all: a row that can't be used does not count.
     """
 
-    def __init__(self, source: Source, graded: str | Protocol, cases: Cases | None) -> None:
+    def __init__(self, source: ItemSource, graded: str | Protocol, cases: Cases | None) -> None:
         self._source, self._graded, self._cases = source, graded, cases
         rows, self._met, self._noted = source.rows, KeySet(), KeySet()
         can_read_again = rows.is_file() if isinstance(rows, Path) else isinstance(rows, list)
@@ -370,7 +370,7 @@ def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Pro
     return protocol, rubric
 
 
-def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> Source:
+def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> ItemSource:
     """The input of a call, under a protocol of the user's own where there is one."""
     shard = config.shard if isinstance(config, GradeConfig) else None
     judges = config.judge if isinstance(config, GradeConfig) else ()
@@ -382,7 +382,7 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     own = own_rows(rows, columns, wanted, split=config.data_split, tested_model=config.tested_model)
     others = {name: column for name, column in config.columns.items() if name not in OF_JOINED}
     cases = own_rows(config.cases, others, OF_CASES) if config.cases else None
-    return Source(
+    return ItemSource(
         rows=own.rows,
         protocol=config.protocol if protocol is None else protocol.name,
         own_protocol=protocol,

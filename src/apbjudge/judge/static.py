@@ -12,7 +12,7 @@ from hashlib import sha256
 from ..config import STATIC
 from ..records import ErrorCode, Verdict
 from ..runs.loop import Job
-from .source import Task
+from .source import JudgeTask
 from .worker import Judge, Judgement, record_fields
 
 STATIC_VERSION = 4
@@ -31,7 +31,7 @@ class StaticJudge(Judge):
     name = STATIC
     waits = False
 
-    def job_of(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task."""
         fingerprint = self.fingerprint(row)
 
@@ -40,12 +40,12 @@ class StaticJudge(Judge):
 
         return Job(record_fields(row, fingerprint), work)
 
-    def fingerprint(self, task: Task) -> str:
+    def fingerprint(self, task: JudgeTask) -> str:
         """Hash of the row, the rubric, the protocol and this judge's version."""
         head = f"static@{STATIC_VERSION} {task.protocol.name} {task.rubric.digest}".encode()
         return sha256(head + task.digest).hexdigest()[:32]
 
-    def judge(self, task: Task, fingerprint: str) -> Verdict:
+    def judge(self, task: JudgeTask, fingerprint: str) -> Verdict:
         """The verdict: correct when nothing is proven against it, and never a grade."""
         rubric = task.rubric
         proven = [finding for finding in task.findings if finding.certainty == "proven"]

@@ -45,7 +45,7 @@ EXTRANEOUS = "tool-extraneous"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SummaryGroup:
     """The figures of one tested model under one protocol, or of a part of its rows.
 
     Attributes:
@@ -93,7 +93,7 @@ class Summary(Shown):
     judge: str
     note: str | None
     totals: Totals
-    groups: tuple[Group, ...]
+    groups: tuple[SummaryGroup, ...]
     warnings: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
     missing: MissingPredictions | None = None
@@ -114,7 +114,7 @@ class Summary(Shown):
             )
         return check(conditions, [*map(self._checkable, self.groups)], at=at)
 
-    def _checkable(self, group: Group) -> tuple[dict[str, str | None], Metrics]:
+    def _checkable(self, group: SummaryGroup) -> tuple[dict[str, str | None], Metrics]:
         place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
         place |= {"setting": group.setting} if group.setting else {}
         figures = group.figures
@@ -293,7 +293,7 @@ def _of_trials(c: JudgementTable) -> Iterator[str]:
             yield from run_warnings(c, c.where(same), " ".join(filter(None, shown)))
 
 
-def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
+def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
     fields = ("protocol", "form", "tested_model", "setting", *([field] if field else []))
     keys = np.stack([c.codes[name] for name in fields], axis=1)
     shown = np.flatnonzero(~is_base(c))
@@ -310,7 +310,7 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[Group]:
             continue
         protocol, form, model, setting = (label or "" for label in labels[i][:4])
         figures = _figures(c, rows, protocol, form)
-        yield Group(
+        yield SummaryGroup(
             protocol=protocol,
             form=form,
             tested_model=model,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ..document.model import (
     Cell,
     Document,
-    Figure,
     Heading,
+    MetricCell,
     Notes,
     Part,
     Table,
@@ -25,7 +25,7 @@ from ..statistics.estimates import Estimate
 from ..trajectories import run_protocol
 from .metrics import CR_BOUNDS, code_of, is_of_codes
 from .run_figures import AS_FAILURES
-from .summary import Group, Summary
+from .summary import Summary, SummaryGroup
 
 if TYPE_CHECKING:
     from .cascade import CascadeCurve, CurvePoint
@@ -130,9 +130,9 @@ def _calls(totals: Totals) -> str:
     return text
 
 
-def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
+def _blocks(groups: tuple[SummaryGroup, ...]) -> Iterator[list[SummaryGroup]]:
     """Groups of one protocol, form and breakdown; in each the best tested models come first."""
-    blocks: dict[tuple[object, ...], list[Group]] = {}
+    blocks: dict[tuple[object, ...], list[SummaryGroup]] = {}
     for group in groups:
         blocks.setdefault((group.protocol, group.form, *group.by), []).append(group)
     for (_, _, *by), block in blocks.items():
@@ -140,18 +140,18 @@ def _blocks(groups: tuple[Group, ...]) -> Iterator[list[Group]]:
         yield block if by else sorted(block, key=_rank)
 
 
-def _rank(group: Group) -> float:
+def _rank(group: SummaryGroup) -> float:
     first = next(iter(group.figures.values())).value
     return 1.0 if first is None else -first
 
 
-def _title(group: Group) -> str:
+def _title(group: SummaryGroup) -> str:
     is_alone = group.form in (group.protocol, RUN)
     title = group.protocol if is_alone else f"{group.protocol} ({group.form})"
     return ", by ".join((title, *group.by))
 
 
-def _tables(block: list[Group], present: set[str]) -> Iterator[Table]:
+def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
     """The figures, and those per number of distractors, a row each.
 
     Breakdowns leave out the rates of error codes, which files of the summary have.
@@ -193,7 +193,7 @@ def _main(protocol: str, names: Sequence[str]) -> list[str]:
     return [n for n in names if not main or n in main or n.startswith("pass") or AS_FAILURES in n]
 
 
-def _down(block: list[Group], names: Sequence[str], present: set[str]) -> Table:
+def _down(block: list[SummaryGroup], names: Sequence[str], present: set[str]) -> Table:
     """Figures down and tested models across, since whole runs have many figures."""
     heads = [" ".join(filter(None, (g.tested_model, g.setting, *g.by.values()))) for g in block]
     rows: list[list[Cell]] = [["scored", *(f"{group.scored}/{group.n}" for group in block)]]
@@ -201,21 +201,21 @@ def _down(block: list[Group], names: Sequence[str], present: set[str]) -> Table:
     return Table.of(["", *heads], rows, align="l" + "v" * len(block))
 
 
-def _lead(group: Group, more: Sequence[str]) -> Iterator[str]:
+def _lead(group: SummaryGroup, more: Sequence[str]) -> Iterator[str]:
     yield group.tested_model
     yield from (group.setting for _ in more)
     yield from ("not stated" if value is None else value for value in group.by.values())
     yield f"{group.scored}/{group.n}"
 
 
-def _cell(name: str, group: Group, present: set[str]) -> Cell:
+def _cell(name: str, group: SummaryGroup, present: set[str]) -> Cell:
     """A figure; where it is missing, its place is named only if other groups have it."""
     if (metric := group.figures.get(name)) is None:
         return ""
     values = "".join(f" {value}" for value in group.by.values())
     place = f"{_title(group)} {group.tested_model}{values}" if name in present else ""
     denominator = metric.value is not None and metric.n_items != group.scored
-    return Figure.showing(metric, place, denominator=denominator)
+    return MetricCell.showing(metric, place, denominator=denominator)
 
 
 # Several judges ----------------------------------------------------------------------------------

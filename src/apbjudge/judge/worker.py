@@ -13,7 +13,7 @@ from ..records.run_folder import FIGURES, JUDGEMENTS
 from ..runs.loop import Job
 from ..runs.resume import BAD_INPUT, RecordKind
 from ..runs.rows import BadRow
-from .source import Task
+from .source import JudgeTask
 
 Judgement = Verdict | Unscored
 
@@ -43,7 +43,7 @@ class Judge(ABC):
     name: str
     waits: bool
 
-    def job(self, row: Task) -> Job[Judgement]:
+    def job(self, row: JudgeTask) -> Job[Judgement]:
         """The job of a task; raises RowError if a picture of the item can't be used.
 
         Where there is no prediction, nobody judges.
@@ -51,7 +51,7 @@ class Judge(ABC):
         return _missing(row, self.name) if row.missing else self.job_of(row)
 
     @abstractmethod
-    def job_of(self, row: Task) -> Job[Judgement]:
+    def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a prediction."""
 
     def reject(self, row: BadRow, detail: str) -> Judgement:
@@ -75,7 +75,7 @@ def unusable(row: BadRow, judge: str, detail: str) -> Judgement:
     )
 
 
-def _missing(task: Task, judge: str) -> Job[Judgement]:
+def _missing(task: JudgeTask, judge: str) -> Job[Judgement]:
     """The job of a case without a prediction, whose record is known at once."""
     head = f"missing {task.protocol.name} {task.rubric.digest} ".encode()
     fingerprint = sha256(head + task.digest).hexdigest()[:32]
@@ -88,7 +88,7 @@ def _missing(task: Task, judge: str) -> Job[Judgement]:
     return Job(record_fields(task, fingerprint), work)
 
 
-def record_fields(task: Task, fingerprint: str) -> dict[str, object]:
+def record_fields(task: JudgeTask, fingerprint: str) -> dict[str, object]:
     """The fields that a judgement's key and place are made of."""
     names = "item_id tested_model line case_id content_id groups".split()
     return {"fingerprint": fingerprint, **{name: getattr(task.item, name) for name in names}}

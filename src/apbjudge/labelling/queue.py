@@ -15,7 +15,7 @@ from typing import Any, cast
 from ..errors import InputError, RowError
 from ..jsonl import object_of, read_line_at, read_lines
 from ..judge.published import only_run
-from ..judge.source import Source, graded_by, read_item
+from ..judge.source import ItemSource, graded_by, read_item
 from ..protocols.base import Protocol
 from ..records import Item, Row
 from ..records.keys import KeySet, short_key
@@ -62,7 +62,7 @@ class ItemReader:
         InputError: If the file of cases can't be read or one of its rows is unusable.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ItemSource) -> None:
         cases = source.cases
         self._predictions = cast("Path", source.rows)
         self._name = source.name

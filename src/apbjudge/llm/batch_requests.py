@@ -151,7 +151,7 @@ def read_answers(path: Path) -> Iterator[Answer | InputError]:
 
 
 @dataclass(slots=True)
-class _Result:
+class _AnswerResult:
     """What has become of a request.
 
     Attributes:
@@ -183,7 +183,7 @@ class BatchResults:
     """
 
     price: Callable[[Usage], float | None]
-    _results: dict[int, _Result] = field(default_factory=dict[int, _Result])
+    _results: dict[int, _AnswerResult] = field(default_factory=dict[int, _AnswerResult])
 
     def add_batch(
         self,
@@ -217,7 +217,7 @@ class BatchResults:
             self._add(Answer(key, error=missing), None, turn, form)
 
     def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
-        result = self._results.setdefault(_short(answer.key), _Result())
+        result = self._results.setdefault(_short(answer.key), _AnswerResult())
         if result.at is not None:
             return
         error = answer.error

@@ -50,7 +50,7 @@ class Measured:
     prompt_tokens: int = 0
     reply_tokens: int = 0
 
-    def add(self, completion: Completion, call: Call) -> Completion:
+    def add(self, completion: Completion, call: BudgetedCall) -> Completion:
         """Takes the answer to a call into account.
 
         Returns:
@@ -78,7 +78,7 @@ class Measured:
             update["assumed_usd"] = self.prices.cost_usd(usage) or 0.0
         return completion.model_copy(update=update) if update else completion
 
-    def may_take(self, call: Call, reply: int | None = None) -> tuple[float, int]:
+    def may_take(self, call: BudgetedCall, reply: int | None = None) -> tuple[float, int]:
         """US dollars and tokens that a call may take, as far as can be known before it is made.
 
         Args:
@@ -122,7 +122,7 @@ class Spent:
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class BudgetedCall:
     """A call that waits to be made or is in flight.
 
     Attributes:
@@ -159,11 +159,11 @@ class Budget:
         self._clock = clock
         self._start: float | None = None
         self._counts_tokens = limits.max_cost is not None or limits.max_tokens is not None
-        self._in_flight: set[Call] = set()
-        self._waiting: deque[Call] = deque()
+        self._in_flight: set[BudgetedCall] = set()
+        self._waiting: deque[BudgetedCall] = deque()
         self._change: asyncio.Event | None = None
 
-    async def admit(self, model: Measured, characters: int, max_tokens: int) -> Call:
+    async def admit(self, model: Measured, characters: int, max_tokens: int) -> BudgetedCall:
         """Counts a call that is about to be made; may wait until others have ended.
 
         Args:
@@ -174,7 +174,7 @@ class Budget:
         Raises:
             BudgetError: If it is not to be made.
         """
-        call = Call(model, characters, max_tokens)
+        call = BudgetedCall(model, characters, max_tokens)
         if self._counts_tokens:
             self._waiting.append(call)
             try:
@@ -203,7 +203,7 @@ class Budget:
             if self._clock.now() - self._start >= limits.max_seconds:
                 raise BudgetError(f"max_seconds: {limits.max_seconds:g} s have passed")
 
-    def _has_room(self, call: Call) -> bool:
+    def _has_room(self, call: BudgetedCall) -> bool:
         """Whether a call may be made now; raises BudgetError where waiting would not help."""
         limits, model, spent = self._limits, call.model, self.spent
         is_first = model.longest_reply is None
@@ -228,7 +228,9 @@ class Budget:
             has_room &= used[at] + reserved + call.most[at] <= limit
         return has_room or not self._in_flight
 
-    def settle(self, call: Call, completion: Completion | None, *, lost: bool = False) -> None:
+    def settle(
+        self, call: BudgetedCall, completion: Completion | None, *, lost: bool = False
+    ) -> None:
         """Counts how a call ended.
 
         Args:

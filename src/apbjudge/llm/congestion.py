@@ -44,7 +44,7 @@ multiples of the time that a refusal costs: a test of the limit takes at most a 
 
 
 @dataclass(slots=True)
-class Sample:
+class LoadSample:
     """Calls that were made at one load."""
 
     window: float  # under which they were made
@@ -119,7 +119,7 @@ class CongestionWindow:
         self._sample = self._new_sample()
         self._is_used = False
         self._full_at = float("-inf")  # when as many calls as allowed were last in flight
-        self._history: deque[Sample] = deque(maxlen=HISTORY)
+        self._history: deque[LoadSample] = deque(maxlen=HISTORY)
         self._is_reduced = False  # the last sample had refusals
         self._limit = math.inf  # the size that the endpoint bears, as far as is known
         self._beyond = 0  # samples without refusals beyond the limit
@@ -160,7 +160,7 @@ class CongestionWindow:
         latency_s = UNKNOWN_LATENCY_S if self._latency_s is None else self._latency_s
         return latency_s / self.size
 
-    def begin(self, in_flight: int, now: float) -> Sample | None:
+    def begin(self, in_flight: int, now: float) -> LoadSample | None:
         """Counts a call that is made; returns the sample that it belongs to.
 
         Args:
@@ -181,7 +181,7 @@ class CongestionWindow:
         sample.delayed += delayed
         return sample
 
-    def answered(self, sample: Sample | None, now: float, latency_s: float) -> None:
+    def answered(self, sample: LoadSample | None, now: float, latency_s: float) -> None:
         """Counts a call that was served."""
         self._latencies = min(self._latencies + 1, LATENCIES)
         known = self._latency_s or 0.0
@@ -192,7 +192,9 @@ class CongestionWindow:
             sample.answered += 1
             self._end(sample, now)
 
-    def refused(self, sample: Sample | None, now: float, latency_s: float, pause_s: float) -> None:
+    def refused(
+        self, sample: LoadSample | None, now: float, latency_s: float, pause_s: float
+    ) -> None:
         """Counts a call that was refused, and the pause that was asked for."""
         self._pause_s = pause_s
         known = self._refusal_s
@@ -206,7 +208,7 @@ class CongestionWindow:
             else:
                 self._end(sample, now)
 
-    def failed(self, sample: Sample | None, now: float) -> None:
+    def failed(self, sample: LoadSample | None, now: float) -> None:
         """Counts a call that failed otherwise, which says nothing about the load."""
         if sample is not None:
             self._end(sample, now)
@@ -216,7 +218,7 @@ class CongestionWindow:
         """Whether the limit is known: then refusals are heeded before the sample is complete."""
         return not self._is_reduced and self._limit < math.inf
 
-    def _end(self, sample: Sample, now: float) -> None:
+    def _end(self, sample: LoadSample, now: float) -> None:
         sample.ended += 1
         if sample is self._sample and sample.ended == sample.size:
             self._conclude(sample, now)
@@ -231,16 +233,16 @@ class CongestionWindow:
             sample.ended = sample.size
             self._conclude(sample, now)
 
-    def _conclude(self, sample: Sample, now: float) -> None:
+    def _conclude(self, sample: LoadSample, now: float) -> None:
         if sample.count:
             self._decide(sample, now)
         self._sample = self._new_sample()
 
-    def _new_sample(self) -> Sample:
+    def _new_sample(self) -> LoadSample:
         smallest = SMALLEST_SAMPLE if self.size >= 1 else SMALLEST_SAMPLE // 2
-        return Sample(self.size, round(max(smallest, min(LARGEST_SAMPLE, self.size))))
+        return LoadSample(self.size, round(max(smallest, min(LARGEST_SAMPLE, self.size))))
 
-    def _decide(self, sample: Sample, now: float) -> None:
+    def _decide(self, sample: LoadSample, now: float) -> None:
         """Draws the conclusion from a whole sample."""
         self._until_test -= sample.count
         if self._history or sample.refused:
@@ -254,7 +256,7 @@ class CongestionWindow:
         lowest = (UNKNOWN_LATENCY_S if self._latency_s is None else self._latency_s) / SLOWEST_S
         self.size = min(float(self._most), max(self.size, lowest, 1e-3))
 
-    def _end_test(self, sample: Sample, before: float) -> None:
+    def _end_test(self, sample: LoadSample, before: float) -> None:
         """A quarter of the load: if clearly fewer were refused, load is the cause after all."""
         self._tested, self._until_test = None, CALLS_BETWEEN_TESTS
         expected = sample.count * self.refused_share
@@ -265,7 +267,7 @@ class CongestionWindow:
         else:
             self.size = before
 
-    def _reduce(self, sample: Sample, now: float) -> None:
+    def _reduce(self, sample: LoadSample, now: float) -> None:
         """Less load; or more again, when refusals turn out not to depend on it."""
         self._is_opening = False
         self.refused_share = 0.0
@@ -307,7 +309,7 @@ class CongestionWindow:
         share = self._pooled()
         return limited - sum(sample.loss(share) for sample in self._history) > EVIDENCE
 
-    def _grow(self, sample: Sample, now: float) -> None:
+    def _grow(self, sample: LoadSample, now: float) -> None:
         """More load, as far as the last sample used what it was allowed."""
         self._is_reduced = False
         if self.refused_share and self._until_test <= 0:

@@ -52,7 +52,7 @@ _SILENT = f"no reply within {MAX_TOKENS} tokens"
 _BEGINS_WITH_KEY = re.compile(r'\s*\{\s*"violet"')
 
 
-class Check(Record):
+class EndpointCheck(Record):
     """One question about an endpoint: its name, the outcome, and one sentence for people."""
 
     name: Name
@@ -65,20 +65,20 @@ class EndpointReport(Record):
 
     Attributes:
         address: Its address, None for the provider's own.
-        checks: The checks, in the order of ``Check.name``'s values; ``thinking`` only of a model
-            that was seen to think.
+        checks: The checks, in the order of ``EndpointCheck.name``'s values; ``thinking`` only of a
+            model that was seen to think.
         format: The strictest reply format that is enforced, else text; None when that is not clear.
         context_tokens: The longest prompt, None when not known.
         is_total: Whether the reply has to fit into ``context_tokens`` too.
     """
 
     address: str | None
-    checks: tuple[Check, ...]
+    checks: tuple[EndpointCheck, ...]
     format: Format | None = None
     context_tokens: int | None = None
     is_total: bool = False
 
-    def check(self, name: str) -> Check:
+    def check(self, name: str) -> EndpointCheck:
         """The check of a name."""
         return next(check for check in self.checks if check.name == name)
 
@@ -139,7 +139,7 @@ async def check_endpoint(target: Target) -> EndpointReport:
     results["context"] = ("unclear" if tokens is None else "passed", context_text(tokens))
     return EndpointReport(
         address=target.address,
-        checks=tuple(Check(name=n, outcome=o, detail=d) for n, (o, d) in results.items()),
+        checks=tuple(EndpointCheck(name=n, outcome=o, detail=d) for n, (o, d) in results.items()),
         format=form,
         context_tokens=tokens,
         is_total=is_total,

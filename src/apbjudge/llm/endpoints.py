@@ -21,7 +21,7 @@ from ..errors import (
     UnreachableError,
 )
 from .base import Client, Clock, Format
-from .congestion import CongestionWindow, Sample
+from .congestion import CongestionWindow, LoadSample
 
 STRIKES = 5
 """Failures in a row after which an endpoint rests."""
@@ -77,12 +77,12 @@ class Endpoint:
         """Seconds over which it was seen to fail and never to answer, 0 while it is well."""
         return 0.0 if self._down_since is None else self._failed_at - self._down_since
 
-    def begin(self, now: float) -> Sample | None:
+    def begin(self, now: float) -> LoadSample | None:
         """Counts a call that is made now; returns the sample to report its end with."""
         return self.window.begin(self.in_flight, now)
 
     def succeeded(
-        self, sample: Sample | None, begun: float, now: float, wait_s: float | None
+        self, sample: LoadSample | None, begun: float, now: float, wait_s: float | None
     ) -> None:
         """Counts an answer."""
         self._recover()
@@ -90,7 +90,9 @@ class Endpoint:
         if wait_s is not None:
             self._paused_until = max(self._paused_until, now + wait_s)
 
-    def failed(self, sample: Sample | None, error: BaseException, begun: float, now: float) -> None:
+    def failed(
+        self, sample: LoadSample | None, error: BaseException, begun: float, now: float
+    ) -> None:
         """Counts a failure, or a call that was given up."""
         if isinstance(error, RateLimitedError):
             self._recover()

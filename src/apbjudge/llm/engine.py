@@ -78,7 +78,7 @@ class Engine:
     warn: Callable[[str], None] = lambda message: None
     _router: Router = field(init=False)
     _rate_limit: RateLimit = field(init=False)
-    _place: _Place = field(init=False)
+    _place: _EndpointPlace = field(init=False)
     _measured: Measured = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Engine:
         known = [fact.get("tokens_per_character") for fact in facts]
         if rates := [rate for rate in known if isinstance(rate, float) and 0 < rate < 9]:
             self._measured.per_character = max(rates)
-        self._place = _Place()
+        self._place = _EndpointPlace()
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
         """This engine with another reply cache: endpoints, budget and rates are the same ones."""
@@ -235,7 +235,7 @@ class Engine:
 
 
 @dataclass(slots=True)
-class _Place:
+class _EndpointPlace:
     """By what replies are kept, once it is known."""
 
     name: str | None = None

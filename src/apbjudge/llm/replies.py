@@ -28,7 +28,7 @@ _MOST_WRAPPINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
+class ReplyReading(Generic[T]):
     """A reply that was read.
 
     Attributes:
@@ -41,7 +41,7 @@ class Reading(Generic[T]):
     is_lenient: bool
 
 
-def read_reply(text: str, reply: type[T], *, thinking: str = "") -> Reading[T]:
+def read_reply(text: str, reply: type[T], *, thinking: str = "") -> ReplyReading[T]:
     """Reads a judge's reply: JSON alone, in a fence, amid prose or after a thinking block.
 
     What can only mean one thing is read although it is not written as asked: see ``blocks`` for the
@@ -62,7 +62,7 @@ def read_reply(text: str, reply: type[T], *, thinking: str = "") -> Reading[T]:
     try:
         exact = reply.model_validate_json(text, strict=True)
         if not any(block.fault for block in blocks(text, mends=True)):
-            return Reading(exact, is_lenient=False)
+            return ReplyReading(exact, is_lenient=False)
     except ValidationError:
         pass
     body = after_thinking(decodable(text))
@@ -74,7 +74,7 @@ def read_reply(text: str, reply: type[T], *, thinking: str = "") -> Reading[T]:
         raise ReplyError(str(error)[:500], raw=text) from None
 
 
-def _of_thoughts(text: str, reply: type[T]) -> Reading[T]:
+def _of_thoughts(text: str, reply: type[T]) -> ReplyReading[T]:
     """The only verdict in a model's thinking, with which it ends."""
     thoughts = THINKING_TAG.sub("", text)
     if not thoughts.strip():
@@ -85,13 +85,13 @@ def _of_thoughts(text: str, reply: type[T]) -> Reading[T]:
         raise ReplyError(f"the reply is empty but for the model's thinking: {error}") from None
 
 
-def _read(body: str, reply: type[T], *, is_alone: bool = False) -> Reading[T]:
+def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[T]:
     """The verdict of a text in which all decide alike, or which ends with its only one."""
     if THINKING_TAG.match(body.lstrip()):
         raise ReplyError("the reply ends within its thinking")
     if body.lstrip().startswith('"'):
         body = f"[{body.strip()}]"  # JSON in a string
-    verdicts: list[Reading[T]] = []
+    verdicts: list[ReplyReading[T]] = []
     rest: list[str] = []
     last, complaint = 0, ""
     for block in blocks(body, mends=True):
@@ -113,10 +113,10 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> Reading[T]:
         raise ReplyError("it holds several verdicts that differ, expected one")
     if is_alone and (len(verdicts) > 1 or body[last:].strip("` \n\r\t")):
         raise ReplyError("it does not end with the only verdict in it")
-    return Reading(verdicts[-1].reply, any(each.is_lenient for each in verdicts))
+    return ReplyReading(verdicts[-1].reply, any(each.is_lenient for each in verdicts))
 
 
-def _verdicts(block: Block, reply: type[T]) -> list[Reading[T]]:
+def _verdicts(block: Block, reply: type[T]) -> list[ReplyReading[T]]:
     """The verdicts that a JSON value consists of; none where it is no object at all."""
     value, is_lenient = block.value, block.is_mended
     for _ in range(_MOST_WRAPPINGS):
@@ -135,9 +135,9 @@ def _verdicts(block: Block, reply: type[T]) -> list[Reading[T]]:
     return [_validated(each, reply, is_lenient=is_lenient) for each in objects]
 
 
-def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) -> Reading[T]:
+def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) -> ReplyReading[T]:
     try:
-        return Reading(reply.model_validate(value, strict=True), is_lenient)
+        return ReplyReading(reply.model_validate(value, strict=True), is_lenient)
     except ValidationError:
         spelled = {
             name: _as(reply.model_fields[name].annotation, each)
@@ -145,7 +145,7 @@ def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) ->
             if name in reply.model_fields
         }
     try:
-        return Reading(reply.model_validate(spelled, strict=True), is_lenient=True)
+        return ReplyReading(reply.model_validate(spelled, strict=True), is_lenient=True)
     except ValidationError as error:
         faults = (
             f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}"

@@ -18,12 +18,12 @@ from ..options import takes
 from ..runs.batching import BatchedRun, Export, run_batched, write_requests
 from ..runs.loop import QUIET, Progress
 from .config import PlannerSpec, PredictConfig
-from .session import PredictionRun, Session, carry_out, claim, predict_worker, session_of
+from .session import PredictionRun, PredictionSession, carry_out, claim, predict_worker, session_of
 from .source import Cases
 from .worker import Planner
 
 
-def predict_batched(session: Session, *, poll_s: float = 30.0) -> PredictionRun:
+def predict_batched(session: PredictionSession, *, poll_s: float = 30.0) -> PredictionRun:
     """Carries out a session through the provider's batch interface; see ``runs.batching``."""
     spec = _only_model(session, "--batch")
     session.source.keep_rows()  # each round reads them
@@ -94,13 +94,13 @@ def export_predictions(
         return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
 
 
-def _only_model(session: Session, what: str) -> PlannerSpec:
+def _only_model(session: PredictionSession, what: str) -> PlannerSpec:
     spec, *others = session.specs
     if others:
         raise OptionError(f"{what}: expected one --model, got {len(session.specs)}")
     return spec
 
 
-def _carry_out(session: Session, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
+def _carry_out(session: PredictionSession, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
     worker = predict_worker(session, [Planner(spec, client, can_see(spec), session.events.note)])
     return carry_out(session, worker, [client])

@@ -18,12 +18,12 @@ from ..records import Usage
 from ..runs.folder import finished_in
 from ..runs.rows import BadRow
 from .config import PlannerSpec
-from .session import Session
+from .session import PredictionSession
 from .source import CaseSource
 from .worker import PREDICTION_RECORDS, Planner, PredictWorker
 
 
-def forecast_predictions(session: Session) -> list[Forecast]:
+def forecast_predictions(session: PredictionSession) -> list[Forecast]:
     """Estimates what a session takes, by tested model; no call is made and nothing is written.
 
     Rows that can't be read are counted for every model.

@@ -16,7 +16,7 @@ from .batching import predict_batched
 from .config import PredictConfig
 from .session import (
     PredictionRun,
-    Session,
+    PredictionSession,
     carry_out,
     planner_of,
     predict_worker,
@@ -60,7 +60,7 @@ def predict(
         return predict_in(replace(session, folder=Path(folder)), batch=config.batch)
 
 
-def predict_in(session: Session, *, batch: bool) -> PredictionRun:
+def predict_in(session: PredictionSession, *, batch: bool) -> PredictionRun:
     """Carries out a session, through the provider's batch interface if asked to."""
     if batch:
         return predict_batched(session)

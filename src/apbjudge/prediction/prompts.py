@@ -114,7 +114,7 @@ def logged(messages: Sequence[dict[str, Any]], images: Sequence[ImagePart]) -> l
     ]
 
 
-class PromptMaker:
+class CasePromptMaker:
     """Makes the prompts of a run.
 
     Args:
@@ -138,7 +138,7 @@ class PromptMaker:
         self._max_text_bytes = max_text_bytes
 
     @classmethod
-    def of(cls, prompts: str, roots: Sequence[Path], spec: PlannerSpec) -> PromptMaker:
+    def of(cls, prompts: str, roots: Sequence[Path], spec: PlannerSpec) -> CasePromptMaker:
         """The maker of a prompt set by name, with the limits of a model.
 
         Raises:

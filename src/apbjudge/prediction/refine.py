@@ -40,7 +40,7 @@ from ..runs.loop import QUIET, Events, Job
 from ..runs.rows import BadRow
 from .config import PlannerSpec, RefineConfig
 from .prompt_sets import PromptSet, load_prompt_set
-from .prompts import VIEW_NAMES, PromptMaker, logged
+from .prompts import VIEW_NAMES, CasePromptMaker, logged
 from .reviews import (
     REVIEW_NAMES,
     REVIEW_PATHS,
@@ -51,7 +51,7 @@ from .reviews import (
     Reviewer,
     StaticReviewer,
 )
-from .session import Closable, PredictionRun, Session, carry_out, planner_of
+from .session import Closable, PredictionRun, PredictionSession, carry_out, planner_of
 from .source import DraftSource, RefineTask, data_roots
 from .worker import (
     CALLS,
@@ -87,7 +87,7 @@ class RefineWorker:
     def __init__(
         self,
         planners: Sequence[Planner],
-        prompts: PromptMaker,
+        prompts: CasePromptMaker,
         reviewer: Reviewer,
         review_prompts: PromptSet,
         config: RefineConfig,
@@ -354,7 +354,7 @@ class _Origin:
 
 def refine_session(
     drafts: Drafts, config: RefineConfig, resources: Resources, events: Events
-) -> Session:
+) -> PredictionSession:
     """The session of a configuration; without ``out`` in the current folder.
 
     Raises:
@@ -375,10 +375,10 @@ def refine_session(
         data_roots=data_roots(config.data_root or origin.data_root),
         home=origin.home,
     )
-    maker = PromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
+    maker = CasePromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
     texts = review_set(config)
     critic = config.critic
-    return Session(
+    return PredictionSession(
         folder=config.out or Path(),
         source=source,
         specs=specs,
@@ -412,7 +412,7 @@ def review_set(config: RefineConfig) -> PromptSet:
     )
 
 
-def refine_in(session: Session, config: RefineConfig) -> PredictionRun:
+def refine_in(session: PredictionSession, config: RefineConfig) -> PredictionRun:
     """Carries out a session.
 
     Replies are kept in the run's folder where there is no cache: a session that is killed between

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import AccessError
 from ..judge.llm_judge import LLMJudge
-from ..judge.source import Task
+from ..judge.source import JudgeTask
 from ..llm.base import Completion
 from ..protocols import get_protocol, protocol_of
 from ..protocols.images import content_of
@@ -217,7 +217,7 @@ def in_view(item: Item) -> Item:
     )
 
 
-def task_of(item: Item, *, stripped: bool) -> Task:
+def task_of(item: Item, *, stripped: bool) -> JudgeTask:
     """An item as a judge gets it, stripped to what the tested model could see or as it is.
 
     Of a stripped item code proves what shows in it alone: that a rejected task can be solved, for
@@ -231,7 +231,7 @@ def task_of(item: Item, *, stripped: bool) -> Task:
     findings = protocol.find(item, rubric)
     if stripped:
         findings = tuple(finding for finding in findings if finding.rule in PROVEN_IN_VIEW)
-    return Task(item, protocol, rubric, findings, digest, 0)
+    return JudgeTask(item, protocol, rubric, findings, digest, 0)
 
 
 class StaticReviewer(Reviewer):
@@ -273,7 +273,7 @@ class JudgeReviewer(Reviewer):
         check_pictures(draft.prompt, self._spec, sees=self._sees)
         self._judge.prompt(self._task(draft))
 
-    def _task(self, draft: Draft) -> Task:
+    def _task(self, draft: Draft) -> JudgeTask:
         item = draft.item if self._is_oracle else in_view(draft.item)
         return task_of(item, stripped=not self._is_oracle)
 

@@ -28,7 +28,7 @@ from ..runs.results import CallCounts, ModelRun, Tally
 from ..runs.resume import inputs_json
 from ..trajectories.convert import read_tool_list
 from .config import CasesConfig, PlannerSpec, PredictConfig
-from .prompts import PromptMaker
+from .prompts import CasePromptMaker
 from .source import Cases, CaseSource, DraftSource, data_roots
 from .worker import PREDICTION_RECORDS, REFUSED, Planner, PredictWorker, Row
 
@@ -81,7 +81,7 @@ class PredictionRun(Shown, ModelRun[PredictionCounts]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class PredictionSession:
     """One session in one folder, before it begins.
 
     Attributes:
@@ -99,7 +99,7 @@ class Session:
     folder: Path
     source: CaseSource | DraftSource
     specs: Sequence[PlannerSpec]
-    prompts: PromptMaker
+    prompts: CasePromptMaker
     resources: Resources
     identity: Mapping[str, Any]
     critic: PlannerSpec | None = None
@@ -121,14 +121,14 @@ def planner_of(spec: PlannerSpec, resources: Resources, events: Events) -> Plann
     return Planner(spec, make_engine(spec, resources), sees, events.note)
 
 
-def predict_worker(session: Session, planners: Sequence[Planner]) -> PredictWorker:
+def predict_worker(session: PredictionSession, planners: Sequence[Planner]) -> PredictWorker:
     """What makes the predictions of a session."""
     return PredictWorker(planners, session.prompts, full=session.full)
 
 
 def session_of(
     cases: Cases, config: PredictConfig, resources: Resources, events: Events
-) -> Session:
+) -> PredictionSession:
     """The session of a configuration; without ``out`` in the current folder."""
     specs = config.planners
     if len({(spec.max_image_bytes, spec.max_text_bytes) for spec in specs}) > 1:
@@ -137,9 +137,9 @@ def session_of(
         )
     source = case_source(cases, config, config.out, note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples
-    maker = PromptMaker.of(config.prompts, source.roots, specs[0])
+    maker = CasePromptMaker.of(config.prompts, source.roots, specs[0])
     full = config.full or config.tools is not None  # what judges the answers knows the tools too
-    return Session(
+    return PredictionSession(
         folder=config.out or Path(),
         source=source,
         specs=specs,
@@ -189,7 +189,7 @@ def case_source(
     )
 
 
-def default_folder(rows: Path, session: Session, what: str) -> Path:
+def default_folder(rows: Path, session: PredictionSession, what: str) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
     path = os.fsencode(rows.resolve()).hex()
     digest = sha256(orjson.dumps([session.identity, path], option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -198,7 +198,7 @@ def default_folder(rows: Path, session: Session, what: str) -> Path:
     return Path("runs") / f"{rows.stem}-{what}-{slug}-{digest[:6]}"
 
 
-def open_log(session: Session) -> Log:
+def open_log(session: PredictionSession) -> Log:
     """The records of a session, with those of earlier ones."""
     session.source.check()
     return RecordLog(
@@ -211,7 +211,7 @@ def open_log(session: Session) -> Log:
     )
 
 
-def claim(session: Session) -> None:
+def claim(session: PredictionSession) -> None:
     """Refuses a folder that holds another run, and marks a new one as this run's."""
     with open_log(session) as log:
         if not (session.folder / MANIFEST).exists():
@@ -227,7 +227,7 @@ class Closable(Protocol):
 
 
 def carry_out(
-    session: Session, worker: Worker[Any, Row], clients: Sequence[Closable]
+    session: PredictionSession, worker: Worker[Any, Row], clients: Sequence[Closable]
 ) -> PredictionRun:
     """Carries out a session, and closes the clients that its worker asks."""
     with open_log(session) as log:
@@ -258,7 +258,7 @@ def carry_out(
 
 
 async def _ask(
-    session: Session, worker: Worker[Any, Row], clients: Sequence[Closable], log: Log
+    session: PredictionSession, worker: Worker[Any, Row], clients: Sequence[Closable], log: Log
 ) -> Progress:
     lane: Lane[Any, Row] = Lane(session.source, worker, log)
     asked = [*session.specs, *([session.critic] if session.critic is not None else [])]
@@ -283,7 +283,7 @@ async def ask_models(
             await client.close()
 
 
-def _manifest(session: Session, log: Log) -> dict[str, Any]:
+def _manifest(session: PredictionSession, log: Log) -> dict[str, Any]:
     source, prompts = session.source, session.prompts.prompts
     critic, resources, events = session.critic, session.resources, session.events
     return {

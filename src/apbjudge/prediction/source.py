@@ -17,7 +17,7 @@ from ..records.keys import KeySet, short_key
 from ..records.tools import build_toolset
 from ..runs.rows import BadRow, RawRow, RowSource, known
 from .config import PlannerSpec
-from .prompts import CasePrompt, PromptMaker
+from .prompts import CasePrompt, CasePromptMaker
 
 Cases = str | PathLike[str] | Iterable[Mapping[str, Any]]
 """A JSONL file or a folder that stands for one (``cases_in``), or cases as dicts."""
@@ -40,7 +40,7 @@ class Case:
     offset: int
     _prompt: CasePrompt | RowError | None = None
 
-    def prompt(self, maker: PromptMaker) -> CasePrompt:
+    def prompt(self, maker: CasePromptMaker) -> CasePrompt:
         """What the tested models are sent, made once; raises RowError where it can't be."""
         if self._prompt is None:
             try:
@@ -95,7 +95,7 @@ def case_prompt(source: CaseSource, case_id: str, prompts: str) -> CasePrompt:
         OptionError: If no row has the id, or there is no such prompt set.
         InputError: If the row with the id is bad.
     """
-    maker = PromptMaker.of(prompts, source.roots, PlannerSpec(model="prompt"))
+    maker = CasePromptMaker.of(prompts, source.roots, PlannerSpec(model="prompt"))
     for case in source.read_cases():
         if isinstance(case, BadRow):
             if case.item_id == case_id:

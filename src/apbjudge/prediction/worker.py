@@ -22,7 +22,7 @@ from ..runs.loop import Job
 from ..runs.resume import BAD_INPUT, RecordKind
 from ..runs.rows import BadRow
 from .config import PlannerSpec
-from .prompts import CasePrompt, PromptMaker, logged
+from .prompts import CasePrompt, CasePromptMaker, logged
 from .source import PredictTask
 
 FAILURES = "failures.jsonl"
@@ -184,7 +184,9 @@ class PredictWorker:
 
     waits = True
 
-    def __init__(self, planners: Sequence[Planner], prompts: PromptMaker, *, full: bool) -> None:
+    def __init__(
+        self, planners: Sequence[Planner], prompts: CasePromptMaker, *, full: bool
+    ) -> None:
         self._planners = planners
         self._prompts = prompts
         self._full = full

@@ -47,7 +47,7 @@ SCALES = "yes/no, a range (1..5, 0..1), levels in order (bad<ok<good) or classes
 
 
 @dataclass(frozen=True)
-class Scale:
+class ForeignScale:
     """What a judge and humans could choose from.
 
     Attributes:
@@ -65,7 +65,7 @@ class Scale:
     high: float = 1.0
 
     @classmethod
-    def parse(cls, text: str) -> Scale:
+    def parse(cls, text: str) -> ForeignScale:
         """Reads a scale.
 
         ``1..5``: whole numbers, each a level; ``0..1`` and ranges with a decimal point: any number
@@ -140,8 +140,8 @@ class Scale:
         return (number - self.low) / (self.high - self.low)
 
 
-YES_NO = Scale("yes/no", "yes/no")
-UNIT = Scale.parse("0..1")
+YES_NO = ForeignScale("yes/no", "yes/no")
+UNIT = ForeignScale.parse("0..1")
 
 
 def read_truth(value: object, column: str) -> bool:
@@ -247,7 +247,7 @@ _NAMES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class ForeignRows:
     """Which column of a file is read as what.
 
     Attributes:
@@ -260,7 +260,7 @@ class Reading:
     columns: Sequence[str]
     roles: Mapping[str, str]
 
-    def describe(self, what: str, scale: Scale) -> str:
+    def describe(self, what: str, scale: ForeignScale) -> str:
         """What was read as what, in a sentence."""
 
         def said(role: str, column: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
 from ..document.markdown import render_markdown
-from ..document.model import Cell, Document, Figure, Heading, Part, Table
+from ..document.model import Cell, Document, Heading, MetricCell, Part, Table
 from ..document.numbers import DASH
 from ..errors import visible
 from ..statistics.gates import GateResult
@@ -62,7 +62,7 @@ def _row(gate: GateResult) -> list[Cell]:
     metric, value = gate.estimate, DASH
     if metric is not None:
         is_amount = metric.kind.unit in {"cost", "count", "dollars"}
-        value = Figure(estimate=metric, unit="cost" if is_amount else "grade")
+        value = MetricCell(estimate=metric, unit="cost" if is_amount else "grade")
     return [gate.outcome, gate.place, value, gate.reason]
 
 

@@ -86,7 +86,7 @@ def layout_of(path: Path) -> Layout:
 _OPENINGS: Mapping[bytes, Layout] = {b"[": "array", b"{": "object"}
 
 
-class _Line(NamedTuple):
+class _JsonLine(NamedTuple):
     """First and last byte of a line, and whether it is a JSON value."""
 
     start: bytes
@@ -94,7 +94,7 @@ class _Line(NamedTuple):
     is_json: bool
 
 
-def _filled_lines(file: IO[bytes]) -> Iterator[_Line]:
+def _filled_lines(file: IO[bytes]) -> Iterator[_JsonLine]:
     """Lines with content; a long one is JSON if it ends as it should, since it may be the file."""
     is_first = True
     while raw := file.readline(_LONG_LINE):
@@ -102,7 +102,9 @@ def _filled_lines(file: IO[bytes]) -> Iterator[_Line]:
         is_first = False
         if len(raw) < _LONG_LINE or raw.endswith(b"\n"):
             if line:
-                yield _Line(line[:1], line[-1:], not isinstance(_parsed(line, "line"), RowError))
+                yield _JsonLine(
+                    line[:1], line[-1:], not isinstance(_parsed(line, "line"), RowError)
+                )
             continue
         end, size = line[-1:], len(raw)
         while size <= MAX_ELEMENT_BYTES and (raw := file.readline(_LONG_LINE)):
@@ -110,7 +112,7 @@ def _filled_lines(file: IO[bytes]) -> Iterator[_Line]:
             end = raw.strip()[-1:] or end
             if raw.endswith(b"\n"):
                 break
-        yield _Line(line[:1], end, line[:1] + end in {b"{}", b"[]"})
+        yield _JsonLine(line[:1], end, line[:1] + end in {b"{}", b"[]"})
         if size > MAX_ELEMENT_BYTES:
             return
 

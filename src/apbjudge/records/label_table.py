@@ -114,7 +114,7 @@ def read_label_table(
     Raises:
         InputError: If a file as a whole is unusable, or a rater's field is on another scale.
     """
-    reader = _Reader(codes)
+    reader = _LabelReader(codes)
     for path in paths:
         reader.read(path, problems, columns or {})
     return reader.table()
@@ -124,7 +124,7 @@ def label_table(labels: Iterable[HumanLabel]) -> LabelTable:
     """The table of labels in memory."""
     listed = list(labels)
     stated = (code for label in listed for code in label.errors or ())
-    reader = _Reader(tuple(dict.fromkeys((*ERROR_CODES, *stated))))
+    reader = _LabelReader(tuple(dict.fromkeys((*ERROR_CODES, *stated))))
     for label in listed:
         reader.rows.add(_values_of(label))
     return reader.table()
@@ -152,7 +152,7 @@ _NOTHING = frozenset({type(None)})
 _RATER = "human"
 
 
-class _Reader:
+class _LabelReader:
     """Takes in labels of files."""
 
     def __init__(self, codes: Sequence[str]) -> None:

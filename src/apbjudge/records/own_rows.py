@@ -48,7 +48,7 @@ NumberedRow = tuple[int, dict[str, Any] | RowError]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RowReading:
     """How rows are read that are not in our own format; empty for those that are.
 
     Attributes:
@@ -84,19 +84,21 @@ class Reading:
         """What must be equal for two sessions to be the same run."""
         return {"columns": dict(self.columns)} if self.columns else {}
 
-    def of_run(self, out: Path | None, cases: Reading | None = None) -> Reading:
+    def of_run(self, out: Path | None, cases: RowReading | None = None) -> RowReading:
         """That of the rows of a run, together with that of their cases."""
-        cases = cases or Reading()
+        cases = cases or RowReading()
         of_cases = {f"cases.{name}": column for name, column in cases.columns.items()}
         text = "; ".join(filter(None, (self.text, cases.text and f"cases {cases.text}")))
-        return Reading({**self.origins, **cases.origins}, {**self.columns, **of_cases}, text, out)
+        return RowReading(
+            {**self.origins, **cases.origins}, {**self.columns, **of_cases}, text, out
+        )
 
 
 class OwnRows(NamedTuple):
     """Rows in our own format: a file of JSON lines, or in memory; and how they were read."""
 
     rows: Path | Iterable[Mapping[str, Any]]
-    reading: Reading = Reading()
+    reading: RowReading = RowReading()
 
 
 def own_rows(
@@ -165,11 +167,11 @@ def _in_memory(
 
 def _reading(
     match: ColumnMatch, number: str, tested_model: str, origins: Mapping[Path, Path]
-) -> Reading:
+) -> RowReading:
     if match.is_own:
-        return Reading(origins)
+        return RowReading(origins)
     text = match.describe(id=number, tested_model=tested_model)
-    return Reading(origins, match.fields, text)
+    return RowReading(origins, match.fields, text)
 
 
 def _renamed(

@@ -80,7 +80,7 @@ class Refinements:
     @classmethod
     def unknown(cls, why: str) -> Refinements:
         """Of no row, for a reason."""
-        return replace(_Reader().refinements(), why=why)
+        return replace(_RefinementReader().refinements(), why=why)
 
     def at(self, keys: Vector) -> Self:
         """Those of rows with these keys; rows that are not there have nothing known."""
@@ -126,7 +126,7 @@ def read_refinements(
     Raises:
         InputError: If a file can't be read.
     """
-    reader = _Reader()
+    reader = _RefinementReader()
     for path in paths:
         for line in read_lines(path, digest=digest):
             if not isinstance(line.values, RowError):  # grade has named those that are no rows
@@ -144,7 +144,7 @@ _SHAPE: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-class _Reader:
+class _RefinementReader:
     """Takes in rows of predictions."""
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ def read_table(
     Raises:
         InputError: If the file can't be read or has no usable header.
     """
-    reader = _Reader(_lines(path))
+    reader = _TableReader(_lines(path))
     delimiter, width, header = _header(path, reader, columns, needed)
     for number, cells in _records(reader, delimiter, width):
         yield number, cells if isinstance(cells, RowError) else _values(cells, header)
@@ -61,7 +61,7 @@ def read_cells(path: Path) -> Iterator[tuple[int, dict[str, str] | RowError]]:
     Raises:
         InputError: If the file can't be read, or its first line is no header or has a name twice.
     """
-    reader = _Reader(_lines(path))
+    reader = _TableReader(_lines(path))
     delimiter, header = _widest_header(path, reader)
     reader.header(delimiter)
     names = [name or f"column {number}" for number, name in enumerate(header, start=1)]
@@ -79,10 +79,10 @@ def column_names(path: Path) -> list[str]:
     Raises:
         InputError: If the file can't be read or its first line is no header.
     """
-    return [name for name in _widest_header(path, _Reader(_lines(path)))[1] if name]
+    return [name for name in _widest_header(path, _TableReader(_lines(path)))[1] if name]
 
 
-def _widest_header(path: Path, reader: _Reader) -> tuple[str, list[str]]:
+def _widest_header(path: Path, reader: _TableReader) -> tuple[str, list[str]]:
     """The delimiter that gives most columns, and their names; the header is to be read again."""
     names: tuple[str, list[str]] = DELIMITERS[0], []
     fault: RowError | None = None
@@ -102,7 +102,7 @@ def _widest_header(path: Path, reader: _Reader) -> tuple[str, list[str]]:
 
 
 def _records(
-    reader: _Reader, delimiter: str, width: int
+    reader: _TableReader, delimiter: str, width: int
 ) -> Iterator[tuple[int, list[str] | RowError]]:
     """The records that are not blank, each with its first line, or what is wrong with them."""
     while (record := reader.record(delimiter)) is not None:
@@ -156,7 +156,7 @@ def _unescaped(cell: str) -> str:
 
 
 def _header(
-    path: Path, reader: _Reader, columns: Iterable[str], needed: str
+    path: Path, reader: _TableReader, columns: Iterable[str], needed: str
 ) -> tuple[str, int, Header]:
     """Delimiter, number of columns, and where the columns that are looked at stand."""
     known = {name.lower(): name for name in columns}
@@ -244,7 +244,7 @@ def _line(number: int, raw: bytes, too_long: bool) -> _Line:  # noqa: FBT001
     return _Line(number, text)
 
 
-class _Reader:
+class _TableReader:
     """Cuts lines into records.
 
     A record that turns out to be broken takes only its first line with it: where its quote would

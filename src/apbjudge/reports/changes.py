@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from ..calibration.changes import Change, Changes, ItemScore
+from ..calibration.changes import Changes, ItemScore, VerdictChange
 from ..document.markdown import render_markdown
 from ..document.model import Document, Heading, Notes, Table
 from ..document.text import render_text
@@ -67,7 +67,7 @@ def changes_summary(changes: Changes) -> list[str]:
     return [*lines, *([changes.note] if changes.note else [])]
 
 
-def _cells(change: Change) -> tuple[str, ...]:
+def _cells(change: VerdictChange) -> tuple[str, ...]:
     models = dict.fromkeys(side.tested_model for side in (change.before, change.after))
     human = {None: "", True: "correct", False: "incorrect"}[change.human]
     wrong = {None: "", True: ": wrong now", False: ": right now"}[change.is_now_wrong]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..calibration.matching import Labels
 from ..errors import InputError, OptionError, RowError, visible
-from ..judge import Source, Task
+from ..judge import ItemSource, JudgeTask
 from ..protocols import AUTO
 from ..protocols.images import load_images
 from ..records import FileRef, HumanLabel, Item
@@ -68,7 +68,7 @@ def _are_of_logs(judges: Sequence[JudgeRuns]) -> bool:
 
 def sources_of(
     judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems
-) -> list[tuple[Source, str]]:
+) -> list[tuple[ItemSource, str]]:
     """The predictions that were judged, named by the settings or else by the manifests.
 
     Each with the SHA-256 of the file as it was judged, empty where that is not known. A file that
@@ -77,8 +77,8 @@ def sources_of(
     missing = [run.missing_predictions for judge in judges for run in judge.runs]
     counts_missing = any(each is not None and each.counted for each in missing)
 
-    def source(path: Path, cases: Path | None, protocol: str, data_root: Path | None) -> Source:
-        return Source(
+    def source(path: Path, cases: Path | None, protocol: str, data_root: Path | None) -> ItemSource:
+        return ItemSource(
             path,
             protocol=protocol,
             cases=cases,
@@ -92,7 +92,7 @@ def sources_of(
     if config.predictions:
         own = (config.cases, AUTO, config.data_root)
         return [(source(path, *own), "") for path in config.predictions]
-    sources: dict[tuple[Path, Path | None, str], tuple[Source, str]] = {}
+    sources: dict[tuple[Path, Path | None, str], tuple[ItemSource, str]] = {}
     for run in (run for judge in judges for run in judge.runs if not run.log_format):
         protocol = run.protocol or AUTO
         try:
@@ -123,7 +123,7 @@ class ReportItems:
     """
 
     judges: Sequence[JudgeRuns]
-    sources: Sequence[tuple[Source, str]]
+    sources: Sequence[tuple[ItemSource, str]]
     labels: Labels | None
     problems: Problems
     logs: Sequence[_Log] = ()
@@ -174,11 +174,11 @@ class ReportItems:
                     places.setdefault(key, [None] * len(self.judges))[at] = run, offset
         return places
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Iterator[JudgeTask]:
         for source, digest in self.sources:
             self.roots = source.roots
             try:
-                yield from (entry for entry in source if isinstance(entry, Task))
+                yield from (entry for entry in source if isinstance(entry, JudgeTask))
             except (InputError, OptionError) as error:
                 self.problems.append(str(error))
                 continue

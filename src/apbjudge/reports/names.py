@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import orjson
 
-from ..calibration.changes import Change, Changes, ItemScore
+from ..calibration.changes import Changes, ItemScore, VerdictChange
 from ..calibration.results import Reliability, ReliabilityReport
 from ..errors import InputError, visible
 from ..jsonl import read_small
@@ -146,7 +146,7 @@ def renamed_changes(changes: Changes, names: Names) -> Changes:
         model = score.tested_model
         return score if model is None else replace(score, tested_model=names.get(model, model))
 
-    def change(of: Change) -> Change:
+    def change(of: VerdictChange) -> VerdictChange:
         return replace(of, before=side(of.before), after=side(of.after))
 
     return replace(changes, items=tuple(map(change, changes.items))) if names else changes

@@ -46,11 +46,11 @@ from .names import (
 )
 from .origins import oracles_among, origin_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
-from .paper.building import JudgeResults, Results, headline_tables, paper_tables
+from .paper.building import JudgeResults, TableSources, headline_tables, paper_tables
 from .paper.formatting import tables_csv, tables_document
 from .paper.runs import RUN_TABLE_KEYS, run_headlines, run_tables
 from .paper.samples import SAMPLES, sample_tables
-from .paper.table import TABLE_KEYS, Table
+from .paper.table import TABLE_KEYS, PaperTable
 from .plots import Figure, paper_figures
 from .run_settings import settings_document, settings_rows
 
@@ -104,7 +104,7 @@ class Report(Shown):
         return calibrate_judged(judged, self.labels, self.problems, own) if judged else None
 
     @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[PaperTable, ...]:
         """The tables asked for; all that there is something for when none was.
 
         Raises:
@@ -124,7 +124,7 @@ class Report(Shown):
         return tuple(_with_resampling(table) for table in tables)
 
     @cached_property
-    def _results(self) -> Results:
+    def _results(self) -> TableSources:
         judges: list[JudgeResults] = []
         for judge in self.judges:
             items, n_rows = judge.table.items(), len(judge.table)
@@ -143,7 +143,7 @@ class Report(Shown):
                 )
         refined = tuple(self._refined())
         reliability = renamed_reliability(self.reliability, self.names)
-        return Results(judges=tuple(judges), refined=refined, reliability=reliability)
+        return TableSources(judges=tuple(judges), refined=refined, reliability=reliability)
 
     def _columns(self, table: JudgementTable) -> JudgementTable:
         """Under the names that are shown, with the intervals that were asked for."""
@@ -395,7 +395,7 @@ def report_document(report: Report) -> Document:
     return Document(tuple(parts))
 
 
-def _with_resampling(table: Table) -> Table:
+def _with_resampling(table: PaperTable) -> PaperTable:
     """The table with a note on how its intervals were resampled, where they were."""
     estimates = (cell.estimate for row in table.rows for cell in row.cells.values())
     return replace(table, notes=(*table.notes, *resampled(estimates)))

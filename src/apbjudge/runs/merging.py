@@ -22,7 +22,7 @@ from .rows import Shard, parse_shard
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShardPart:
     """A finished run of one shard, or by one of several rubrics: ``by`` is where parts differ."""
 
     folder: Path
@@ -38,7 +38,7 @@ class Part:
 
 def read_parts(
     folders: Sequence[Path], kind: RecordKind[Any], by: Literal["shard", "rubric"] = "shard"
-) -> list[Part]:
+) -> list[ShardPart]:
     """The parts of one run, in the order of their shards, or runs of one input by several rubrics.
 
     Raises:
@@ -76,7 +76,7 @@ def read_parts(
     return parts
 
 
-def _part(folder: Path, kind: RecordKind[Any], by: Literal["shard", "rubric"]) -> Part:
+def _part(folder: Path, kind: RecordKind[Any], by: Literal["shard", "rubric"]) -> ShardPart:
     name = visible(str(folder))
     manifest = read_manifest(folder, kind)
     if manifest is None:
@@ -87,10 +87,10 @@ def _part(folder: Path, kind: RecordKind[Any], by: Literal["shard", "rubric"]) -
     if manifest.get("state") != "done":
         part = f"its shard {shard}" if shard else "it"
         raise OptionError(f"{name} is not finished: run {part} to the end first")
-    return Part(folder, parse_shard(shard or "1/1"), manifest, by)
+    return ShardPart(folder, parse_shard(shard or "1/1"), manifest, by)
 
 
-def _content(part: Part) -> tuple[object, object]:
+def _content(part: ShardPart) -> tuple[object, object]:
     """Hashes of the rows and of the cases that a part was made from."""
     marks = inputs_before(part.manifest, ["cases"]) or {}
     cases = marks.get("cases")
@@ -110,7 +110,7 @@ def check_free(out: Path, kind: RecordKind[Any]) -> None:
         )
 
 
-def merged_rows(parts: Sequence[Part], kind: RecordKind[Any]) -> Iterator[dict[str, Any]]:
+def merged_rows(parts: Sequence[ShardPart], kind: RecordKind[Any]) -> Iterator[dict[str, Any]]:
     """Yields the records of all parts, part by part.
 
     Raises:

@@ -17,7 +17,7 @@ from ..errors import InputError, InternalError, OptionError, PluginError, RowErr
 from ..jsonl import Line, lost_number, object_of, parse_object, read_line_at, read_lines
 from ..records import row_error
 from ..records.keys import short_key
-from ..records.own_rows import Reading
+from ..records.own_rows import RowReading
 
 _MODEL_FIELDS = ("tested_model", "model_response")
 
@@ -123,7 +123,7 @@ class RowSource:
     cases: Path | None = None
     only: Sequence[int] | None = None
     shard: Shard | None = None
-    reading: Reading = field(default_factory=Reading)
+    reading: RowReading = field(default_factory=RowReading)
     digest: Any = field(default_factory=hashlib.sha256)
     rows_name: ClassVar[str] = "rows"
 

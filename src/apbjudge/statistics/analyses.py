@@ -19,7 +19,7 @@ from .sample import IntervalSettings, Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class PlanGroup:
     """Share of human-correct plans that the judge found correct too, and the MAE of its grade."""
 
     agreement: Estimate
@@ -38,8 +38,8 @@ class Diversity:
         n_unknown: Human-correct plans whose tool chain could not be compared.
     """
 
-    different: Group
-    standard: Group
+    different: PlanGroup
+    standard: PlanGroup
     agreement: Contrast
     error: Contrast
     n_unknown: int
@@ -77,9 +77,9 @@ def diversity(
     agrees = judge.correct == 1
     different, standard = right & (matches == 0), right & (matches == 1)
 
-    def group(part: Ids) -> Group:
+    def group(part: Ids) -> PlanGroup:
         rows, every = part & graded, np.ones(int(part.sum()), dtype=bool)
-        return Group(
+        return PlanGroup(
             agreement=share(agrees[part], every, sample.take(part), level=level),
             error=bounded(errors[rows], sample.take(rows), level=level),
         )

@@ -26,7 +26,7 @@ _CONDITION = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class GateCondition:
     """A measure and its limit.
 
     Attributes:
@@ -88,7 +88,7 @@ class GateResult:
         return asdict(self)
 
 
-def parse_condition(text: str) -> Condition:
+def parse_condition(text: str) -> GateCondition:
     """Reads ``CR=0.8``, ``E6 <= 0.05``, ``F1 >= 90%`` or ``alder-large: CR >= 0.8``.
 
     Raises:
@@ -108,7 +108,7 @@ def parse_condition(text: str) -> Condition:
     if not isfinite(limit):
         raise OptionError(f"--fail-under: expected a limit such as 0.8 or 80%, got {text!r}")
     sign = "=" if match["sign"] == "==" else match["sign"]
-    return Condition(measure=measure, sign=sign, limit=limit, only=only.strip())
+    return GateCondition(measure=measure, sign=sign, limit=limit, only=only.strip())
 
 
 def check(
@@ -175,7 +175,7 @@ def _checked(
 
 
 def check_metric(
-    name: str, condition: Condition, estimate: Metric, group: Group, at: At
+    name: str, condition: GateCondition, estimate: Metric, group: Group, at: At
 ) -> GateResult:
     """Checks a condition on a metric that is at hand, which the result calls ``name``.
 
@@ -221,7 +221,7 @@ def check_metric(
     )
 
 
-def check_limit(name: str, condition: Condition, kind: MetricKind) -> None:
+def check_limit(name: str, condition: GateCondition, kind: MetricKind) -> None:
     """Refuses a limit that a metric's value can't have.
 
     Raises:

@@ -164,7 +164,7 @@ def _mean(values: Array, sample: Sample, bounds: Bounds, level: float) -> Estima
 
 
 def _with_labels(
-    result: Rectified, rows: Rows, clusters: Sample, bounds: Bounds, power: float | None
+    result: Rectified, rows: JudgedRows, clusters: Sample, bounds: Bounds, power: float | None
 ) -> Rectified:
     level, sizes = result.raw.level, np.bincount(rows.strata)
     empty = np.bincount(rows.strata[rows.labelled], minlength=len(sizes)) == 0
@@ -221,7 +221,9 @@ def _with_labels(
     )
 
 
-def _alone(rows: Rows, own: Corrected, clusters: Sample, bounds: Bounds, level: float) -> Estimate:
+def _alone(
+    rows: JudgedRows, own: Corrected, clusters: Sample, bounds: Bounds, level: float
+) -> Estimate:
     """What the labels say without the judge."""
     labelled = rows.labelled
     labels = rows.labels[labelled]
@@ -243,7 +245,7 @@ def _alone(rows: Rows, own: Corrected, clusters: Sample, bounds: Bounds, level: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class JudgedRows:
     """Judged rows, with what the design says of them.
 
     Attributes:
@@ -292,7 +294,9 @@ class Corrected:
     effective_df: float
 
 
-def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, width: float) -> Rows:
+def rows_of(
+    judged: Array, labels: Array, sample: Sample, *, unequal: bool, width: float
+) -> JudgedRows:
     """The rows of a design; ``unequal``: by the weights of the sample instead of its strata."""
     n, labelled = len(judged), ~np.isnan(labels)
     strata = np.zeros(n, dtype=np.int64)
@@ -307,7 +311,7 @@ def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, widt
         n_labelled = np.bincount(strata[labelled], minlength=len(sizes))
         weights[labelled] = (sizes / np.maximum(n_labelled, 1))[strata[labelled]]
     clusters = sample.clusters
-    return Rows(
+    return JudgedRows(
         judged=judged,
         labels=np.where(labelled, labels, 0.0),
         labelled=labelled,
@@ -319,7 +323,7 @@ def rows_of(judged: Array, labels: Array, sample: Sample, *, unequal: bool, widt
     )
 
 
-def tuned(rows: Rows) -> float:
+def tuned(rows: JudgedRows) -> float:
     """The weight of the judge's values that makes the corrected mean least variable.
 
     The slope of labels on judged values within strata (for rows sampled alike: PPI++'s lambda,
@@ -342,7 +346,7 @@ def tuned(rows: Rows) -> float:
     return min(1.0, max(0.0, slope * rows.unlabelled_share))
 
 
-def corrected(rows: Rows, power: float) -> Corrected:
+def corrected(rows: JudgedRows, power: float) -> Corrected:
     """The corrected mean with the variance of its influence function, summed by unit.
 
     The rows are taken for a sample of all that might have been judged, as PPI does. Labels of
@@ -374,7 +378,7 @@ def corrected(rows: Rows, power: float) -> Corrected:
     )
 
 
-def _without_spread(rows: Rows, lacking: Array) -> float:
+def _without_spread(rows: JudgedRows, lacking: Array) -> float:
     """Half a label more, off by the whole range, in the strata whose labels show no spread.
 
     A judge that was right on each of the few labels of a stratum is not always right there. Where
@@ -395,7 +399,7 @@ def _without_spread(rows: Rows, lacking: Array) -> float:
     return 0.5 * (share / float(n_labelled[alike].sum()) * rows.width) ** 2
 
 
-def _from_their_like(rows: Rows, parts: Array, from_all: Array) -> Array:
+def _from_their_like(rows: JudgedRows, parts: Array, from_all: Array) -> Array:
     """Each row's part from the mean of its like, plus its stratum's mean from the whole.
 
     A label that is alone in its stratum is compared with all labels instead.
@@ -409,7 +413,7 @@ def _from_their_like(rows: Rows, parts: Array, from_all: Array) -> Array:
     return own + of_strata[rows.strata] - float(parts.mean())
 
 
-def _with_doubt(rows: Rows, variance: float, *, alone: float) -> float:
+def _with_doubt(rows: JudgedRows, variance: float, *, alone: float) -> float:
     """The variance, with a judge that was right every time not taken for one that can't err.
 
     As if one label more were off by the whole range in each direction, but not above the variance

@@ -49,7 +49,7 @@ FEW_ITEMS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class RaterPair:
     """The symmetric measures of two raters on the items that both rated, and the first's bias.
 
     Attributes:
@@ -80,7 +80,7 @@ class BetweenRaters:
 
     n_items: int
     together: Metrics
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
 
 
 def between_raters(
@@ -107,7 +107,7 @@ def between_raters(
     grade = np.stack([rater.grade for rater in raters], axis=1).astype(np.int64)
     values = np.asarray(levels)
     answered = [(of.correct >= 0) | (of.grade >= 0) | (of.known > 0) for of in raters]
-    pairs: list[Pair] = []
+    pairs: list[RaterPair] = []
     for i, j in combinations(range(len(raters)), 2):
         rows = answered[i] & answered[j]
         if not rows.any():
@@ -125,7 +125,7 @@ def between_raters(
         measures = {name: calibration.measures[name] for name in SHOWN}
         n_items = int(np.count_nonzero(rows))
         codes = {code: of["kappa"] for code, of in calibration.codes.items()}
-        pairs.append(Pair(first=i, second=j, n_items=n_items, measures=measures, codes=codes))
+        pairs.append(RaterPair(first=i, second=j, n_items=n_items, measures=measures, codes=codes))
 
     def mean_over_pairs(codes: Ids, of: Callable[[Ids, Ids], Ids]) -> Estimate:
         """Over all pairs of raters of one item, items with many raters having many pairs."""

@@ -120,7 +120,7 @@ def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SamplePlan:
     """What one measure needs.
 
     Attributes:
@@ -143,7 +143,7 @@ class Plan:
 
 def plan(
     measures: Mapping[str, Estimate], half_width: float, n_now: int | None = None
-) -> list[Plan]:
+) -> list[SamplePlan]:
     """How many labels each measure needs, and what it can tell apart now.
 
     Args:
@@ -154,14 +154,14 @@ def plan(
     Returns:
         One row a measure, in the same order.
     """
-    plans: list[Plan] = []
+    plans: list[SamplePlan] = []
     for name, estimate in measures.items():
         now, smallest = _half_width(estimate), None
         if now is not None:
             error = sqrt(2) * now / _z(estimate.level)
             smallest = detectable_difference(error, level=estimate.level)
         plans.append(
-            Plan(
+            SamplePlan(
                 measure=name,
                 n_now=estimate.n_items if n_now is None else n_now,
                 half_width_now=now,

@@ -4,10 +4,10 @@ from .base import (
     Evaluation,
     Evaluator,
     EvaluatorSettings,
-    Figure,
     LogEntry,
     Question,
     RunTable,
+    TrajectoryMetric,
     TrajectoryProtocol,
 )
 from .table import RUN_PROTOCOLS, run_protocol
@@ -17,10 +17,10 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "EvaluatorSettings",
-    "Figure",
     "LogEntry",
     "Question",
     "RunTable",
+    "TrajectoryMetric",
     "TrajectoryProtocol",
     "run_protocol",
 ]

@@ -85,7 +85,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class TrajectoryMetric:
     """A figure of a group of runs.
 
     Attributes:
@@ -192,7 +192,7 @@ class TrajectoryProtocol:
     name: str
     version: int = 1
     success: str = "success"
-    figures: tuple[Figure, ...]
+    figures: tuple[TrajectoryMetric, ...]
     evaluator: Callable[[EvaluatorSettings], Evaluator]
     needs_cases: str = ""
     tables: tuple[RunTable, ...] = ()

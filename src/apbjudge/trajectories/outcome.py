@@ -20,7 +20,7 @@ from ..protocols.checks.names import unknown_tools
 from ..protocols.table import STEP_WISE
 from ..records import Finding, Row
 from ..records.trajectories import Outcome, Trajectory, TrajectoryStep
-from .base import Evaluation, EvaluatorSettings, Figure, RunTable, TrajectoryProtocol
+from .base import Evaluation, EvaluatorSettings, RunTable, TrajectoryMetric, TrajectoryProtocol
 from .steps import call_ids, messages_of, step_rows
 
 NOT_STATED = "not stated"
@@ -137,12 +137,12 @@ OUTCOME = TrajectoryProtocol(
     version=2,
     success="success",
     figures=(
-        Figure(
+        TrajectoryMetric(
             name="reward", of="reward", usual=(0.0, 1.0), better="higher", meaning="mean reward"
         ),
-        Figure(name="turns", of="turns", meaning="messages of the agent, per run"),
-        Figure(name="calls", of="calls", meaning="tool calls of the agent, per run"),
-        Figure(
+        TrajectoryMetric(name="turns", of="turns", meaning="messages of the agent, per run"),
+        TrajectoryMetric(name="calls", of="calls", meaning="tool calls of the agent, per run"),
+        TrajectoryMetric(
             name="error answers",
             of="error answers",
             per="marked answers",
@@ -151,7 +151,7 @@ OUTCOME = TrajectoryProtocol(
             meaning="answers that the log marks as errors",
         ),
         *(
-            Figure(
+            TrajectoryMetric(
                 name=f"{kind} calls",
                 of=f"{kind} calls",
                 per="calls",
@@ -160,10 +160,10 @@ OUTCOME = TrajectoryProtocol(
             )
             for kind in ("unknown", "repeated", "unanswered", "unreadable")
         ),
-        Figure(
+        TrajectoryMetric(
             name="faulty turns", of="faulty turns", per="turns", bounds=(0.0, 1.0), better="lower"
         ),
-        Figure(name="ended", of="termination=*"),
+        TrajectoryMetric(name="ended", of="termination=*"),
     ),
     tables=(RunTable(key="outcome", title="Outcomes of whole runs"),),
     evaluator=_evaluator,

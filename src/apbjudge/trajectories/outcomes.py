@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 
 
-class _Key(NamedTuple):
+class _OutcomeKey(NamedTuple):
     """What an outcome is of; None for what it leaves open."""
 
     trajectory_id: str | None
@@ -40,7 +40,7 @@ class _Key(NamedTuple):
     tested_model: str | None
 
 
-class _Stated(NamedTuple):
+class _StatedOutcome(NamedTuple):
     outcome: Outcome | None
     termination: str
 
@@ -125,8 +125,8 @@ class Outcomes:
 
     def __init__(self, path: Path | None = None, success: str = "") -> None:
         self._rule = SuccessRule.of(success) if success else None
-        self._stated: dict[_Key, _Stated] = {}
-        self._used: set[_Key] = set()
+        self._stated: dict[_OutcomeKey, _StatedOutcome] = {}
+        self._used: set[_OutcomeKey] = set()
         self._names, self._taken, self._open = Counter[str](), Counter[str](), Counter[str]()
         self._runs = self._lacking = self._off = 0
         self.n_without = 0
@@ -199,7 +199,7 @@ class Outcomes:
             RowError: If the log itself states another one, or an outcome fits several runs.
         """
         keys = (
-            _Key(trajectory_id, case_id, trial, model)
+            _OutcomeKey(trajectory_id, case_id, trial, model)
             for trajectory_id, case_id, trial in (
                 (run.trajectory_id, None, None),
                 (None, run.case_id, run.trial),
@@ -243,15 +243,15 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     yield from read_table(path, _COLUMNS, needed=needed)
 
 
-def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
+def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, _StatedOutcome]:
     if isinstance(row, RowError):
         raise row
     trajectory_id, case_id = (id_field(row, *names) for names in _IDS)
     model = text_field(row, "tested_model", "model") or None
     if trajectory_id:
-        key = _Key(trajectory_id, None, None, model)
+        key = _OutcomeKey(trajectory_id, None, None, model)
     elif case_id:
-        key = _Key(None, case_id, whole_field(row, "trial"), model)
+        key = _OutcomeKey(None, case_id, whole_field(row, "trial"), model)
     else:
         raise RowError("trajectory_id", "the id of a run, or case_id", None)
     reward, success = _reward(row.get("reward")), success_of(row.get("success"))
@@ -259,7 +259,7 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_Key, _Stated]:
     termination = text_field(row, "termination")
     if outcome is None and not termination:
         raise RowError("reward", "a reward, success or termination", None)
-    return key, _Stated(outcome, termination)
+    return key, _StatedOutcome(outcome, termination)
 
 
 def _reward(value: object) -> float | None:
@@ -270,7 +270,7 @@ def _reward(value: object) -> float | None:
     return reward
 
 
-def _name(key: _Key) -> str:
+def _name(key: _OutcomeKey) -> str:
     trial = "" if key.trial is None else f" trial {key.trial}"
     model = "" if key.tested_model is None else f" of {key.tested_model}"
     return f"{key.trajectory_id or key.case_id}{trial}{model}"

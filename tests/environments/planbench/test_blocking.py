@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apbjudge.environments.planbench import BlockPlanConfig, planbench_block_plan, read_block_plan
 from apbjudge.environments.planbench.blocking import plan_of
 from apbjudge.errors import InputError
-from apbjudge.trajectories.planbench.data import PlanBenchData, SolutionPath, Task
+from apbjudge.trajectories.planbench.data import PlanBenchData, PlanbenchTask, SolutionPath
 
 from .world import EXAMPLE, world
 
@@ -29,7 +29,7 @@ def plan(**settings: Any) -> Any:
 def catalogues(draw: st.DrawFn) -> PlanBenchData:
     sets = st.frozensets(st.sampled_from(NAMES), min_size=1, max_size=5)
     paths = draw(st.lists(sets, min_size=1, max_size=8, unique=True))
-    task = Task("t", frozenset("a"), "f")
+    task = PlanbenchTask("t", frozenset("a"), "f")
     solutions = tuple(SolutionPath(path, frozenset()) for path in paths)
     return PlanBenchData({}, {"t": task}, {"t": solutions}, {}, {}, {}, {}, "")
 

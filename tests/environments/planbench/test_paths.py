@@ -15,7 +15,7 @@ from apbjudge.environments.planbench.paths import (
     count_orders,
     minimal_paths,
 )
-from apbjudge.trajectories.planbench.data import Tool
+from apbjudge.trajectories.planbench.data import PlanbenchTool
 from apbjudge.trajectories.planbench.measures import closure
 
 from .world import EXAMPLE
@@ -24,7 +24,7 @@ DATATYPES = "abcdef"
 
 
 @st.composite
-def small_worlds(draw: st.DrawFn) -> tuple[list[Tool], frozenset[str]]:
+def small_worlds(draw: st.DrawFn) -> tuple[list[PlanbenchTool], frozenset[str]]:
     interfaces = draw(
         st.lists(
             st.tuples(
@@ -35,15 +35,15 @@ def small_worlds(draw: st.DrawFn) -> tuple[list[Tool], frozenset[str]]:
             unique=True,
         )
     )
-    tools = [Tool(f"t{i}", *interface) for i, interface in enumerate(interfaces)]
+    tools = [PlanbenchTool(f"t{i}", *interface) for i, interface in enumerate(interfaces)]
     return tools, draw(st.frozensets(st.sampled_from("abc"), min_size=1, max_size=2))
 
 
-def reaches(tools: Iterable[Tool], held: frozenset[str], target: str) -> bool:
+def reaches(tools: Iterable[PlanbenchTool], held: frozenset[str], target: str) -> bool:
     return target in closure(held, [(tool.input_datatypes, tool.output_datatype) for tool in tools])
 
 
-def by_force(tools: list[Tool], held: frozenset[str], target: str) -> set[frozenset[str]]:
+def by_force(tools: list[PlanbenchTool], held: frozenset[str], target: str) -> set[frozenset[str]]:
     """All sets by size; one that has a smaller one in it is none."""
     found: set[frozenset[str]] = set()
     for size in range(len(tools) + 1):
@@ -55,7 +55,7 @@ def by_force(tools: list[Tool], held: frozenset[str], target: str) -> set[frozen
 
 
 @given(small_worlds())
-def test_all_paths_and_no_other_set(world: tuple[list[Tool], frozenset[str]]) -> None:
+def test_all_paths_and_no_other_set(world: tuple[list[PlanbenchTool], frozenset[str]]) -> None:
     tools, held = world
     found = [*minimal_paths(tools, held, "f")]
     assert len(found) == len({*found})
@@ -63,7 +63,7 @@ def test_all_paths_and_no_other_set(world: tuple[list[Tool], frozenset[str]]) ->
 
 
 @given(small_worlds())
-def test_a_catalogue_has_only_paths(world: tuple[list[Tool], frozenset[str]]) -> None:
+def test_a_catalogue_has_only_paths(world: tuple[list[PlanbenchTool], frozenset[str]]) -> None:
     tools, held = world
     every = {*minimal_paths(tools, held, "f")}
     for path in catalogued_paths(tools, held, "f"):
@@ -72,7 +72,7 @@ def test_a_catalogue_has_only_paths(world: tuple[list[Tool], frozenset[str]]) ->
         assert any(smaller <= path for smaller in every)
 
 
-def legal(order: Iterable[Tool], held: frozenset[str]) -> Iterator[bool]:
+def legal(order: Iterable[PlanbenchTool], held: frozenset[str]) -> Iterator[bool]:
     state = {*held}
     for tool in order:
         yield tool.input_datatypes <= state and tool.output_datatype not in state
@@ -80,7 +80,9 @@ def legal(order: Iterable[Tool], held: frozenset[str]) -> Iterator[bool]:
 
 
 @given(small_worlds())
-def test_orders_are_those_that_a_listing_has(world: tuple[list[Tool], frozenset[str]]) -> None:
+def test_orders_are_those_that_a_listing_has(
+    world: tuple[list[PlanbenchTool], frozenset[str]],
+) -> None:
     tools, held = world
     tools = tools[:6]
     listed = sum(all(legal(order, held)) for order in permutations(tools))
@@ -92,12 +94,12 @@ def test_orders_are_those_that_a_listing_has(world: tuple[list[Tool], frozenset[
 def test_a_catalogue_lacks_what_was_open_when_a_datatype_was_solved_first() -> None:
     """``d`` is solved while ``c`` is open, so that ``d`` by way of ``c`` is never seen."""
     tools = [
-        Tool("c_of_d", frozenset("d"), "c"),
-        Tool("c_of_a", frozenset("a"), "c"),
-        Tool("d_of_a", frozenset("a"), "d"),
-        Tool("d_of_c", frozenset("c"), "d"),
-        Tool("f_of_c", frozenset("c"), "f"),
-        Tool("f_of_d", frozenset("d"), "f"),
+        PlanbenchTool("c_of_d", frozenset("d"), "c"),
+        PlanbenchTool("c_of_a", frozenset("a"), "c"),
+        PlanbenchTool("d_of_a", frozenset("a"), "d"),
+        PlanbenchTool("d_of_c", frozenset("c"), "d"),
+        PlanbenchTool("f_of_c", frozenset("c"), "f"),
+        PlanbenchTool("f_of_d", frozenset("d"), "f"),
     ]
     every = {*minimal_paths(tools, {"a"}, "f")}
     assert every == by_force(tools, frozenset("a"), "f")

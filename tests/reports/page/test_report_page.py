@@ -17,7 +17,7 @@ from apbjudge.records import Item
 from apbjudge.reports.page.entries import Entry, ReportSize
 from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
-from apbjudge.reports.paper.table import Cell, Column, Counts, Table, TableRow
+from apbjudge.reports.paper.table import Counts, PaperCell, PaperColumn, PaperTable, TableRow
 from apbjudge.statistics.estimates import Estimate
 
 from .reports import Page, entry, human, item, report, some_entries
@@ -46,15 +46,15 @@ class Drawing:
         return f"name,value\n{self.title},1.0\n".encode()
 
 
-def table(text: str) -> Table:
+def table(text: str) -> PaperTable:
     """A table with one figure."""
     of = {"section": text, "key": "CR", "unit": "percent", "better": "higher"}
-    column = Column(title=text, meaning="correct", **of)  # type: ignore[arg-type]
-    cells = {column.id: Cell(estimate=_HALF, best=True)}
+    column = PaperColumn(title=text, meaning="correct", **of)  # type: ignore[arg-type]
+    cells = {column.id: PaperCell(estimate=_HALF, best=True)}
     counts = {text: Counts(rows=5, scored=4)}
     row = TableRow(judge=text, heads=(text,), counts=counts, cells=cells)
     given: dict[str, Any] = {"number": text, "title": text, "heads": (text,), "notes": (text,)}
-    return Table(key="t", columns=(column,), rows=(row,), **given)
+    return PaperTable(key="t", columns=(column,), rows=(row,), **given)
 
 
 def written(folder: Path, made: Any) -> tuple[Page, ReportSize]:

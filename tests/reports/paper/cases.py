@@ -11,7 +11,7 @@ from apbjudge.calibration.results import Reliability, ReliabilityReport
 from apbjudge.records import judgement_reader
 from apbjudge.reports.paper.building import JudgeResults, Results, paper_tables
 from apbjudge.reports.paper.formatting import figure_of
-from apbjudge.reports.paper.table import Table, TableRow
+from apbjudge.reports.paper.table import PaperTable, TableRow
 from apbjudge.statistics.analyses import diversity, self_evaluation
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.ratings import Ratings
@@ -61,26 +61,26 @@ def judged(
     return JudgeResults(judge=judge, note=note, columns=table, method=method)
 
 
-def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Table:
+def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> PaperTable:
     """The one table; plain rows are those of the judge j."""
     result = tuple(j if isinstance(j, JudgeResults) else judged(j) for j in judges)
     (table,) = paper_tables(Results(judges=result, **more), (key,))
     return table
 
 
-def row_of(table: Table, *heads: str, judge: str | None = None) -> TableRow:
+def row_of(table: PaperTable, *heads: str, judge: str | None = None) -> TableRow:
     """The one row with these heads."""
     (row,) = (r for r in table.rows if r.heads == heads and judge in (None, r.judge))
     return row
 
 
-def printed(table: Table, *heads: str, section: str | None = None) -> list[str]:
+def printed(table: PaperTable, *heads: str, section: str | None = None) -> list[str]:
     """The figures of a row as they are shown, of one section or of all."""
     row = row_of(table, *heads)
     return [figure_of(row, c).value for c in table.columns if section in (None, c.section)]
 
 
-def percents(table: Table, *heads: str, places: int) -> list[str]:
+def percents(table: PaperTable, *heads: str, places: int) -> list[str]:
     """The rates of a row in percent, to as many places as the paper prints."""
     row = row_of(table, *heads)
     result = [
@@ -89,7 +89,7 @@ def percents(table: Table, *heads: str, places: int) -> list[str]:
     return [f"{round(100 * (value or 0.0), places) + 0.0:.{places}f}" for value in result]
 
 
-def best_of(table: Table, key: str, section: str = "", judge: str | None = None) -> list[str]:
+def best_of(table: PaperTable, key: str, section: str = "", judge: str | None = None) -> list[str]:
     """Whose figures are marked in a column."""
     return [
         ", ".join(row.heads)

@@ -22,12 +22,12 @@ from apbjudge.reports.paper.formatting import (
     tables_markdown,
     tables_text,
 )
-from apbjudge.reports.paper.table import Table
+from apbjudge.reports.paper.table import PaperTable
 
 from ..rows import Row, check_golden, unscored, verdict
 from .cases import graded, judged, plans_judged, report
 
-FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
+FORMATS: dict[str, Callable[[Iterable[PaperTable]], str]] = {
     "txt": tables_text,
     "md": tables_markdown,
     "tex": tables_latex,
@@ -54,7 +54,7 @@ def rows_of(model: str, correct: int, extraneous: int = 5) -> list[Row]:
     return [{**row, "tested_model": model} for row in rows]
 
 
-def two_judges(*names: str) -> tuple[Table, ...]:
+def two_judges(*names: str) -> tuple[PaperTable, ...]:
     """Three tables for two judges of three tested models."""
     judge, other, *models = names
     rows = [row for model, k in zip(models, (19, 16, 2), strict=True) for row in rows_of(model, k)]
@@ -64,12 +64,12 @@ def two_judges(*names: str) -> tuple[Table, ...]:
 
 
 @pytest.fixture(scope="module")
-def plain() -> tuple[Table, ...]:
+def plain() -> tuple[PaperTable, ...]:
     return two_judges("strict", "lenient", "alder", "birch", "cress")
 
 
 @pytest.mark.parametrize("kind", ["txt", "md", "tex"])
-def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) -> None:
+def test_two_judges_give_the_golden_text(plain: tuple[PaperTable, ...], kind: str) -> None:
     check_golden(f"table_two_judges.{kind}", FORMATS[kind](plain))
 
 
@@ -79,7 +79,9 @@ def test_two_judges_give_the_golden_text(plain: tuple[Table, ...], kind: str) ->
 # data --------------------------------------------------------------------------------------------
 
 
-def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Table, ...]) -> None:
+def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(
+    plain: tuple[PaperTable, ...],
+) -> None:
     lines = list(csv.DictReader(io.StringIO(tables_csv(plain))))
     assert len(lines) == sum(len(row.cells) for table in plain for row in table.rows)
     place = {"table": "steps", "judge": "strict", "row_is": "Tested model", "row": "cress"}
@@ -89,7 +91,7 @@ def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(plain: tuple[Tabl
     assert line.items() >= (figure | {"method": "wilson-modified", "best": "0"}).items()
 
 
-def test_json_has_what_csv_has(plain: tuple[Table, ...]) -> None:
+def test_json_has_what_csv_has(plain: tuple[PaperTable, ...]) -> None:
     cells = [
         (table["key"], row["judge"], row["heads"][0], cell["column"], cell["value"], cell["best"])
         for table in tables_json(plain)
@@ -116,7 +118,7 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def hostile() -> tuple[Table, ...]:
+def hostile() -> tuple[PaperTable, ...]:
     tables = two_judges(*HOSTILE)
     results = Results(
         judges=(judged([]),), reliability=report(plans_judged(HOSTILE[1], (5, 9), (6, 9)))
@@ -126,7 +128,7 @@ def hostile() -> tuple[Table, ...]:
 
 @pytest.mark.parametrize("kind", ["txt", "md", "tex", "csv"])
 def test_no_format_passes_on_what_moves_a_cursor_or_breaks_a_line(
-    hostile: tuple[Table, ...], kind: str
+    hostile: tuple[PaperTable, ...], kind: str
 ) -> None:
     text = FORMATS[kind](hostile)
     assert all(c.isprintable() or c in "\r\n" for c in text)
@@ -134,7 +136,7 @@ def test_no_format_passes_on_what_moves_a_cursor_or_breaks_a_line(
     assert not [line for line in text.splitlines() if line.lstrip().startswith("| c |")]
 
 
-def test_markdown_has_no_cell_link_or_tag_of_its_own(hostile: tuple[Table, ...]) -> None:
+def test_markdown_has_no_cell_link_or_tag_of_its_own(hostile: tuple[PaperTable, ...]) -> None:
     text = tables_markdown(hostile)
     bare = re.sub(r"\\.", "", text)
     assert "<" not in bare
@@ -174,7 +176,7 @@ PREAMBLE = r"""\documentclass[11pt,a4paper,twocolumn]{article}
 """
 
 
-def long_names() -> tuple[Table, ...]:
+def long_names() -> tuple[PaperTable, ...]:
     """Tested models whose names have no place to break a line, or no letter of LaTeX."""
     names = [f"{i:02d}{'x' * 198 if i % 2 else '模' * 40}" for i in range(24)]
     result = [verdict("h", tested_model=name) for name in names]
@@ -191,7 +193,11 @@ def test_latex_never_has_more_floats_waiting_than_it_can_hold() -> None:
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.parametrize("intervals", [True, False])
 def test_latex_compiles_and_fits_the_page(
-    tmp_path: Path, plain: tuple[Table, ...], hostile: tuple[Table, ...], *, intervals: bool
+    tmp_path: Path,
+    plain: tuple[PaperTable, ...],
+    hostile: tuple[PaperTable, ...],
+    *,
+    intervals: bool,
 ) -> None:
     """Names in captions are none of it: those of judges may be as long as a line."""
     body = tables_latex(plain, intervals=intervals)

@@ -15,8 +15,8 @@ from apbjudge.records.refinements import Refinements, Way
 from apbjudge.reports.paper.building import paper_tables
 from apbjudge.reports.paper.formatting import tables_text
 from apbjudge.reports.paper.refining import refined_rows
-from apbjudge.reports.paper.rows import JudgeResults, Results
-from apbjudge.reports.paper.table import DEFINITIONS, Counts, Table
+from apbjudge.reports.paper.rows import JudgeResults, TableSources
+from apbjudge.reports.paper.table import DEFINITIONS, Counts, PaperTable
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import Row, unscored, verdict
@@ -49,16 +49,16 @@ def of_marks(marks: Iterable[int], **fields: Any) -> list[Row]:
     ]
 
 
-def figures(table: Table, *heads: str) -> dict[str, Estimate]:
+def figures(table: PaperTable, *heads: str) -> dict[str, Estimate]:
     """The figures of a row by key."""
     return {key: cell.estimate for (_, key), cell in row_of(table, *heads).cells.items()}
 
 
-def values(table: Table, *heads: str) -> dict[str, float | None]:
+def values(table: PaperTable, *heads: str) -> dict[str, float | None]:
     return {key: of.value for key, of in figures(table, *heads).items()}
 
 
-def notes(table: Table, method: str = "R") -> list[str]:
+def notes(table: PaperTable, method: str = "R") -> list[str]:
     """What is said of a method."""
     return [note.partition(": ")[2] for note in table.notes if method in note.split(": ")[0]]
 
@@ -71,7 +71,7 @@ def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() 
     base = [{**row, "case_id": f"c{i // 5}"} for i, row in enumerate(graded("h", 300, 90))]
     runs = [judged(base, method="all"), judged(base[100:], method="later")]
     (definition,) = (of for of in DEFINITIONS if of.key == "refinement")
-    rows = refined_rows(definition, Results(judges=(judged(base),), refined=tuple(runs)))
+    rows = refined_rows(definition, TableSources(judges=(judged(base),), refined=tuple(runs)))
     first, second = (row.contenders["Holistic", "Refined"] for row in rows)
     case_of = dict(zip(first.items.tolist(), first.cases.tolist(), strict=True))
     assert [case_of[item] for item in second.items.tolist()] == second.cases.tolist()
@@ -100,7 +100,7 @@ MARKS = st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1, 
 @given(MARKS)
 def test_transitions_add_up_whatever_has_a_verdict(marks: list[tuple[int, int]]) -> None:
     base, after = (of_marks(side) for side in zip(*marks, strict=True))
-    results = Results(judges=(judged(base),), refined=(refined(after),))
+    results = TableSources(judges=(judged(base),), refined=(refined(after),))
     first, second = paper_tables(results, ("refinement", CHANGES))
     pairs = [(old, new) for old, new in marks if min(old, new) >= 0]
     of = {**values(first, "m", "R"), **values(second, "m", "R")}
@@ -171,7 +171,7 @@ def test_the_critics_own_rate_is_over_the_same_items() -> None:
 def test_an_oracle_is_in_no_table_but_its_own_whatever_its_method_is_called() -> None:
     base, after = of_marks([0, 0, 1, 0]), of_marks([1, 1, 1, 0])
     run = refined(after, "Self_R+", is_oracle=[1, 0, 1, 0])
-    results = Results(judges=(judged(base),), refined=(run,))
+    results = TableSources(judges=(judged(base),), refined=(run,))
     tables = {table.key: table for table in paper_tables(results)}
     assert row_of(tables["refinement"], "m", "Self_R+").counts["Holistic"].rows == 2
     assert values(tables["refinement"], "m", "Self_R+")["Refined"] == 0.5

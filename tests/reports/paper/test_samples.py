@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apbjudge import OptionError
 from apbjudge.reports.paper.building import Results
 from apbjudge.reports.paper.samples import sample_tables
-from apbjudge.reports.paper.table import Table
+from apbjudge.reports.paper.table import PaperTable
 from apbjudge.statistics import Estimate
 
 from ..rows import Row, verdict
@@ -34,7 +34,7 @@ def sampled(case: str, *outcomes: int, **fields: Any) -> list[Row]:
     ]
 
 
-def tables(*rows: Row) -> tuple[Table, ...]:
+def tables(*rows: Row) -> tuple[PaperTable, ...]:
     return sample_tables(Results(judges=(judged(rows),)))
 
 

@@ -9,7 +9,14 @@ from functools import lru_cache
 import numpy as np
 
 from apbjudge.judge.metrics import BEHAVIOURS
-from apbjudge.reports.paper.table import DEFINITIONS, OF_REPLIES, Cell, Column, Table, TableRow
+from apbjudge.reports.paper.table import (
+    DEFINITIONS,
+    OF_REPLIES,
+    PaperCell,
+    PaperColumn,
+    PaperTable,
+    TableRow,
+)
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted
@@ -33,7 +40,7 @@ def tables(
     judges: Sequence[str] = ("judge",),
     keys: Sequence[str] = tuple(PLACES),
     seed: int = 0,
-) -> tuple[Table, ...]:
+) -> tuple[PaperTable, ...]:
     """The tables; about one figure in twenty is missing in some way."""
     rng = np.random.default_rng(seed)
     return tuple(_table(key, names, judges, rng) for key in keys)
@@ -41,7 +48,7 @@ def tables(
 
 def _table(
     key: str, names: Sequence[str], judges: Sequence[str], rng: np.random.Generator
-) -> Table:
+) -> PaperTable:
     of = next(definition for definition in DEFINITIONS if definition.key == key)
     compared = key == "judges"
     columns = tuple(
@@ -53,13 +60,17 @@ def _table(
         for judge in ([""] if compared else judges)
         for head in ([(judge,) for judge in judges] if compared else heads)
     )
-    return Table(key=key, number="", title=of.title, heads=of.heads, columns=columns, rows=rows)
+    return PaperTable(
+        key=key, number="", title=of.title, heads=of.heads, columns=columns, rows=rows
+    )
 
 
-def _cells(columns: Sequence[Column], rng: np.random.Generator) -> dict[tuple[str, str], Cell]:
+def _cells(
+    columns: Sequence[PaperColumn], rng: np.random.Generator
+) -> dict[tuple[str, str], PaperCell]:
     behaviours = dict(zip(BROKEN, rng.multinomial(N, [0.5, 0.2, 0.15, 0.05, 0.1]), strict=True))
     cells = {
-        column.id: Cell(estimate=_estimate(column, rng, behaviours.get(column.key)))
+        column.id: PaperCell(estimate=_estimate(column, rng, behaviours.get(column.key)))
         for column in columns
     }
     gone = rng.random(len(columns)) < 0.04
@@ -68,7 +79,7 @@ def _cells(columns: Sequence[Column], rng: np.random.Generator) -> dict[tuple[st
     }
 
 
-def _estimate(column: Column, rng: np.random.Generator, behaviour: int | None) -> Estimate:
+def _estimate(column: PaperColumn, rng: np.random.Generator, behaviour: int | None) -> Estimate:
     kind = rng.random()
     if kind < 0.03:
         return nothing()

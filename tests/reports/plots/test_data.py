@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from apbjudge.judge.metrics import REFUSALS
-from apbjudge.reports.paper.table import Table
+from apbjudge.reports.paper.table import PaperTable
 from apbjudge.reports.plots.figure import style
 from apbjudge.reports.plots.marks import percent
 from apbjudge.statistics.proportions import counted
@@ -35,7 +35,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 NAMES = tuple(f"Qwen{i}VL-{30 * i + 235}B-A22B-Instruct" for i in range(7))
 
 
-def cells(of: tuple[Table, ...], keys: tuple[str, ...], columns: tuple[str, ...]) -> set[Any]:
+def cells(of: tuple[PaperTable, ...], keys: tuple[str, ...], columns: tuple[str, ...]) -> set[Any]:
     result: set[Any] = set()
     for table in (table for table in of if table.key in keys):
         for row in table.rows:

@@ -11,8 +11,7 @@ from ...document.text import WIDTH, render_text
 from ...statistics.estimates import Estimate
 from ..card import Card
 from ..comparison import CardComparison, CardSide, MeasurePair
-from ..outcomes import Exhibit, Measure, Outcome, Probe, Unit
-from ..outcomes import Figure as Shown
+from ..outcomes import Exhibit, Measure, Outcome, Probe, ProbeMetric, Unit
 from . import words
 
 EXHIBITS_SHOWN = 5
@@ -116,7 +115,7 @@ def _measures(measures: Sequence[Measure]) -> Table:
     return Table.of(heads, rows, align="flvllll")
 
 
-def _figures(figures: Sequence[Shown]) -> Table:
+def _figures(figures: Sequence[ProbeMetric]) -> Table:
     rows = ((f.name, words.figure(f.estimate, f.unit), _counts(f.estimate)) for f in figures)
     return Table.of(("Figure", "Value", "From"), rows, align="fvl")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...document import numbers
-from ...document.model import Figure
+from ...document.model import MetricCell
 from ...document.numbers import DASH
 from ...statistics.estimates import Estimate
 from ..card import Card
@@ -45,9 +45,9 @@ _HANDLING = frozenset(
 """Settings that move no verdict, or that the card shows elsewhere."""
 
 
-def figure(estimate: Estimate, unit: Unit) -> Figure:
+def figure(estimate: Estimate, unit: Unit) -> MetricCell:
     """A figure of a card in a cell; its denominators are in a column of their own."""
-    return Figure(estimate=estimate, unit=UNITS[unit], denominator=False)
+    return MetricCell(estimate=estimate, unit=UNITS[unit], denominator=False)
 
 
 def amount(value: float, unit: Unit) -> str:

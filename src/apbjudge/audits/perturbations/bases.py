@@ -11,7 +11,7 @@ from typing import Any, Literal
 import orjson
 
 from ...errors import RowError
-from ...judge import Task
+from ...judge import JudgeTask
 from ...judge.source import Entry
 from ...protocols import Protocol
 from ...records import Finding, Item, Row
@@ -233,12 +233,12 @@ def find_bases(
     without a reference gives its prediction, of which nothing is known.
     """
     known = frozenset(passed or ())
-    by_case: dict[str, list[Task]] = {}
+    by_case: dict[str, list[JudgeTask]] = {}
     for task in rows:
         if not isinstance(task, BadRow):
             by_case.setdefault(task.item.case_id, []).append(task)
 
-    def rank(task: Task) -> tuple[bool, int, bool]:
+    def rank(task: JudgeTask) -> tuple[bool, int, bool]:
         item = task.item
         follows = task.common()["matches_reference"] is not False
         is_passed = (item.item_id, item.tested_model) in known
@@ -257,7 +257,7 @@ def find_bases(
     return Bases(bases=tuple(bases.values()), left_out=dict(left_out))
 
 
-def _of_task(task: Task, passed: Collection[Key], unlabelled: bool) -> Iterator[Base]:  # noqa: FBT001
+def _of_task(task: JudgeTask, passed: Collection[Key], unlabelled: bool) -> Iterator[Base]:  # noqa: FBT001
     """The prediction, if humans passed it or nothing else is there, and the reference."""
     item, model = task.item, task.item.tested_model
     offers: list[tuple[ReplyParts | None, Origin, str, str]] = []

@@ -27,7 +27,7 @@ def vocabulary(name: str) -> frozenset[str]:
     return frozenset(table("words")[name].split())
 
 
-class Need(NamedTuple):
+class ValueNeed(NamedTuple):
     """A call that needs what at least one of some earlier calls yields, by their places."""
 
     call: int
@@ -35,14 +35,14 @@ class Need(NamedTuple):
     because: str
 
 
-def sure_needs(parts: ReplyParts, tools: Toolset | None, case: str = "") -> tuple[Need, ...]:
+def sure_needs(parts: ReplyParts, tools: Toolset | None, case: str = "") -> tuple[ValueNeed, ...]:
     """The dependencies that nobody would doubt; many others are missed.
 
     A machine-readable reference to a tool's result, an argument that names the earlier tool or
     step, or one whose value stands nowhere in the case and whose parameter is said to come from
     the earlier tool. What stands in ``case``, the text of the case, needs no call.
     """
-    needs: list[Need] = []
+    needs: list[ValueNeed] = []
     for at, call in enumerate(parts.calls):
         earlier = parts.calls[:at]
         for name, value in (call.arguments or {}).items():
@@ -52,23 +52,23 @@ def sure_needs(parts: ReplyParts, tools: Toolset | None, case: str = "") -> tupl
             source = source_of(call.name, name, tools)
             on = frozenset(n for n, other in enumerate(earlier) if other.name == source)
             if texts and on:
-                needs.append(Need(at, on, f"its {name} comes from {source}"))
+                needs.append(ValueNeed(at, on, f"its {name} comes from {source}"))
     return tuple(needs)
 
 
-def _named(text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool) -> Iterator[Need]:
+def _named(text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool) -> Iterator[ValueNeed]:
     """Sources that an argument names."""
     reference = referenced_tool(text)
     for name in dict.fromkeys(call.name for call in earlier if call.name):
         if reference == name or _speaks_of(text, name):
             on = frozenset(n for n, call in enumerate(earlier) if call.name == name)
-            yield Need(at, on, f"an argument names {name}")
+            yield ValueNeed(at, on, f"an argument names {name}")
     steps = [int(n) for n in re.findall(r"\b[Ss]tep\s+(\d{1,3})\b", text)]
     if (marked := referenced_step(text)) is not None:
         steps.append(marked)
     for step in steps if is_plan else ():
         if 1 <= step <= at:
-            yield Need(at, frozenset({step - 1}), f"an argument names step {step}")
+            yield ValueNeed(at, frozenset({step - 1}), f"an argument names step {step}")
 
 
 def _speaks_of(text: str, name: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from ...statistics.estimates import transformed
 from ...statistics.proportions import bounded
 from ...statistics.variance_components import PARTS, Components, Part, nested_components
-from ..outcomes import Figure, Probe, ProbeSpec, Table, decide, verdict_text
+from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide, verdict_text
 from ..responses import AGAIN, MAIN, WARM, AuditResponses, Response, passed, sample_of
 from .measures import mean_text, rate, repeats_of, unscored_note
 
@@ -110,7 +110,7 @@ def _components(audit: AuditResponses) -> Components:
     )
 
 
-def _figures(groups: Groups, parts: Components) -> Iterable[Figure]:
+def _figures(groups: Groups, parts: Components) -> Iterable[ProbeMetric]:
     for name, of in groups.items():
         graded = [(group[0], grades) for group in of if len(grades := _grades(group)) > 1]
         if graded:  # root of the mean variance of the grades of one variant
@@ -120,14 +120,14 @@ def _figures(groups: Groups, parts: Components) -> Iterable[Figure]:
             mean = bounded(variances, sample, bounds=(0.0, 0.5), level=0.95)
             estimate = transformed(mean, lambda variance: sqrt(max(0.0, variance)))
             title = f"standard deviation of the grade, {name}"
-            yield Figure(name=title, estimate=estimate, unit="plain")
+            yield ProbeMetric(name=title, estimate=estimate, unit="plain")
     for part in PARTS:
         if part in parts.shares and parts.shares[part].value is not None:
             name = f"share of the grades' variance, {_WORDS[part]}"
-            yield Figure(name=name, estimate=parts.shares[part])
+            yield ProbeMetric(name=name, estimate=parts.shares[part])
 
 
-def _tables(audit: AuditResponses, parts: Components) -> Iterable[Table]:
+def _tables(audit: AuditResponses, parts: Components) -> Iterable[ProbeTable]:
     names = {r.variant.name for r in audit.all if _is_repeat(r.arm)}
     rows: list[tuple[str, ...]] = []
     for arm in [MAIN, *filter(_is_repeat, audit.arms)]:
@@ -137,7 +137,7 @@ def _tables(audit: AuditResponses, parts: Components) -> Iterable[Table]:
         flips = [a.is_correct != b.is_correct for a, b in audit.across(arm)]
         against = "" if arm == MAIN else mean_text(flips)
         rows.append((arm, str(len(of)), mean_text(passed(of).tolist()), mean, against))
-    yield Table(
+    yield ProbeTable(
         title="By arm, over the repeated requests",
         columns=("arm", "n", "passed", "mean grade", "flips against main"),
         rows=tuple(rows),
@@ -147,7 +147,7 @@ def _tables(audit: AuditResponses, parts: Components) -> Iterable[Table]:
             (_WORDS[part], f"{value:.4f}", f"{sqrt(value):.3f}")
             for part, value in parts.variances.items()
         ]
-        yield Table(
+        yield ProbeTable(
             title="Where the grades' variance comes from",
             columns=("part", "variance", "standard deviation"),
             rows=tuple(shares),

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..outcomes import Measure, Probe, ProbeSpec, Table, decide
+from ..outcomes import Measure, Probe, ProbeSpec, ProbeTable, decide
 from ..responses import MAIN, AuditResponses, Response, passed
 from .measures import Split, beyond_kind, describe, evenly, mean_text
 
@@ -83,7 +83,7 @@ def _halves(timed: Sequence[Response]) -> Mapping[str, Split]:
     return halves
 
 
-def _table(timed: Sequence[Response]) -> Table:
+def _table(timed: Sequence[Response]) -> ProbeTable:
     """Pass rates along the run, in parts with equally many judgements."""
     ordered = sorted(timed, key=lambda r: r.turn or 0)
     edges = np.linspace(0, len(ordered), PARTS + 1).round().astype(int).tolist()
@@ -95,7 +95,7 @@ def _table(timed: Sequence[Response]) -> Table:
                 chosen = [r for r in part if r.variant.truth.is_correct is truth]
                 cells += [str(len(chosen)), mean_text(passed(chosen).tolist())]
             rows.append((f"{(part[0].turn or 0) + 1} to {(part[-1].turn or 0) + 1}", *cells))
-    return Table(
+    return ProbeTable(
         title="Pass rate along the run (the mix of planted faults differs between the parts)",
         columns=("calls", "faulty plans", "passed", "sound plans", "passed"),
         rows=tuple(rows),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ...records import ERROR_CODES
-from ..outcomes import Figure, Probe, ProbeSpec, Table, decide
+from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide
 from ..responses import LONG_LIST, AuditResponses, Response, passed
 from ..variants import SOLVER, Severity
 from .measures import describe, mean_text, rate, share_of, shift_of, unscored_note
@@ -108,31 +108,31 @@ def _is_named(response: Response) -> bool:
 
 def _figures(
     audit: AuditResponses, faults: Sequence[Response], by_code: Groups
-) -> Iterator[Figure]:
+) -> Iterator[ProbeMetric]:
     for code, of in by_code.items():
         flagged = [r for r in of if r.flags is not None]
         if flagged and code != NO_CODE:
             hits = [code in (r.flags or ()) for r in flagged]
-            yield Figure(name=f"flagged {code}", estimate=share_of(flagged, hits))
+            yield ProbeMetric(name=f"flagged {code}", estimate=share_of(flagged, hits))
     groups = {s: [r for r in faults if r.variant.severity == s] for s in SEVERITIES}
     for name, of in (*groups.items(), *by_code.items()):
         if drops := _drops(audit, of):
             estimate = shift_of([r for r, _ in drops], [drop for _, drop in drops])
-            yield Figure(name=f"grade drop, {name}", estimate=estimate, unit="plain")
+            yield ProbeMetric(name=f"grade drop, {name}", estimate=estimate, unit="plain")
     for code, of in by_code.items():
         proven = [r.is_proven for r in of]
-        yield Figure(name=f"proven by code, {code}", estimate=share_of(of, proven))
+        yield ProbeMetric(name=f"proven by code, {code}", estimate=share_of(of, proven))
     for code, of in _by_code(r for r in faults if not r.is_proven).items():
         name = f"caught {code}, not proven by code"
-        yield Figure(name=name, estimate=share_of(of, _caught(of)))
+        yield ProbeMetric(name=name, estimate=share_of(of, _caught(of)))
     enforced = [r for r in faults if r.enforced is not None]
     for name, of in {"all codes": enforced, **_by_code(enforced)}.items():
         if of:  # what judge and code catch together, which is what ``grade`` reports
             estimate = share_of(of, [not r.enforced for r in of])
-            yield Figure(name=f"caught by judge and code together, {name}", estimate=estimate)
+            yield ProbeMetric(name=f"caught by judge and code together, {name}", estimate=estimate)
     bands = _bands(faults)
     for name, of in bands.items() if len(bands) > 1 else ():
-        yield Figure(name=f"caught, {name}", estimate=share_of(of, _caught(of)))
+        yield ProbeMetric(name=f"caught, {name}", estimate=share_of(of, _caught(of)))
 
 
 def _drops(audit: AuditResponses, faults: Iterable[Response]) -> list[tuple[Response, float]]:
@@ -147,7 +147,7 @@ def _drops(audit: AuditResponses, faults: Iterable[Response]) -> list[tuple[Resp
 
 def _tables(
     audit: AuditResponses, faults: Sequence[Response], sound: Sequence[Response]
-) -> Iterator[Table]:
+) -> Iterator[ProbeTable]:
     seen = {code for r in faults for code in (*(r.flags or ()), *(r.variant.truth.codes or ()))}
     codes = ERROR_CODES if seen <= {*ERROR_CODES} else sorted(seen)  # else of an own rubric
 
@@ -157,7 +157,7 @@ def _tables(
         yield sum(not r.is_correct and not r.flags for r in of)
         yield sum(bool(r.is_correct) for r in of)
 
-    yield Table(
+    yield ProbeTable(
         title="Code planted against codes flagged (one verdict may flag several)",
         columns=("planted", "n", *codes, "caught without code", "passed"),
         rows=tuple((code, *map(str, confusion(of))) for code, of in _by_code(faults).items()),
@@ -175,14 +175,14 @@ def _tables(
         "proven by code": lambda of: mean_text([r.is_proven for r in of]),
         "grade drop": drop,
     }
-    yield Table(
+    yield ProbeTable(
         title="Faults by kind",
         columns=("kind", *cells),
         rows=tuple(
             (kind, *(cell(of) for cell in cells.values())) for kind, of in _by_kind(faults).items()
         ),
     )
-    yield Table(
+    yield ProbeTable(
         title="Sound plans, by change",
         columns=("kind", "n", "passed"),
         rows=tuple(
@@ -199,7 +199,7 @@ def _tables(
         counts = str(n_cases), str(len(of)), mean_text(_caught(of)), mean_text(named)
         rows.append((name, *counts, str(len(good)), mean_text(passed(good).tolist())))
     if len(rows) > 1:
-        yield Table(
+        yield ProbeTable(
             title="By length of the list of tools",
             columns=("listed", "cases", "faults", "caught", "named", "sound plans", "passed"),
             rows=tuple(rows),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..outcomes import Figure, Probe, ProbeSpec, Table, decide
+from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide
 from ..responses import AuditResponses, Pair, Response
 from .measures import (
     change,
@@ -54,7 +54,7 @@ def probe(audit: AuditResponses) -> Probe:
         decide(specs),
         asked,
         figures=_figures(pairs),
-        tables=[Table(title=title, columns=("payload", "n", "moved"), rows=tuple(payloads))],
+        tables=[ProbeTable(title=title, columns=("payload", "n", "moved"), rows=tuple(payloads))],
         exhibits=(
             (r, _describe(r, twin)) for r, twin in pairs if r.is_correct and not twin.is_correct
         ),
@@ -66,7 +66,7 @@ def _by(pairs: Sequence[Pair], tag: str) -> Mapping[str, list[Pair]]:
     return grouped(pairs, lambda response: response.variant.tags.get(tag, ""))
 
 
-def _figures(pairs: Sequence[Pair]) -> Iterable[Figure]:
+def _figures(pairs: Sequence[Pair]) -> Iterable[ProbeMetric]:
     for tag, word in (("place", "in"), ("language", "language")):
         for value, of in _by(pairs, tag).items():
             yield change_figure(f"moved, {word} {value}", of)

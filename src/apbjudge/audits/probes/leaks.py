@@ -20,7 +20,7 @@ from ...construction.overlap import (
     words,
 )
 from ...construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
-from ...judge import Task
+from ...judge import JudgeTask
 from ...records import Item
 from ...statistics.estimates import Estimate
 from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
@@ -45,7 +45,7 @@ QUOTES = "references quoted"
 KINDS = (*PROMPT_LEAKS, DUPLICATES, NEARLY, SAME_REPLY, QUOTES)
 
 
-def probe(rows: Iterable[tuple[Task, Mapping[str, Any]]]) -> Probe:
+def probe(rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
     """Looks through all rows; asks no judge.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...statistics.estimates import Array, Estimate, Ids, t_quantile
 from ...statistics.sample import Sample
-from ..outcomes import Probe, ProbeSpec, Table, TakeMeasure, decide, measured
+from ..outcomes import Probe, ProbeSpec, ProbeTable, TakeMeasure, decide, measured
 from ..responses import AuditResponses, Pair, Response, sample_of
 from .measures import (
     TRUTHS,
@@ -167,7 +167,7 @@ def _interval(
     return centre - half, centre + half
 
 
-def _tables(pairs: Sequence[Pair]) -> Iterable[Table]:
+def _tables(pairs: Sequence[Pair]) -> Iterable[ProbeTable]:
     rows = [
         (
             kind,
@@ -181,7 +181,7 @@ def _tables(pairs: Sequence[Pair]) -> Iterable[Table]:
         if (chosen := of_truth(of, is_correct=truth))
     ]
     if rows:
-        yield Table(
+        yield ProbeTable(
             title="Padded plans, by kind of padding",
             columns=("made longer", "plans", "n", "times as long", "change of passing"),
             rows=tuple(rows),

@@ -14,7 +14,7 @@ import numpy as np
 from ...statistics.differences import paired_test, part_difference
 from ...statistics.estimates import Array, Estimate, Ids
 from ...statistics.proportions import share
-from ..outcomes import Figure, Side, TakeMeasure, Unit, amount, measured, verdict_text
+from ..outcomes import ProbeMetric, Side, TakeMeasure, Unit, amount, measured, verdict_text
 from ..responses import AGAIN, AuditResponses, Pair, Response, passed, sample_of
 
 Values = Sequence[float] | Sequence[bool]
@@ -94,10 +94,10 @@ def changes_of(pairs: Sequence[Pair]) -> list[float]:
     return (passed(child) - passed(parent)).tolist()
 
 
-def change_figure(name: str, pairs: Sequence[Pair]) -> Figure:
+def change_figure(name: str, pairs: Sequence[Pair]) -> ProbeMetric:
     """The mean change, which decides nothing."""
     estimate = shift_of([child for child, _ in pairs], changes_of(pairs))
-    return Figure(name=name, estimate=estimate, unit="points")
+    return ProbeMetric(name=name, estimate=estimate, unit="points")
 
 
 def grouped(pairs: Iterable[Pair], key: Callable[[Response], str]) -> Mapping[str, list[Pair]]:
@@ -126,7 +126,7 @@ TRUTHS: Mapping[str, bool | None] = {
 }
 
 
-def kind_figures(pairs: Iterable[Pair]) -> Iterable[Figure]:
+def kind_figures(pairs: Iterable[Pair]) -> Iterable[ProbeMetric]:
     """Change of passing by kind, apart for correct and faulty plans."""
     for kind, of in by_kind(pairs).items():
         for name, truth in TRUTHS.items():
@@ -135,7 +135,7 @@ def kind_figures(pairs: Iterable[Pair]) -> Iterable[Figure]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flips:
+class FlipCounts:
     """Verdicts that differ from the parent's.
 
     Attributes:
@@ -159,12 +159,12 @@ class Flips:
         return shift(name, children, changes, "at most", limit, clears_only=clears_only)
 
 
-def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> Flips:
+def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> FlipCounts:
     """Counts flips, on the pairs whose parent was asked again where these are enough."""
     again = [(pair, repeats_of(audit, pair[1])) for pair in pairs]
     is_enough = len({pair[1].variant.case_id for pair, rest in again if rest}) >= FEWEST
     used = [(pair, rest) for pair, rest in again if rest or not is_enough]
-    return Flips(
+    return FlipCounts(
         pairs=tuple(pair for pair, _ in used),
         flipped=tuple(float(a.is_correct != b.is_correct) for (a, b), _ in used),
         own=tuple(
@@ -181,7 +181,7 @@ def repeats_of(audit: AuditResponses, response: Response) -> list[Response]:
     return [reply for reply in again if reply is not None and reply.is_scored]
 
 
-def repeat_notes(flips: Mapping[str, Flips]) -> Iterable[str]:
+def repeat_notes(flips: Mapping[str, FlipCounts]) -> Iterable[str]:
     """A note on measures without repeats, by their names; none where all have them."""
     if names := ", ".join(name for name, of in flips.items() if not of.is_asked_again):
         yield NO_REPEATS.format(names=names, fewest=FEWEST)

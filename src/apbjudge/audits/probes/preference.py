@@ -12,10 +12,10 @@ from ...statistics.differences import paired_test
 from ...statistics.estimates import Array, Estimate
 from ...statistics.sample import Sample
 from ..outcomes import (
-    Figure,
     Probe,
+    ProbeMetric,
     ProbeSpec,
-    Table,
+    ProbeTable,
     TakeMeasure,
     amount,
     amount_with_ends,
@@ -286,21 +286,21 @@ def _mean(values: Array, level: float) -> Estimate:
 
 def _figures(
     rows: _Rows, contrasts: Mapping[str, _Contrast], relations: Mapping[str, str]
-) -> Iterator[Figure]:
+) -> Iterator[ProbeMetric]:
     for name, contrast in contrasts.items():
         title = f"{name}, plain difference in bias"
-        yield Figure(name=title, estimate=_mean(contrast.plain, 0.95), unit="points")
+        yield ProbeMetric(name=title, estimate=_mean(contrast.plain, 0.95), unit="points")
     for name in relations:
-        yield Figure(name=f"bias on {name}", estimate=rows.bias(name), unit="points")
+        yield ProbeMetric(name=f"bias on {name}", estimate=rows.bias(name), unit="points")
 
 
-def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> Table:
+def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> ProbeTable:
     def line(name: str) -> tuple[str, ...]:
         part, bias = rows.of([name]), rows.bias(name)
         rates = [amount("share", float(v[part].mean())) for v in (rows.verdicts, rows.truths)]
         return name, relations[name], f"{bias.n_items:,}", *rates, amount_with_ends("points", bias)
 
-    return Table(
+    return ProbeTable(
         title=f"Judge minus {baseline}, by tested model (bias, not controlled for anything)",
         columns=("tested model", "relation", "predictions", "judge CR", "true CR", "bias"),
         rows=tuple(map(line, relations)),

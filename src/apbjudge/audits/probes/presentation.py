@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..outcomes import Probe, ProbeSpec, Table, decide
+from ..outcomes import Probe, ProbeSpec, ProbeTable, decide
 from ..responses import AuditResponses, Response
 from .measures import (
-    Flips,
+    FlipCounts,
     by_kind,
     changes_of,
     describe,
@@ -62,7 +62,7 @@ def _used(audit: AuditResponses, asked: list[Response]) -> list[Response]:
     return [*asked, *known, *(again for parent in known for again in repeats_of(audit, parent))]
 
 
-def _table(flips: Mapping[str, Flips]) -> Table:
+def _table(flips: Mapping[str, FlipCounts]) -> ProbeTable:
     rows = [
         (
             kind,
@@ -73,7 +73,7 @@ def _table(flips: Mapping[str, Flips]) -> Table:
         )
         for kind, of in flips.items()
     ]
-    return Table(
+    return ProbeTable(
         title="Verdicts that flip, by change of presentation",
         columns=("changed", "n", "flipped", "flip when asked again", "change of passing"),
         rows=tuple(rows),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..outcomes import Probe, ProbeSpec, Table, decide
+from ..outcomes import Probe, ProbeSpec, ProbeTable, decide
 from ..responses import BLIND, AuditResponses, Pair, Response, passed
 from .measures import (
     by_kind,
@@ -82,7 +82,7 @@ def probe(audit: AuditResponses) -> Probe:
     )
 
 
-def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Table:
+def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> ProbeTable:
     groups = dict(by_kind(pairs))
     for name, truth in (("correct", True), ("faulty", False)):
         if chosen := of_truth(blind, is_correct=truth):
@@ -93,7 +93,7 @@ def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Table:
         change = mean_text(changes_of(of), "points")
         return name, str(len(of)), mean_text(before), mean_text(after), change
 
-    return Table(
+    return ProbeTable(
         title="Pass rate by the reference shown",
         columns=("reference", "n", "passed before", "passed with it", "change"),
         rows=tuple(row(name, of) for name, of in groups.items()),

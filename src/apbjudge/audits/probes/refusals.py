@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from ..outcomes import Figure, Probe, ProbeSpec, Table, decide
+from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide
 from ..responses import MAIN, AuditResponses, Response
 from .measures import describe, mean_text, share_of, shift
 
@@ -64,15 +64,15 @@ def _reached(response: Response) -> bool:
     return response.reason not in NOT_THE_JUDGE
 
 
-def _figures(asked: Sequence[Response]) -> Iterable[Figure]:
+def _figures(asked: Sequence[Response]) -> Iterable[ProbeMetric]:
     for name, truth in (("faulty plans", False), ("sound plans", True)):
         chosen = [r for r in asked if bool(r.variant.truth.is_correct) is truth]
         if chosen:
             estimate = share_of(chosen, [not r.is_scored for r in chosen])
-            yield Figure(name=f"without verdict, {name}", estimate=estimate)
+            yield ProbeMetric(name=f"without verdict, {name}", estimate=estimate)
 
 
-def _tables(main: Sequence[Response]) -> Iterable[Table]:
+def _tables(main: Sequence[Response]) -> Iterable[ProbeTable]:
     reasons = sorted({r.reason for r in main if not r.is_scored})
     if not reasons:
         return
@@ -86,7 +86,7 @@ def _tables(main: Sequence[Response]) -> Iterable[Table]:
         share = mean_text([not r.is_scored for r in of])
         return name, str(len(of)), share, *(str(counts[reason]) for reason in reasons)
 
-    yield Table(
+    yield ProbeTable(
         title="Judgements without a verdict, by kind of plan",
         columns=("judged", "n", "without verdict", *reasons),
         rows=tuple(row(name, of) for name, of in sorted(groups.items())),

@@ -15,7 +15,7 @@ from ...statistics.estimates import Array, Estimate
 from ...statistics.jackknife import jackknife
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample, tabulate
-from ..outcomes import Figure, Probe, ProbeSpec, Table, amount, decide, verdict_text
+from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, amount, decide, verdict_text
 from ..responses import MAIN, AuditResponses, Response, passed, sample_of
 from .measures import Split, evenly, rate, share_of, shift_of
 
@@ -159,33 +159,33 @@ _SIDES = {
 
 def _figures(
     audit: AuditResponses, tilts: Mapping[str, Split], flagged: Sequence[Response]
-) -> Iterator[Figure]:
+) -> Iterator[ProbeMetric]:
     for tilt, split in tilts.items():
         for name, part in zip(_SIDES[tilt], (split.first, ~split.first), strict=True):
             responses = [split.responses[i] for i in np.flatnonzero(part).tolist()]
             clusters = sample_of(responses).clusters
             sample = Sample(clusters=clusters, weights=split.weights[part])
             estimate = share(split.values[part], np.ones(len(responses)), sample)
-            yield Figure(name=name, estimate=estimate)
+            yield ProbeMetric(name=name, estimate=estimate)
     labelled, graded = audit.labelled, _graded(audit)
     if labelled:
         biases = [bool(r.is_correct) - bool(r.variant.truth.is_correct) for r in labelled]
         bias = shift_of(labelled, biases)
-        yield Figure(name="judge CR - true CR", estimate=bias, unit="points")
+        yield ProbeMetric(name="judge CR - true CR", estimate=bias, unit="points")
     if graded:
         for grade in GRADES:
             hits = [r.grade == grade for r in graded]
-            yield Figure(name=f"graded {grade:g}", estimate=share_of(graded, hits))
-        yield Figure(name="entropy of grades, bits", estimate=_entropy(graded), unit="plain")
+            yield ProbeMetric(name=f"graded {grade:g}", estimate=share_of(graded, hits))
+        yield ProbeMetric(name="entropy of grades, bits", estimate=_entropy(graded), unit="plain")
     if flagged:
         numbers = np.array([float(len(_further(r))) for r in flagged])
         bounds = (0.0, float(len(ERROR_CODES) - 1))
         estimate = bounded(numbers, sample_of(flagged), bounds=bounds, level=0.95)
-        yield Figure(name="further codes a caught fault", estimate=estimate, unit="plain")
+        yield ProbeMetric(name="further codes a caught fault", estimate=estimate, unit="plain")
     coded = [r for r in labelled if r.flags is not None and r.variant.truth.codes is not None]
     if any({*ERROR_CODES} & {*(r.flags or ()), *(r.variant.truth.codes or ())} for r in coded):
         name = "correlation between flags, judge minus truth"
-        yield Figure(name=name, estimate=_correlation(coded), unit="plain")
+        yield ProbeMetric(name=name, estimate=_correlation(coded), unit="plain")
 
 
 def _graded(audit: AuditResponses) -> list[Response]:
@@ -244,7 +244,7 @@ def _phis(counts: Array) -> Array:
 
 def _tables(
     graded: Sequence[Response], by_code: Mapping[str, Sequence[Response]]
-) -> Iterator[Table]:
+) -> Iterator[ProbeTable]:
     by_truth: dict[str, Counter[float]] = {}
     names = {True: "correct", False: "faulty", None: "not known"}
     for response in graded:
@@ -254,7 +254,7 @@ def _tables(
         )
         by_truth.setdefault(name, Counter())[response.grade or 0.0] += 1
     if by_truth:
-        yield Table(
+        yield ProbeTable(
             title="Grades by truth",
             columns=("plans", *(f"{grade:g}" for grade in GRADES)),
             rows=tuple((k, *(str(n[g]) for g in GRADES)) for k, n in sorted(by_truth.items())),
@@ -265,7 +265,9 @@ def _tables(
             n = sum(bool(r.is_correct) for r in of)
             rows.append((code, str(len(of)), str(n), amount("share", n / len(of))))
         title = "Planted faults passed, by code (those of which the judge was shown no proof)"
-        yield Table(title=title, columns=("code", "faults", "passed", "share"), rows=tuple(rows))
+        yield ProbeTable(
+            title=title, columns=("code", "faults", "passed", "share"), rows=tuple(rows)
+        )
 
 
 def _exhibits(

@@ -14,7 +14,7 @@ from ..outcomes import (
     Measure,
     Probe,
     ProbeSpec,
-    Table,
+    ProbeTable,
     amount,
     amount_with_ends,
     decide,
@@ -48,7 +48,7 @@ _TOGETHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Subgroup:
     """One value of a field against the rest.
 
     Attributes:
@@ -87,9 +87,9 @@ def probe(audit: AuditResponses) -> Probe:
     )
 
 
-def _parts(known: Sequence[Response]) -> tuple[list[_Part], list[str]]:
+def _parts(known: Sequence[Response]) -> tuple[list[_Subgroup], list[str]]:
     """What can be compared, and a sentence on each field that can't."""
-    result: list[_Part] = []
+    result: list[_Subgroup] = []
     left_out: list[str] = []
     for name in FIELDS:
         here = [r for r in known if r.groups.get(name) is not None]
@@ -103,7 +103,7 @@ def _parts(known: Sequence[Response]) -> tuple[list[_Part], list[str]]:
     return result, left_out
 
 
-def _part(name: str, value: str, responses: Sequence[Response]) -> _Part | None:
+def _part(name: str, value: str, responses: Sequence[Response]) -> _Subgroup | None:
     """The part of a field's value; None where a side has too few cases."""
     first = np.array([str(r.groups[name]) == value for r in responses])
     weights = mixed_alike([kind_of_plan(r) for r in responses], first)
@@ -119,12 +119,12 @@ def _part(name: str, value: str, responses: Sequence[Response]) -> _Part | None:
         weights=weights[at],
         bounds=(-1.0, 1.0),
     )
-    part = _Part(f"{name} {value}", is_right, split)
+    part = _Subgroup(f"{name} {value}", is_right, split)
     sides = (split.first, ~split.first)
     return part if all(part.n_cases(side) >= LEAST_CASES for side in sides) else None
 
 
-def _table(parts: Sequence[_Part], measures: Sequence[Measure]) -> Table:
+def _table(parts: Sequence[_Subgroup], measures: Sequence[Measure]) -> ProbeTable:
     adjusted = adjust([_p_value(part) for part in parts], method="holm")
     rows: list[tuple[str, ...]] = []
     for part, measure, p in zip(parts, measures, adjusted, strict=True):
@@ -140,14 +140,14 @@ def _table(parts: Sequence[_Part], measures: Sequence[Measure]) -> Table:
                 "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}",
             )
         )
-    return Table(
+    return ProbeTable(
         title="Share of true verdicts in each part and in the rest, with the part's mix of kinds",
         columns=("part", "items", "cases", "here", "rest", "difference", "p (Holm)"),
         rows=tuple(rows),
     )
 
 
-def _p_value(part: _Part) -> float | None:
+def _p_value(part: _Subgroup) -> float | None:
     """Two-sided, from the half of the 95 % interval that points towards 0; approximate."""
     estimate = part.split.difference()
     if estimate.value is None or estimate.low is None or estimate.high is None:
@@ -158,7 +158,7 @@ def _p_value(part: _Part) -> float | None:
     return 2 * normal.cdf(-abs(value) / max(half / normal.inv_cdf(0.975), 1e-12))
 
 
-def _exhibits(parts: Sequence[_Part]) -> Iterable[tuple[Response, str]]:
+def _exhibits(parts: Sequence[_Subgroup]) -> Iterable[tuple[Response, str]]:
     """Wrong verdicts on the worse side of each comparison that fails, each once."""
     wrong: dict[str, Response] = {}
     for part in parts:

@@ -24,7 +24,7 @@ class _Marks(NamedTuple):
     tools: int
 
 
-class _Claim(NamedTuple):
+class _TwinClaim(NamedTuple):
     """A case that names its twin."""
 
     place: CasePlace
@@ -39,7 +39,7 @@ class Twins:
     def __init__(self) -> None:
         self._solvable: dict[int, _Marks] = {}
         self._others = KeySet()  # solvable in another form, or known by the id of their case
-        self._claims: list[_Claim] = []
+        self._claims: list[_TwinClaim] = []
 
     def add(self, case: CheckedCase) -> None:
         """Takes a case."""
@@ -61,7 +61,7 @@ class Twins:
         }
         marks = may_differ.get(kind, own._replace(query=0))
         twin = item.construction.twin
-        self._claims.append(_Claim(case.place, short_key(twin), twin, marks))
+        self._claims.append(_TwinClaim(case.place, short_key(twin), twin, marks))
 
     def findings(self) -> Iterator[CaseFinding]:
         """Yields what is missing or differs."""

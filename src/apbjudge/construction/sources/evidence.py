@@ -94,7 +94,7 @@ def _names(value: object) -> list[str]:
     return names
 
 
-class Results:
+class CallResults:
     """Results of calls in order; each leaf is looked for in each of them once at most."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _LONGEST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ReplayedWorld:
     """What a domain offers an agent.
 
     Attributes:
@@ -59,7 +59,9 @@ def is_installed() -> bool:
     return any(Path(folder, "domains").is_dir() for folder in folders)
 
 
-def replay(domain: str, tasks: Sequence[Mapping[str, Any]]) -> tuple[World | None, list[Replay]]:
+def replay(
+    domain: str, tasks: Sequence[Mapping[str, Any]]
+) -> tuple[ReplayedWorld | None, list[Replay]]:
     """Carries out the gold actions of tasks, each in an environment of its own.
 
     Args:
@@ -79,7 +81,7 @@ def replay(domain: str, tasks: Sequence[Mapping[str, Any]]) -> tuple[World | Non
         return None, []
     with closing(host):
         (offered,) = host.tasks
-        world = World(offered["system_prompt"], tuple(offered["tools"]))
+        world = ReplayedWorld(offered["system_prompt"], tuple(offered["tools"]))
         return world, [_replayed(host, task) for task in tasks]
 
 

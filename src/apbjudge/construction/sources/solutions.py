@@ -15,7 +15,7 @@ from ...records.loose_json import as_object
 from ...records.trajectories import ToolResult, Trajectory, TrajectoryStep
 from ..likeness import properties
 from ..seeds import SeedCall
-from .evidence import Results, allowed_values, holds, normal, telling
+from .evidence import CallResults, allowed_values, holds, normal, telling
 
 LEFT_OUT = "failed calls left out"
 JOINED = "the user's turns joined"
@@ -113,7 +113,7 @@ def needs_of(
         calls: Calls in order, with results.
         tools: The tools offered, by name.
     """
-    results = Results()
+    results = CallResults()
     said, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
     read = 0
     known: list[SeedCall] = []

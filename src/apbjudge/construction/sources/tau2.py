@@ -23,7 +23,7 @@ from .entries import (
     step_of,
     task_of,
 )
-from .replaying import BATCH, Replay, World, is_installed, replay
+from .replaying import BATCH, Replay, ReplayedWorld, is_installed, replay
 from .trajectories import run_seed
 
 _INSTRUCTIONS = ("reason_for_call", "known_info", "task_instructions")
@@ -118,7 +118,7 @@ def _action(action: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _entries(group: Sequence[_Read], options: SourceOptions, domain: str) -> Iterator[SeedEntry]:
     """The entries of tasks of one domain; nothing is replayed where it is empty."""
     tasks = [task for _, task in group if isinstance(task, _Task)]
-    world: World | None = None
+    world: ReplayedWorld | None = None
     replays: list[Replay] = []
     if domain and tasks:
         wanted = [
@@ -140,7 +140,7 @@ def _entries(group: Sequence[_Read], options: SourceOptions, domain: str) -> Ite
 
 
 def _seed(
-    task: _Task, options: SourceOptions, world: World | None, replayed: Replay | None
+    task: _Task, options: SourceOptions, world: ReplayedWorld | None, replayed: Replay | None
 ) -> Seed | Reject:
     run = task.run
     if replayed is not None and replayed.fault:

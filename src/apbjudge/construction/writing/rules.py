@@ -28,7 +28,7 @@ class Complaint(NamedTuple):
     text: str
 
 
-class Reading(NamedTuple):
+class TextReading(NamedTuple):
     """What a reply holds.
 
     Attributes:
@@ -41,13 +41,13 @@ class Reading(NamedTuple):
     complaints: tuple[Complaint, ...]
 
 
-def read_reply(task: WritingTask, reply: str) -> Reading:
+def read_reply(task: WritingTask, reply: str) -> TextReading:
     """A model's reply, held against all rules of the task."""
     wanted = _KEYS[task.kind]
     found = [value for each in json_values(reply) if (value := _answer_in(each, task.kind))]
     if not found:
         keys = " and ".join(f'"{key}"' for key in wanted)
-        return Reading(None, (Complaint("no JSON", f"Answer with a JSON object with {keys}."),))
+        return TextReading(None, (Complaint("no JSON", f"Answer with a JSON object with {keys}."),))
     return _READERS[task.kind](task, found[-1])
 
 
@@ -70,16 +70,16 @@ def _answer_in(value: object, kind: Kind) -> dict[str, Any] | None:
 # Texts --------------------------------------------------------------------------------------------
 
 
-def _query(task: WritingTask, answer: Mapping[str, Any]) -> Reading:
+def _query(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
     text = _text(answer["query"])
     return _reading({"query": text}, query_complaints(task, text, task.literals))
 
 
-def _private(task: WritingTask, answer: Mapping[str, Any]) -> Reading:
+def _private(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
     text, removed = _text(answer["query"]), str(answer["removed"]).strip()
     if removed not in task.removable:
         said = f'"removed" must be one of the values listed as removable, not {removed[:80]!r}.'
-        return Reading(None, (Complaint("not removable", said),))
+        return TextReading(None, (Complaint("not removable", said),))
     kept = [literal for literal in task.literals if literal != removed]
     complaints = list(query_complaints(task, text, kept))
     if is_worded(removed, text):
@@ -88,7 +88,7 @@ def _private(task: WritingTask, answer: Mapping[str, Any]) -> Reading:
     return _reading({"query": text, "removed": removed}, complaints)
 
 
-def _plan(task: WritingTask, answer: Mapping[str, Any]) -> Reading:
+def _plan(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
     text = _text(answer["plan"])
     return _reading({"plan": text}, plan_complaints(task, text))
 
@@ -99,9 +99,9 @@ def _text(value: object) -> str:
 
 def _reading(
     value: dict[str, Any], complaints: Iterator[Complaint] | Sequence[Complaint]
-) -> Reading:
+) -> TextReading:
     listed = tuple(complaints)
-    return Reading(None if listed else value, listed)
+    return TextReading(None if listed else value, listed)
 
 
 def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> Iterator[Complaint]:
@@ -210,10 +210,10 @@ def _texts(value: object) -> Iterator[str]:
 # Tools --------------------------------------------------------------------------------------------
 
 
-def _distractors(task: WritingTask, answer: Mapping[str, Any]) -> Reading:
+def _distractors(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
     entries = (as_list(answer["tools"]) or [])[:MOST_INVENTED]
     if not entries:
-        return Reading(None, (Complaint("empty", '"tools" is no list of tools, or empty.'),))
+        return TextReading(None, (Complaint("empty", '"tools" is no list of tools, or empty.'),))
     offered = [read_tool(tool, "tools") for tool in task.tools]
     kept: dict[str, dict[str, Any]] = {}
     complaints: list[Complaint] = []
@@ -230,7 +230,7 @@ def _distractors(task: WritingTask, answer: Mapping[str, Any]) -> Reading:
             complaints += found
         else:
             kept[_bare(read.name)] = definition_of(read)
-    return Reading({"tools": list(kept.values())} if kept else None, tuple(complaints))
+    return TextReading({"tools": list(kept.values())} if kept else None, tuple(complaints))
 
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,63}")
@@ -337,7 +337,7 @@ def _style(name: str) -> str:
     return "PascalCase" if name[0].isupper() else "camelCase"
 
 
-_READERS: Mapping[Kind, Callable[[WritingTask, Mapping[str, Any]], Reading]] = {
+_READERS: Mapping[Kind, Callable[[WritingTask, Mapping[str, Any]], TextReading]] = {
     "query": _query,
     "plan": _plan,
     "distractors": _distractors,

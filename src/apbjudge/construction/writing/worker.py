@@ -17,7 +17,7 @@ from ...runs.resume import BAD_INPUT
 from ...runs.rows import BadRow
 from .prompts import messages_of, repair_of
 from .records import CUT_OFF, REFUSED, Row, is_final
-from .rules import Complaint, Reading, read_reply
+from .rules import Complaint, TextReading, read_reply
 from .source import TaskRow
 from .tasks import WritingTask
 from .writings import Writings
@@ -75,12 +75,12 @@ class WritingWorker:
 
     async def _write(self, task: WritingTask, fields: Row, messages: list[dict[str, Any]]) -> Row:
         account, attempts = Account(), list[Row]()
-        readings: list[Reading] = []
+        readings: list[TextReading] = []
 
         def ask() -> Awaitable[Completion]:
             return self._planner.ask(self._planner.request(messages, 0, task.seed))
 
-        def read(completion: Completion) -> Reading | None:
+        def read(completion: Completion) -> TextReading | None:
             nonlocal messages
             account.add(completion.usage, completion.cost_usd, completion.latency_s)
             readings.append(reading := _reading_of(task, completion))
@@ -118,7 +118,7 @@ class WritingWorker:
         }
 
     def _attempt(
-        self, completion: Completion, messages: list[dict[str, Any]], reading: Reading
+        self, completion: Completion, messages: list[dict[str, Any]], reading: TextReading
     ) -> Row:
         return {
             "fingerprint": self._planner.fingerprint(messages, 0),
@@ -134,17 +134,17 @@ def _is_refusal(completion: Completion) -> bool:
     return completion.finish_reason in REFUSALS or bool(completion.refusal)
 
 
-def _reading_of(task: WritingTask, completion: Completion) -> Reading:
+def _reading_of(task: WritingTask, completion: Completion) -> TextReading:
     """What a completion holds; a refusal or half a reply holds nothing."""
     if _is_refusal(completion):
-        return Reading(None, (Complaint(REFUSED, "The model declined to answer."),))
+        return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
     if completion.finish_reason == "length":
         said = "The answer was cut off at the limit of tokens: write a shorter one."
-        return Reading(None, (Complaint(CUT_OFF, said),))
+        return TextReading(None, (Complaint(CUT_OFF, said),))
     return read_reply(task, response_of(completion))
 
 
-def _best(readings: list[Reading]) -> Reading:
+def _best(readings: list[TextReading]) -> TextReading:
     """The last reading where it is accepted; else that which holds most, such as most tools."""
     last = readings[-1]
     if not last.complaints:

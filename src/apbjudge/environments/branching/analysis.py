@@ -152,7 +152,7 @@ def entropy(config: EntropyConfig) -> EntropyReport:
         InputError: If the rows or labels are unusable, or no row has a distribution.
         OptionError: If a judge's run comes without labels, or labels with anything else.
     """
-    reader = _Reader(config)
+    reader = _BranchReader(config)
     if _is_judged(config.rows):
         choices = list(reader.of_judge(config.rows))
     elif config.labels:
@@ -229,7 +229,7 @@ def _is_judged(path: Path) -> bool:
     return first.values.get("kind") in ("verdict", "unscored") and "judge" in first.values
 
 
-class _Reader:
+class _BranchReader:
     """Reads choices, and keeps account of what is none."""
 
     def __init__(self, config: EntropyConfig) -> None:

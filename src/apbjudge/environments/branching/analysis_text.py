@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...document.model import Cell, Document, Figure, Heading, Notes, Part, Table, missing
+from ...document.model import Cell, Document, Heading, MetricCell, Notes, Part, Table, missing
 from ...document.numbers import DASH, count
 from ...statistics.estimates import Estimate
 from .analysis import EntropyGroup, EntropyReport
@@ -64,12 +64,12 @@ def _group(group: EntropyGroup, unit: str) -> Iterator[Part]:
     yield Table.of(("measure", "value"), cells, align="lv")
 
 
-def _rate(estimate: Estimate) -> Figure:
-    return Figure(estimate=estimate, unit="percent", denominator=False)
+def _rate(estimate: Estimate) -> MetricCell:
+    return MetricCell(estimate=estimate, unit="percent", denominator=False)
 
 
-def _named(name: str, estimate: Estimate) -> Figure:
-    return Figure(estimate=estimate, unit="grade", name=name)
+def _named(name: str, estimate: Estimate) -> MetricCell:
+    return MetricCell(estimate=estimate, unit="grade", name=name)
 
 
 def _plain(value: float | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...llm.logprobs import TokenChoice
 from ...statistics.entropy import shannon_entropy
-from ..plans import Action
+from ..plans import PlanAction
 
 Estimator = Literal["sampling", "logits", "known"]
 """Where shares come from: counted among samples, computed from token probabilities, or known
@@ -35,7 +35,7 @@ class Candidate:
 
     tool: str | None
     share: float
-    action: Action | None = None
+    action: PlanAction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class Distribution:
         }
 
 
-def from_samples(actions: Sequence[Action]) -> Distribution:
+def from_samples(actions: Sequence[PlanAction]) -> Distribution:
     """The distribution of some independent actions, the first of each tool kept as its call.
 
     Actions that can't be read are no choices: they lower ``captured`` alone.
     """
     readable = [action for action in actions if action.is_readable]
     counts = Counter(action.tool for action in readable)  # in the order first seen
-    first: dict[str | None, Action] = {}
+    first: dict[str | None, PlanAction] = {}
     for action in readable:
         first.setdefault(action.tool, action)
     ranked = sorted(counts, key=lambda tool: -counts[tool])

@@ -26,7 +26,7 @@ from ...records import Usage
 from ...records.loose_json import as_object, json_values
 from ...records.tools import pretty
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
-from ..plans import Action, PlanLine, Situation
+from ..plans import PlanAction, PlanLine, Situation
 from .distributions import (
     MIN_SHARE,
     MOST_LABELS,
@@ -37,7 +37,7 @@ from .distributions import (
     label_shares,
     labels,
 )
-from .policy import Decision, Estimate
+from .policy import Decision, EstimatedDistribution
 from .search import Opinion
 
 Tool = Mapping[str, Any]
@@ -106,7 +106,7 @@ class ModelPolicy:
         self._retrieve = retrieve or by_words
         self._continuation = continuation
 
-    async def distribution(self, situation: Situation) -> Estimate:
+    async def distribution(self, situation: Situation) -> EstimatedDistribution:
         """Samples of the whole action, or the probabilities of the candidates' labels."""
         if not self._m:
             return await self._by_labels(situation)
@@ -116,7 +116,7 @@ class ModelPolicy:
             *(self._ask(messages, situation, each, sample=i) for i, each in enumerate(settings))
         )
         usage = sum((reply.usage for reply in replies), Usage())
-        return Estimate(from_samples([action_of(reply) for reply in replies]), usage)
+        return EstimatedDistribution(from_samples([action_of(reply) for reply in replies]), usage)
 
     async def act(self, situation: Situation) -> Decision:
         """One action, by the model's own settings."""
@@ -126,21 +126,21 @@ class ModelPolicy:
     async def complete(self, situation: Situation, tool: str | None) -> Decision:
         """The arguments for a tool; doing without one asks for nothing."""
         if tool is None:
-            return Decision(Action())
+            return Decision(PlanAction())
         definition = [dict(each) for each in situation.tools if each["name"] == tool]
         messages = self._messages(situation, "arguments", tool=pretty(definition))
         reply = await self._ask(messages, situation, self._sampling(0))
         call = action_of(reply).call
         if call is None:
             call = ToolCall(tool, reply.reply_text, parse_error="the reply has no arguments")
-        return Decision(Action(replace(call, name=tool), reply.reply_text), reply.usage)
+        return Decision(PlanAction(replace(call, name=tool), reply.reply_text), reply.usage)
 
     async def ask_at_end(self, situation: Situation) -> Completion:
         """What the model says of a run that is complete."""
         messages = self._messages(situation, "verify")
         return await self._ask(messages, situation, self._sampling(0))
 
-    async def _by_labels(self, situation: Situation) -> Estimate:
+    async def _by_labels(self, situation: Situation) -> EstimatedDistribution:
         tools = self._tools(situation)
         names: list[str | None] = [*(tool["name"] for tool in tools), None]
         letters = len(names) <= MOST_LABELS["letters"]
@@ -173,7 +173,7 @@ class ModelPolicy:
                 following[text] = more.logprobs[0]
         distribution = from_labels(names, known, label_shares(known, first, following))
         captured = distribution.captured * reach
-        return Estimate(replace(distribution, captured=captured), usage)
+        return EstimatedDistribution(replace(distribution, captured=captured), usage)
 
     def _sampling(self, sample: int) -> dict[str, Any]:
         return self._spec.sampling(sample)
@@ -286,14 +286,14 @@ def _shown(step: TrajectoryStep) -> dict[str, str]:
     }
 
 
-def action_of(reply: Completion) -> Action:
+def action_of(reply: Completion) -> PlanAction:
     """The action that a reply states; one that was refused, cut off or says nothing is no action.
 
     The last JSON object with ``tool`` counts. Arguments that are no object are kept as they are,
     with the complaint.
     """
     text = reply.reply_text
-    unreadable = Action(text=text, is_readable=False)
+    unreadable = PlanAction(text=text, is_readable=False)
     if _is_broken(reply):
         return unreadable
     stated = [each for each in map(as_object, json_values(text)) if each and "tool" in each]
@@ -301,12 +301,14 @@ def action_of(reply: Completion) -> Action:
         return unreadable
     tool, arguments = stated[-1]["tool"], stated[-1].get("arguments", {})
     if tool is None:
-        return Action(None, text)
+        return PlanAction(None, text)
     if not isinstance(tool, str) or not tool.strip():
         return unreadable
     if as_object(arguments) is None:
-        return Action(ToolCall(tool, arguments, parse_error="arguments are no JSON object"), text)
-    return Action(ToolCall(tool, arguments), text)
+        return PlanAction(
+            ToolCall(tool, arguments, parse_error="arguments are no JSON object"), text
+        )
+    return PlanAction(ToolCall(tool, arguments), text)
 
 
 def _is_broken(reply: Completion) -> bool:

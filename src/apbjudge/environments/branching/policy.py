@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from ...records import Usage
-from ..plans import Action, Situation
+from ..plans import PlanAction, Situation
 from .distributions import Distribution
 
 
-class Estimate(NamedTuple):
+class EstimatedDistribution(NamedTuple):
     """A distribution, and what it took to estimate it."""
 
     distribution: Distribution
@@ -19,7 +19,7 @@ class Estimate(NamedTuple):
 class Decision(NamedTuple):
     """An action, and what it took to get it."""
 
-    action: Action
+    action: PlanAction
     usage: Usage = Usage()
 
 
@@ -29,7 +29,7 @@ class Policy(Protocol):
     Its answers depend on the situation alone; nothing is remembered from one call to the next.
     """
 
-    async def distribution(self, situation: Situation) -> Estimate:
+    async def distribution(self, situation: Situation) -> EstimatedDistribution:
         """How its choice is distributed; says by its ``estimator`` how it was found out."""
         ...
 

@@ -29,7 +29,7 @@ from ...runs.results import CallCounts, ModelRun, Tally
 from ...runs.rows import BadRow
 from ...trajectories.slate import SlateCases, load_cases
 from ..plans import PlanLine
-from ..runner import Episode, Row, Session, carry_out, default_folder
+from ..runner import Episode, EpisodeSession, Row, carry_out, default_folder
 from ..slate import RecordedOutputs, SlateEnvironment
 from .config import BranchRunConfig
 from .model_policy import PROMPTS, ModelPolicy, ModelVerifier
@@ -234,7 +234,7 @@ def branch_session(
     *,
     client: Client | None = None,
     events: Events = QUIET,
-) -> Session:
+) -> EpisodeSession:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     cases = load_cases(path)
     own = ("method", "verifier", "order", "max_branches", "max_branches_per_step")
@@ -247,7 +247,7 @@ def branch_session(
         "search": config.changed((*own, *more)),
     }
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    return Session(
+    return EpisodeSession(
         folder=config.out or default_folder(path.stem, config.model, identity),
         kind=BRANCH_RECORDS,
         name=str(path),
@@ -269,7 +269,7 @@ def branch_session(
     )
 
 
-def branch_in(session: Session, *, in_memory: bool = False) -> Branching:
+def branch_in(session: EpisodeSession, *, in_memory: bool = False) -> Branching:
     """Carries out a session, and writes the runs of all cases as a log."""
     rows: list[Row] = []
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ...records import Usage
 from ...records.trajectories import Trajectory
-from ..plans import Action, PlanEnvironment
+from ..plans import PlanAction, PlanEnvironment
 from .config import BranchConfig, Order
 from .distributions import MIN_SHARE, Candidate, Distribution
 from .policy import Decision, Policy
@@ -286,7 +286,7 @@ class _Search:
                 if distribution.candidates:
                     action = await self._action(distribution.candidates[0])
                 else:
-                    action = Action(is_readable=False)
+                    action = PlanAction(is_readable=False)
             self._environment.act(action)
 
     async def branch(self, point: BranchPoint) -> Branch:
@@ -330,7 +330,7 @@ class _Search:
         hidden = [replace(step, extra={"substep": step.extra.get("substep")}) for step in run.steps]
         return replace(run, steps=tuple(hidden), outcome=None, extra={})
 
-    async def _action(self, candidate: Candidate) -> Action:
+    async def _action(self, candidate: Candidate) -> PlanAction:
         if candidate.action is not None:
             return candidate.action
         situation = self._environment.situation()
@@ -338,6 +338,6 @@ class _Search:
             raise ValueError("a candidate: expected a substep to act for, got the end of the plan")
         return self._paid(await self._policy.complete(situation, candidate.tool))
 
-    def _paid(self, decision: Decision) -> Action:
+    def _paid(self, decision: Decision) -> PlanAction:
         self._usage += decision.usage
         return decision.action

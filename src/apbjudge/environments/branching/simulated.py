@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple
 from ...records import Usage
 from ...records.trajectories import ToolCall
 from ...trajectories.slate import SlateCase
-from ..plans import Action, Situation
+from ..plans import PlanAction, Situation
 from .config import BranchConfig
 from .distributions import Candidate, Distribution, from_samples
-from .policy import Decision, Estimate
+from .policy import Decision, EstimatedDistribution
 from .search import branch_points, step_order
 
 Shares = Mapping[str, float]
@@ -94,13 +94,13 @@ class SimulatedPolicy:
         self._steps, self._random, self._m = steps, random, m
         self._acting: Acting = acting
 
-    async def distribution(self, situation: Situation) -> Estimate:
+    async def distribution(self, situation: Situation) -> EstimatedDistribution:
         """Samples, or the known distribution itself."""
         shares = self._shares(situation)
         if not self._m:
-            return Estimate(_known(shares), Usage(calls=1))
+            return EstimatedDistribution(_known(shares), Usage(calls=1))
         drawn = self._random.choices(list(shares), list(shares.values()), k=self._m)
-        return Estimate(
+        return EstimatedDistribution(
             from_samples([_action(tool, situation) for tool in drawn]), Usage(calls=self._m)
         )
 
@@ -126,11 +126,11 @@ class SimulatedPolicy:
         return self._steps[len(done)].at(is_right=is_right)
 
 
-def _action(tool: str, situation: Situation) -> Action:
+def _action(tool: str, situation: Situation) -> PlanAction:
     done = situation.history
     before = done[-1].extra["substep"] if done else ""
     value = f"OUTPUT_FROM_STEP_{before}.key" if done else "start"
-    return Action(ToolCall(tool, {"key": value}))
+    return PlanAction(ToolCall(tool, {"key": value}))
 
 
 def _known(shares: Shares) -> Distribution:
@@ -209,7 +209,7 @@ def _outcomes(shares: Shares, m: int) -> list[tuple[float, Distribution]]:
     chances: dict[tuple[tuple[str | None, float], ...], float] = {}
     found: dict[tuple[tuple[str | None, float], ...], Distribution] = {}
     for drawn in product(tools, repeat=m):
-        distribution = from_samples([Action(ToolCall(tool)) for tool in drawn])
+        distribution = from_samples([PlanAction(ToolCall(tool)) for tool in drawn])
         key = tuple((each.tool, each.share) for each in distribution.candidates)
         found.setdefault(key, distribution)
         chances[key] = chances.get(key, 0.0) + prod(shares[tool] for tool in drawn)

@@ -24,7 +24,7 @@ from ...statistics.proportions import bounded, share
 from ...statistics.sample import IntervalSettings, Sample
 from ...statistics.sample_size import n_for_difference
 from ...statistics.scores import pearson
-from .executions import WITHOUT_PLAN, Execution, modes_in_order
+from .executions import WITHOUT_PLAN, EndedEpisode, modes_in_order
 from .judged_plans import JudgedPart, PlanJudge, PlanVerdict
 
 Tasks = Literal["all", "doing nothing fails"]
@@ -115,7 +115,7 @@ class ModeDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class VerdictOutcome:
     """Plans of one verdict and outcome: how many, and which share of all."""
 
     n: int
@@ -174,10 +174,10 @@ class PlanFigures:
     auc: Estimate
     auc_within: Estimate
     r: Estimate
-    correct_success: Cell
-    correct_failure: Cell
-    wrong_success: Cell
-    wrong_failure: Cell
+    correct_success: VerdictOutcome
+    correct_failure: VerdictOutcome
+    wrong_success: VerdictOutcome
+    wrong_failure: VerdictOutcome
     failures_correct: Estimate
     successes_wrong: Estimate
     correct_failure_ids: tuple[str, ...]
@@ -223,17 +223,17 @@ class AnalysisSettings:
 
 
 def analyse(
-    executions: Sequence[Execution], judges: Sequence[PlanJudge], settings: AnalysisSettings
+    executions: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
 ) -> tuple[ModelOutcomes, ...]:
     """The figures of each tested model in each environment, in the order in which they come."""
-    groups: dict[tuple[str, str], list[Execution]] = {}
+    groups: dict[tuple[str, str], list[EndedEpisode]] = {}
     for execution in executions:
         groups.setdefault((execution.environment, execution.tested_model), []).append(execution)
     return tuple(_outcomes(group, judges, settings) for group in groups.values())
 
 
 def parts_of(
-    judges: Sequence[PlanJudge], executions: Sequence[Execution]
+    judges: Sequence[PlanJudge], executions: Sequence[EndedEpisode]
 ) -> Iterator[tuple[str, JudgedPart]]:
     """What of each judge's runs was executed, with the judge's name."""
     for judge in judges:
@@ -242,7 +242,7 @@ def parts_of(
 
 
 def _outcomes(
-    group: Sequence[Execution], judges: Sequence[PlanJudge], settings: AnalysisSettings
+    group: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
 ) -> ModelOutcomes:
     modes = modes_in_order(execution.mode for execution in group)
     of_mode = {mode: [e for e in group if e.mode == mode] for mode in modes}
@@ -275,7 +275,7 @@ def _outcomes(
 # Modes --------------------------------------------------------------------------------------------
 
 
-def _null_agent(group: Sequence[Execution], level: float) -> NullAgent:
+def _null_agent(group: Sequence[EndedEpisode], level: float) -> NullAgent:
     rewards = {execution.case_id: execution.null_reward for execution in group}
     known = np.array([reward for reward in rewards.values() if reward is not None], dtype=float)
     every = np.ones(len(known), dtype=bool)
@@ -286,11 +286,11 @@ def _null_agent(group: Sequence[Execution], level: float) -> NullAgent:
     )
 
 
-def _fails_idle(execution: Execution) -> bool:
+def _fails_idle(execution: EndedEpisode) -> bool:
     return execution.null_reward is not None and execution.null_reward < 1
 
 
-def _mode_figures(mode: str, rows: Sequence[Execution], level: float) -> ModeFigures:
+def _mode_figures(mode: str, rows: Sequence[EndedEpisode], level: float) -> ModeFigures:
     success, reward, sample = _columns(rows)
     every = np.ones(len(rows), dtype=bool)
     harder = np.array([_fails_idle(row) for row in rows])
@@ -304,7 +304,7 @@ def _mode_figures(mode: str, rows: Sequence[Execution], level: float) -> ModeFig
     )
 
 
-def _columns(rows: Sequence[Execution]) -> tuple[Ids, Array, Sample]:
+def _columns(rows: Sequence[EndedEpisode]) -> tuple[Ids, Array, Sample]:
     """Success, reward, and how episodes were sampled."""
     success = np.array([row.success for row in rows], dtype=bool)
     reward = np.array([row.reward for row in rows], dtype=float)
@@ -316,7 +316,7 @@ def _numbers(names: Sequence[str]) -> Ids:
 
 
 def _differences(
-    of_mode: dict[str, list[Execution]], settings: AnalysisSettings
+    of_mode: dict[str, list[EndedEpisode]], settings: AnalysisSettings
 ) -> Iterator[ModeDifference]:
     """Each two modes, the later less the earlier."""
     differences = [
@@ -329,7 +329,7 @@ def _differences(
 
 
 def _difference(
-    first: Sequence[Execution], second: Sequence[Execution], settings: AnalysisSettings
+    first: Sequence[EndedEpisode], second: Sequence[EndedEpisode], settings: AnalysisSettings
 ) -> ModeDifference:
     one, other = ({(row.case_id, row.trial): row for row in rows} for rows in (first, second))
     shared = [key for key in one if key in other]
@@ -401,12 +401,12 @@ def _needed(settings: AnalysisSettings, *, discordant: float) -> TasksNeeded:
 class _Judged(NamedTuple):
     """An executed plan with its verdict."""
 
-    row: Execution
+    row: EndedEpisode
     verdict: PlanVerdict
 
 
 def _plans(
-    judge: PlanJudge, executions: Sequence[Execution], level: float
+    judge: PlanJudge, executions: Sequence[EndedEpisode], level: float
 ) -> Iterator[PlanFigures]:
     judged = [
         _Judged(e, verdict)
@@ -443,10 +443,12 @@ def _plan_figures(
     scores = (grade if graded.any() else correct.astype(float))[scored]
     mixed = _mixed(correct, case)
 
-    def cell(is_correct: Ids, is_success: Ids, bound: Literal["upper", "lower"]) -> Cell:
+    def cell(is_correct: Ids, is_success: Ids, bound: Literal["upper", "lower"]) -> VerdictOutcome:
         here = is_correct & is_success
         estimate = share(here, every, sample, level=level)
-        return Cell(n=int(here.sum()), share=replace(estimate, bound=bound if by_code else ""))
+        return VerdictOutcome(
+            n=int(here.sum()), share=replace(estimate, bound=bound if by_code else "")
+        )
 
     by_code = n_by_code == len(rows)
     failures_correct, successes_wrong = rate(correct, ~success), rate(~correct, success)

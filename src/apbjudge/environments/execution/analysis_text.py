@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...document.model import Cell, Document, Figure, Heading, Notes, Number, Part, Table, missing
+from ...document.model import (
+    Cell,
+    Document,
+    Heading,
+    MetricCell,
+    Notes,
+    Number,
+    Part,
+    Table,
+    missing,
+)
 from ...document.numbers import DASH, count, level_text, number, size
 from ...document.text import WIDTH, render_text
 from ...statistics.estimates import FEW_CLUSTERS, Estimate
@@ -200,7 +210,7 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
             (
                 name,
                 *(
-                    Figure(estimate=of, unit=unit, name=name, place=place)
+                    MetricCell(estimate=of, unit=unit, name=name, place=place)
                     for of, place in zip(row, places, strict=True)
                 ),
             )
@@ -224,7 +234,7 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
                 *(
                     entry
                     for cell in row
-                    for entry in (count(cell.n), Figure(estimate=cell.share, unit="percent"))
+                    for entry in (count(cell.n), MetricCell(estimate=cell.share, unit="percent"))
                 ),
             )
             for name, row in cells.items()
@@ -319,8 +329,8 @@ def _counted(group: ModelOutcomes) -> Iterator[str]:
 # Figures ------------------------------------------------------------------------------------------
 
 
-def _figure(name: str, estimate: Estimate, unit: Unit, place: str) -> Figure:
-    return Figure(
+def _figure(name: str, estimate: Estimate, unit: Unit, place: str) -> MetricCell:
+    return MetricCell(
         estimate=estimate,
         unit=unit,
         name=name,

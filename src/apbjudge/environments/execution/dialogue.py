@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from ...llm.base import Completion
-from ...prediction.prompts import PromptMaker
+from ...prediction.prompts import CasePromptMaker
 from ...prediction.worker import response_of
 from ...protocols.prompts import compiled
 from ...records.loose_json import as_object
@@ -47,7 +47,7 @@ class StepDialogue:
     """
 
     def __init__(
-        self, suite: Suite, task: str, maker: PromptMaker, plan: Plan | None = None
+        self, suite: Suite, task: str, maker: CasePromptMaker, plan: Plan | None = None
     ) -> None:
         self._suite, self._task, self._maker, self._plan = suite, task, maker, plan
         self._environment = suite.environment()

@@ -21,7 +21,7 @@ from ...llm.resources import Resources, shared_resources
 from ...options import takes
 from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
 from ...prediction.predict import predict_in
-from ...prediction.prompts import PromptMaker
+from ...prediction.prompts import CasePromptMaker
 from ...prediction.refine import refine_in, refine_session
 from ...prediction.session import PredictionRun, session_of
 from ...prediction.worker import asking_records
@@ -31,7 +31,7 @@ from ...runs.folder import RecordLog, temporary_folder
 from ...runs.loop import QUIET, Events
 from ...runs.results import FailureCounts
 from ..episodes import TRAJECTORIES
-from ..runner import Row, Session
+from ..runner import EpisodeSession, Row
 from ..simulate import Simulation, simulate_in
 from .config import PLANNED, UNASKED, ExecuteConfig, Mode
 from .executions import EXECUTED
@@ -269,13 +269,13 @@ class _Stage:
         session = refine_session(self.folder / DRAFTS, config, self.resources, self.events)
         return refine_in(session, config)
 
-    def session(self, mode: Mode, plans: Plans | None, executed: list[Row]) -> Session:
+    def session(self, mode: Mode, plans: Plans | None, executed: list[Row]) -> EpisodeSession:
         """The episodes of a mode; ``executed`` gets a row for each that came to an end."""
         config, suite = self.config, self.suite
         specs = () if mode in UNASKED else config.planners
         user = config.user_model if specs else None
         models, who = _models(mode, specs, plans, given=config.plans is not None)
-        maker = PromptMaker.of(config.prompts, (self.folder,), _spec(specs))
+        maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
         world = SuiteWorld(suite, mode, maker, plans)
         helpers = () if user is None else (user,)
 
@@ -291,7 +291,7 @@ class _Stage:
             tested = [planners[at] for at in who]
             return ActingWorker(world, tested, planners[-1] if helpers else None, config)
 
-        return Session(
+        return EpisodeSession(
             folder=self.folder / mode,
             kind=_RECORDS,
             name=suite.name,

@@ -20,7 +20,7 @@ WITHOUT_PLAN = (DIRECT, "gold", "null")
 _ORDER = (DIRECT, PLAN_FIRST, REFINE)
 
 
-class Execution(NamedTuple):
+class EndedEpisode(NamedTuple):
     """One episode that ended.
 
     Attributes:
@@ -77,7 +77,7 @@ def executed_files(paths: Sequence[Path]) -> list[Path]:
     return list(files.values())
 
 
-def read_executions(paths: Sequence[Path], problems: list[str]) -> list[Execution]:
+def read_executions(paths: Sequence[Path], problems: list[str]) -> list[EndedEpisode]:
     """Reads files of executions.
 
     Args:
@@ -87,7 +87,7 @@ def read_executions(paths: Sequence[Path], problems: list[str]) -> list[Executio
     Raises:
         InputError: If a file can't be read, or no row can be used.
     """
-    rows: list[Execution] = []
+    rows: list[EndedEpisode] = []
     places: dict[tuple[str, str, str, str, int], str] = {}
     null_rewards: dict[tuple[str, str], float] = {}
     for file in executed_files(paths):
@@ -117,7 +117,7 @@ def read_executions(paths: Sequence[Path], problems: list[str]) -> list[Executio
     ]
 
 
-def _rows(file: Path, problems: list[str]) -> Iterator[tuple[str, Execution]]:
+def _rows(file: Path, problems: list[str]) -> Iterator[tuple[str, EndedEpisode]]:
     for line in read_lines(file):
         place = f"{file}:{line.number}"
         try:
@@ -128,7 +128,7 @@ def _rows(file: Path, problems: list[str]) -> Iterator[tuple[str, Execution]]:
             problems.append(f"{place}: {error}")
 
 
-def _execution(row: Mapping[str, Any]) -> Execution:
+def _execution(row: Mapping[str, Any]) -> EndedEpisode:
     success = row.get("is_correct")
     if not isinstance(success, bool):
         raise RowError("is_correct", "true or false", success)
@@ -137,7 +137,7 @@ def _execution(row: Mapping[str, Any]) -> Execution:
         raise RowError("trial", "a whole number of at least 0", trial)
     null_reward, termination = row.get("null_reward"), row.get("termination")
     names, digest = Row(row, 0), row.get("plan_sha256")
-    return Execution(
+    return EndedEpisode(
         item_id=names.identifier("item_id"),
         case_id=names.identifier("case_id"),
         tested_model=names.identifier("tested_model"),

@@ -21,7 +21,7 @@ from ...jsonl import read_lines
 from ...records.judgement_table import Problems
 from ...records.refinements import Way, read_refinements
 from ...rubrics import rubric_names
-from .executions import PLAN_FIRST, REFINE, WITHOUT_PLAN, Execution, modes_in_order
+from .executions import PLAN_FIRST, REFINE, WITHOUT_PLAN, EndedEpisode, modes_in_order
 from .planned import text_digest
 
 _NAMED = 5
@@ -114,7 +114,7 @@ class JudgedPlans:
             if item_id is not None
         }
 
-    def of(self, execution: Execution) -> PlanVerdict | None:
+    def of(self, execution: EndedEpisode) -> PlanVerdict | None:
         """The verdict on an executed plan; None where this run is not about it."""
         if (execution.environment, execution.mode) not in self.about:
             return None
@@ -123,7 +123,7 @@ class JudgedPlans:
             return None
         return self.verdicts.get(plan)
 
-    def narrowed(self, executions: Sequence[Execution]) -> JudgedPlans:
+    def narrowed(self, executions: Sequence[EndedEpisode]) -> JudgedPlans:
         """About those environments and modes alone whose plans it judged.
 
         A few texts of other plans may be equal.
@@ -138,7 +138,7 @@ class JudgedPlans:
             self, about=frozenset(at for at, (n, own) in counts.items() if own and 2 * own >= n)
         )
 
-    def part(self, executions: Sequence[Execution]) -> JudgedPart:
+    def part(self, executions: Sequence[EndedEpisode]) -> JudgedPart:
         """What of the run was executed."""
         own = [e for e in executions if (e.environment, e.mode) in self.about]
         verdicts = [self.of(execution) for execution in own]
@@ -164,7 +164,7 @@ class JudgedPlans:
             notes=tuple(self._notes(own)),
         )
 
-    def _environments_of_one_plan(self, executions: Sequence[Execution]) -> list[str]:
+    def _environments_of_one_plan(self, executions: Sequence[EndedEpisode]) -> list[str]:
         """Environments that executed what may be different plans of one id."""
         places: dict[Plan, set[str]] = {}
         for each in executions:
@@ -173,7 +173,7 @@ class JudgedPlans:
                 places.setdefault(plan, set()).add(each.environment)
         return sorted({name for names in places.values() if len(names) > 1 for name in names})
 
-    def _notes(self, executions: Sequence[Execution]) -> Iterator[str]:
+    def _notes(self, executions: Sequence[EndedEpisode]) -> Iterator[str]:
         """What ties the judge to the plans, as far as the files of both runs show it."""
         if self.run.unfinished:
             yield self.run.unfinished
@@ -215,7 +215,7 @@ class PlanJudge:
     name: str
     runs: tuple[JudgedPlans, ...]
 
-    def of(self, execution: Execution) -> PlanVerdict | None:
+    def of(self, execution: EndedEpisode) -> PlanVerdict | None:
         """The verdict on an executed plan; None where the judge has none on it."""
         verdicts = (run.of(execution) for run in self.runs)
         return next((verdict for verdict in verdicts if verdict is not None), None)
@@ -233,7 +233,7 @@ class PlanJudge:
 
 
 def read_judges(
-    judged: Sequence[str], executions: Sequence[Execution], problems: Problems
+    judged: Sequence[str], executions: Sequence[EndedEpisode], problems: Problems
 ) -> list[PlanJudge]:
     """Reads runs of judges; those of one judge over different modes or environments go together.
 
@@ -265,7 +265,7 @@ def read_judges(
     ]
 
 
-def _judge(text: str, executions: Sequence[Execution], problems: Problems) -> PlanJudge:
+def _judge(text: str, executions: Sequence[EndedEpisode], problems: Problems) -> PlanJudge:
     mode, sign, path = text.partition("=")
     if not sign or Path(text).exists():
         mode, path = "", text
@@ -324,5 +324,5 @@ def _are_refined(ways: Sequence[Way]) -> bool:
     return any(way.mode is not None for way in ways)
 
 
-def _name(execution: Execution) -> str:
+def _name(execution: EndedEpisode) -> str:
     return f"{execution.item_id} of {execution.tested_model}"

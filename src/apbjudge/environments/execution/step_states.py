@@ -21,7 +21,7 @@ import orjson
 
 from ...errors import RowError, shorten
 from ...jsonl import write_rows
-from ...judge.source import Source, Task
+from ...judge.source import ItemSource, JudgeTask
 from ...llm.resources import Resources
 from ...prediction.worker import Account, asking_records, unusable
 from ...protocols.checks.values import strings
@@ -35,7 +35,7 @@ from ...runs.loop import Events, Job
 from ...runs.results import FailureCounts, ModelRun, Tally
 from ...runs.rows import BadRow
 from ..episodes import contained
-from ..runner import Row, Session, carry_out
+from ..runner import EpisodeSession, Row, carry_out
 from .bound import UnboundError, is_described
 from .config import ExecuteConfig
 from .dialogue import carry_out_call
@@ -127,12 +127,12 @@ def carry_out_steps(
         return {"counts": {name: each.model_dump() for name, each in counts.items()}}
 
     path = predictions_of(predictions)
-    session = Session(
+    session = EpisodeSession(
         folder=folder,
         kind=_RECORDS,
         name=os.fspath(predictions),
         tasks=(),
-        source=Source(rows=path, cases=config.cases or cases_of(path), finds=False),
+        source=ItemSource(rows=path, cases=config.cases or cases_of(path), finds=False),
         specs=(),
         resources=resources,
         identity={"command": "execute", "mode": "steps", "suite": suite.identity},
@@ -210,7 +210,7 @@ class StepWorker:
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
 
-    def job(self, row: Task) -> Job[Row]:
+    def job(self, row: JudgeTask) -> Job[Row]:
         """The job of a prediction; raises RowError where it is none of the suite's tasks."""
         item = row.item
         if item.form != "steps":

@@ -10,7 +10,7 @@ from hashlib import sha256
 import orjson
 
 from ...errors import PluginError, shorten
-from ...prediction.prompts import PromptMaker
+from ...prediction.prompts import CasePromptMaker
 from ...prediction.worker import Account, Planner, unusable
 from ...records.trajectories import ToolCall, ToolResult, TrajectoryStep
 from ...runs.loop import Job
@@ -40,7 +40,9 @@ class SuiteWorld:
         plans: What is carried out; None in modes without plans.
     """
 
-    def __init__(self, suite: Suite, mode: Mode, maker: PromptMaker, plans: Plans | None) -> None:
+    def __init__(
+        self, suite: Suite, mode: Mode, maker: CasePromptMaker, plans: Plans | None
+    ) -> None:
         self.suite, self.setting = suite, mode
         self.name = suite.name
         self.tasks = suite.tasks

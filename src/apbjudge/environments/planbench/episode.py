@@ -18,7 +18,7 @@ from ...records.trajectories import (
     Trajectory,
     TrajectoryStep,
 )
-from ...trajectories.planbench.data import Tool
+from ...trajectories.planbench.data import PlanbenchTool
 from ...trajectories.planbench.measures import UNTRUSTED_INPUT, is_contaminated, verdicts
 from .blocking import BlockPlan
 from .config import EpisodeConfig
@@ -201,7 +201,9 @@ class Episode:
 
     # What follows ---------------------------------------------------------------------------------
 
-    def _execute(self, tool: Tool, call: ToolCall, values: Mapping[str, Any], reply: str) -> None:
+    def _execute(
+        self, tool: PlanbenchTool, call: ToolCall, values: Mapping[str, Any], reply: str
+    ) -> None:
         self.faults["tool_call"] = 0
         kind, notice = self.rules.world.found[tool.name].tool_type, ""
         done = Execution(

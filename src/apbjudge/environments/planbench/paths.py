@@ -23,12 +23,16 @@ from typing import Any
 from ...document.display import Shown
 from ...errors import OptionError
 from ...options import takes
-from ...trajectories.planbench.data import PlanBenchData, Task, Tool, load_data
+from ...trajectories.planbench.data import PlanBenchData, PlanbenchTask, PlanbenchTool, load_data
 from .config import PathsConfig, Scope
 
 
 def minimal_paths(
-    tools: Iterable[Tool], held: Collection[str], target: str, *, longest: int | None = None
+    tools: Iterable[PlanbenchTool],
+    held: Collection[str],
+    target: str,
+    *,
+    longest: int | None = None,
 ) -> Iterator[frozenset[str]]:
     """Every path once, as the names of its tools.
 
@@ -51,7 +55,7 @@ def minimal_paths(
 class _Choices:
     """Choices of producers, backward; sets of tools and of datatypes are the bits of integers."""
 
-    def __init__(self, tools: Sequence[Tool], held: Collection[str], longest: int) -> None:
+    def __init__(self, tools: Sequence[PlanbenchTool], held: Collection[str], longest: int) -> None:
         self._numbers = {
             d: i for i, d in enumerate(dict.fromkeys(t.output_datatype for t in tools))
         }
@@ -104,7 +108,7 @@ class _Choices:
         return served
 
 
-def _usable(tools: Iterable[Tool], held: Collection[str]) -> list[Tool]:
+def _usable(tools: Iterable[PlanbenchTool], held: Collection[str]) -> list[PlanbenchTool]:
     """The tools that can ever apply, in order."""
     tools, reached, n = [*tools], {*held}, -1
     while n != len(reached):
@@ -114,7 +118,7 @@ def _usable(tools: Iterable[Tool], held: Collection[str]) -> list[Tool]:
 
 
 def catalogued_paths(
-    tools: Iterable[Tool], held: Collection[str], target: str
+    tools: Iterable[PlanbenchTool], held: Collection[str], target: str
 ) -> frozenset[frozenset[str]]:
     """The paths that the authors' catalogue has.
 
@@ -123,7 +127,7 @@ def catalogued_paths(
     through those goals, also where they are open no more. So the catalogue lacks paths; on the
     released data this gives exactly the catalogue, 4,313 sets, and ``minimal_paths`` 6,408.
     """
-    producers: dict[str, list[Tool]] = {}
+    producers: dict[str, list[PlanbenchTool]] = {}
     for tool in tools:
         producers.setdefault(tool.output_datatype, []).append(tool)
     solved: dict[str, list[frozenset[str]]] = {key: [frozenset[str]()] for key in held}
@@ -153,7 +157,7 @@ def _smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     return kept
 
 
-def count_orders(tools: Collection[Tool], held: Collection[str]) -> int:
+def count_orders(tools: Collection[PlanbenchTool], held: Collection[str]) -> int:
     """Number of orders in which each of the tools applies, counted set by set and never listed."""
     bits = {d: 1 << i for i, d in enumerate({*held}.union(*(t.datatypes for t in tools)))}
     signatures = [
@@ -278,7 +282,7 @@ def planbench_paths(config: PathsConfig) -> PathReport:
     return PathReport(config.scope, config.longest, len(tools), tuple(tasks))
 
 
-def tools_of(data: PlanBenchData, scope: Scope) -> Sequence[Tool]:
+def tools_of(data: PlanBenchData, scope: Scope) -> Sequence[PlanbenchTool]:
     """The tools that paths of a scope are made of, in the order of the data."""
     every = data.baseline.values()
     if scope == "exhaustive":
@@ -286,7 +290,7 @@ def tools_of(data: PlanBenchData, scope: Scope) -> Sequence[Tool]:
     return [t for t in every if len(t.input_datatypes) <= 2 and not t.tool_sequence]
 
 
-def _chosen(data: PlanBenchData, config: PathsConfig) -> Iterator[Task]:
+def _chosen(data: PlanBenchData, config: PathsConfig) -> Iterator[PlanbenchTask]:
     known: Mapping[str, Collection[str]] = {"task": data.tasks, "query": data.queries}
     for name, ids in known.items():
         for unknown in {*getattr(config, name)} - {*ids}:
@@ -296,7 +300,7 @@ def _chosen(data: PlanBenchData, config: PathsConfig) -> Iterator[Task]:
 
 
 def _task_paths(
-    data: PlanBenchData, task: Task, tools: Sequence[Tool], config: PathsConfig
+    data: PlanBenchData, task: PlanbenchTask, tools: Sequence[PlanbenchTool], config: PathsConfig
 ) -> TaskPaths:
     held, target, longest = task.input_datatypes, task.target_datatype, config.longest
     catalogued = [path.tools for path in data.paths.get(task.task_id, ())]

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trajectories.planbench.data import Datatype, Query, Tool
+from ...trajectories.planbench.data import Datatype, PlanbenchTool, Query
 from .config import EpisodeConfig
 from .world import PlanBenchWorld
 
@@ -150,7 +150,7 @@ class SearchResult:
         outputs: That of the output, if one was asked for.
     """
 
-    tools: tuple[Tool, ...]
+    tools: tuple[PlanbenchTool, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -176,7 +176,7 @@ class ToolSearch:
         inputs = tuple(map(self._matcher.match, request.inputs))
         output = self._matcher.match(request.output) if request.output else ""
         wanted = frozenset(inputs)
-        matching: list[Tool] = []
+        matching: list[PlanbenchTool] = []
         if len(wanted) == len(inputs):  # two phrases for one datatype match nothing
             matching = [
                 tool
@@ -184,7 +184,7 @@ class ToolSearch:
                 if (not inputs or tool.input_datatypes == wanted)
                 and (not output or tool.output_datatype == output)
             ]
-        tools: list[Tool] = []
+        tools: list[PlanbenchTool] = []
         for tool in matching:
             kinds = blocked.get(tool.name, ())
             tools += [self._world.stand_ins[tool.name, kind] for kind in kinds] or [tool]
@@ -193,17 +193,17 @@ class ToolSearch:
         self._shuffle(tools, request, query)
         return SearchResult(tuple(tools), inputs, (output,) if output else ())
 
-    def _with_siblings(self, tools: Sequence[Tool]) -> list[Tool]:
+    def _with_siblings(self, tools: Sequence[PlanbenchTool]) -> list[PlanbenchTool]:
         """The list with noisy siblings after the tools that they resemble, up to a limit.
 
         First two for each tool that is not blocked, in turns, then in turns for whichever tool has
         fewest. Seed and draws are those of the authors' code.
         """
-        groups: dict[str, list[Tool]] = {}
+        groups: dict[str, list[PlanbenchTool]] = {}
         for tool in tools:
             groups.setdefault(tool.baseline_tool_name or tool.name, []).append(tool)
         pools = {name: [*self._world.siblings.get(name, ())] for name in groups}
-        chosen: dict[str, list[Tool]] = {name: [] for name in groups}
+        chosen: dict[str, list[PlanbenchTool]] = {name: [] for name in groups}
         room = min(sum(map(len, pools.values())), self._config.max_listed - len(tools))
         if room <= 0:
             return [*tools]
@@ -236,7 +236,7 @@ class ToolSearch:
         deal([*groups], room - dealt, each=None)
         return [tool for name, group in groups.items() for tool in (*group, *chosen[name])]
 
-    def _shuffle(self, tools: list[Tool], request: SearchRequest, query: Query) -> None:
+    def _shuffle(self, tools: list[PlanbenchTool], request: SearchRequest, query: Query) -> None:
         if len(tools) < 2:
             return
         seed = {

@@ -20,7 +20,7 @@ from ...trajectories.planbench.data import (
     NOISE_TYPES,
     DataFolder,
     PlanBenchData,
-    Tool,
+    PlanbenchTool,
     read_data,
 )
 
@@ -46,20 +46,20 @@ class PlanBenchWorld:
     )
 
     @cached_property
-    def tools(self) -> Mapping[str, Tool]:
+    def tools(self) -> Mapping[str, PlanbenchTool]:
         """Every tool by name: executable ones, noisy ones, blockers."""
         return {**self.data.baseline, **self.data.noisy, **self.data.blockers}
 
     @cached_property
-    def siblings(self) -> Mapping[str, tuple[Tool, ...]]:
+    def siblings(self) -> Mapping[str, tuple[PlanbenchTool, ...]]:
         """The noisy tools that resemble an executable one, by its name; in order of names."""
-        siblings: dict[str, list[Tool]] = {}
+        siblings: dict[str, list[PlanbenchTool]] = {}
         for tool in sorted(self.data.noisy.values(), key=lambda tool: tool.name):
             siblings.setdefault(tool.baseline_tool_name, []).append(tool)
         return {name: tuple(tools) for name, tools in siblings.items()}
 
     @cached_property
-    def stand_ins(self) -> Mapping[tuple[str, str], Tool]:
+    def stand_ins(self) -> Mapping[tuple[str, str], PlanbenchTool]:
         """The blocker that replaces an executable tool, by its name and the noise type."""
         return {
             (tool.baseline_tool_name, tool.noise_type): tool for tool in self.data.blockers.values()
@@ -86,7 +86,7 @@ class PlanBenchWorld:
             for name, definition in self.definitions.items()
         }
 
-    def look_up(self, tool: Tool, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def look_up(self, tool: PlanbenchTool, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """What the records say: the distinct outputs of those that are equal in all inputs.
 
         Args:
@@ -104,14 +104,14 @@ class PlanBenchWorld:
         key = tuple(as_compared(values[datatype]) for datatype in inputs)
         return tuple(index.get(key, {}).values())
 
-    def _type(self, tool: Tool) -> str:
+    def _type(self, tool: PlanbenchTool) -> str:
         if tool.name in self.data.baseline:
             return "baseline"
         return tool.tool_type or (
             "noisy_misleading" if tool.name in self.data.noisy else "blocker_misleading"
         )
 
-    def _definition(self, tool: Tool) -> Mapping[str, Any]:
+    def _definition(self, tool: PlanbenchTool) -> Mapping[str, Any]:
         arguments = tool.surface_argument_to_datatype
         parameters = tool.parameters or {
             "type": "object",
@@ -126,7 +126,7 @@ class PlanBenchWorld:
         return {"type": "function", "function": function}
 
 
-def inputs_of(tool: Tool) -> Iterable[str]:
+def inputs_of(tool: PlanbenchTool) -> Iterable[str]:
     """The datatypes that a tool takes, in the order of its arguments."""
     return tool.surface_argument_to_datatype.values()
 
@@ -165,7 +165,7 @@ def load_world(folder: Path) -> PlanBenchWorld:
 
 def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]:
     """File, field, what would be right, and what is there."""
-    files: Mapping[str, Mapping[str, Tool]] = {
+    files: Mapping[str, Mapping[str, PlanbenchTool]] = {
         "baseline_tools.json": data.baseline,
         "noisy_tools.json": data.noisy,
         "blocker_tools.json": data.blockers,

@@ -49,7 +49,7 @@ class Lookup(NamedTuple):
     source: str = ""
 
 
-class _Record(NamedTuple):
+class _RecordedOutput(NamedTuple):
     case_id: str
     step: str
     arguments: Any
@@ -83,7 +83,7 @@ class RecordedOutputs:
         self.judged: dict[TextPair, bool] = {}
         self._same_text = same_text
         self._scope: Scope = scope
-        self._by_tool: dict[str, list[tuple[SlateTool, _Record]]] = {}
+        self._by_tool: dict[str, list[tuple[SlateTool, _RecordedOutput]]] = {}
         for case in cases:
             faults = [f for f in validate(case) if f.rule in MAKES_UNUSABLE]
             if faults:
@@ -94,7 +94,9 @@ class RecordedOutputs:
             for call in case.calls:
                 tool = _tool(case, call.tool or "")
                 arguments = resolved(call.arguments, case.outputs)
-                record = _Record(case.case_id, call.step, arguments, case.outputs[call.step])
+                record = _RecordedOutput(
+                    case.case_id, call.step, arguments, case.outputs[call.step]
+                )
                 self._by_tool.setdefault(tool.name, []).append((tool, record))
 
     def look_up(
@@ -139,7 +141,7 @@ class RecordedOutputs:
 
     def _records(
         self, case: SlateCase, substep: str, tool: SlateTool
-    ) -> tuple[list[_Record], list[_Record]]:
+    ) -> tuple[list[_RecordedOutput], list[_RecordedOutput]]:
         """The recorded calls of the case, the substep's first; those of other cases."""
         of_tool = self._by_tool.get(tool.name, [])
         own = [record for _, record in of_tool if record.case_id == case.case_id]
@@ -189,7 +191,7 @@ def _tool(case: SlateCase, name: str) -> SlateTool:
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 
-def _found(tag: OutputTag, layer: Layer, record: _Record) -> Lookup:
+def _found(tag: OutputTag, layer: Layer, record: _RecordedOutput) -> Lookup:
     return Lookup(tag, layer, record.output, f"{record.case_id}:{record.step}")
 
 

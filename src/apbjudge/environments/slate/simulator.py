@@ -25,12 +25,12 @@ from ...records.trajectories import (
 from ...trajectories.slate import SlateCase
 from ...trajectories.slate.evaluator import wrong_outputs
 from ..base import Score
-from ..plans import Action, PlanLine, Situation
+from ..plans import PlanAction, PlanLine, Situation
 from .recorded import RecordedOutputs, interfaces
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _EpisodeState:
     """How far a run has come.
 
     Attributes:
@@ -61,7 +61,7 @@ class SlateEnvironment:
         self._recorded = recorded
         self._case: SlateCase | None = None
         self._tools: tuple[Mapping[str, Any], ...] = ()
-        self._state = _State()
+        self._state = _EpisodeState()
 
     @property
     def case(self) -> SlateCase:
@@ -81,7 +81,7 @@ class SlateEnvironment:
             raise RowError("case_id", "a case of the file of cases", task)
         if not case.calls:
             raise RowError("case_id", "a case whose plan calls a tool", task)
-        self._case, self._state = case, _State()
+        self._case, self._state = case, _EpisodeState()
         self._tools = tuple(interfaces(case.tools))
 
     def tools(self) -> tuple[Mapping[str, Any], ...]:
@@ -106,10 +106,10 @@ class SlateEnvironment:
         """Calls a tool for the substep at hand."""
         if self._state.position == len(self.case.substeps):
             return ToolResult("the plan is at its end", name=name, is_error=True)
-        self.act(Action(ToolCall(name, dict(arguments))))
+        self.act(PlanAction(ToolCall(name, dict(arguments))))
         return self._state.steps[-1].observations[0]
 
-    def act(self, action: Action) -> None:
+    def act(self, action: PlanAction) -> None:
         """See ``PlanEnvironment``.
 
         Raises:
@@ -138,7 +138,7 @@ class SlateEnvironment:
             observation = ToolResult(content, call.call_id, call.name, is_error)
             step = replace(step, kind="call", calls=(call,), observations=(observation,))
             origin = {"output": lookup.tag, "layer": lookup.layer, "source": lookup.source}
-        self._state = _State(
+        self._state = _EpisodeState(
             state.position + 1,
             (*state.steps, step),
             (*state.origins, {name: value for name, value in origin.items() if value}),
@@ -150,11 +150,11 @@ class SlateEnvironment:
         wrong = wrong_outputs(self.case, dict(self._state.outputs))
         return Score(0.0 if wrong else 1.0, {"wrong outputs": wrong})
 
-    def snapshot(self) -> _State:
+    def snapshot(self) -> _EpisodeState:
         """How far the run is, which nothing changes."""
         return self._state
 
-    def restore(self, snapshot: _State) -> None:
+    def restore(self, snapshot: _EpisodeState) -> None:
         """Goes back to a state of the same case."""
         self._state = snapshot
 

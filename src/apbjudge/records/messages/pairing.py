@@ -10,7 +10,7 @@ from .model import Role, ToolCall, ToolResult
 
 
 @dataclass(slots=True, eq=False)
-class Draft:
+class MessageDraft:
     """A message to which texts, calls and results may still come."""
 
     role: Role
@@ -36,16 +36,16 @@ class Matching:
 
     def __init__(self) -> None:
         self.n_waiting = 0
-        self._waiting: dict[str, Draft] = {}
-        self._answered: dict[str, Draft] = {}
+        self._waiting: dict[str, MessageDraft] = {}
+        self._answered: dict[str, MessageDraft] = {}
         # calls of one message by an id that is waiting already
         self._again: Counter[str] = Counter()
-        self._by_name: dict[str, list[tuple[Draft, deque[tuple[int, ToolCall]]]]] = {}
+        self._by_name: dict[str, list[tuple[MessageDraft, deque[tuple[int, ToolCall]]]]] = {}
         self._n_indexed = 0
         self._next = (0, 0)  # message and call in it that come next in the index
         self._answered_numbers: set[int] = set()  # of calls without an id
 
-    def add(self, call_id: str, draft: Draft) -> None:
+    def add(self, call_id: str, draft: MessageDraft) -> None:
         """Takes in a call of a message."""
         self.n_waiting += 1
         if call_id:
@@ -58,7 +58,9 @@ class Matching:
         """Whether a call has that id."""
         return call_id in self._waiting or call_id in self._answered
 
-    def answered(self, result: ToolResult, drafts: list[Draft]) -> tuple[Draft | None, ToolResult]:
+    def answered(
+        self, result: ToolResult, drafts: list[MessageDraft]
+    ) -> tuple[MessageDraft | None, ToolResult]:
         """The message of the call that a result answers, and the result with what names the call.
 
         The call waits no more.
@@ -77,8 +79,8 @@ class Matching:
         return draft, result
 
     def _answered_by_name(
-        self, result: ToolResult, drafts: list[Draft]
-    ) -> tuple[Draft | None, ToolResult]:
+        self, result: ToolResult, drafts: list[MessageDraft]
+    ) -> tuple[MessageDraft | None, ToolResult]:
         self._index(drafts)
         groups = self._by_name.get(result.name, [])
         while groups:
@@ -94,7 +96,7 @@ class Matching:
             groups.pop()
         return None, result
 
-    def _index(self, drafts: list[Draft]) -> None:
+    def _index(self, drafts: list[MessageDraft]) -> None:
         """Takes the calls that came since into the index by name, which most logs never need."""
         next_draft, first = self._next
         for at in range(next_draft, len(drafts)):

@@ -11,7 +11,7 @@ import orjson
 from ...errors import RowError
 from ..loose_json import MAX_DEPTH, as_list, as_object, check_depth, is_shallow, rest_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
-from .pairing import Draft, Matching
+from .pairing import Matching, MessageDraft
 from .shapes import (
     ARGUMENTS,
     CALL_IDS,
@@ -83,12 +83,12 @@ _NO_RESULT_YET = frozenset(
 )
 
 
-def _says_something(draft: Draft) -> bool:
+def _says_something(draft: MessageDraft) -> bool:
     results = (result.content for result in draft.results)
     return bool(draft.text or draft.reasoning or draft.calls or any(results))
 
 
-def _frozen(drafts: list[Draft], remarks: Counter[str]) -> Iterator[Message]:
+def _frozen(drafts: list[MessageDraft], remarks: Counter[str]) -> Iterator[Message]:
     for of in drafts:
         calls = tuple(of.calls)
         if len(calls) > 1:
@@ -108,13 +108,13 @@ class _Reader:
     def __init__(self, where: str) -> None:
         self._where = where
         self._at = 0
-        self.drafts: list[Draft] = []
+        self.drafts: list[MessageDraft] = []
         self.system: list[str] = []
         self.model = ""
         self.remarks: Counter[str] = Counter()
         self.unknown: list[Any] = []
         self.matching = Matching()
-        self._turn: Draft | None = None  # of the agent, as long as nothing else came
+        self._turn: MessageDraft | None = None  # of the agent, as long as nothing else came
         self._has_user = False
         self._instructions: set[str] = set()
 
@@ -171,8 +171,8 @@ class _Reader:
             raise self._error(f"{place}.{name}", "text", value)
         return ""
 
-    def _new(self, role: Role) -> Draft:
-        draft = Draft(role, entries=[self._at])
+    def _new(self, role: Role) -> MessageDraft:
+        draft = MessageDraft(role, entries=[self._at])
         self.drafts.append(draft)
         return draft
 
@@ -181,7 +181,7 @@ class _Reader:
     def _user(self, message: dict[str, Any], role: Role = "user") -> None:
         """A message that is not the agent's; results may stand in a user's."""
         self._turn = None
-        draft = Draft(role, extra=rest_of(message, _KNOWN), entries=[self._at])
+        draft = MessageDraft(role, extra=rest_of(message, _KNOWN), entries=[self._at])
         n_results = 0
         content = message.get("content")
         if type(content) is str and len(message) == 2:
@@ -233,7 +233,7 @@ class _Reader:
             return
         self._turn = draft
 
-    def _more_of_agent(self, message: dict[str, Any], draft: Draft) -> None:
+    def _more_of_agent(self, message: dict[str, Any], draft: MessageDraft) -> None:
         """What an agent's message has beside content and calls."""
         for name in ("reasoning_content", "reasoning", "thinking"):
             if (thought := message.get(name)) is not None:
@@ -264,7 +264,7 @@ class _Reader:
         elif draft.entries[-1] != self._at:
             draft.entries.append(self._at)
         if kind == "reasoning":
-            inner = Draft("user")
+            inner = MessageDraft("user")
             self._contents({"content": item.get("content") or item.get("summary")}, inner)
             _add_thought(draft, inner.text)
             self.remarks["cut content"] += bool(item.get("encrypted_content"))
@@ -289,7 +289,7 @@ class _Reader:
 
     # Content
 
-    def _contents(self, message: Mapping[str, Any], draft: Draft) -> int:
+    def _contents(self, message: Mapping[str, Any], draft: MessageDraft) -> int:
         """Adds text and parts of a message to a draft; returns how many of them are results."""
         text = message.get("content")
         parts = parts_of(message)
@@ -300,7 +300,7 @@ class _Reader:
             _add_text(self._turn or draft, text)  # Vercel's older UI has the text of parts again
         return n_results
 
-    def _parts(self, parts: Sequence[Any], draft: Draft) -> int:
+    def _parts(self, parts: Sequence[Any], draft: MessageDraft) -> int:
         n_results = 0
         is_kept = False
         texts: list[str] = []
@@ -328,7 +328,7 @@ class _Reader:
             self._turn = draft
         return n_results
 
-    def _part(self, kind: Kind, part: dict[str, Any], draft: Draft, place: str) -> int:
+    def _part(self, kind: Kind, part: dict[str, Any], draft: MessageDraft, place: str) -> int:
         """Adds a part that is no text; returns how many results it has."""
         if kind in ("call", "both"):
             part = as_object(part.get("toolInvocation")) or part
@@ -368,7 +368,7 @@ class _Reader:
 
     # Calls
 
-    def _calls(self, calls: list[dict[str, Any]] | None, draft: Draft) -> None:
+    def _calls(self, calls: list[dict[str, Any]] | None, draft: MessageDraft) -> None:
         """The calls that a message lists beside its content."""
         if calls is None:
             return
@@ -394,7 +394,7 @@ class _Reader:
     def _call(
         self,
         call: dict[str, Any],
-        draft: Draft,
+        draft: MessageDraft,
         place: str,
         *,
         is_free_text: bool = False,
@@ -423,7 +423,7 @@ class _Reader:
 
     def _add_call(
         self,
-        draft: Draft,
+        draft: MessageDraft,
         name: str,
         arguments: Any,
         call_id: str,
@@ -499,7 +499,7 @@ class _Reader:
                 is_value = kind != "content"
         self._result(body, content, place, is_value=is_value)
 
-    def _result_of_call(self, part: dict[str, Any], draft: Draft) -> int:
+    def _result_of_call(self, part: dict[str, Any], draft: MessageDraft) -> int:
         """The result that stands in the part of its call; returns how many there are."""
         if part.get("state") in _NO_RESULT_YET:
             return 0
@@ -634,11 +634,11 @@ def _name_of(attachment: Mapping[str, Any]) -> str:
     return kind
 
 
-def _add_text(draft: Draft, text: str) -> None:
+def _add_text(draft: MessageDraft, text: str) -> None:
     draft.text = _joined(draft.text, text)
 
 
-def _add_thought(draft: Draft, text: str) -> None:
+def _add_thought(draft: MessageDraft, text: str) -> None:
     draft.reasoning = _joined(draft.reasoning, text)
 
 

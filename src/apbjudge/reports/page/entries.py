@@ -10,7 +10,7 @@ from ...calibration.changes import Changes
 from ...records import FileRef, Item
 from ...records.trajectories import Trajectory
 from ...statistics.estimates import Estimate
-from ..paper.table import Table
+from ..paper.table import PaperTable
 
 if TYPE_CHECKING:
     from ..plots import Figure
@@ -107,8 +107,8 @@ class ReportInput:
 
     title: str
     judges: tuple[JudgeFacts, ...]
-    headlines: tuple[Table, ...] = ()
-    tables: tuple[Table, ...] = ()
+    headlines: tuple[PaperTable, ...] = ()
+    tables: tuple[PaperTable, ...] = ()
     figures: Sequence[Figure] = ()
     entries: Iterable[Entry]
     changes: tuple[str, str] | None = None

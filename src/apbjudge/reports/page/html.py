@@ -13,13 +13,13 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ...calibration.changes import KINDS, Changes, ItemScore
-from ...document.model import Figure
+from ...document.model import MetricCell
 from ...document.numbers import level_text
 from ...document.templating import environment
 from ...jsonl import is_replaceable, replacing
 from ..changes import changes_summary, score_text
 from ..paper.formatting import best_note, columns_of, figure_of, scored
-from ..paper.table import Table, TableRow
+from ..paper.table import PaperTable, TableRow
 from .blocks import Details, block, to_json
 from .entries import JudgeFacts, ReportInput, ReportSize
 from .index import Index
@@ -155,12 +155,12 @@ def _data_url(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def _by_judge(table: Table) -> dict[str, list[TableRow]]:
+def _by_judge(table: PaperTable) -> dict[str, list[TableRow]]:
     """Rows by judge, in the order of the table."""
     return {judge: [r for r in table.rows if r.judge == judge] for judge in table.judges}
 
 
-def _table_notes(table: Table) -> list[str]:
+def _table_notes(table: PaperTable) -> list[str]:
     """The notes below a table, its legend first."""
     meanings: dict[str, dict[str, None]] = {}
     for column in table.columns:
@@ -179,7 +179,7 @@ def _against_labels(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
     names = {"Corrected with labels": judge.corrected, "Agrees with humans": judge.agreement}
     for name, estimate in names.items():
         if estimate is not None and estimate.value is not None:
-            figure = Figure(estimate=estimate, unit="percent", denominator=False)
+            figure = MetricCell(estimate=estimate, unit="percent", denominator=False)
             of = "items" if estimate is judge.corrected else "labelled items"
             parts = (f"{figure.value} %", figure.interval, f"of {estimate.n_items:,} {of}")
             yield name, " ".join(filter(None, parts))

@@ -62,8 +62,8 @@ from ...statistics.metric import Metric, MetricKind, Metrics, by_name
 from .refining import refined_rows, refinement_notes
 from .rows import (
     JudgeResults,
-    Part,
-    Results,
+    SectionPart,
+    TableSources,
     UnmarkedRow,
     best_sets,
     counts_of,
@@ -78,16 +78,16 @@ from .table import (
     OF_BANKS,
     OF_COSTS,
     OF_REPLIES,
-    Cell,
-    Column,
     Counts,
     Definition,
-    Table,
+    PaperCell,
+    PaperColumn,
+    PaperTable,
     TableRow,
 )
 
 
-def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
+def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
     """The tables of the paper that results have something for, in its order.
 
     Rows of one judge are together, sorted by tested model; sections that no row has anything for
@@ -99,7 +99,7 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
     Raises:
         OptionError: If there is nothing for a table that is among ``names``.
     """
-    tables: list[Table] = []
+    tables: list[PaperTable] = []
     for definition in DEFINITIONS:
         if names and definition.key not in names:
             continue
@@ -112,12 +112,12 @@ def paper_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ..
     return tuple(tables)
 
 
-def headline_tables(results: Results) -> tuple[Table, ...]:
+def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
     """The rate of correct plans by tested model and protocol, a table a judge.
 
     Judges whose rates are bounds, because code alone judged, are last.
     """
-    tables: list[Table] = []
+    tables: list[PaperTable] = []
     for judge in results.judges:
         own = replace(results, judges=(judge,))
         if rows := _rows(HEADLINE, own):
@@ -125,11 +125,11 @@ def headline_tables(results: Results) -> tuple[Table, ...]:
     return tuple(sorted(tables, key=_is_bound))
 
 
-def _is_bound(table: Table) -> bool:
+def _is_bound(table: PaperTable) -> bool:
     return any(cell.estimate.bound for row in table.rows for cell in row.cells.values())
 
 
-def _rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
+def _rows(definition: Definition, results: TableSources) -> list[UnmarkedRow]:
     if definition.key in _OF_LABELS:
         judges = results.reliability.judges if results.reliability else ()
         return [row for judge in judges for row in _label_rows(definition, judge)]
@@ -138,7 +138,7 @@ def _rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
     return [row for judge in results.judges for row in _judged_rows(definition, judge)]
 
 
-def _table(definition: Definition, rows: list[UnmarkedRow], results: Results) -> Table:
+def _table(definition: Definition, rows: list[UnmarkedRow], results: TableSources) -> PaperTable:
     sections = {section for row in rows for section in row.counts}
     columns = tuple(_columns(definition, rows, sections))
     notes = (
@@ -148,7 +148,7 @@ def _table(definition: Definition, rows: list[UnmarkedRow], results: Results) ->
         *_missing(definition, rows),
     )
     best = best_sets(rows, columns, definition.rivals)
-    return Table(
+    return PaperTable(
         key=definition.key,
         number=definition.number,
         title=definition.title,
@@ -160,7 +160,7 @@ def _table(definition: Definition, rows: list[UnmarkedRow], results: Results) ->
                 heads=row.heads,
                 counts=row.counts,
                 cells={
-                    column: Cell(estimate=estimate, best=best.get((i, column)))
+                    column: PaperCell(estimate=estimate, best=best.get((i, column)))
                     for column, estimate in row.estimates.items()
                 },
             )
@@ -173,7 +173,7 @@ def _table(definition: Definition, rows: list[UnmarkedRow], results: Results) ->
 
 def _columns(
     definition: Definition, rows: list[UnmarkedRow], sections: Collection[str]
-) -> Iterator[Column]:
+) -> Iterator[PaperColumn]:
     """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
     stated = {column: of for row in rows for column, of in row.estimates.items()}
     own: dict[str, list[MetricKind]] = {section: [] for section in sections}
@@ -187,10 +187,12 @@ def _columns(
             is_optional = column.key in _OPTIONAL or (own[section] and column.key in ERRORS)
             if column.id in stated or not is_optional:
                 yield column
-        yield from (Column.of(kind, section) for kind in own[section])
+        yield from (PaperColumn.of(kind, section) for kind in own[section])
 
 
-def _judge_notes(definition: Definition, rows: list[UnmarkedRow], results: Results) -> list[str]:
+def _judge_notes(
+    definition: Definition, rows: list[UnmarkedRow], results: TableSources
+) -> list[str]:
     """What must be said of each judge, and which tested model is the judge itself."""
     if definition.key not in _OF_LABELS or not results.reliability:
         shown = {row.judge for row in rows}
@@ -243,7 +245,7 @@ _UNMARKED = (WEIGHTED, TRUNCATED)
 """What is no mean over the items of a row, or says nothing of right and wrong."""
 
 
-def figures_of(part: Part, kinds: Collection[MetricKind]) -> Metrics:
+def figures_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
     """The metrics of these kinds that a part has; those it does not have are missing."""
     c, rows, names = part.c, part.rows, [kind.name for kind in kinds]
     metrics = _common_figures(part) if CR in kinds else {}
@@ -265,7 +267,7 @@ def figures_of(part: Part, kinds: Collection[MetricKind]) -> Metrics:
     return {name: metrics[name] for name in names if name in metrics} | own
 
 
-def _common_figures(part: Part) -> Metrics:
+def _common_figures(part: SectionPart) -> Metrics:
     """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
     if part.form is not None:
         return common_figures(part.c, part.rows, part.form)
@@ -280,7 +282,7 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
     return np.intersect1d(rows, c.where(has_label(c, "form", form)))
 
 
-def contender_of(part: Part, kind: MetricKind) -> Contender:
+def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
     """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
     c, rows = part.c, part.rows
     scored, counted = rows[c.scored[rows] == 1], rows[~np.isnan(c.outcome[rows])]
@@ -320,7 +322,7 @@ _OF_COST = (*OF_COSTS, *OF_BANKS)
 _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA)
 
 
-def _pair_values(part: Part, kind: MetricKind) -> tuple[Vector, Array]:
+def _pair_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
     """With distractors, without, or the difference, of the pairs that the metric is over."""
     c, rows = part.c, part.rows
     of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
@@ -330,7 +332,7 @@ def _pair_values(part: Part, kind: MetricKind) -> tuple[Vector, Array]:
     return rows, of[rows] - (before if kind in (DELTA, GRADE_DELTA) else 0)
 
 
-def _cost_values(part: Part, kind: MetricKind) -> tuple[Vector, Array]:
+def _cost_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
     """The rows that a metric of costs is over, and what it is the mean of."""
     c, rows = part.c, part.rows[~np.isnan(part.c.cost[part.rows])]
     if kind is not C_ALL:

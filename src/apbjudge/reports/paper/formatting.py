@@ -11,7 +11,7 @@ from typing import Any
 from ...document import model as document
 from ...document.latex import HEAD, render_latex
 from ...document.markdown import render_markdown
-from ...document.model import Document, Figure, Heading, Notes, Part
+from ...document.model import Document, Heading, MetricCell, Notes, Part
 from ...document.numbers import DASH, level_text
 from ...document.text import WIDTH, render_text
 from ...errors import visible
@@ -19,7 +19,7 @@ from ...judge.metrics import NAMES_BY_CODE
 from ...records.tables import text_cell
 from ...statistics.estimates import nothing
 from ...statistics.metric import values_of
-from .table import Column, Table, TableRow
+from .table import PaperColumn, PaperTable, TableRow
 
 _CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
@@ -27,17 +27,17 @@ _CSV_COLUMNS: Sequence[str] = (
 ).split()
 
 
-def figure_of(row: TableRow, column: Column) -> Figure:
+def figure_of(row: TableRow, column: PaperColumn) -> MetricCell:
     """A row's figure in a column; one without a value where the row has none.
 
     ``/n`` is shown where the denominator is not the section's scored rows.
     """
     cell, counts = row.cells.get(column.id), row.counts.get(column.section)
     if cell is None:
-        return Figure(estimate=nothing(), unit=column.unit, denominator=False)
+        return MetricCell(estimate=nothing(), unit=column.unit, denominator=False)
     of = cell.estimate
     is_scored = counts is not None and counts.scored == of.n_items
-    return Figure(
+    return MetricCell(
         estimate=of,
         unit=column.unit,
         best=bool(cell.best),
@@ -51,12 +51,12 @@ def scored(row: TableRow, section: str) -> str:
     return DASH if counts is None else f"{counts.scored}/{counts.rows}"
 
 
-def columns_of(table: Table, section: str) -> tuple[Column, ...]:
+def columns_of(table: PaperTable, section: str) -> tuple[PaperColumn, ...]:
     """The columns of a section."""
     return tuple(column for column in table.columns if column.section == section)
 
 
-def best_note(table: Table, mark: str) -> str:
+def best_note(table: PaperTable, mark: str) -> str:
     """What the marks, such as ``*``, mean; empty where nothing is marked."""
     if not any(cell.best for row in table.rows for cell in row.cells.values()):
         return ""
@@ -74,7 +74,7 @@ def best_note(table: Table, mark: str) -> str:
     )
 
 
-def tables_text(tables: Iterable[Table], *, width: int = WIDTH) -> str:
+def tables_text(tables: Iterable[PaperTable], *, width: int = WIDTH) -> str:
     """All tables as text: a block per judge and section, wide sections in several.
 
     A cell is ``value [low, high]``, with ``*`` after the value in the best set. Columns beyond
@@ -83,12 +83,12 @@ def tables_text(tables: Iterable[Table], *, width: int = WIDTH) -> str:
     return render_text(tables_document(tables, "*"), width=width)
 
 
-def tables_markdown(tables: Iterable[Table]) -> str:
+def tables_markdown(tables: Iterable[PaperTable]) -> str:
     """All tables as Markdown: a table per judge and section, the best set bold."""
     return render_markdown(tables_document(tables, "Bold:"))
 
 
-def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
+def tables_latex(tables: Iterable[PaperTable], *, intervals: bool = True) -> str:
     """All tables as ``table*`` environments, sections side by side where they fit."""
     text = HEAD
     for table in tables:
@@ -100,7 +100,7 @@ def tables_latex(tables: Iterable[Table], *, intervals: bool = True) -> str:
     return text
 
 
-def tables_document(tables: Iterable[Table], mark: str) -> Document:
+def tables_document(tables: Iterable[PaperTable], mark: str) -> Document:
     """All tables; ``mark`` is what a note says of the best set."""
     parts: list[Part] = []
     for table in tables:
@@ -111,7 +111,7 @@ def tables_document(tables: Iterable[Table], mark: str) -> Document:
 
 
 def _parts(
-    table: Table, blocks: Sequence[tuple[str, ...]], mark: str, *, intervals: bool = True
+    table: PaperTable, blocks: Sequence[tuple[str, ...]], mark: str, *, intervals: bool = True
 ) -> Iterator[Part]:
     """A table per judge and block of sections, side by side; then all notes."""
     for judge in table.judges:
@@ -130,7 +130,7 @@ def _parts(
     yield Notes((legend, *filter(None, [best_note(table, mark)]), *table.notes))
 
 
-def _title(column: Column, rows: Sequence[TableRow]) -> str:
+def _title(column: PaperColumn, rows: Sequence[TableRow]) -> str:
     """What a column is called: what code alone found is never called a correctness rate."""
     is_bound = any(
         cell.estimate.bound == "upper" for row in rows if (cell := row.cells.get(column.id))
@@ -138,7 +138,9 @@ def _title(column: Column, rows: Sequence[TableRow]) -> str:
     return NAMES_BY_CODE.get(column.title, column.title) if is_bound else column.title
 
 
-def _block(table: Table, sections: tuple[str, ...], rows: Sequence[TableRow]) -> document.Table:
+def _block(
+    table: PaperTable, sections: tuple[str, ...], rows: Sequence[TableRow]
+) -> document.Table:
     columns = [document.Column(head) for head in table.heads]
     several = len(sections) > 1
     for section in sections:
@@ -155,7 +157,7 @@ def _block(table: Table, sections: tuple[str, ...], rows: Sequence[TableRow]) ->
     )
 
 
-def _cells(table: Table, sections: tuple[str, ...], row: TableRow) -> Iterator[document.Cell]:
+def _cells(table: PaperTable, sections: tuple[str, ...], row: TableRow) -> Iterator[document.Cell]:
     for section in sections:
         columns = columns_of(table, section)
         if section in row.counts:
@@ -165,7 +167,7 @@ def _cells(table: Table, sections: tuple[str, ...], row: TableRow) -> Iterator[d
             yield from [""] * (1 + len(columns))
 
 
-def tables_csv(tables: Iterable[Table]) -> str:
+def tables_csv(tables: Iterable[PaperTable]) -> str:
     """All tables in long form, one line per figure.
 
     Figures are as estimated: rates from 0 to 1, not in percent; missing ones are empty. ``row_is``
@@ -194,7 +196,7 @@ def tables_csv(tables: Iterable[Table]) -> str:
     return out.getvalue()
 
 
-def tables_json(tables: Iterable[Table]) -> list[dict[str, Any]]:
+def tables_json(tables: Iterable[PaperTable]) -> list[dict[str, Any]]:
     """All tables as nested JSON values; figures as estimated, missing ones None, never NaN.
 
     ``best`` is true in the best set, false outside, and None where nothing is shown. Half
@@ -203,7 +205,7 @@ def tables_json(tables: Iterable[Table]) -> list[dict[str, Any]]:
     return [_table_json(table) for table in tables]
 
 
-def _table_json(table: Table) -> dict[str, Any]:
+def _table_json(table: PaperTable) -> dict[str, Any]:
     def whole(text: str) -> str:
         return text.encode(errors="backslashreplace").decode()
 

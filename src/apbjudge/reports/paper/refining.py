@@ -21,7 +21,7 @@ from ...statistics.estimates import Array, Estimate, nothing
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample
 from ..names import model_name
-from .rows import JudgeResults, Results, UnmarkedRow, has_label, parts_of, place_of
+from .rows import JudgeResults, TableSources, UnmarkedRow, has_label, parts_of, place_of
 from .table import CRITIC, ORACLE, Counts, Definition, Section
 
 _FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
@@ -97,7 +97,7 @@ class _Pairs:
         return _origin(self.run)
 
 
-def refined_rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
+def refined_rows(definition: Definition, results: TableSources) -> list[UnmarkedRow]:
     """Rows by judge, tested model and method, for refined runs with a base run of their judge.
 
     A method's runs of different protocols share a row. Responses whose critic saw the reference
@@ -131,7 +131,9 @@ def refined_rows(definition: Definition, results: Results) -> list[UnmarkedRow]:
     return rows
 
 
-def _all_pairs(definition: Definition, base: JudgeResults, results: Results) -> Iterator[_Pairs]:
+def _all_pairs(
+    definition: Definition, base: JudgeResults, results: TableSources
+) -> Iterator[_Pairs]:
     is_oracle = definition.key == ORACLE
     for run in results.refined:
         if run.judge != base.judge:
@@ -338,7 +340,7 @@ def _critic_rate(pairs: _Pairs) -> Estimate | None:
 # Notes --------------------------------------------------------------------------------------------
 
 
-def refinement_notes(definition: Definition, results: Results) -> list[str]:
+def refinement_notes(definition: Definition, results: TableSources) -> list[str]:
     """What must be said beside the figures, of each method and of all."""
     notes: list[str] = []
     for base in results.judges:

@@ -15,7 +15,7 @@ from ...records.refinements import Refinements
 from ...statistics.best import Contender, best_set
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.metric import RATE
-from .table import Column, ColumnId, Counts, Section, Split
+from .table import ColumnId, Counts, PaperColumn, Section, Split
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 
@@ -41,7 +41,7 @@ class JudgeResults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class TableSources:
     """What tables are made of; ``refined`` runs are set against the run of the same judge."""
 
     judges: tuple[JudgeResults, ...]
@@ -74,7 +74,7 @@ class UnmarkedRow:
 
 
 def best_sets(
-    rows: Sequence[UnmarkedRow], columns: Iterable[Column], rivals: str | None
+    rows: Sequence[UnmarkedRow], columns: Iterable[PaperColumn], rivals: str | None
 ) -> dict[tuple[int, ColumnId], bool]:
     """Which rows are in the best set of a column and which are not; none where all are.
 
@@ -107,7 +107,7 @@ def best_sets(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SectionPart:
     """Judgements of one tested model, by index in all of the judge, that a section is about.
 
     ``form`` is ``holistic`` or ``step-wise``, None for both together; ``rivals`` are the rows of
@@ -143,7 +143,7 @@ def has_label(c: JudgementTable, field: str, label: str | None) -> Vector:
 
 def parts_of(
     c: JudgementTable, section: Section, split: Split | None
-) -> Iterator[tuple[tuple[str, ...], Part]]:
+) -> Iterator[tuple[tuple[str, ...], SectionPart]]:
     """The section's rows by the heads that they have in the table."""
     form = section.form
     if not form and section.protocol != EXTRANEOUS:  # the others have one form, which names E2
@@ -171,4 +171,7 @@ def parts_of(
             continue
         rows = c.where(profiles & (models == model) & (values == value))
         heads = (c.labels["tested_model"][model] or "", *([name] if split else []))
-        yield heads, Part(c=c, rows=rows, protocol=section.protocol, form=form, rivals=rivals)
+        yield (
+            heads,
+            SectionPart(c=c, rows=rows, protocol=section.protocol, form=form, rivals=rivals),
+        )

@@ -15,8 +15,8 @@ from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
 from ...statistics.metric import Metric, MetricKind
 from ...trajectories import RUN_PROTOCOLS, RunTable, run_protocol
-from .rows import JudgeResults, Results, UnmarkedRow, best_sets
-from .table import Cell, Column, Counts, Table, TableRow
+from .rows import JudgeResults, TableSources, UnmarkedRow, best_sets
+from .table import Counts, PaperCell, PaperColumn, PaperTable, TableRow
 
 RUNS = RunTable(key="runs", title="Whole runs")
 """The table of protocols that name none."""
@@ -27,13 +27,13 @@ RUN_TABLE_KEYS: tuple[str, ...] = (
 _HEADS = {"steps": "Steps"}
 
 
-def run_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
+def run_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
     """The tables of the protocols of whole runs that results have something for.
 
     Raises:
         OptionError: If there is nothing for a table that is among ``names``.
     """
-    tables: list[Table] = []
+    tables: list[PaperTable] = []
     protocols = {p for judge in results.judges for p in _protocols(judge.columns)}
     for name in sorted(protocols):
         for i, definition in enumerate(_tables_of(name)):
@@ -48,7 +48,7 @@ def run_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]
     return tuple(tables)
 
 
-def run_headlines(results: Results) -> Iterator[Table]:
+def run_headlines(results: TableSources) -> Iterator[PaperTable]:
     """The rate of successful runs by tested model and setting, a table a protocol."""
     for name in sorted({p for judge in results.judges for p in _protocols(judge.columns)}):
         headline = RunTable(
@@ -62,7 +62,7 @@ def _tables_of(protocol: str) -> tuple[RunTable, ...]:
     return own.tables if own is not None and own.tables else (RUNS,)
 
 
-def _says_more(table: Table) -> bool:
+def _says_more(table: PaperTable) -> bool:
     """Whether a table has more than the rate of success, which the first one has."""
     return len(table.columns) > 1
 
@@ -73,16 +73,16 @@ def _protocols(c: JudgementTable) -> set[str]:
     return {label for code in codes if (label := c.labels["protocol"][code]) is not None}
 
 
-def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Table]:
+def _table(results: TableSources, protocol: str, definition: RunTable) -> Iterator[PaperTable]:
     """The table, if any run has a figure for it."""
     rows = [row for judge in results.judges for row in _unmarked(judge, protocol, definition)]
     if not any(row.estimates for row in rows):
         return
-    columns = tuple(map(Column.of, _kinds(rows)))
+    columns = tuple(map(PaperColumn.of, _kinds(rows)))
     heads = ["Tested model", "Setting", *filter(None, [_HEADS.get(definition.split)])]
     has_settings = any(row.heads[1] for row in rows)
     best = best_sets(rows, columns, "tested models")
-    yield Table(
+    yield PaperTable(
         key=definition.key,
         number=definition.number,
         paper="" if (own := run_protocol(protocol)) is None else own.paper,
@@ -95,7 +95,7 @@ def _table(results: Results, protocol: str, definition: RunTable) -> Iterator[Ta
                 heads=tuple(h for i, h in enumerate(row.heads) if i != 1 or has_settings),
                 counts=row.counts,
                 cells={
-                    column: Cell(estimate=estimate, best=best.get((i, column)))
+                    column: PaperCell(estimate=estimate, best=best.get((i, column)))
                     for column, estimate in row.estimates.items()
                 },
             )

@@ -17,25 +17,29 @@ from ...statistics.estimates import Estimate, nothing
 from ...statistics.passes import pass_estimates
 from ...statistics.sample import Sample
 from ...statistics.variance_components import FEW_CLUSTERS, RepeatSpread, repeat_spread
-from .rows import JudgeResults, Results, counts_of, has_label
-from .table import Cell, Column, Table, TableRow
+from .rows import JudgeResults, TableSources, counts_of, has_label
+from .table import PaperCell, PaperColumn, PaperTable, TableRow
 
 SAMPLES = "samples"
 _NEEDS = "judgements of several samples of a case, which share its case_id"
 
 _COUNTS = (
-    Column(key="cases", title="Cases", unit="count", meaning="with a sample that counts"),
-    Column(key="fewest", title="Fewest", unit="count", meaning="samples of a case"),
-    Column(key="most", title="Most", unit="count", meaning="samples of a case"),
+    PaperColumn(key="cases", title="Cases", unit="count", meaning="with a sample that counts"),
+    PaperColumn(key="fewest", title="Fewest", unit="count", meaning="samples of a case"),
+    PaperColumn(key="most", title="Most", unit="count", meaning="samples of a case"),
 )
-_RATE = Column(key="CR", title="CR", unit="percent", meaning="correct, over all samples")
+_RATE = PaperColumn(key="CR", title="CR", unit="percent", meaning="correct, over all samples")
 _SPREAD = (
-    Column(key="differ", title="Differ", unit="percent", meaning="cases with unlike verdicts"),
-    Column(key="SD within", title="SD within", unit="grade", meaning="between samples of a case"),
-    Column(key="SD between", title="SD between", unit="grade", meaning="between cases"),
-    Column(key="sampling", title="Sampling", unit="percent", meaning="its share of the variance"),
-    Column(key="Grade SD within", title="Grade SD within", unit="grade"),
-    Column(key="Grade SD between", title="Grade SD between", unit="grade"),
+    PaperColumn(key="differ", title="Differ", unit="percent", meaning="cases with unlike verdicts"),
+    PaperColumn(
+        key="SD within", title="SD within", unit="grade", meaning="between samples of a case"
+    ),
+    PaperColumn(key="SD between", title="SD between", unit="grade", meaning="between cases"),
+    PaperColumn(
+        key="sampling", title="Sampling", unit="percent", meaning="its share of the variance"
+    ),
+    PaperColumn(key="Grade SD within", title="Grade SD within", unit="grade"),
+    PaperColumn(key="Grade SD between", title="Grade SD between", unit="grade"),
 )
 _NOTES = (
     "Samples of a case are rows of one tested model with the same case_id, question and condition",
@@ -53,7 +57,7 @@ _NOTES = (
 )
 
 
-def sample_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, ...]:
+def sample_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
     """The table of samples; none where no case has more than one.
 
     Raises:
@@ -70,7 +74,7 @@ def sample_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, .
     shown = {row.judge for row in rows}
     notes = (f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown)
     return (
-        Table(
+        PaperTable(
             key=SAMPLES,
             number="",
             title="Several samples of a case",
@@ -82,11 +86,11 @@ def sample_tables(results: Results, names: Sequence[str] = ()) -> tuple[Table, .
     )
 
 
-def _passes(keys: set[str]) -> Iterator[Column]:
+def _passes(keys: set[str]) -> Iterator[PaperColumn]:
     """The columns of pass@k, then those of pass^k."""
     for name in ("pass@", "pass^"):
         for k in sorted(int(key.removeprefix(name)) for key in keys if key.startswith(name)):
-            yield Column(key=f"{name}{k}", title=f"{name}{k}", unit="percent")
+            yield PaperColumn(key=f"{name}{k}", title=f"{name}{k}", unit="percent")
 
 
 def _few(rows: Sequence[TableRow]) -> Iterator[str]:
@@ -127,7 +131,7 @@ def _rows(judge: JudgeResults) -> Iterator[TableRow]:
             judge=judge.judge,
             heads=(model, protocol if form == protocol else f"{protocol} ({form})"),
             counts={"": counts_of(c, rows)},
-            cells={("", name): Cell(estimate=estimate) for name, estimate in figures.items()},
+            cells={("", name): PaperCell(estimate=estimate) for name, estimate in figures.items()},
         )
         known = [*PROTOCOLS]
         rank = known.index(protocol) if protocol in known else len(known)

@@ -68,7 +68,7 @@ Counted = Literal["scored", "pairs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class PaperColumn:
     """A column of metrics.
 
     Attributes:
@@ -86,7 +86,7 @@ class Column:
     meaning: str = ""
 
     @classmethod
-    def of(cls, kind: MetricKind, section: str = "") -> Column:
+    def of(cls, kind: MetricKind, section: str = "") -> PaperColumn:
         """The column of a metric."""
         return cls(
             key=kind.name,
@@ -105,7 +105,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PaperCell:
     """One figure.
 
     Attributes:
@@ -141,11 +141,11 @@ class TableRow:
     judge: str
     heads: tuple[str, ...]
     counts: Mapping[str, Counts]
-    cells: Mapping[ColumnId, Cell]
+    cells: Mapping[ColumnId, PaperCell]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class PaperTable:
     """One table of a paper, for whatever was judged.
 
     Attributes:
@@ -163,7 +163,7 @@ class Table:
     number: str
     title: str
     heads: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[PaperColumn, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
     counted: Counted = "scored"
@@ -209,7 +209,7 @@ class Definition:
         split: What rows of a tested model are told apart by; None where they are not.
         rivals: What the best set is chosen among: the tested models that share all other heads,
             or the methods that do. None where nothing is marked.
-        counted: See ``Table``.
+        counted: See ``PaperTable``.
     """
 
     key: str
@@ -224,10 +224,12 @@ class Definition:
     counted: Counted = "scored"
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PaperColumn, ...]:
         """All columns in order."""
         return tuple(
-            Column.of(kind, section.title) for section in self.sections for kind in section.columns
+            PaperColumn.of(kind, section.title)
+            for section in self.sections
+            for kind in section.columns
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...statistics.metric import Unit
 from ...statistics.proportions import counted
-from ..paper.table import Table
+from ..paper.table import PaperTable
 from .text import in_words
 
 Frame = Any
@@ -56,7 +56,7 @@ class Mark:
         return self.low, self.high
 
 
-def table_marks(table: Table, judge: str, columns: str) -> list[Mark]:
+def table_marks(table: PaperTable, judge: str, columns: str) -> list[Mark]:
     """The values of one judge, by row, in the columns whose keys match a regular expression.
 
     The last head of a row is its place; where there are three, that in the middle is the section.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from ..paper.table import Table
+from ..paper.table import PaperTable
 from .axes import MplFigure
 from .charts import (
     Marks,
@@ -371,7 +371,9 @@ _AXES = {"axis", "up"}
 """What charts call the label of the axis of their values."""
 
 
-def paper_figures(tables: Sequence[Table], uncertainty: Frame | None = None) -> tuple[Figure, ...]:
+def paper_figures(
+    tables: Sequence[PaperTable], uncertainty: Frame | None = None
+) -> tuple[Figure, ...]:
     """Figures for a paper, drawn from its tables.
 
     Args:
@@ -403,7 +405,7 @@ def paper_figures(tables: Sequence[Table], uncertainty: Frame | None = None) -> 
     return tuple(figures)
 
 
-def _figures(spec: _Spec, tables: Mapping[str, Table], judge: str) -> list[Figure]:
+def _figures(spec: _Spec, tables: Mapping[str, PaperTable], judge: str) -> list[Figure]:
     """The figure of a judge; none where there is nothing to draw."""
     marks = spec.select(
         [

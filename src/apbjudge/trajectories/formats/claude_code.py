@@ -16,7 +16,7 @@ from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import first_of, list_in, numbers_in, text_in
-from .sessions import Session, name_in, opening_of
+from .sessions import LoggedSession, name_in, opening_of
 
 _Lines = list[dict[str, Any]]
 
@@ -54,7 +54,7 @@ def _result(line: Mapping[str, Any]) -> Any:
 
 
 def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    session, agents = Session(), _agents(lines)
+    session, agents = LoggedSession(), _agents(lines)
     heard = [of for of, line in zip(agents, lines, strict=True) if line.get("type") in _SPEAKERS]
     agent = "" if "" in heard else next(iter(heard), "")  # a sub-agent's file alone is its run
     own = [at for at, of in enumerate(agents) if of in ("", agent)]
@@ -139,7 +139,7 @@ def _is_compaction(line: Mapping[str, Any]) -> bool:
     return line.get("subtype") == "compact_boundary" or line.get("isCompactSummary") is True
 
 
-def _add_messages(session: Session, lines: _Lines, order: list[int]) -> dict[str, float]:
+def _add_messages(session: LoggedSession, lines: _Lines, order: list[int]) -> dict[str, float]:
     """Adds the messages of the API; returns their usage."""
     by_id: dict[str, int] = {}
     usages: dict[Any, dict[str, float]] = {}

@@ -15,7 +15,7 @@ from ...records.loose_json import as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import first_of, numbers_in, object_in, text_in
-from .sessions import Session, note, opening_of, part_of_file
+from .sessions import LoggedSession, note, opening_of, part_of_file
 
 _LINES = frozenset("session_meta turn_context response_item event_msg compacted".split())
 _EVENTS = ("thread.", "turn.", "item.")
@@ -60,7 +60,7 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
 
 
 @dataclass(slots=True, kw_only=True)
-class _Rollout(Session):
+class _Rollout(LoggedSession):
     """A session, of which events count where it has no items (``is_whole``)."""
 
     is_whole: bool

@@ -10,7 +10,7 @@ from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import numbers_in, object_in, text_in
-from .sessions import Session, name_in, note, opening_of, part_of_file
+from .sessions import LoggedSession, name_in, note, opening_of, part_of_file
 
 _TYPES = frozenset("user gemini info error warning".split())
 _CONTEXT = ("<session_context>", "<hook_context>")
@@ -23,7 +23,7 @@ def _score(line: Mapping[str, Any]) -> float:
 
 
 def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    session, about, session_id = Session(), dict[str, tuple[int, dict[str, Any]]](), ""
+    session, about, session_id = LoggedSession(), dict[str, tuple[int, dict[str, Any]]](), ""
     for at, line in enumerate(lines):
         update = as_object(line.get("$set")) or line
         if name_in(line, "type") in _TYPES:
@@ -47,7 +47,7 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
     return session.run(place, session_id, usage=dict(usage))
 
 
-def _add(session: Session, at: int, message: dict[str, Any]) -> None:
+def _add(session: LoggedSession, at: int, message: dict[str, Any]) -> None:
     """Adds a message with the results of its calls."""
     kind, content = message.get("type"), message.get("content")
     parts = [

@@ -38,7 +38,7 @@ def note(text: object) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Session:
+class LoggedSession:
     """The messages that were selected from the lines of a session.
 
     Attributes:

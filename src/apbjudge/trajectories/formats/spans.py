@@ -282,7 +282,7 @@ _TEXT, _USER = b'["text"', b'["text","user"'
 
 
 @dataclass(slots=True, frozen=True)
-class _Line:
+class _SpanLine:
     """A raw message of a thread, and the entry that it came with first.
 
     Attributes:
@@ -320,11 +320,11 @@ class _Thread:
     n_asked: int
     is_fork: bool
     spans: list[Span] = field(default_factory=list[Span])
-    lines: list[_Line] = field(default_factory=list[_Line])
+    lines: list[_SpanLine] = field(default_factory=list[_SpanLine])
     atoms: list[bytes] = field(default_factory=list[bytes])
     systems: set[str] = field(default_factory=set[str])
 
-    def grow(self, lines: Iterable[_Line], spans: Iterable[Span]) -> None:
+    def grow(self, lines: Iterable[_SpanLine], spans: Iterable[Span]) -> None:
         """Adds lines at its end."""
         self.spans += spans
         for line in lines:
@@ -341,7 +341,7 @@ class _Thread:
         """Whether a request with these instructions can belong to it."""
         return systems <= self.systems or self.is_open
 
-    def lacks(self, lines: Iterable[_Line]) -> list[_Line]:
+    def lacks(self, lines: Iterable[_SpanLine]) -> list[_SpanLine]:
         """Those of the lines that say what it does not."""
         known, systems = set(self.atoms), self.systems | {""}
         return [of for of in lines if of.system not in systems or not known.issuperset(of.atoms)]
@@ -357,13 +357,13 @@ class _Threads:
         self.threads: list[_Thread] = []
         self.remarks: Counter[str] = Counter()
 
-    def _lines(self, raws: Iterable[Any] | None, span: Span) -> list[_Line]:
-        lines: list[_Line] = []
+    def _lines(self, raws: Iterable[Any] | None, span: Span) -> list[_SpanLine]:
+        lines: list[_SpanLine] = []
         for raw in raws or ():
             key = _key(raw)
             if key not in self._seen:
                 self._seen[key] = _parsed(raw, f"spans.{span.entry}")
-            lines.append(_Line(raw, span.entry, *self._seen[key]))
+            lines.append(_SpanLine(raw, span.entry, *self._seen[key]))
         return lines
 
     def add(self, span: Span) -> None:
@@ -388,7 +388,7 @@ class _Threads:
         self.threads = [of for of in self.threads if of is not thread] + [thread]
 
     def _place(
-        self, span: Span, agent: str, asked: list[_Line], answered: list[_Line]
+        self, span: Span, agent: str, asked: list[_SpanLine], answered: list[_SpanLine]
     ) -> tuple[_Thread, int] | None:
         """The thread that a request belongs to, and how many of its atoms are no news there.
 

@@ -57,7 +57,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PlanbenchTask:
     """What paths lead from, and to.
 
     Attributes:
@@ -89,7 +89,7 @@ class Datatype:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class PlanbenchTool:
     """A tool: its typed interface, and what an environment needs to offer it.
 
     Attributes:
@@ -149,11 +149,11 @@ class PlanBenchData:
     """
 
     queries: Mapping[str, Query]
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, PlanbenchTask]
     paths: Mapping[str, tuple[SolutionPath, ...]]
-    baseline: Mapping[str, Tool]
-    noisy: Mapping[str, Tool]
-    blockers: Mapping[str, Tool]
+    baseline: Mapping[str, PlanbenchTool]
+    noisy: Mapping[str, PlanbenchTool]
+    blockers: Mapping[str, PlanbenchTool]
     datatypes: Mapping[str, Datatype]
     digest: str
 
@@ -229,11 +229,11 @@ def read_data(files: DataFolder) -> PlanBenchData:
         InputError: As ``load_data``.
     """
     queries = files.by_name("queries.json", Query, "query_id")
-    tasks = files.by_name("tasks.json", Task, "task_id")
+    tasks = files.by_name("tasks.json", PlanbenchTask, "task_id")
     catalogue = files.read("paths_set_catalog.json", dict[str, list[_PathEntry]])
-    baseline = files.by_name("baseline_tools.json", Tool, "name")
-    noisy = files.by_name("noisy_tools.json", Tool, "name")
-    blockers = files.by_name("blocker_tools.json", Tool, "name")
+    baseline = files.by_name("baseline_tools.json", PlanbenchTool, "name")
+    noisy = files.by_name("noisy_tools.json", PlanbenchTool, "name")
+    blockers = files.by_name("blocker_tools.json", PlanbenchTool, "name")
     names = dict.fromkeys(chain.from_iterable(tool.datatypes for tool in baseline.values()))
     datatypes = {name: Datatype(name) for name in sorted(names)}
     if files.has("datatypes.json"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from ..base import Figure, RunTable, TrajectoryProtocol
+from ..base import RunTable, TrajectoryMetric, TrajectoryProtocol
 from .data import BLOCKER_TYPES
 from .diagnosis import REUSES, Failure
 from .evaluator import NEEDS, evaluator_of
@@ -13,16 +13,16 @@ from .evaluator import NEEDS, evaluator_of
 RATE = (0.0, 1.0)
 
 
-def _count(name: str, of: str, per: str | None = None, meaning: str = "") -> Figure:
-    return Figure(name=name, of=of, per=per, meaning=meaning)
+def _count(name: str, of: str, per: str | None = None, meaning: str = "") -> TrajectoryMetric:
+    return TrajectoryMetric(name=name, of=of, per=per, meaning=meaning)
 
 
-def _share(name: str, of: str, per: str | None = None, meaning: str = "") -> Figure:
-    return Figure(name=name, of=of, per=per, bounds=RATE, meaning=meaning)
+def _share(name: str, of: str, per: str | None = None, meaning: str = "") -> TrajectoryMetric:
+    return TrajectoryMetric(name=name, of=of, per=per, bounds=RATE, meaning=meaning)
 
 
 FIGURES = (
-    Figure(
+    TrajectoryMetric(
         name="EGT precision",
         of="EGT precision",
         bounds=RATE,
@@ -32,7 +32,7 @@ FIGURES = (
     _count("turns", "turns", meaning="responses of the model, per run"),
     _count("EDT", "EDT", meaning="datatypes within reach, beyond those given"),
     _count("S/C", "searches", "calls", "searches per call"),
-    Figure(
+    TrajectoryMetric(
         name="ITCR",
         of="invalid calls",
         per="calls",
@@ -40,7 +40,7 @@ FIGURES = (
         better="lower",
         meaning="calls that can't be read or carried out",
     ),
-    Figure(
+    TrajectoryMetric(
         name="UIRR",
         of="untrusted calls",
         per="calls",
@@ -77,7 +77,9 @@ FAILURES = (
         for name in ("Irrecoverable Drift", "Weak Recovery")
     ),
 )
-ENDINGS = (Figure(name="ended", of="termination=*", meaning="of failed runs, no Format Error"),)
+ENDINGS = (
+    TrajectoryMetric(name="ended", of="termination=*", meaning="of failed runs, no Format Error"),
+)
 SELECTION = (
     _share("(a) progress at hand", "N calls with progress at hand", "N calls"),
     _share("(b) recent tool", "N calls of recent tools", "N calls"),
@@ -101,7 +103,7 @@ BLOCKED = (
 )
 
 
-def _names(figures: Iterable[Figure]) -> tuple[str, ...]:
+def _names(figures: Iterable[TrajectoryMetric]) -> tuple[str, ...]:
     return tuple(figure.name for figure in figures)
 
 

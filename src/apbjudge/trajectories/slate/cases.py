@@ -133,7 +133,7 @@ _REFERENCE = re.compile(r"OUTPUT_FROM_STEP_([0-9]+\.[0-9]+)((?:\.[^\W\d]\w*|\[[0
 _PART = re.compile(r"\w+")
 
 
-class Reference(NamedTuple):
+class OutputReference(NamedTuple):
     """A place in the output of a call: ``OUTPUT_FROM_STEP_1.1.rows[0].id``.
 
     Attributes:
@@ -145,13 +145,13 @@ class Reference(NamedTuple):
     path: tuple[str, ...]
 
 
-def references(text: str) -> Iterator[Reference]:
+def references(text: str) -> Iterator[OutputReference]:
     """The references that a text is, or that stand in it."""
     return map(_reference, _REFERENCE.finditer(text))
 
 
-def _reference(match: re.Match[str]) -> Reference:
-    return Reference(match[1], tuple(_PART.findall(match[2])))
+def _reference(match: re.Match[str]) -> OutputReference:
+    return OutputReference(match[1], tuple(_PART.findall(match[2])))
 
 
 def resolved(value: Any, outputs: Mapping[str, Any]) -> Any:
@@ -184,7 +184,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def target(reference: Reference, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
+def target(reference: OutputReference, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
     """The value that a reference leads to, which may be None; empty where there is none."""
     value: Any = outputs
     for part in (reference.step, *reference.path):
@@ -253,7 +253,7 @@ def _data_flow(case: SlateCase) -> Iterator[Finding]:
 
 
 def _faults(
-    reference: Reference, where: str, case: SlateCase, earlier: Mapping[str, PlanStep]
+    reference: OutputReference, where: str, case: SlateCase, earlier: Mapping[str, PlanStep]
 ) -> Iterator[Finding]:
     """What is wrong with a reference, with the calls that there are before it."""
     if reference.step not in earlier:

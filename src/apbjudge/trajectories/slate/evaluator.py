@@ -33,7 +33,7 @@ Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
 """How a failed run first departs from the reference; ``wrong output`` where no action does."""
 
 
-class Action(NamedTuple):
+class SlateAction(NamedTuple):
     """What a run did for a substep.
 
     Attributes:
@@ -53,7 +53,7 @@ class Action(NamedTuple):
     tag: str
 
 
-class Comparison(NamedTuple):
+class PlanComparison(NamedTuple):
     """Whether an action agrees with the reference, each given that the one before it holds.
 
     Attributes:
@@ -106,10 +106,10 @@ class SlateEvaluator:
             raise RowError("steps", "values nested less deeply", trajectory.case_id) from None
 
 
-def _evaluation(case: SlateCase, actions: list[Action]) -> Evaluation:
+def _evaluation(case: SlateCase, actions: list[SlateAction]) -> Evaluation:
     plan = {step.step: step for step in case.substeps}
     outputs: dict[str, Any] = {}
-    comparisons = dict.fromkeys(plan, Comparison())
+    comparisons = dict.fromkeys(plan, PlanComparison())
     for action in actions:
         comparisons[action.substep] = _compare(action, plan[action.substep], case, outputs)
         if action.output:
@@ -161,18 +161,18 @@ def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:
 
 
 def _compare(
-    action: Action, expected: PlanStep, case: SlateCase, outputs: Mapping[str, Any]
-) -> Comparison:
+    action: SlateAction, expected: PlanStep, case: SlateCase, outputs: Mapping[str, Any]
+) -> PlanComparison:
     call = action.call
     is_identified = action.is_readable and (call is None) == (expected.tool is None)
     if call is None or not is_identified or call.name != expected.tool:
-        return Comparison(is_identified)
+        return PlanComparison(is_identified)
     tool = case.tools_by_name.get(call.name) or SlateTool(name=call.name)
     passed = call.arguments
     if passed is None and not call.parse_error:  # as logs write a call without arguments
         passed = dict[str, Any]()
     both = resolved(expected.arguments, outputs), resolved(passed, outputs)
-    return Comparison(
+    return PlanComparison(
         action=True,
         tool=True,
         arguments=is_equivalent(*both, tool.arguments_schema),
@@ -180,7 +180,7 @@ def _compare(
     )
 
 
-def _fault(comparison: Comparison, expected: PlanStep) -> Fault | None:
+def _fault(comparison: PlanComparison, expected: PlanStep) -> Fault | None:
     """The first thing in which an action differs from the reference; None where it agrees."""
     if not comparison.action:
         return "wrong action"
@@ -198,7 +198,7 @@ def _of_case(finding: Finding) -> Finding:
 # Actions ------------------------------------------------------------------------------------------
 
 
-def actions_of(run: Trajectory, case: SlateCase) -> Iterator[Action]:
+def actions_of(run: Trajectory, case: SlateCase) -> Iterator[SlateAction]:
     """The actions of a run in order.
 
     Steps of the agent say in ``extra`` which ``substep`` they are for; then a step without is
@@ -233,12 +233,12 @@ def actions_of(run: Trajectory, case: SlateCase) -> Iterator[Action]:
         yield _action(i, step, substep, case)
 
 
-def _action(index: int, step: TrajectoryStep, substep: str, case: SlateCase) -> Action:
+def _action(index: int, step: TrajectoryStep, substep: str, case: SlateCase) -> SlateAction:
     if len(step.calls) > 1:
         raise RowError(f"steps.{index}.calls", "one call or none", f"{len(step.calls)} calls")
     is_readable = step.kind != "invalid"
     if not step.calls:
-        return Action(index, substep, None, is_readable, (), "")
+        return SlateAction(index, substep, None, is_readable, (), "")
     call, tag = step.calls[0], step.extra.get("output", "")
     if tag and tag not in OUTPUT_TAGS:
         raise RowError(f"steps.{index}.extra.output", f"one of {', '.join(OUTPUT_TAGS)}", tag)
@@ -248,12 +248,12 @@ def _action(index: int, step: TrajectoryStep, substep: str, case: SlateCase) -> 
     if len(answers) != 1 and not (has_failed and not answers):
         raise RowError(f"steps.{index}.observations", "one output of the call", len(answers))
     if has_failed or answers[0].is_error:
-        return Action(index, substep, call, is_readable, (), tag)
+        return SlateAction(index, substep, call, is_readable, (), tag)
     content = answers[0].content
     if isinstance(content, str) and not isinstance(case.outputs.get(substep), str):
         value, is_json = lenient(content)
         content = value if is_json else content
-    return Action(index, substep, call, is_readable, (content,), tag)
+    return SlateAction(index, substep, call, is_readable, (content,), tag)
 
 
 def evaluator_of(settings: EvaluatorSettings) -> SlateEvaluator:

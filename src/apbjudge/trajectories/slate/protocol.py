@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ..base import Figure, RunTable, TrajectoryProtocol
+from ..base import RunTable, TrajectoryMetric, TrajectoryProtocol
 from .evaluator import NEEDS, OUTPUT_TAGS, Fault, evaluator_of
 
 RATE = (0.0, 1.0)
 
 
-def _share(name: str, of: str, per: str | None, meaning: str) -> Figure:
-    return Figure(name=name, of=of, per=per, bounds=RATE, better="higher", meaning=meaning)
+def _share(name: str, of: str, per: str | None, meaning: str) -> TrajectoryMetric:
+    return TrajectoryMetric(
+        name=name, of=of, per=per, bounds=RATE, better="higher", meaning=meaning
+    )
 
 
 FIGURES = (
@@ -37,7 +39,7 @@ FIGURES = (
     _share("last output right", "last output right", None, "success by the last call alone"),
 )
 OUTPUTS = tuple(
-    Figure(
+    TrajectoryMetric(
         name=f"{tag} outputs",
         of=f"{tag} outputs",
         per="tagged outputs",
@@ -47,14 +49,14 @@ OUTPUTS = tuple(
     for tag in OUTPUT_TAGS
 )
 FAILURES = tuple(
-    Figure(name=fault, of=f"failure={fault}", meaning="first departure, of failed runs")
+    TrajectoryMetric(name=fault, of=f"failure={fault}", meaning="first departure, of failed runs")
     for fault in get_args(Fault)
 )
 COSTS = (
-    Figure(name="seconds", of="used seconds"),
-    Figure(name="input tokens", of="used prompt_tokens"),
-    Figure(name="output tokens", of="used completion_tokens"),
-    Figure(name="model calls", of="used calls"),
+    TrajectoryMetric(name="seconds", of="used seconds"),
+    TrajectoryMetric(name="input tokens", of="used prompt_tokens"),
+    TrajectoryMetric(name="output tokens", of="used completion_tokens"),
+    TrajectoryMetric(name="model calls", of="used calls"),
 )
 SUCCESS = "execution success"
 
