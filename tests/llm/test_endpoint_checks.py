@@ -92,6 +92,12 @@ class AbleServer(ChatServer):
         self.pages = {{"models": "/v1/models", "props": "/props"}[n]: p for n, p in pages.items()}
 
 
+def nowhere() -> str:
+    """An address at which nobody listens."""
+    with ChatServer(IGNORES) as server:
+        return server.address
+
+
 def ask(client: Any, address: str | None = None, **target: Any) -> EndpointReport:
     """The report of an endpoint, with a transport of its own."""
 

@@ -86,9 +86,8 @@ def test_paper_measures_are_those_of_calibrate() -> None:
     judge, human = random_pair(150, 3, unscored=0.1)
     for unscored in ("exclude", "wrong"):
         whole = calibrate(judge, human, unscored=unscored).measures
-        assert paper_measures(judge, human, unscored=unscored) == {
-            kind.name: whole[kind.name] for kind in PAPER
-        }
+        same = {kind.name: whole[kind.name] for kind in PAPER}
+        assert paper_measures(judge, human, unscored=unscored) == same
 
 
 def test_values_are_those_of_scikit_learn() -> None:

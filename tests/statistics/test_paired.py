@@ -170,15 +170,8 @@ def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> N
 
 
 def with_p(name: str, p_value: float | None) -> Difference:
-    empty = nothing()
-    return Difference(
-        kind=either(name),
-        first=empty,
-        second=empty,
-        difference=empty,
-        p_value=p_value,
-        detectable=None,
-    )
+    sides = dict.fromkeys(("first", "second", "difference"), nothing())
+    return Difference(kind=either(name), **sides, p_value=p_value, detectable=None)
 
 
 def test_holm_over_the_primary_and_bh_over_the_rest() -> None:

@@ -329,12 +329,9 @@ def test_copies_in_clusters_do_not_narrow_the_correction() -> None:
     truth, judged = items(rng, 400, 0.4, 0.9, 0.85)
     labels = only(truth, np.arange(150))
     once = rectify(judged, labels, design="other-population").rectified
-    again = rectify(
-        np.repeat(judged, 4),
-        np.repeat(labels, 4),
-        design="other-population",
-        sample=Sample(clusters=np.repeat(np.arange(400), 4)),
-    ).rectified
+    copies = (np.repeat(each, 4) for each in (judged, labels))
+    sample = Sample(clusters=np.repeat(np.arange(400), 4))
+    again = rectify(*copies, design="other-population", sample=sample).rectified
     assert again.value == pytest.approx(once.value)
     assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=0.002)
     assert (again.n_items, again.n_clusters) == (1000, 250)

@@ -8,4 +8,6 @@ from apbjudge.document.text import WIDTH, render_text
 def text_of(result: Shown) -> str:
     """The text, its tables at most ``WIDTH`` characters wide."""
     content = result._printed()
-    return render_text(content, width=WIDTH) if isinstance(content, Document) else content
+    return (
+        render_text(content, width=WIDTH, wraps=False) if isinstance(content, Document) else content
+    )

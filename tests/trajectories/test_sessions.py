@@ -17,14 +17,11 @@ from apbjudge.records.trajectories import Trajectory
 from apbjudge.trajectories.formats.derived import message_of
 from apbjudge.trajectories.reading import detect, read_log
 from tests.records.test_message_dialects import (
-    DIALECTS,
     QUESTION,
     SYSTEM,
     Run,
     anthropic,
-    fitted,
     read_back,
-    responses,
     runs,
     seen,
     text_of,
@@ -130,9 +127,13 @@ class Claude:
                 self.add_own(parent, **line, **{key: copy})
 
 
-def compare(run: Trajectory, drawn: Run, remarks: dict[str, int]) -> None:
+def compare(
+    run: Trajectory, drawn: Run, remarks: dict[str, int], dialect: str = "anthropic"
+) -> None:
     _, *steps = run.steps
-    assert [read_back(message_of(step)) for step in steps] == list(map(seen, drawn))
+    assert [read_back(message_of(step)) for step in steps] == [
+        seen(turn, dialect) for turn in drawn
+    ]
     assert [step.source for step in run.steps] == ["user", *["agent"] * len(drawn)]
     assert (run.query, run.system_prompt, run.tested_model) == (QUESTION, SYSTEM, "demo-1")
     counts = {
@@ -147,7 +148,7 @@ def compare(run: Trajectory, drawn: Run, remarks: dict[str, int]) -> None:
 def test_a_run_among_the_lines_of_claude_code(
     run: Run, chance: Random, tmp_path_factory: pytest.TempPathFactory, *, is_stream: bool
 ) -> None:
-    run = unique(fitted(run, DIALECTS["anthropic"], without_ids=False))
+    run = unique(run)
     log = Claude(chance, is_stream=is_stream)
     log.write(run)
     folder = tmp_path_factory.getbasetemp()
@@ -160,18 +161,39 @@ def test_a_run_among_the_lines_of_claude_code(
     assert read_run.usage == {"input_tokens": len(run), "output_tokens": 2 * len(run)}
 
 
+def responses(run: Run) -> list[Line]:
+    """The items of the Responses API."""
+    items: list[Line] = [{"role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]
+    for turn in run:
+        if turn.reasoning:
+            summary = [{"type": "summary_text", "text": turn.reasoning}]
+            items.append({"type": "reasoning", "summary": summary})
+        if turn.text:
+            content = [{"type": "output_text", "text": turn.text}]
+            items.append({"type": "message", "role": "assistant", "content": content})
+        for of in turn.calls:
+            called = {"call_id": of.call_id, "name": of.name, "arguments": json.dumps(of.arguments)}
+            items.append({"type": "function_call", **called})
+        for of in turn.answers:
+            answer = {"call_id": of.call_id, "output": text_of(of.result)}
+            items.append({"type": "function_call_output", **answer})
+    return items
+
+
 @settings(max_examples=40)
 @given(run=runs(), chance=st.randoms(use_true_random=False))
 def test_a_run_among_the_lines_of_codex(
     run: Run, chance: Random, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    run = fitted(run, DIALECTS["responses"], without_ids=False)
+    # only a result or another speaker ends a step of items
+    steps = [replace(turn, answered=turn.answered or (0,)) for turn in run[:-1] if turn.calls]
+    run = [*steps, run[-1]]
     lines = [
         {"type": "session_meta", "payload": {"id": "s", "base_instructions": {"text": SYSTEM}}},
         {"type": "turn_context", "payload": {"model": "demo-1"}},
     ]
     n_branches, own = 0, list[int]()
-    for item in responses(run)[1:]:
+    for item in responses(run):
         if own and chance.randrange(5) == 0:
             n_branches += 1
             asked = {"type": "message", "role": "user", "content": f"no, number {n_branches}"}
@@ -184,7 +206,7 @@ def test_a_run_among_the_lines_of_codex(
             event = {"type": f"{item['role']}_message", "message": item["content"][0]["text"]}
             lines.append({"type": "event_msg", "payload": event})
     read_run = read(tmp_path_factory.getbasetemp(), lines, "codex")
-    compare(read_run, run, {"abandoned branches": n_branches})
+    compare(read_run, run, {"abandoned branches": n_branches}, "openai")
     assert sorted(at for step in read_run.steps for at in step.sources) == own
 
 

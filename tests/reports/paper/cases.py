@@ -9,7 +9,7 @@ import numpy as np
 
 from apbjudge.calibration.results import Reliability, ReliabilityReport
 from apbjudge.records import judgement_reader
-from apbjudge.reports.paper.building import JudgeResults, Results, paper_tables
+from apbjudge.reports.paper.building import JudgeResults, TableSources, paper_tables
 from apbjudge.reports.paper.formatting import figure_of
 from apbjudge.reports.paper.table import PaperTable, TableRow
 from apbjudge.statistics.analyses import diversity, self_evaluation
@@ -64,7 +64,7 @@ def judged(
 def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> PaperTable:
     """The one table; plain rows are those of the judge j."""
     result = tuple(j if isinstance(j, JudgeResults) else judged(j) for j in judges)
-    (table,) = paper_tables(Results(judges=result, **more), (key,))
+    (table,) = paper_tables(TableSources(judges=result, **more), (key,))
     return table
 
 

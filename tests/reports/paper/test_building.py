@@ -8,7 +8,7 @@ from apbjudge.errors import OptionError
 from apbjudge.judge.metrics import TRUNCATED
 from apbjudge.records import UNSOLVABLE_TYPES
 from apbjudge.reports.paper.building import (
-    Results,
+    TableSources,
     contender_of,
     figures_of,
     paper_tables,
@@ -19,7 +19,7 @@ from apbjudge.reports.paper.table import DEFINITIONS, OF_BANKS, TABLE_KEYS, Coun
 from ..rows import Row, unscored, verdict
 from .cases import best_of, graded, judged, row_of, table_of
 
-WITHOUT = Results(judges=(judged([]),))
+WITHOUT = TableSources(judges=(judged([]),))
 OF_REFINEMENT = {definition.key for definition in DEFINITIONS if definition.rivals == "methods"}
 
 
@@ -53,7 +53,7 @@ def by_models(*names: str) -> list[Row]:
 
 
 def test_every_table_is_built_where_there_is_something_for_it_and_only_there() -> None:
-    result = {table.key for table in paper_tables(Results(judges=(judged(mixed()),)))}
+    result = {table.key for table in paper_tables(TableSources(judges=(judged(mixed()),)))}
     of_labels = {"corrected", "judges", "diversity", "self-evaluation"}
     assert result == set(TABLE_KEYS) - of_labels - OF_REFINEMENT
     assert paper_tables(WITHOUT) == ()

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from apbjudge.document.latex import figures_latex, tex
-from apbjudge.reports.paper.building import Results, paper_tables
+from apbjudge.reports.paper.building import TableSources, paper_tables
 from apbjudge.reports.paper.formatting import (
     tables_csv,
     tables_json,
@@ -59,7 +59,7 @@ def two_judges(*names: str) -> tuple[PaperTable, ...]:
     judge, other, *models = names
     rows = [row for model, k in zip(models, (19, 16, 2), strict=True) for row in rows_of(model, k)]
     lenient = [row for model in models for row in rows_of(model, 19, 9)]
-    results = Results(judges=(judged(rows, judge, "never says why"), judged(lenient, other)))
+    results = TableSources(judges=(judged(rows, judge, "never says why"), judged(lenient, other)))
     return paper_tables(results, ("overall", "extraneous", "steps"))
 
 
@@ -120,7 +120,7 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def hostile() -> tuple[PaperTable, ...]:
     tables = two_judges(*HOSTILE)
-    results = Results(
+    results = TableSources(
         judges=(judged([]),), reliability=report(plans_judged(HOSTILE[1], (5, 9), (6, 9)))
     )
     return (*tables, *paper_tables(results))
@@ -180,7 +180,7 @@ def long_names() -> tuple[PaperTable, ...]:
     """Tested models whose names have no place to break a line, or no letter of LaTeX."""
     names = [f"{i:02d}{'x' * 198 if i % 2 else '模' * 40}" for i in range(24)]
     result = [verdict("h", tested_model=name) for name in names]
-    return paper_tables(Results(judges=(judged(result),)), ("overall",))
+    return paper_tables(TableSources(judges=(judged(result),)), ("overall",))
 
 
 def test_latex_never_has_more_floats_waiting_than_it_can_hold() -> None:

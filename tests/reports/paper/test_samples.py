@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import OptionError
-from apbjudge.reports.paper.building import Results
+from apbjudge.reports.paper.building import TableSources
 from apbjudge.reports.paper.samples import sample_tables
 from apbjudge.reports.paper.table import PaperTable
 from apbjudge.statistics import Estimate
@@ -35,7 +35,7 @@ def sampled(case: str, *outcomes: int, **fields: Any) -> list[Row]:
 
 
 def tables(*rows: Row) -> tuple[PaperTable, ...]:
-    return sample_tables(Results(judges=(judged(rows),)))
+    return sample_tables(TableSources(judges=(judged(rows),)))
 
 
 def figures(*rows: Row) -> dict[str, Estimate]:
@@ -118,7 +118,7 @@ def test_without_repeated_samples_there_is_no_table() -> None:
     rows = [row for case in "abc" for row in sampled(case, 1)]
     assert tables(*rows) == ()
     assert tables() == ()
-    results = Results(judges=(judged(rows),))
+    results = TableSources(judges=(judged(rows),))
     assert sample_tables(results, ("overall",)) == ()
     with pytest.raises(OptionError, match="--table samples: there is nothing for it; it needs"):
         sample_tables(results, ("samples",))

@@ -51,9 +51,8 @@ def _table(
 ) -> PaperTable:
     of = next(definition for definition in DEFINITIONS if definition.key == key)
     compared = key == "judges"
-    columns = tuple(
-        column for column in of.columns if column.key not in {kind.name for kind in OF_REPLIES}
-    )
+    left_out = {kind.name for kind in OF_REPLIES}
+    columns = tuple(column for column in of.columns if column.key not in left_out)
     heads = [(name, place) if place else (name,) for name in names for place in PLACES[key]]
     rows = tuple(
         TableRow(judge=judge, heads=head, counts={}, cells=_cells(columns, rng))
