@@ -109,6 +109,7 @@ def test_impossible_designs_are_refused() -> None:
         (lambda: n_for_difference(0.1, discordant=0.05), "exceeds the discordant share"),
         (lambda: n_for_difference(0.1, sd=0.0), "sd: expected"),
         (lambda: n_for_rate(1.2, 0.05), r"p from 0 to 1, got 1\.2"),
+        (lambda: half_width_of_rate(0.5, 0), "n > 0"),
     ):
         with pytest.raises(ValueError, match=message):
             ask()
