@@ -73,7 +73,7 @@ class Stopped:
             for sign in signs:
                 process.send_signal(sign)
                 if sign is signal.SIGTERM:  # each after what came before was noticed
-                    assert process.stderr.readline().startswith("pausing: ")
+                    assert process.stderr.readline().startswith(("pausing: ", "paused; "))
             assert "Traceback" not in process.communicate(timeout=PATIENCE_S)[1]
         return process.returncode
 
