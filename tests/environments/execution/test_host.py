@@ -241,7 +241,7 @@ def test_the_same_holds_for_a_user(held: Suite) -> None:
         names = (
             "may_not or keys or reach_each or starts_ends or stopped_or_killed or parent_is_killed"
         )
-        where = ["-n0", "-m", "", "-p", "no:cacheprovider", f"--basetemp={home}/tests"]
+        where = ["-n0", "-p", "no:cacheprovider", f"--basetemp={home}/tests"]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-rs", *where, "-k", names, __file__],
             cwd=ROOT,
