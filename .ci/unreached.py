@@ -5,9 +5,8 @@
 A name is used where src, examples, benchmarks, a template or the documentation's code says it
 outside its own definition; a parameter with a default, where a call of that name passes it, or a
 call of something else than what src defines (a class in a variable), or one passes more than can
-be seen (``**options``). Private functions are pyright's to find. Parameters
-of what ``apbjudge`` exports, of ``apbjudge.statistics``, and of what the documentation names are
-the users' to pass.
+be seen (``**options``). Private functions are pyright's to find. Parameters of what ``apbjudge``
+exports, of ``apbjudge.statistics``, and of what the documentation names are the users' to pass.
 """
 
 from __future__ import annotations

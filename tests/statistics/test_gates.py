@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apbjudge import OptionError
-from apbjudge.judge.metrics import code_kind, stated_kinds
+from apbjudge.judge.metrics import code_kind, stated_kind, stated_kinds
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.gates import GateResult, check
 from apbjudge.statistics.kinds import GRADE_MAE, KAPPA
@@ -128,9 +128,9 @@ def test_what_can_not_be_checked_is_refused(condition: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "better", "bounds"),
     [
-        (KINDS["E2-H"], "lower", (0, 1)),
-        (KINDS["no provable fault, base"], "higher", (0, 1)),
-        (KINDS["4 refusal"], "lower", (0, 1)),
+        (stated_kind("E2"), "lower", (0, 1)),
+        (stated_kind("no provable fault, base@2"), "higher", (0, 1)),
+        (stated_kind("code Q1"), "lower", (0, 1)),
         (KINDS["refusal tool_removal"], "higher", (0, 1)),
         (KINDS["C_all"], "lower", None),
         (KAPPA, "higher", (-1, 1)),

@@ -59,7 +59,12 @@ def comparison_document(comparison: Comparison) -> Document:
 
 
 def _unit(of: Difference) -> Unit:
-    return "grade" if of.kind.unit in {"cost", "count"} else of.kind.unit
+    return "grade" if _is_count(of) else of.kind.unit
+
+
+def _is_count(of: Difference) -> bool:
+    """Whether it is a count or a ratio of such, which may be above 1, and no rate."""
+    return of.kind.unit in {"cost", "count"}
 
 
 def _head(comparison: Comparison) -> Iterator[str]:
@@ -156,4 +161,4 @@ def _conclusion(d: Difference, *, alpha: float) -> str:
 def _detectable(d: Difference) -> str:
     if d.detectable is None:
         return DASH
-    return "no size" if d.detectable >= 1 and d.kind.bounds else size(d.detectable, _unit(d))
+    return "no size" if d.detectable >= 1 and not _is_count(d) else size(d.detectable, _unit(d))

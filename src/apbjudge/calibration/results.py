@@ -207,7 +207,7 @@ def judged_by_code(calibration: Calibration) -> Calibration:
     bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
 
     def marked(of: Metrics) -> Metrics:
-        return {name: replace(metric, bound=bounds.get(name, "")) for name, metric in of.items()}
+        return {name: replace(m, bound=bounds.get(name, m.bound)) for name, m in of.items()}
 
     return replace(
         calibration,

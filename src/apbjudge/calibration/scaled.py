@@ -54,7 +54,13 @@ from .judged_run import Foreign, ratings
 _OF_SCORE = {
     kind.name: kind.name.replace("grade", "score")
     for kind in (
-        *(GRADE_MAE, GRADE_BIAS, JUDGE_GRADE, HUMAN_GRADE, GRADE_KAPPA, GRADE_AC2, GRADE_ALPHA),
+        GRADE_MAE,
+        GRADE_BIAS,
+        JUDGE_GRADE,
+        HUMAN_GRADE,
+        GRADE_KAPPA,
+        GRADE_AC2,
+        GRADE_ALPHA,
     )
 }
 _OF_CLASS = {

@@ -46,10 +46,12 @@ def _names(setting: str) -> Iterable[str]:
             return rubric_names()
         case "primary" | "fail_under":
             from ..judge.metrics import stated_kinds
+            from ..records.judgements import ERROR_CODES
             from ..statistics import kinds
-            from ..statistics.metric import stated
+            from ..statistics.metric import kinds_among
 
-            return *stated_kinds(), *stated(vars(kinds).values())
+            of_judges = kinds_among(vars(kinds).values())
+            return tuple(dict.fromkeys((*stated_kinds(), *ERROR_CODES, *of_judges)))
         case "by":
             from ..records.judgement_table import BY_FIELDS
 

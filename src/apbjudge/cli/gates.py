@@ -67,14 +67,13 @@ class Gates(GateFiles):
     @field_validator("fail_under")
     @classmethod
     def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        from ..judge.metrics import stated_kinds
+        from ..judge.metrics import stated_kind
         from ..statistics.gates import check_limit, parse_condition
 
-        kinds = stated_kinds()
         for text in value:  # what is wrong in any case is refused before anything is paid for
             condition = parse_condition(text)
-            if kind := kinds.get(condition.measure):
-                check_limit(kind.name, condition, kind)
+            if kind := stated_kind(condition.measure):
+                check_limit(condition.measure, condition, kind)
         return value
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..records import UNSOLVABLE_TYPES
+from ..records import ERROR_CODES, UNSOLVABLE_TYPES
 from ..records.columns import Vector
 from ..records.judgement_table import JudgementTable
 from ..statistics.bootstrap import ratio
@@ -31,7 +31,7 @@ from ..statistics.metric import (
     by_name,
     either,
     good,
-    stated,
+    kinds_among,
 )
 from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
@@ -67,7 +67,7 @@ BEHAVIOURS: Mapping[int, MetricKind] = {
 }
 """What agents do after a tool broke. Al: another tool may be as good, or a detour."""
 BEHAVIOUR_NAMES = tuple(kind.name.partition(" ")[2] for kind in BEHAVIOURS.values())
-UNDECIDED = either("undecided")
+UNDECIDED = bad("undecided")
 REFUSALS: Mapping[str, MetricKind] = {
     name: good(f"refusal {name}", meaning, title)
     for name, (title, meaning) in zip(
@@ -115,9 +115,17 @@ _CUT_OFF = frozenset({"length", "max_tokens"})
 
 def stated_kinds() -> dict[str, MetricKind]:
     """What is stated here of metrics, by the names that they have in summaries."""
-    kinds = stated([*globals().values(), CR, GRADE, *ERRORS.values(), *REFUSALS.values()])
-    kinds |= stated(BEHAVIOURS.values())
+    tables = (*ERRORS.values(), *REFUSALS.values(), *BEHAVIOURS.values())
+    kinds = kinds_among((*globals().values(), *tables))
     return kinds | {shown: kinds[name] for name, shown in NAMES_BY_CODE.items()}
+
+
+def stated_kind(name: str) -> MetricKind | None:
+    """What is stated of a metric by its name, perhaps ``@`` a level; None if nothing is."""
+    name = name.partition("@")[0]
+    if name in ERROR_CODES or name.startswith(_OWN_CODE):
+        return code_kind(name.removeprefix(_OWN_CODE), "holistic")
+    return stated_kinds().get(name)
 
 
 def code_kind(code: str, form: str) -> MetricKind:
@@ -147,7 +155,7 @@ def is_of_codes(kind: MetricKind) -> bool:
 
 def code_of(kind: MetricKind) -> str:
     """The error code that a metric is the rate of."""
-    return kind.title if is_own(kind) else kind.name.partition("-")[0]
+    return kind.name.removeprefix(_OWN_CODE) if is_own(kind) else kind.name.partition("-")[0]
 
 
 def rate(values: Vector, sample: Sample) -> Estimate:

@@ -61,7 +61,7 @@ class MetricKind:
         return replace(self, **{"name": name, "title": "", **changes})
 
 
-def stated(values: Iterable[object]) -> dict[str, MetricKind]:
+def kinds_among(values: Iterable[object]) -> dict[str, MetricKind]:
     """Those of some values, such as a module's names, that are kinds of metrics, by name."""
     return {each.name: each for each in values if isinstance(each, MetricKind)}
 

@@ -336,6 +336,7 @@ def _difference(
     a, b = [one[key] for key in shared], [other[key] for key in shared]
     (a_success, a_reward, sample), (b_success, b_reward, _) = _columns(a), _columns(b)
     harder = np.array([_fails_idle(row) for row in a], dtype=bool)
+    every = np.ones(len(a), dtype=bool)
     both, neither = (a_success & b_success).sum(), (~a_success & ~b_success).sum()
     only, lost = (a_success & ~b_success).sum(), (~a_success & b_success).sum()
     flips = Flips(
@@ -346,23 +347,19 @@ def _difference(
         test=mcnemar(int(only), int(lost)) if sample.is_plain else None,
     )
 
-    def difference(kind: MetricKind, one: Ids, other: Ids, rows: Ids | None = None) -> Difference:
-        one, other = one.astype(float), other.astype(float)
-        if rows is not None:
-            one, other = one[rows], other[rows]
-        some = sample if rows is None else sample.take(rows)
-        return replace(
-            compare_means(kind, one, other, some, level=settings.level), family="primary"
-        )
+    def difference(kind: MetricKind, pair: Sequence[Ids], rows: Ids) -> Difference:
+        one, other = (values[rows].astype(float) for values in pair)
+        result = compare_means(kind, one, other, sample.take(rows), level=settings.level)
+        return replace(result, family="primary")
 
     gains = a_success.astype(float) - b_success
     return ModeDifference(
         first=first[0].mode,
         second=second[0].mode,
         n_unpaired=len(one) + len(other) - 2 * len(shared),
-        success=difference(SUCCESS, a_success, b_success),
-        reward=difference(REWARD, a_reward, b_reward),
-        success_not_null=difference(SUCCESS, a_success, b_success, harder),
+        success=difference(SUCCESS, (a_success, b_success), every),
+        reward=difference(REWARD, (a_reward, b_reward), every),
+        success_not_null=difference(SUCCESS, (a_success, b_success), harder),
         flips=flips,
         needed=_tasks_needed(gains, sample, settings),
     )
