@@ -92,8 +92,8 @@ def test_who_has_the_picture_alone_is_told_of_boxes_under_it(installed: list[Any
     with_line, it = (
         Image.open(BytesIO(figure(name, "x").png())).convert("L") for name in ("한-7B", "通-7B")
     )
-    assert with_line.size == (it.width, it.height + 48)
-    below = with_line.crop((0, it.height, it.width, it.height + 48))
+    assert with_line.size in [(it.width, it.height + line) for line in (47, 48)]  # rounding differs
+    below = with_line.crop((0, it.height, it.width, with_line.height))
     left, top, right, bottom = ImageOps.invert(below).getbbox() or (0, 0, 0, 0)
     assert 5 < left < right < it.width - 5  # whole
     assert 0 < top < bottom < 48
