@@ -18,7 +18,7 @@ from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
 from ..judge import ItemSource, JudgeSpec
 from ..judge.dry_run import Forecast, forecast_runs
-from ..judge.session import Run, RunConfig, ask_judge, run_together
+from ..judge.session import Run, RunConfig, ask_judge
 from ..judge.source import own_rubric, source_of
 from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
@@ -31,6 +31,7 @@ from ..records.run_folder import JUDGEMENTS, MANIFEST, predictions_of
 from ..rubrics import Rubric
 from ..runs.folder import clear_run
 from ..runs.loop import QUIET, Events
+from ..runs.session import carry_out
 from ..version import VERSION
 from .card import Card
 from .config import AuditConfig
@@ -318,7 +319,7 @@ def _judge(
     if not configs:
         return {}
     turns = [names.index(turn.arm) for turn in schedule]
-    runs = run_together(configs, work=lambda logs: ask_judge(configs, logs, turns))
+    runs = carry_out(configs, work=lambda logs: ask_judge(configs, logs, turns))
     return dict(zip(names, runs, strict=True))
 
 

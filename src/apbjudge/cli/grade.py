@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -131,8 +132,10 @@ def unscored_code(share: float, allowed: float, what: str) -> int:
 def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
     """The folder of the same judges with the same settings on the same files."""
     from ..judge.run_source import is_log, runs_of
-    from ..judge.session import default_folder, run_identity
+    from ..judge.session import run_identity
     from ..judge.source import source_of
+    from ..records.files import name_of
+    from ..runs.session import default_folder
 
     first = config.judge[0]
     runs = runs_of(rows, config)
@@ -144,7 +147,9 @@ def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
     elif strong is not None:
         identity["judge"] = [first.scoring, strong]
         slug = f"{slug}-cascade"
-    return default_folder(rows, config.cases, identity, slug)
+    files = (path for path in (rows, config.cases) if path is not None)
+    paths = [os.fsencode(path.resolve()).hex() for path in files]
+    return default_folder(name_of(rows), f"{identity['protocol']}-{slug}", identity, paths)
 
 
 def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:

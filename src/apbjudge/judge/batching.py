@@ -14,10 +14,12 @@ from ..llm.resources import can_see
 from ..runs import batching
 from ..runs.batching import BatchedRun, Export, PendingRowsError, write_requests
 from ..runs.loop import Progress
+from ..runs.session import Work
 from .config import GradeConfig
 from .llm_judge import LLMJudge
-from .session import Log, Run, RunConfig, Work, claim, run_in, run_judges
+from .session import Log, Run, RunConfig, run_in, run_judges
 from .source import Rows, source_of
+from .worker import Judgement
 
 
 def run_batched(config: RunConfig, *, poll_s: float = 30.0) -> Run:
@@ -34,14 +36,14 @@ def run_batched(config: RunConfig, *, poll_s: float = 30.0) -> Run:
         resources=config.resources,
         folder=config.folder,
         events=config.events,
-        claim=lambda: claim(config),
+        claim=config.claim,
         carry_out=carry_out,
     )
     run, progress = batching.run_batched(batched, poll_s=poll_s)
     return replace(run, progress=progress)
 
 
-def _work_with(client: BatchWriter, config: RunConfig, *, all_rows: bool = True) -> Work:
+def _work_with(client: BatchWriter, config: RunConfig, *, all_rows: bool = True) -> Work[Judgement]:
     """Lets a run's judge ask a batch client, seeing what it would see over the network."""
 
     async def work(logs: Sequence[Log]) -> Progress:

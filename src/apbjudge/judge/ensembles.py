@@ -22,6 +22,7 @@ from ..records.run_folder import read_judgements
 from ..rubrics import Rubric, shipped_rubric
 from ..runs.folder import state_of_work_below
 from ..runs.loop import Progress
+from ..runs.session import carry_out
 from .cascade import (
     CascadeCurve,
     cascade_judgement,
@@ -35,9 +36,9 @@ from .cascade import (
 from .config import CascadeConfig, JudgeSpec
 from .llm_judge import make_judge
 from .panel import disagreement, load_dawid_skene, panel_dawid_skene, panel_judgement
-from .session import Log, Run, RunConfig, claim, run_in, run_judges, run_together
+from .session import Log, Run, RunConfig, run_in, run_judges
 from .static import StaticJudge
-from .worker import UNASKED, Judgement
+from .worker import UNASKED, Judgement, NamedJudge
 
 QUEUE = "queue.jsonl"
 CURVE = "curve.csv"
@@ -167,14 +168,11 @@ def _whole(
     if len(set(slugs)) < len(slugs):
         names = ", ".join(spec.model for spec in specs)
         raise OptionError(f"--judge: expected judges with different names, got {names}")
-    whole = replace(
-        config,
-        spec=specs[0],
-        more_identity={"several": several, "judge": [spec.scoring for spec in specs]},
-        settings={**settings, "judges": [spec.model_dump(mode="json") for spec in specs]},
-        name=name,
-    )
-    claim(whole)
+    identity = {"several": several, "judge": [spec.scoring for spec in specs]}
+    shown = {**settings, "judges": [spec.model_dump(mode="json") for spec in specs]}
+    judge = NamedJudge(name, identity, shown, is_derived=True)
+    whole = replace(config, spec=specs[0], judge=judge)
+    whole.claim()
     return whole
 
 
@@ -211,7 +209,7 @@ def _each(config: RunConfig, specs: Sequence[JudgeSpec]) -> list[Run]:
         ]
         return await run_judges(judges, own, logs)
 
-    first, *others = run_together(own, work)
+    first, *others = carry_out(own, work)
     return [first, *(replace(run, progress=Progress()) for run in others)]  # it is that of all
 
 

@@ -19,7 +19,7 @@ from ..rubrics.reply import type_of
 from ..runs.loop import Job
 from .consistency import ParsedVerdict, enforce, resolve
 from .source import JudgeTask
-from .worker import Judge, Judgement, record_fields
+from .worker import Judge, Judgement, NamedJudge, record_fields
 
 Answer = Verdict | Mapping[str, Any]
 JudgeFunction = Callable[[Item], Answer | Awaitable[Answer]]
@@ -62,9 +62,15 @@ class FunctionJudge(Judge):
 
     @property
     def identity(self) -> dict[str, str]:
-        """What a run of it is known by."""
+        """What tells it from other functions."""
         of = self.function if inspect.isroutine(self.function) else type(self.function)
         return {"function": self.name, "version": self.version, "source": _source_digest(of)}
+
+    @property
+    def named(self) -> NamedJudge:
+        """What a run of it is known by."""
+        whole = {"judge": self.identity, "judge_version": None, "templates": None}
+        return NamedJudge(self.name, whole, {"model": self.name, **self.identity})
 
     def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 from warnings import warn
 
@@ -22,12 +20,13 @@ from ..records.files import log_path
 from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
+from ..runs.session import folder_of
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
 from .run_judge import run_log
 from .run_source import RunSource, input_of
-from .session import Run, RunConfig, run_function, run_in
+from .session import Run, RunConfig, run_in, run_judges
 from .source import ItemSource, Rows
 from .summary import check_by
 
@@ -84,11 +83,9 @@ def grade(
     # what a kill must not lose and no record holds: all of a run in memory, votes of an item
     is_durable = config.out is None or any(spec.samples > 1 for spec in config.judge)
     resources = replace(resources, is_durable=is_durable)
-    with (
-        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
-    ) as folder:
+    with folder_of(config.out) as folder:
         run = RunConfig(
-            folder=Path(folder),
+            folder=folder,
             source=source,
             spec=first,
             resources=resources,
@@ -116,7 +113,8 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
     if isinstance(run.source, RunSource):
         return run_log(run, run.source)
     if own_judge is not None:
-        return run_function(run, own_judge)
+        run = replace(run, judge=own_judge.named)
+        return run_in(run, lambda logs: run_judges([own_judge], [run], logs))
     if config.batch:
         from .batching import run_batched
 

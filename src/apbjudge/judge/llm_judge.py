@@ -214,11 +214,13 @@ class LLMJudge(Judge):
         sees: Whether the model can be sent pictures.
 
     Attributes:
+        option: By which the user named the model.
         unseen: Items by what of their files the judge was not shown; see ``unseen_of``.
         silent: Verdicts without the token probabilities that were asked for.
     """
 
     waits = True
+    option = "--judge"
 
     def __init__(
         self, spec: JudgeSpec, client: Client, *, roots: Sequence[Path], sees: bool
@@ -334,7 +336,9 @@ class LLMJudge(Judge):
         if left := conversations[len(ended) :]:
             ended += await asyncio.gather(*(each.end() for each in left))
         for outcome in ended:
-            if isinstance(outcome, AccessError | PendingError):
+            if isinstance(outcome, AccessError):
+                raise AccessError(f"{self.option} {self.name}: {outcome}")
+            if isinstance(outcome, PendingError):
                 raise outcome
         account: dict[str, Any] = {
             "judge": self.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,11 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
             summary = replace(summary, missing=missing, codes=manifest.get("codes"))
             write_summary(folder, summary)
         manifest |= {"missing_predictions": missing.model_dump()} if missing else {}
-        manifest |= counts_of(summary, str(first.manifest["input_sha256"])) | {"state": "done"}
+        manifest |= counts_of(summary) | {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "input_sha256": str(first.manifest["input_sha256"]),
+            "state": "done",
+        }
         log.write_manifest(manifest)
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows))
 

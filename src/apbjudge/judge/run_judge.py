@@ -9,20 +9,20 @@ from typing import Any
 
 import orjson
 
-from ..errors import AccessError, OptionError, guarded
+from ..errors import guarded
 from ..protocols import Protocol
 from ..records import Condition, Item, Prediction, Unscored, Verdict
 from ..records.judgements import MISSING, NO_OUTCOME, Diagnosis
 from ..records.trajectories import LOSSES, REMARKS, Trajectory
 from ..rubrics import load_rubric
-from ..runs.loop import Job, Lane, Progress, run_lanes
+from ..runs.loop import Job, Progress
 from ..runs.rows import BadRow
 from ..trajectories import Evaluation, Question
 from .llm_judge import LLMJudge, make_judge
 from .run_source import RunSource, RunTask
-from .session import Log, Run, RunConfig, run_in
+from .session import Log, Run, RunConfig, run_in, run_judges
 from .source import JudgeTask
-from .worker import Judgement, unusable
+from .worker import Judgement, NamedJudge, unusable
 
 CODE = "code"
 """The judge of whole runs: unlike the static judge, what it states is the figure itself."""
@@ -196,21 +196,13 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     Raises:
         OptionError: If no call of the judge can succeed.
     """
-    spec = config.spec
-    is_code = spec.is_static
-    named = replace(config, name=CODE, settings={"model": CODE}) if is_code else config
+    code = NamedJudge(CODE, {}, {"model": CODE})
+    named = replace(config, judge=code) if config.spec.is_static else config
 
     async def work(logs: Sequence[Log]) -> Progress:
-        model = None if is_code else make_judge(spec, (), config.resources)
-        lane = Lane(source, RunJudge(source, model), logs[0])
-        concurrency = 1 if is_code else spec.max_concurrency
-        try:
-            return await run_lanes([lane], concurrency=concurrency, events=config.events)
-        except AccessError as error:
-            raise OptionError(f"--judge {spec.model}: {error}") from None
-        finally:
-            if model is not None:
-                await model.close()
+        is_code = config.spec.is_static
+        model = None if is_code else make_judge(config.spec, (), config.resources)
+        return await run_judges([RunJudge(source, model)], [named], logs)
 
     run = run_in(named, work)
     if source.log_format:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,31 +14,29 @@ import orjson
 from ..config import STATIC
 from ..document.display import Shown
 from ..document.model import Document
-from ..errors import AccessError, GateError, OptionError, path_text
+from ..errors import GateError, path_text
 from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
-from ..llm.resources import Resources, transport_of
+from ..llm.resources import transport_of
 from ..llm.scripted import NOTE, SCRIPTED
 from ..protocols import AUTO, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
-from ..records.files import name_of
 from ..records.judgements import NO_OUTCOME
-from ..records.run_folder import JUDGEMENTS, MANIFEST, read_judgements
+from ..records.run_folder import JUDGEMENTS, read_judgements
 from ..rubrics import Rubric
-from ..runs.event_loops import block_on
-from ..runs.folder import RecordLog, environment, manifest_states, temporary_folder
-from ..runs.loop import QUIET, Events, Lane, Progress, run_lanes
-from ..runs.resume import inputs_json
+from ..runs.folder import RecordLog, temporary_folder
+from ..runs.loop import Lane, Progress, Worker
+from ..runs.resume import RecordKind
+from ..runs.session import Session, Work, ask_models, carry_out
 from ..statistics.gates import At
 from ..statistics.sample import BY_FORMULA, IntervalSettings
 from .config import JudgeSpec
-from .function import FunctionJudge
 from .llm_judge import LLMJudge, make_judges
 from .source import ItemSource, JudgedSource
 from .static import STATIC_VERSION, UPPER_BOUND, StaticJudge
 from .summary import Summary, summarize
-from .worker import JUDGEMENT_RECORDS, Judge, Judgement
+from .worker import JUDGEMENT_RECORDS, Judgement, NamedJudge
 
 _GROUPS_SHOWN = 2
 
@@ -176,47 +171,44 @@ def _template_of(source: JudgedSource) -> str:
     return (source.own_protocol or get_protocol(source.protocol)).template
 
 
-def default_folder(
-    predictions: Path, cases: Path | None, identity: Mapping[str, Any], slug: str
-) -> Path:
-    """The folder a run gets when none is named: the same command finds it again."""
-    files = (path for path in (predictions, cases) if path is not None)
-    paths = [os.fsencode(path.resolve()).hex() for path in files]
-    digest = sha256(orjson.dumps([identity, paths], option=orjson.OPT_SORT_KEYS)).hexdigest()
-    return Path("runs") / f"{name_of(predictions)}-{identity['protocol']}-{slug}-{digest[:6]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunConfig:
-    """The configuration of a run.
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(Session[Judgement, Run]):
+    """A run of one judge, before it begins.
 
     Attributes:
-        in_memory: Whether the rows are returned and no figures are written.
-        overwrite: Whether another run in the folder is deleted instead of refused.
-        more_identity: What must be equal for two sessions to be the same run, beside judge, rubric,
-            protocol and shard, or in their place.
-        settings: The settings as the manifest shows them; None for those of ``spec``.
-        name: The judge's name in the summary; None for the model's.
+        spec: The judge's settings.
+        judge: What the run is known by, where it is not a judge of these settings alone.
+        more_identity: What else must be equal for two sessions to be the same run.
         intervals: How intervals of the summary are made; they are no part of a run's identity.
     """
 
-    folder: Path
     source: JudgedSource
     spec: JudgeSpec
-    resources: Resources = field(default_factory=Resources)
-    events: Events = QUIET
+    judge: NamedJudge | None = None
     by: Sequence[str] = ()
-    in_memory: bool = False
-    overwrite: bool = False
     more_identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    settings: dict[str, Any] | None = None
-    name: str | None = None
     intervals: IntervalSettings = BY_FORMULA
+
+    @property
+    def records(self) -> RecordKind[Judgement]:
+        """Judgements."""
+        return JUDGEMENT_RECORDS
+
+    @property
+    def name(self) -> str:
+        """The judge's name."""
+        return self.spec.model if self.judge is None else self.judge.name
 
     @property
     def identity(self) -> dict[str, Any]:
         """What must be equal for two sessions to be the same run."""
-        return {**run_identity(self.spec, self.source), **self.more_identity}
+        own = {} if self.judge is None else self.judge.identity
+        return {**run_identity(self.spec, self.source), **self.more_identity, **own}
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the judgements are computed from those of other runs."""
+        return self.judge is not None and self.judge.is_derived
 
     @property
     def tasks(self) -> ItemSource:
@@ -229,12 +221,72 @@ class RunConfig:
     def note(self) -> str | None:
         """What readers of the figures must know."""
         notes = {STATIC: UPPER_BOUND, SCRIPTED: f"{NOTE}."}
-        return notes.get(self.spec.model) if self.name is None else None
+        return notes.get(self.spec.model) if self.judge is None else None
+
+    @property
+    def log_options(self) -> dict[str, Any]:
+        """Judgements that cost nothing are written many at once."""
+        return {
+            "source": self.source,
+            "flush_every": 128 if self.spec.is_static else 1,
+            "is_partial": self.source.only is not None,
+            "is_derived": self.is_derived,
+        }
+
+    @property
+    def libraries(self) -> list[str]:
+        """The libraries that have a part in the judgements."""
+        own = [] if self.spec.is_static else ["aiohttp", "litellm"]
+        return ["pydantic", "orjson", "numpy", *own, *(["instructor"] if own else [])]
+
+    def described(self) -> dict[str, Any]:
+        """Rows, rubric and settings."""
+        source, spec = self.source, self.spec
+        own = {"model": STATIC} if spec.is_static else spec.model_dump(mode="json")
+        transport = None
+        if not spec.is_static and self.judge is None:  # else the run makes no calls of its own
+            transport = "client" if self.resources.client is not None else transport_of(spec)
+        cases = source.cases and source.reading.copied(source.cases, "cases")
+        return {
+            "cases": path_text(cases) if cases else None,
+            "data_root": path_text(source.data_roots[0]) if source.data_roots else None,
+            **source.described,
+            **described_rubric(source.rubric),
+            "settings": own if self.judge is None else self.judge.settings,
+            "transport": transport,
+            "note": self.note,
+        }
+
+    async def ask(self, logs: Sequence[Log]) -> Progress:
+        """Judges every row that has no judgement yet."""
+        return await ask_judge([self], logs)
+
+    def finished(self, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
+        """The figures of a run whose rows are all judged."""
+        source = self.source
+        summary = summarize(
+            log.current(),
+            judge=self.name,
+            note=self.note,
+            by=self.by,
+            weights=None if source.rubric is None else source.rubric.weights,
+            intervals=self.intervals,
+        )
+        summary = replace(summary, missing=source.missing, codes=manifest["codes"])
+        manifest |= counts_of(summary) | source.described
+        own = (n for writer, n in source.writers.items() if may_be_one_model(self.name, writer))
+        if not self.is_derived and (n_own := sum(own)):
+            manifest["rows_of_own_cases"] = n_own
+            self.events.note(
+                f"warning: {self.name} judges {n_own} rows of cases that it wrote in part"
+            )
+        if self.in_memory:
+            return Run(None, summary, manifest, progress, tuple(log.current()))
+        write_summary(self.folder, summary)
+        return Run(self.folder, summary, manifest, progress)
 
 
 Log = RecordLog[Judgement]
-Work = Callable[[Sequence[Log]], Awaitable[Progress]]
-"""Fills the logs of runs with judgements."""
 
 
 async def ask_judge(
@@ -254,7 +306,7 @@ async def ask_judge(
 
 
 async def run_judges(
-    judges: Sequence[Judge],
+    judges: Sequence[Worker[Any, Judgement]],
     configs: Sequence[RunConfig],
     logs: Sequence[Log],
     turns: Sequence[int] | None = None,
@@ -263,99 +315,22 @@ async def run_judges(
 
     Without ``turns`` several judges take turns on the same rows.
     """
-    first = configs[0]
-    lanes = [
-        Lane(config.tasks, judge, log)
+    lanes: list[Lane[Any, Judgement]] = [
+        Lane(config.source, judge, log)
         for config, judge, log in zip(configs, judges, logs, strict=True)
     ]
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
     concurrency = max(config.spec.max_concurrency for config in configs)
-    try:
-        progress = await run_lanes(lanes, turns=turns, concurrency=concurrency, events=first.events)
-    except AccessError as error:
-        names = ", ".join(dict.fromkeys(config.spec.model for config in configs))
-        raise OptionError(f"--judge {names}: {error}") from None
-    finally:
-        for judge in models:
-            await judge.close()
+    events = configs[0].events
+    progress = await ask_models(lanes, models, turns=turns, concurrency=concurrency, events=events)
     progress.unseen = sum((judge.unseen for judge in models), Counter[str]())
     progress.silent = sum(judge.silent for judge in models)
     return progress
 
 
-def run_in(config: RunConfig, work: Work | None = None) -> Run:
-    """Carries out a run; see ``run_together``."""
-    return run_together([config], work)[0]
-
-
-def run_function(config: RunConfig, judge: FunctionJudge) -> Run:
-    """Carries out a run whose judge is a function."""
-    named = replace(
-        config,
-        name=judge.name,
-        spec=config.spec.model_copy(update={"model": judge.name}),
-        more_identity={"judge": judge.identity, "judge_version": None, "templates": None},
-        settings={"model": judge.name, **judge.identity},
-    )
-
-    async def work(logs: Sequence[Log]) -> Progress:
-        return await run_judges([judge], [named], logs)
-
-    return run_in(named, work)
-
-
-def run_together(configs: Sequence[RunConfig], work: Work | None = None) -> list[Run]:
-    """Carries out one run, or several at once; the progress of each is that of all.
-
-    ``work`` fills their logs; None asks the judge of a single run.
-    """
-    with ExitStack() as stack:
-        opened: list[tuple[Log, dict[str, Any]]] = []
-        for config in configs:
-            log = stack.enter_context(_open_log(config))
-            opened.append((log, _manifest(config, log)))
-        with manifest_states(opened):
-            logs = [log for log, _ in opened]
-            progress = block_on(work(logs) if work else ask_judge(configs, logs))
-            return [
-                _finished(config, log, manifest, progress)
-                for config, (log, manifest) in zip(configs, opened, strict=True)
-            ]
-
-
-def _finished(config: RunConfig, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
-    """The figures of a run whose rows are all judged."""
-    name = config.name or config.spec.model
-    weights = None if config.source.rubric is None else config.source.rubric.weights
-    summary = summarize(
-        log.current(),
-        judge=name,
-        note=config.note,
-        by=config.by,
-        weights=weights,
-        intervals=config.intervals,
-    )
-    summary = replace(summary, missing=config.source.missing, codes=manifest["codes"])
-    manifest |= counts_of(summary, config.source.digest.hexdigest()) | {"state": "done"}
-    manifest |= config.source.described
-    if n_own := _own_rows(config):
-        manifest["rows_of_own_cases"] = n_own
-        config.events.note(
-            f"warning: {config.spec.model} judges {n_own} rows of cases that it wrote in part"
-        )
-    log.write_manifest(manifest)
-    if config.in_memory:
-        return Run(None, summary, manifest, progress, tuple(log.current()))
-    write_summary(log.folder, summary)
-    return Run(log.folder, summary, manifest, progress)
-
-
-def _own_rows(config: RunConfig) -> int:
-    """Rows of cases of which the judge wrote a part; of several judges each counts its own."""
-    if "several" in config.more_identity:
-        return 0
-    judge, writers = config.spec.model, config.source.writers
-    return sum(n for writer, n in writers.items() if may_be_one_model(judge, writer))
+def run_in(config: RunConfig, work: Work[Judgement] | None = None) -> Run:
+    """Carries out a run; see ``runs.session.carry_out``."""
+    return carry_out([config], work)[0]
 
 
 def write_summary(folder: Path, summary: Summary) -> None:
@@ -363,55 +338,6 @@ def write_summary(folder: Path, summary: Summary) -> None:
     data = orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2) + b"\n"
     write_atomically(folder / "summary.json", data)
     write_atomically(folder / "summary.csv", summary.to_csv().encode())
-
-
-def claim(config: RunConfig) -> None:
-    """Refuses a folder that holds another run, and marks a new one as this run's.
-
-    For runs that work below the folder before there is anything to be written into it.
-    """
-    with _open_log(config) as log:
-        if not (config.folder / MANIFEST).exists():
-            log.write_manifest(_manifest(config, log) | {"state": "running"})
-
-
-def _open_log(config: RunConfig) -> Log:
-    config.source.check()
-    return RecordLog(
-        config.folder,
-        JUDGEMENT_RECORDS,
-        config.identity,
-        flush_every=128 if config.spec.is_static else 1,
-        is_partial=config.source.only is not None,
-        is_derived="several" in config.more_identity,
-        source=config.source,
-        overwrite=config.overwrite,
-        note=config.events.note,
-    )
-
-
-def _manifest(config: RunConfig, log: Log) -> dict[str, Any]:
-    source, spec = config.source, config.spec
-    root = source.data_roots[0] if source.data_roots else None
-    own = {"model": "static"} if spec.is_static else spec.model_dump(mode="json")
-    libraries, transport = ["pydantic", "orjson", "numpy"], None
-    if not spec.is_static:
-        libraries += ["aiohttp", "litellm", *(["instructor"] if spec.max_reasks else [])]
-        if config.name is None:  # else the run makes no calls of its own
-            transport = "client" if config.resources.client is not None else transport_of(spec)
-    return {
-        **environment(libraries),
-        "input": source.input,
-        "cases": _shown(source.cases and source.reading.copied(source.cases, "cases")),
-        "data_root": _shown(root),
-        "inputs": inputs_json(log.inputs),
-        **source.described,
-        "identity": config.identity,
-        **described_rubric(source.rubric),
-        "settings": config.settings or own,
-        "transport": transport,
-        "note": config.note,
-    }
 
 
 def described_rubric(rubric: Rubric | None) -> dict[str, Any]:
@@ -423,16 +349,10 @@ def described_rubric(rubric: Rubric | None) -> dict[str, Any]:
     }
 
 
-def _shown(path: Path | None) -> str | None:
-    return path_text(path) if path else None
-
-
-def counts_of(summary: Summary, input_sha256: str) -> dict[str, Any]:
+def counts_of(summary: Summary) -> dict[str, Any]:
     """What the manifest of a finished run says of its judgements."""
     totals = summary.totals
     return {
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input_sha256": input_sha256,
         "rows": totals.rows,
         "scored": summary.scored,
         "unscored": totals.unscored,

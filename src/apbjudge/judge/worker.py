@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -35,6 +37,23 @@ JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
     },
     runs_below="judges",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NamedJudge:
+    """What a run is known by whose judge is not a model of some settings.
+
+    Attributes:
+        name: In the summary.
+        identity: What it states of the run's identity.
+        settings: As the manifest shows them.
+        is_derived: Whether its judgements are made of those of other judges.
+    """
+
+    name: str
+    identity: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    is_derived: bool = False
 
 
 class Judge(ABC):

@@ -87,15 +87,21 @@ def current_stop() -> Stop:
     return _STOP.get() or Stop()
 
 
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def beside_any_loop(work: Callable[[], T]) -> T:
     """Does something that starts event loops, also from inside a notebook's running one.
 
     An exception that is raised here meanwhile, as by a notebook's *Interrupt*, cancels them, and
     passes on when they have ended.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_loop():
         return work()
     stop = Stop()
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -153,4 +159,6 @@ def block_on(work: Awaitable[T], *, is_idle: bool = False) -> T:
                     stop.check()
                 raise
 
+    if not _is_in_loop():
+        return asyncio.run(main())
     return beside_any_loop(lambda: asyncio.run(main()))

@@ -1,0 +1,197 @@
+"""One session of a run: rows in, one record a row out, in a folder where the next one goes on.
+
+Judging, predicting, refining, simulating, branching and writing are sessions. Each states its rows,
+its records, what identifies the run, who works on the rows, and what the records amount to.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Protocol, TypeVar
+
+import orjson
+
+from ..errors import AccessError, OptionError
+from ..llm.resources import Resources
+from ..records.run_folder import MANIFEST
+from .event_loops import block_on
+from .folder import RecordLog, environment, manifest_states
+from .loop import QUIET, Events, Lane, Progress, run_lanes
+from .resume import RecordKind, inputs_json
+from .rows import RowSource
+
+T = TypeVar("T")
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session(ABC, Generic[T, Out]):
+    """A session before it begins.
+
+    Attributes:
+        folder: Where the run is.
+        source: The rows.
+        resources: What answers, and what it may take.
+        events: Called back while the session goes on.
+        in_memory: Whether the rows are returned, and the folder goes when the session is done.
+        overwrite: Whether another run in the folder is deleted instead of refused.
+    """
+
+    folder: Path
+    source: RowSource
+    resources: Resources = field(default_factory=Resources)
+    events: Events = QUIET
+    in_memory: bool = False
+    overwrite: bool = False
+
+    @property
+    @abstractmethod
+    def records(self) -> RecordKind[T]:
+        """The records of the rows."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """What must be equal for two sessions to be the same run."""
+
+    @property
+    def libraries(self) -> Sequence[str]:
+        """The libraries whose versions the manifest says."""
+        return "pydantic orjson aiohttp litellm instructor jinja2".split()
+
+    @property
+    def log_options(self) -> Mapping[str, Any]:
+        """Further arguments of ``RecordLog``."""
+        return {"source": self.source}
+
+    @abstractmethod
+    def described(self) -> Mapping[str, Any]:
+        """What else the manifest says, before the first row."""
+
+    @abstractmethod
+    async def ask(self, logs: Sequence[RecordLog[T]]) -> Progress:
+        """Fills the log with a record of every row that has none."""
+
+    @abstractmethod
+    def finished(self, log: RecordLog[T], manifest: dict[str, Any], progress: Progress) -> Out:
+        """What the records amount to; completes the manifest."""
+
+    def open(self) -> RecordLog[T]:
+        """The records, with those of earlier sessions."""
+        self.source.check()
+        return RecordLog(
+            self.folder,
+            self.records,
+            self.identity,
+            overwrite=self.overwrite,
+            note=self.events.note,
+            **self.log_options,
+        )
+
+    def manifest(self, log: RecordLog[T]) -> dict[str, Any]:
+        """The manifest of a run that begins."""
+        return {
+            **environment(self.libraries),
+            "input": self.source.input,
+            "inputs": inputs_json(log.inputs),
+            "identity": self.identity,
+            **self.described(),
+        }
+
+    def claim(self) -> None:
+        """Refuses a folder that holds another run, and marks a new one as this run's.
+
+        For runs that work below the folder before there is anything to be written into it.
+        """
+        with self.open() as log:
+            if not (self.folder / MANIFEST).exists():
+                log.write_manifest(self.manifest(log) | {"state": "running"})
+
+
+Work = Callable[[Sequence[RecordLog[T]]], Awaitable[Progress]]
+"""Fills the logs of runs with records."""
+
+
+def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) -> list[Out]:
+    """Carries out one session, or several at once; the progress of each is that of all.
+
+    Args:
+        sessions: The sessions, each in a folder of its own.
+        work: Fills their logs; None for what the only session asks.
+    """
+    with ExitStack() as stack:
+        opened: list[tuple[RecordLog[T], dict[str, Any]]] = []
+        for session in sessions:
+            log = stack.enter_context(session.open())
+            opened.append((log, session.manifest(log)))
+        with manifest_states(opened):
+            progress = block_on((work or sessions[0].ask)([log for log, _ in opened]))
+            ended: list[Out] = []
+            for session, (log, manifest) in zip(sessions, opened, strict=True):
+                ended.append(session.finished(log, manifest, progress))
+                manifest |= {
+                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "input_sha256": session.source.digest.hexdigest(),
+                    "state": "done",
+                }
+                log.write_manifest(manifest)
+        return ended
+
+
+class Closable(Protocol):
+    """What holds connections."""
+
+    async def close(self) -> None:
+        """Releases them."""
+        ...
+
+
+async def ask_models(
+    lanes: Sequence[Lane[Any, T]],
+    clients: Iterable[Closable],
+    *,
+    turns: Sequence[int] | None = None,
+    concurrency: int,
+    events: Events,
+) -> Progress:
+    """Makes a record of every row that has none, and closes the clients; see ``run_lanes``.
+
+    Raises:
+        OptionError: If no call can succeed.
+    """
+    try:
+        return await run_lanes(lanes, turns=turns, concurrency=concurrency, events=events)
+    except AccessError as error:
+        raise OptionError(str(error)) from None
+    finally:
+        for client in clients:
+            await client.close()
+
+
+@contextmanager
+def folder_of(out: Path | None) -> Generator[Path]:
+    """The folder of a run; without one a temporary folder, which goes at the end."""
+    if out is not None:
+        yield out
+        return
+    with TemporaryDirectory(prefix="apbjudge-") as folder:
+        yield Path(folder)
+
+
+def default_folder(name: str, what: str, *content: object) -> Path:
+    """The folder a run gets when none is named: the same command finds it again.
+
+    Args:
+        name: Name of the input.
+        what: Short name of what is done, and by whom.
+        content: All that tells it from another run.
+    """
+    digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return Path("runs") / f"{name}-{what}-{digest[:6]}"
