@@ -12,12 +12,13 @@ import pytest
 
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
+from apbjudge.prediction.asking import AskingSession
 from apbjudge.prediction.batching import predict_batched
 from apbjudge.prediction.config import PlannerSpec, PredictConfig
 from apbjudge.prediction.dry_run import forecast_predictions
 from apbjudge.prediction.predict import predict_in
 from apbjudge.prediction.prompts import VIEW_NAMES
-from apbjudge.prediction.session import PredictionSession, session_of
+from apbjudge.prediction.session import PredictionRun, session_of
 from apbjudge.runs.loop import QUIET, Events
 from tests.llm.test_endpoint_checks import Able, AbleServer, listed
 from tests.support.batch_server import BatchServer, answered, bad, by_text, expired, in_turn, says
@@ -142,7 +143,9 @@ def test_options_that_cannot_work_are_one_line(command: Any, cases: Path) -> Non
 # The dry run --------------------------------------------------------------------------------------
 
 
-def session(cases: Path, server: ChatServer, out: Path, **settings: Any) -> PredictionSession:
+def session(
+    cases: Path, server: ChatServer, out: Path, **settings: Any
+) -> AskingSession[PredictionRun]:
     usual = {"api_base": server.address, "retries": 0, "vision": "yes", "max_concurrency": 1}
     samples = settings.pop("samples", 1)
     names = settings.pop("models", (MODEL,))

@@ -13,9 +13,9 @@ from apbjudge.llm.base import Completion, ScriptedClient
 from apbjudge.llm.litellm_client import body_of, dropped_settings
 from apbjudge.llm.model_names import is_same_model, may_be_one_model
 from apbjudge.llm.resources import Resources
+from apbjudge.prediction.asking import described
 from apbjudge.prediction.config import PRESETS, PlannerSpec, PredictConfig, with_preset
 from apbjudge.prediction.predict import predict
-from apbjudge.prediction.session import described
 from apbjudge.runs.loop import Events
 from tests.support.judging import write_rows
 from tests.support.predicting import MODEL, REPLY, case

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from pydantic import Field
 
 from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
-from ..errors import path_text
 from ..prediction.config import PlannerSpec
+from .asking import ask_models
 from .options import Values, command, print_next
-from .predict import FAILURES, failed_code
-from .stopping import Stopping, stoppable
-
-FILES = (
-    "trajectories.jsonl branched.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt"
-)
+from .stopping import Stopping
 
 
 class PlansArgument(Config):
@@ -37,19 +30,14 @@ def branch(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no result (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
-    from ..environments.branching.run import branch_in, branch_session
-    from ..environments.results_text import branching_text
-    from .progress import Reporter
+    from ..environments.branching.run import branch_session
+    from ..prediction.asking import carry_out_alone
 
-    cases = PlansArgument.of(values).cases
-    config = BranchRunConfig.of(values)
-    reporter = Reporter(sys.stderr)
-    session = branch_session(cases, config, events=reporter.events())
-    out = session.folder
-    with stoppable(values, out), reporter:
-        run = branch_in(session)
-    typer.echo(branching_text(run.counts), nl=False)
-    files = [name for name in FILES.split() if (out / name).exists()]
-    typer.echo(f"\n{path_text(out)}/: {' '.join(files)}")
-    print_next("grade", out / "trajectories.jsonl", "--protocol", "slate", "--cases", cases)
-    return failed_code(run.counts.values(), f"a result, see {path_text(out / FAILURES)}")
+    cases, config = PlansArgument.of(values).cases, BranchRunConfig.of(values)
+    return ask_models(
+        values,
+        lambda events: branch_session(cases, config, events=events),
+        carry_out=carry_out_alone,
+        lacking="a result",
+        then=lambda run: print_next("grade", Path(run), "--protocol", "slate", "--cases", cases),
+    )

@@ -10,8 +10,8 @@ from ..construction.config import BuildConfig
 from ..construction.writing.config import UNSEEN, WriteConfig
 from ..errors import path_text
 from ..prediction.config import PlannerSpec
+from .asking import failed_code
 from .options import Values, command, print_next, print_problems
-from .predict import failed_code
 from .stopping import Stopping, stoppable
 
 

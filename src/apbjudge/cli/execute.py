@@ -12,8 +12,8 @@ from ..config import Config, Option
 from ..environments.execution.config import ExecuteConfig
 from ..errors import path_text
 from ..prediction.config import PlannerSpec
+from .asking import FAILURES, failed_code, resources_of
 from .options import Values, command
-from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
 
 
@@ -36,20 +36,20 @@ def execute(values: Values) -> int:
     from ..environments.execution.execute import default_folder, execute_in
     from ..environments.execution.suites import open_suite
     from ..environments.results_text import execution_text
-    from ..llm.resources import shared_resources
     from .progress import Reporter
 
     name = SuiteArgument.of(values).env
     config = ExecuteConfig.of(values)
     reporter = Reporter(sys.stderr)
-    resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
+    events = reporter.events()
+    resources = resources_of(config, events)
     out = config.out or default_folder(name, config)
     with (
         stoppable(values, out),
         open_suite(name, config.named_options, config, reporter.note) as suite,
         reporter,
     ):
-        run = execute_in(suite, config, out, resources, reporter.events())
+        run = execute_in(suite, config, out, resources, events)
     typer.echo(execution_text(run), nl=False)
     typer.echo(f"\n{path_text(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
     return failed_code(run.counts, f"an end, see {FAILURES} in the folders of {path_text(out)}")

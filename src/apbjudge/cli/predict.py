@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -12,17 +12,16 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import path_text, visible
+from ..errors import visible
 from ..prediction.config import PlannerSpec, PredictConfig
+from .asking import ask_models, resources_of
 from .options import Values, command, print_next
-from .stopping import Stopping, stoppable
+from .stopping import Stopping
 
 if TYPE_CHECKING:
+    from ..prediction.asking import AskingSession
     from ..prediction.session import PredictionRun
-    from ..runs.results import FailureCounts
-
-FAILURES = "failures.jsonl"
-FILES = f"predictions.jsonl {FAILURES} manifest.json superseded.jsonl damaged.txt".split()
+    from ..runs.loop import Events
 
 
 class CasesArgument(Config):
@@ -54,34 +53,39 @@ def predict(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
-    from ..judge.dry_run import forecast_text
-    from ..llm.resources import shared_resources
-    from ..prediction.dry_run import forecast_predictions
     from ..prediction.predict import predict_in
-    from ..prediction.results_text import prediction_text
-    from ..prediction.session import default_folder, session_of
+    from ..prediction.session import session_of
+
+    cases, config = CasesArgument.of(values).cases, PredictOptions.of(values)
+
+    def session(events: Events) -> AskingSession[PredictionRun]:
+        return session_of(cases, config, resources_of(config, events), events)
+
+    if config.dry_run:
+        return _dry_run(session, config)
+    return ask_models(
+        values,
+        session,
+        carry_out=partial(predict_in, batch=config.batch),
+        lacking="a prediction",
+        then=print_grade,
+    )
+
+
+def _dry_run(
+    session_of: Callable[[Events], AskingSession[PredictionRun]], config: PredictOptions
+) -> int:
+    from ..judge.dry_run import forecast_text
+    from ..prediction.dry_run import forecast_predictions
     from ..runs.batching import batch_api
     from .progress import Reporter
 
-    cases = CasesArgument.of(values).cases
-    config = PredictOptions.of(values)
-    reporter = Reporter(sys.stderr)
-    resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
-    session = session_of(cases, config, resources, reporter.events())
-    out = config.out or default_folder(cases, session, "predictions")
-    session = replace(session, folder=out, in_memory=False)
-    if config.dry_run:
-        for spec in session.specs if config.batch else ():
-            batch_api(spec, resources)
-        for forecast in forecast_predictions(session):
-            typer.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
-        return 0
-    with stoppable(values, out), reporter:
-        run = predict_in(session, batch=config.batch)
-    typer.echo(prediction_text(run.counts), nl=False)
-    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    print_grade(run)
-    return failed_code(run.counts.values(), f"a prediction, see {path_text(out / FAILURES)}")
+    session = session_of(Reporter(sys.stderr).events())
+    for spec in session.specs if config.batch else ():
+        batch_api(spec, session.resources)
+    for forecast in forecast_predictions(session):
+        typer.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
+    return 0
 
 
 def print_grade(run: PredictionRun) -> None:
@@ -89,16 +93,3 @@ def print_grade(run: PredictionRun) -> None:
     root = run.manifest["data_root"]
     if run.folder is not None and any(each.predicted for each in run.counts.values()):
         print_next("grade", run.folder, *(["--data-root", root] if root else []))
-
-
-def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:
-    """The exit code, 1 where something failed; then says what is lacking and what may help."""
-    failed = [each for each in counts if each.failed]
-    if not failed:
-        return 0
-    n = sum(sum(each.failed.values()) for each in failed)
-    helps = "the same command tries them again"
-    if not any(each.may_pass for each in failed):
-        helps = "the same command helps once the cause is removed"
-    typer.echo(f"apbjudge: {n} without {lacking}; {helps}", err=True)
-    return 1

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import path_text
 from ..prediction.config import PlannerSpec, RefineConfig
+from .asking import ask_models, resources_of
 from .options import Values, command
-from .predict import FAILURES, FILES, failed_code, print_grade
-from .stopping import Stopping, stoppable
+from .predict import print_grade
+from .stopping import Stopping
 
 
 class DraftsArgument(Config):
@@ -36,21 +33,14 @@ def refine(values: Values) -> int:
     Exit code 0: done; 1: done, but some drafts have no final answer (failures.jsonl; the same
     command tries them again); 2: unusable input or options.
     """
-    from ..llm.resources import shared_resources
-    from ..prediction.refine import refine_in, refine_session
-    from ..prediction.results_text import prediction_text
-    from ..prediction.session import default_folder
-    from .progress import Reporter
+    from ..prediction.asking import carry_out_alone
+    from ..prediction.refine import refine_session
 
-    drafts = DraftsArgument.of(values).drafts
-    config = RefineConfig.of(values)
-    reporter = Reporter(sys.stderr)
-    resources = shared_resources(client=None, limits=config, cache=config.cache, warn=reporter.note)
-    session = refine_session(drafts, config, resources, reporter.events())
-    out = config.out or default_folder(drafts, session, config.method)
-    with stoppable(values, out), reporter:
-        run = refine_in(replace(session, folder=out, in_memory=False), config)
-    typer.echo(prediction_text(run.counts), nl=False)
-    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    print_grade(run)
-    return failed_code(run.counts.values(), f"a prediction, see {path_text(out / FAILURES)}")
+    drafts, config = DraftsArgument.of(values).drafts, RefineConfig.of(values)
+    return ask_models(
+        values,
+        lambda events: refine_session(drafts, config, resources_of(config, events), events),
+        carry_out=carry_out_alone,
+        lacking="a prediction",
+        then=print_grade,
+    )

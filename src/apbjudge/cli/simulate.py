@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from pydantic import Field
 
 from ..config import Config, Option
 from ..environments.config import SimulateConfig
-from ..errors import path_text
 from ..prediction.config import PlannerSpec
+from .asking import ask_models
 from .options import Values, command, print_next
-from .predict import FAILURES, failed_code
-from .stopping import Stopping, stoppable
-
-FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
+from .stopping import Stopping
 
 
 class WorldArgument(Config):
@@ -36,22 +31,22 @@ def simulate(values: Values) -> int:
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
     """
-    from ..environments.results_text import simulation_text
-    from ..environments.simulate import simulate_in, simulation_session
-    from .progress import Reporter
+    from ..environments.simulate import Simulation, simulation_session
+    from ..prediction.asking import carry_out_alone
 
-    path = WorldArgument.of(values).world_path
-    config = SimulateConfig.of(values)
-    reporter = Reporter(sys.stderr)
-    session = simulation_session(path, config, events=reporter.events())
-    out = session.folder
-    with stoppable(values, out), reporter:
-        run = simulate_in(session)
-    typer.echo(simulation_text(run.counts), nl=False)
-    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    name = session.identity["world"][0]
-    is_known = name == "planbench-xl"  # which has a protocol of its own
-    how = [name, "--cases", path] if is_known else ["outcome"]
-    if any(each.played for each in run.counts.values()):
-        print_next("grade", out / FILES[0], "--protocol", *how)
-    return failed_code(run.counts.values(), f"an end, see {path_text(out / FAILURES)}")
+    path, config = WorldArgument.of(values).world_path, SimulateConfig.of(values)
+
+    def print_grade(run: Simulation) -> None:
+        name = run.manifest["identity"]["world"][0]
+        is_known = name == "planbench-xl"  # which has a protocol of its own
+        how = [name, "--cases", path] if is_known else ["outcome"]
+        if any(each.played for each in run.counts.values()):
+            print_next("grade", Path(run), "--protocol", *how)
+
+    return ask_models(
+        values,
+        lambda events: simulation_session(path, config, events=events),
+        carry_out=carry_out_alone,
+        lacking="an end",
+        then=print_grade,
+    )

@@ -241,7 +241,7 @@ class EpisodeWorker:
 
     async def _reply(self, planner: Planner, request: Request, account: Account) -> Completion:
         completion = await planner.ask(request)
-        account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        account.add(completion)
         account.limited_tokens += tokens_of(completion.usage) + completion.assumed_tokens
         account.limited_usd += (completion.cost_usd or 0.0) + completion.assumed_usd
         return completion

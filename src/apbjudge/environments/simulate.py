@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 from ..document.display import Shown
 from ..errors import PluginError, guarded, shorten
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..options import takes
+from ..prediction.asking import AskingSession, carry_out_alone, folder_named
 from ..records.trajectories import trajectory_of
-from ..runs.folder import RecordLog
 from ..runs.loop import QUIET, Events
 from ..runs.results import CallCounts, ModelRun, Tally
 from .base import World, task_ids
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
-from .runner import EpisodeSession, Row, carry_out, default_folder
+from .runner import EpisodeSource, Row
 from .worlds import open_world
 
 
@@ -42,12 +39,23 @@ class EpisodeCounts(CallCounts):
     endings: dict[str, int] = {}
     turns: int = 0
 
+    @staticmethod
+    def count(tally: Tally, row: Row) -> None:
+        """Counts an episode that ended."""
+        tally.n["played"] += 1
+        tally.n["turns"] += row["turns"]
+        tally.by["endings"][row.get("termination", "")] += 1
+        success = trajectory_of(row).outcome
+        if success is not None and success.is_success is not None:
+            tally.n["successes"] += success.is_success
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation(Shown, ModelRun[EpisodeCounts]):
     """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
 
     file = TRAJECTORIES
+    counts_type = EpisodeCounts
 
     def _printed(self) -> str:
         from .results_text import simulation_text
@@ -82,10 +90,7 @@ def simulate(
             episode is that episode's failure (``infrastructure``).
     """
     session = simulation_session(world, config, client=client, events=events)
-    if config.out is not None:
-        return simulate_in(session)
-    with TemporaryDirectory(prefix="apbjudge-") as folder:
-        return simulate_in(replace(session, folder=Path(folder)), in_memory=True)
+    return carry_out_alone(session)
 
 
 def simulation_session(
@@ -94,7 +99,7 @@ def simulation_session(
     *,
     client: Client | None = None,
     events: Events = QUIET,
-) -> EpisodeSession:
+) -> AskingSession[Simulation]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     path = None
     if isinstance(world, str | Path):
@@ -113,58 +118,19 @@ def simulation_session(
         "models": {spec.model: spec.asked for spec in specs},
         "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
     }
-    return EpisodeSession(
-        folder=config.out or default_folder(Path(path).stem, specs, identity),
+    return AskingSession(
+        folder=config.out or folder_named(path, specs, identity),
+        run=Simulation,
         kind=TRAJECTORY_RECORDS,
-        name=path,
-        tasks=config.taken(tasks),
+        source=EpisodeSource.of(config.taken(tasks), [spec.model for spec in specs], config.trials),
         specs=specs,
         resources=shared_resources(
             client=client, limits=config, cache=config.cache, warn=events.note
         ),
-        identity=identity,
+        known_by=identity,
         worker=lambda planners: EpisodeWorker(place, planners, config),
-        trials=config.trials,
-        described={"options": list(config.options)},
+        about={"input": path, "trials": config.trials, "options": list(config.options)},
         events=events,
+        in_memory=config.out is None,
         overwrite=config.overwrite,
     )
-
-
-def simulate_in(session: EpisodeSession, *, in_memory: bool = False) -> Simulation:
-    """Carries out a session."""
-    rows: list[Row] = []
-
-    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
-        if in_memory:
-            rows.extend(row for row in log.current() if row.get("reason") is None)
-        counts = _counts(log.current())
-        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
-
-    manifest, progress = carry_out(session, take)
-    counts = {name: EpisodeCounts(**each) for name, each in manifest["counts"].items()}
-    folder = None if in_memory else session.folder
-    return Simulation(folder, counts, manifest, progress, tuple(rows))
-
-
-def _counts(rows: Iterator[Row]) -> dict[str, EpisodeCounts]:
-    """What became of the episodes of each tested model, in the order of their first record."""
-    tallies: dict[str, Tally] = {}
-    endings: dict[str, Counter[str]] = {}
-    for row in rows:
-        tally = tallies.setdefault(name := row["tested_model"] or "", Tally())
-        if not tally.take(row):
-            continue
-        count = tally.n
-        count["played"] += 1
-        count["turns"] += row["turns"]
-        success = trajectory_of(row).outcome
-        if success is not None and success.is_success is not None:
-            count["successes"] += success.is_success
-        endings.setdefault(name, Counter())[row.get("termination", "")] += 1
-        count["prompt_tokens"] += row["usage"]["prompt_tokens"]
-        count["completion_tokens"] += row["usage"]["completion_tokens"]
-    return {
-        name: EpisodeCounts(**tally.fields, endings=dict(endings.get(name, {})))
-        for name, tally in tallies.items()
-    }

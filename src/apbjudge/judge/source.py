@@ -157,7 +157,6 @@ class ItemSource(JudgedSource):
             of it.
         asks: Whether models are asked about the rows; None for rows that were judged before, of
             which nothing is refused.
-        gaps: What the rows read so far leave empty, and what nobody reads.
         of_log: What the manifest says of the log that the rows were made of.
     """
 
@@ -165,7 +164,6 @@ class ItemSource(JudgedSource):
     finds: bool = True
     counts_missing: bool = False
     asks: bool | None = None
-    gaps: Gaps = field(default_factory=Gaps, init=False)
     of_log: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
     _missing: MissingPredictions | None = field(default=None, init=False)
     _writers: Counter[str] = field(default_factory=Counter[str], init=False)

@@ -17,19 +17,23 @@ from ..llm.resources import Resources, can_see
 from ..options import takes
 from ..runs.batching import BatchedRun, Export, run_batched, write_requests
 from ..runs.loop import QUIET, Progress
+from ..runs.session import carry_out
+from .asking import AskingSession
 from .config import PlannerSpec, PredictConfig
-from .session import PredictionRun, PredictionSession, carry_out, claim, predict_worker, session_of
+from .session import PredictionRun, session_of
 from .source import Cases
 from .worker import Planner
 
 
-def predict_batched(session: PredictionSession, *, poll_s: float = 30.0) -> PredictionRun:
+def predict_batched(
+    session: AskingSession[PredictionRun], *, poll_s: float = 30.0
+) -> PredictionRun:
     """Carries out a session through the provider's batch interface; see ``runs.batching``."""
     spec = _only_model(session, "--batch")
     session.source.keep_rows()  # each round reads them
 
     def again(client: BatchWriter) -> tuple[PredictionRun, Progress]:
-        run = _carry_out(session, spec, client)
+        run = _carry_out(session, client)
         return run, run.progress
 
     batched = BatchedRun(
@@ -38,7 +42,7 @@ def predict_batched(session: PredictionSession, *, poll_s: float = 30.0) -> Pred
         resources=session.resources,
         folder=session.folder,
         events=session.events,
-        claim=lambda: claim(session),
+        claim=session.claim,
         carry_out=again,
     )
     run, progress = run_batched(batched, poll_s=poll_s)
@@ -89,18 +93,20 @@ def export_predictions(
         spec = _only_model(session, "batch export")
 
         def run(client: BatchWriter) -> Progress:
-            return _carry_out(session, spec, client).progress
+            return _carry_out(session, client).progress
 
         return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
 
 
-def _only_model(session: PredictionSession, what: str) -> PlannerSpec:
+def _only_model(session: AskingSession[PredictionRun], what: str) -> PlannerSpec:
     spec, *others = session.specs
     if others:
         raise OptionError(f"{what}: expected one --model, got {len(session.specs)}")
     return spec
 
 
-def _carry_out(session: PredictionSession, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
-    worker = predict_worker(session, [Planner(spec, client, can_see(spec), session.events.note)])
-    return carry_out(session, worker, [client])
+def _carry_out(session: AskingSession[PredictionRun], client: BatchWriter) -> PredictionRun:
+    def planner(spec: PlannerSpec) -> Planner:
+        return Planner(spec, client, can_see(spec), session.events.note)
+
+    return carry_out([replace(session, planner=planner)])[0]

@@ -17,13 +17,13 @@ from ..protocols.images import characters
 from ..records import Usage
 from ..runs.folder import finished_in
 from ..runs.rows import BadRow
+from .asking import AskingSession
 from .config import PlannerSpec
-from .session import PredictionSession
 from .source import CaseSource
 from .worker import PREDICTION_RECORDS, Planner, PredictWorker
 
 
-def forecast_predictions(session: PredictionSession) -> list[Forecast]:
+def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
     """Estimates what a session takes, by tested model; no call is made and nothing is written.
 
     Rows that can't be read are counted for every model.
@@ -34,8 +34,6 @@ def forecast_predictions(session: PredictionSession) -> list[Forecast]:
         InputError: If a file can't be read.
     """
     source = session.source
-    if not isinstance(source, CaseSource):
-        raise TypeError(f"source: expected cases, got {type(source).__name__}")
     try:
         is_finished = finished_in(session.folder, PREDICTION_RECORDS, session.identity, source)
     except OtherRunError:
@@ -44,7 +42,9 @@ def forecast_predictions(session: PredictionSession) -> list[Forecast]:
         is_finished = None
     nobody = ScriptedClient(lambda request: "")  # prompts are only rendered here
     planners = [Planner(spec, nobody, can_see(spec)) for spec in session.specs]
-    worker = PredictWorker(planners, session.prompts, full=False)
+    worker = session.worker(planners)
+    if not (isinstance(worker, PredictWorker) and isinstance(source, CaseSource)):
+        raise TypeError(f"session: expected one of predictions, got one of {session.run.__name__}")
     counts: list[Counter[str]] = [Counter() for _ in planners]
     places = [known_place(spec, session.resources.cache) for spec in session.specs]
     with open_known_cache(session.resources) as cache:
@@ -60,7 +60,7 @@ def forecast_predictions(session: PredictionSession) -> list[Forecast]:
             except RowError:
                 count["bad_rows"] += 1
                 continue
-            prompt = entry.case.prompt(session.prompts)
+            prompt = entry.case.prompt(worker.prompts)
             messages = prompt.messages()
             length = characters(messages)
             count["longest"] = max(count["longest"], length)

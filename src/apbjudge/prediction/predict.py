@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import replace
 from os import PathLike
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ..llm import Client
 from ..llm.resources import shared_resources
 from ..options import takes
 from ..runs.loop import QUIET, Events
+from .asking import AskingSession, carry_out_alone
 from .batching import predict_batched
 from .config import PredictConfig
-from .session import (
-    PredictionRun,
-    PredictionSession,
-    carry_out,
-    planner_of,
-    predict_worker,
-    session_of,
-)
+from .session import PredictionRun, session_of
 from .source import Cases
 
 
@@ -53,16 +43,11 @@ def predict(
         InputError: If the file of cases as a whole is unusable.
     """
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    with (
-        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
-    ) as folder:
-        session = session_of(cases, config, resources, events)
-        return predict_in(replace(session, folder=Path(folder)), batch=config.batch)
+    return predict_in(session_of(cases, config, resources, events), batch=config.batch)
 
 
-def predict_in(session: PredictionSession, *, batch: bool) -> PredictionRun:
+def predict_in(session: AskingSession[PredictionRun], *, batch: bool) -> PredictionRun:
     """Carries out a session, through the provider's batch interface if asked to."""
-    if batch:
-        return predict_batched(session)
-    planners = [planner_of(spec, session.resources, session.events) for spec in session.specs]
-    return carry_out(session, predict_worker(session, planners), [p.client for p in planners])
+    if session.source.reading.text:
+        session.events.note(f"{session.source.name}: {session.source.reading.text}")
+    return carry_out_alone(session, predict_batched if batch else None)

@@ -8,36 +8,27 @@ answer. A final answer counts as it is, also one that is cut off or can't be rea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..errors import (
-    AccessError,
-    InputError,
-    JudgeError,
-    OptionError,
-    PendingError,
-    RowError,
-    visible,
-)
+from ..errors import InputError, OptionError, RowError, visible
 from ..judge.config import JudgeSpec
-from ..judge.llm_judge import make_judge
+from ..judge.llm_judge import LLMJudge
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
-from ..llm.resources import Resources, can_see, shared_resources
+from ..llm.resources import Resources, shared_resources
 from ..memory import Rows, path_of
 from ..options import takes
-from ..records import Item, Usage
+from ..records import Item
 from ..records.own_runs import is_own, named_path
 from ..records.responses import read_response
 from ..records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ..runs.loop import QUIET, Events, Job
-from ..runs.rows import BadRow
+from .asking import AskingSession, carry_out_alone, folder_named
 from .config import PlannerSpec, RefineConfig
 from .prompt_sets import PromptSet, load_prompt_set
 from .prompts import VIEW_NAMES, CasePromptMaker, logged
@@ -51,17 +42,18 @@ from .reviews import (
     Reviewer,
     StaticReviewer,
 )
-from .session import Closable, PredictionRun, PredictionSession, carry_out, planner_of
+from .session import PredictionRun, about_cases
 from .source import DraftSource, RefineTask, data_roots
 from .worker import (
-    CALLS,
+    PREDICTION_RECORDS,
     Account,
+    AskingWorker,
     Planner,
     account_of,
+    attempted,
     failure,
     own_fields,
     response_of,
-    unusable,
 )
 from .worker import Row as JsonRow
 
@@ -79,10 +71,8 @@ class _Account(Account):
     rounds: list[JsonRow] = field(default_factory=list[JsonRow])
 
 
-class RefineWorker:
+class RefineWorker(AskingWorker):
     """Makes a final answer of a draft."""
-
-    waits = True
 
     def __init__(
         self,
@@ -113,7 +103,14 @@ class RefineWorker:
             "line": item.line,
             "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
         }
-        return Job(fields, lambda: self._refine(draft, fields, row))
+
+        async def work() -> JsonRow:
+            account = _Account()
+            return await attempted(
+                fields, account, lambda: self._refine(draft, fields, row, account)
+            )
+
+        return Job(fields, work)
 
     def _planner_of(self, tested_model: str) -> Planner:
         """The tested model of that name, or the only one of it at whatever provider."""
@@ -128,31 +125,23 @@ class RefineWorker:
             raise RowError("tested_model", expected, tested_model)
         return self._planners[same[0]]
 
-    def reject(self, row: BadRow, detail: str) -> JsonRow:
-        """The failure of a row that can't be used."""
-        return unusable(row, detail)
-
-    async def _refine(self, draft: Draft, fields: JsonRow, task: RefineTask) -> JsonRow:
-        account, first, last = _Account(), draft.item, JsonRow()
-        try:
-            for _ in range(self._config.rounds):
-                review = await self._reviewer.review(draft)
-                account.add(review.usage, review.cost_usd, review.latency_s)
-                if review.failure is not None:
-                    return failure(fields, *review.failure, account.usage)
-                account.rounds.append(_round_of(review))
-                if review.endorses or not review.text:
-                    break
-                last, item = await self._final(draft, review, account)
-                is_same = is_unchanged(draft.item, item)
-                draft = replace(draft, item=item)
-                if is_same:
-                    break
-        except (AccessError, PendingError):
-            raise
-        except JudgeError as error:
-            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
-            return failure(fields, error.reason, str(error), usage)
+    async def _refine(
+        self, draft: Draft, fields: JsonRow, task: RefineTask, account: _Account
+    ) -> JsonRow:
+        first, last = draft.item, JsonRow()
+        for _ in range(self._config.rounds):
+            review = await self._reviewer.review(draft)
+            account.add(review)
+            if review.failure is not None:
+                return failure(fields, *review.failure, account.usage)
+            account.rounds.append(_round_of(review))
+            if review.endorses or not review.text:
+                break
+            last, item = await self._final(draft, review, account)
+            is_same = is_unchanged(draft.item, item)
+            draft = replace(draft, item=item)
+            if is_same:
+                break
         row = self._row(first, draft, fields, account, last)
         own = {} if task.case is None else own_fields(task.case)
         return own | row | {"is_oracle": self._config.with_reference or task.is_oracle}
@@ -177,7 +166,7 @@ class RefineWorker:
         planner = draft.planner
         request = planner.request(messages, draft.sample, draft.item.case_id)
         completion = await planner.ask(request)
-        account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        account.add(completion)
         response = response_of(completion)
         row = {
             **account_of(completion),
@@ -275,11 +264,7 @@ def refine(
         InputError: If the file of drafts or of cases as a whole is unusable.
     """
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    with (
-        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
-    ) as folder:
-        session = refine_session(drafts, config, resources, events)
-        return refine_in(replace(session, folder=Path(folder)), config)
+    return carry_out_alone(refine_session(drafts, config, resources, events))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,8 +339,8 @@ class _Origin:
 
 def refine_session(
     drafts: Drafts, config: RefineConfig, resources: Resources, events: Events
-) -> PredictionSession:
-    """The session of a configuration; without ``out`` in the current folder.
+) -> AskingSession[PredictionRun]:
+    """The session of a configuration; without ``out`` its folder is named after all of it.
 
     Raises:
         OptionError: If a setting or a prompt set is unusable, or no tested model is known.
@@ -376,25 +361,46 @@ def refine_session(
         home=origin.home,
     )
     maker = CasePromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
-    texts = review_set(config)
-    critic = config.critic
-    return PredictionSession(
-        folder=config.out or Path(),
+    texts, critic = review_set(config), config.critic
+    if config.with_reference:
+        events.note("note: oracle: the judge sees the reference; report shows its results apart")
+    if config.mode == "judge":
+        events.note(
+            "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "
+            "against their own measure"
+        )
+    elif config.mode != "static" and config.guide == "codes":
+        events.note(
+            "note: the review goes by the six error codes that judges flag: a judge with these "
+            "codes may favour its results"
+        )
+
+    def worker(planners: Sequence[Planner]) -> RefineWorker:
+        tested, other = planners[: len(specs)], planners[len(specs) :]
+        reviewer = _reviewer(config, texts, other[0] if other else None, source.roots)
+        return RefineWorker(tested, maker, reviewer, texts, config)
+
+    identity = {
+        "command": "refine",
+        "method": config.method,
+        "rounds": config.rounds,
+        "critic": critic.asked if critic is not None else None,
+        "models": {spec.model: spec.asked for spec in specs},
+        "prompts": [maker.prompts.name, maker.prompts.digest],
+        "review_prompts": [texts.name, texts.digest],
+    }
+    return AskingSession(
+        folder=config.out or folder_named(drafts, specs, identity, config.method),
+        run=PredictionRun,
+        kind=PREDICTION_RECORDS,
         source=source,
         specs=specs,
-        critic=critic,
-        prompts=maker,
+        helpers={} if critic is None else {"--critic": critic},
         resources=resources,
-        identity={
-            "command": "refine",
-            "method": config.method,
-            "rounds": config.rounds,
-            "critic": critic.asked if critic is not None else None,
-            "models": {spec.model: spec.asked for spec in specs},
-            "prompts": [maker.prompts.name, maker.prompts.digest],
-            "review_prompts": [texts.name, texts.digest],
-        },
-        described={
+        known_by=identity,
+        worker=worker,
+        about={
+            **about_cases(source, maker.prompts),
             "cases": None if origin.cases is None else str(origin.cases),
             "method": config.method,
         },
@@ -404,57 +410,24 @@ def refine_session(
     )
 
 
+def _reviewer(
+    config: RefineConfig, texts: PromptSet, critic: Planner | None, roots: Sequence[Path]
+) -> Reviewer:
+    """Who reviews."""
+    if config.mode == "static":
+        return StaticReviewer()
+    if config.mode != "judge" or critic is None:
+        return ModelReviewer(texts, config.guide, critic)
+    settings: dict[str, Any] = critic.spec.model_dump(include={*ModelSpec.model_fields})
+    spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
+    judge = LLMJudge(spec, critic.client, roots=roots, sees=critic.sees)
+    judge.option = critic.option
+    return JudgeReviewer(judge, critic, is_oracle=config.with_reference)
+
+
 def review_set(config: RefineConfig) -> PromptSet:
     """The texts of reviews; raises OptionError where they can't be used."""
     names = (*VIEW_NAMES, *REVIEW_NAMES)
     return load_prompt_set(
         config.review_prompts, kind="review_prompts", paths=REVIEW_PATHS, names=names
     )
-
-
-def refine_in(session: PredictionSession, config: RefineConfig) -> PredictionRun:
-    """Carries out a session.
-
-    Replies are kept in the run's folder where there is no cache: a session that is killed between
-    a review and the final answer pays for neither again.
-    """
-    cache = session.resources.cache or session.folder / CALLS
-    resources = replace(session.resources, cache=cache, is_durable=True)
-    session, note = replace(session, resources=resources), session.events.note
-    if config.with_reference:
-        note("note: oracle: the judge sees the reference; report shows its results apart")
-    if config.mode == "judge":
-        note(
-            "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "
-            "against their own measure"
-        )
-    elif config.mode != "static" and config.guide == "codes":
-        note(
-            "note: the review goes by the six error codes that judges flag: a judge with these "
-            "codes may favour its results"
-        )
-    planners = [planner_of(spec, resources, session.events) for spec in session.specs]
-    clients: list[Closable] = [planner.client for planner in planners]
-    reviewer: Reviewer
-    if config.mode == "static":
-        reviewer = StaticReviewer()
-    elif config.mode == "judge" and config.critic is not None:
-        settings: dict[str, Any] = config.critic.model_dump(include={*ModelSpec.model_fields})
-        spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
-        judge = make_judge(spec, session.source.roots, resources)
-        clients.append(judge)
-        reviewer = JudgeReviewer(
-            judge,
-            config.critic,
-            sees=can_see(config.critic, known=resources.client is None),
-            is_oracle=config.with_reference,
-        )
-    else:
-        critic = None
-        if config.critic is not None:
-            critic = planner_of(config.critic, resources, session.events)
-            critic.option = "--critic"
-            clients.append(critic.client)
-        reviewer = ModelReviewer(review_set(config), config.guide, critic)
-    worker = RefineWorker(planners, session.prompts, reviewer, review_set(config), config)
-    return carry_out(session, worker, clients)

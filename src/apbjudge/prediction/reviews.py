@@ -13,17 +13,16 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ..errors import AccessError
 from ..judge.llm_judge import LLMJudge
 from ..judge.source import JudgeTask
 from ..llm.base import Completion
 from ..protocols import get_protocol, protocol_of
 from ..protocols.images import content_of
 from ..records import Condition, Item, Usage, Verdict
-from .config import Guide, PlannerSpec
+from .config import Guide
 from .prompt_sets import PromptSet
 from .prompts import CasePrompt, placed
-from .worker import Planner, check_pictures
+from .worker import Planner
 
 _PARTS = ("review.system", "review.user", "final")
 REVIEW_PATHS = tuple(f"{form}.{part}" for form in ("plan", "steps") for part in _PARTS)
@@ -256,21 +255,19 @@ class JudgeReviewer(Reviewer):
 
     Args:
         judge: The judge; blind, unless it is an oracle.
-        spec: Its model as it was asked for.
-        sees: Whether the model can be sent pictures.
+        critic: Its model as it was asked for.
         is_oracle: Whether it sees the reference and what is special about the case.
     """
 
-    def __init__(self, judge: LLMJudge, spec: PlannerSpec, *, sees: bool, is_oracle: bool) -> None:
+    def __init__(self, judge: LLMJudge, critic: Planner, *, is_oracle: bool) -> None:
         self.model = judge.name
         self._judge = judge
-        self._spec = spec
-        self._sees = sees
+        self._critic = critic
         self._is_oracle = is_oracle
 
     def check(self, draft: Draft) -> None:
         """Raises RowError where the judge can't be shown the case with all its pictures."""
-        check_pictures(draft.prompt, self._spec, sees=self._sees)
+        self._critic.check(draft.prompt)
         self._judge.prompt(self._task(draft))
 
     def _task(self, draft: Draft) -> JudgeTask:
@@ -282,10 +279,7 @@ class JudgeReviewer(Reviewer):
         task = self._task(draft)
         prompt = self._judge.prompt(task)
         fingerprint = self._judge.fingerprint(task, prompt)
-        try:
-            verdict = await self._judge.judge(task, prompt, fingerprint)
-        except AccessError as error:
-            raise AccessError(f"--critic {self.model}: {error}") from None
+        verdict = await self._judge.judge(task, prompt, fingerprint)
         account: dict[str, Any] = {
             "usage": verdict.usage or Usage(),
             "cost_usd": verdict.cost_usd,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -129,14 +129,12 @@ class CaseSource(RowSource):
         samples: Predictions per case and model.
         tools: Definitions for cases that state none.
         data_roots: Folders that files are looked for in, before that of the cases.
-        gaps: What the cases read so far leave empty, and what nobody reads.
     """
 
     models: Sequence[str] = ()
     samples: int = 1
     tools: Sequence[Any] = ()
     data_roots: Sequence[Path] = ()
-    gaps: Gaps = field(default_factory=Gaps, init=False)
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -242,11 +240,9 @@ class DraftSource(RowSource):
     Attributes:
         data_roots: Folders that files are looked for in, before that of the cases.
         home: Folder that files of the cases are relative to.
-        gaps: What the drafts read so far leave empty, and what nobody reads.
     """
 
     data_roots: Sequence[Path] = ()
-    gaps: Gaps = field(default_factory=Gaps, init=False)
     home: Path = Path()
 
     @property

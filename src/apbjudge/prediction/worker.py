@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -24,6 +25,9 @@ from ..runs.rows import BadRow
 from .config import PlannerSpec
 from .prompts import CasePrompt, CasePromptMaker, logged
 from .source import PredictTask
+
+if TYPE_CHECKING:
+    from .reviews import Review
 
 FAILURES = "failures.jsonl"
 CALLS = "calls"
@@ -99,16 +103,6 @@ PREDICTION_RECORDS = asking_records(
 )
 
 
-def check_pictures(prompt: CasePrompt, spec: PlannerSpec, *, sees: bool) -> None:
-    """Raises RowError where a model can't be shown all pictures of a prompt."""
-    n, most = len(prompt.images), spec.max_images
-    if n and not sees:
-        expected = f"a model that can see ({spec.model}: --vision yes says that it can)"
-        raise RowError("files", expected, f"{n} pictures")
-    if most is not None and n > most:
-        raise RowError("files", f"at most {most} pictures (--max-images)", n)
-
-
 @dataclass(slots=True)
 class Planner:
     """A tested model: its settings, what answers for it, and whether it can be shown pictures.
@@ -126,8 +120,13 @@ class Planner:
     served: Counter[str] = field(default_factory=Counter[str])
 
     def check(self, prompt: CasePrompt) -> None:
-        """Raises RowError where the model can't be shown the prompt's pictures."""
-        check_pictures(prompt, self.spec, sees=self.sees)
+        """Raises RowError where the model can't be shown all pictures of a prompt."""
+        n, most = len(prompt.images), self.spec.max_images
+        if n and not self.sees:
+            expected = f"a model that can see ({self.spec.model}: --vision yes says that it can)"
+            raise RowError("files", expected, f"{n} pictures")
+        if most is not None and n > most:
+            raise RowError("files", f"at most {most} pictures (--max-images)", n)
 
     def request(self, messages: list[dict[str, Any]], sample: int, prefix: str) -> Request:
         """A call with these messages."""
@@ -179,22 +178,34 @@ class Planner:
             )
 
 
-class PredictWorker:
-    """Makes a prediction of a task."""
+class AskingWorker:
+    """Work that asks models."""
 
     waits = True
+
+    def reject(self, row: BadRow, detail: str) -> Row:
+        """The failure of a row that can't be used."""
+        return unusable(row, detail)
+
+
+class PredictWorker(AskingWorker):
+    """Makes a prediction of a task.
+
+    Attributes:
+        prompts: What the tested models are sent.
+    """
 
     def __init__(
         self, planners: Sequence[Planner], prompts: CasePromptMaker, *, full: bool
     ) -> None:
         self._planners = planners
-        self._prompts = prompts
+        self.prompts = prompts
         self._full = full
 
     def job(self, row: PredictTask) -> Job[Row]:
         """The job of a task; raises RowError where its case can't be shown to the model."""
         planner = self._planners[row.at]
-        prompt = row.case.prompt(self._prompts)
+        prompt = row.case.prompt(self.prompts)
         planner.check(prompt)
         messages = prompt.messages()
         fingerprint = planner.fingerprint(messages, row.sample)
@@ -205,11 +216,8 @@ class PredictWorker:
             "line": row.case.item.line,
             "fingerprint": fingerprint,
         }
-        return Job(fields, lambda: self._predict(row, fields, messages, prompt))
-
-    def reject(self, row: BadRow, detail: str) -> Row:
-        """The failure of a row that can't be used."""
-        return unusable(row, detail)
+        work = partial(self._predict, row, fields, messages, prompt)
+        return Job(fields, lambda: attempted(fields, Account(), work))
 
     async def _predict(
         self,
@@ -220,13 +228,7 @@ class PredictWorker:
     ) -> Row:
         planner = self._planners[row.at]
         request = planner.request(messages, row.sample, row.case_id)
-        try:
-            completion = await planner.ask(request)
-        except (AccessError, PendingError):
-            raise
-        except JudgeError as error:
-            usage = Usage(calls=error.calls, lost=error.lost)
-            return failure(fields, error.reason, str(error), usage)
+        completion = await planner.ask(request)
         response = response_of(completion)
         thinking = "" if response.strip() else completion.reasoning
         item = row.case.item
@@ -241,8 +243,8 @@ class PredictWorker:
             "is_readable": read_response(response, item.form, horizon).kind != "text",
             **account_of(completion),
             "settings": {"max_tokens": request.max_tokens, **request.settings},
-            "prompt_set": self._prompts.prompts.name,
-            "format_demanded": self._prompts.prompts.is_shipped or None,
+            "prompt_set": self.prompts.prompts.name,
+            "format_demanded": self.prompts.prompts.is_shipped or None,
             "line": fields["line"],
             "fingerprint": fields["fingerprint"],
             "messages": logged(messages, prompt.images),
@@ -271,6 +273,25 @@ def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = 
     return {**fields, "reason": reason, "detail": detail, "usage": counts, "cost_usd": None}
 
 
+async def attempted(
+    fields: Mapping[str, Any], account: Account, work: Callable[[], Awaitable[Row]]
+) -> Row:
+    """The record that work makes; where a model gives no answer, the failure of its row.
+
+    Args:
+        fields: Those of the record that are known before.
+        account: What the work takes.
+        work: Makes the record.
+    """
+    try:
+        return await work()
+    except (AccessError, PendingError):
+        raise
+    except JudgeError as error:
+        usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+        return failure(fields, error.reason, str(error), usage)
+
+
 @dataclass(slots=True)
 class Account:
     """What the calls of a row took.
@@ -290,13 +311,13 @@ class Account:
     limited_tokens: int = 0
     limited_usd: float = 0.0
 
-    def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
+    def add(self, call: Completion | Review) -> None:
         """Adds a call."""
-        self.usage = self.usage + usage
+        self.usage = self.usage + call.usage
         if self.cost_usd is not None:
-            self.cost_usd = None if cost_usd is None else self.cost_usd + cost_usd
-        if latency_s is not None:
-            self.latency_s = (self.latency_s or 0.0) + latency_s
+            self.cost_usd = None if call.cost_usd is None else self.cost_usd + call.cost_usd
+        if call.latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + call.latency_s
 
     def to_json(self) -> Row:
         """As fields of a row."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from ..jsonl import read_lines
 from ..llm.failures import may_pass
@@ -28,6 +28,20 @@ class FailureCounts(Record):
 
     failed: dict[str, int] = {}
     last_errors: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], name: str = "tested_model") -> dict[str, Self]:
+        """The counts of records, by the value of a field of theirs."""
+        tallies: dict[str, Tally] = {}
+        for row in rows:
+            tally = tallies.setdefault(row.get(name) or "", Tally())
+            if tally.take(row):
+                cls.count(tally, row)
+        return {name: cls(**tally.fields(cls)) for name, tally in sorted(tallies.items())}
+
+    @staticmethod
+    def count(tally: Tally, row: Row) -> None:
+        """Adds what a result says to the sums ``n`` and ``by``."""
 
     @property
     def may_pass(self) -> bool:
@@ -54,16 +68,20 @@ class Tally:
 
     Attributes:
         n: What is counted besides, by the name of its field.
+        by: What is counted by some name.
     """
 
     def __init__(self) -> None:
         self.n: Counter[str] = Counter()
+        self.by: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._failed: Counter[str] = Counter()
         self._last: dict[str, tuple[int, str]] = {}
         self._cost_usd: float | None = 0.0
 
     def take(self, row: Mapping[str, Any]) -> bool:
         """Takes in a failure, or what a result cost; returns whether it is a result."""
+        for name in ("calls", "prompt_tokens", "completion_tokens", "reused"):
+            self.n[name] += row["usage"][name]
         if (reason := row.get("reason")) is None:
             cost, so_far = row["cost_usd"], self._cost_usd
             self._cost_usd = None if cost is None or so_far is None else so_far + cost
@@ -73,16 +91,12 @@ class Tally:
         self._last[reason] = max(last, self._last.get(reason, last))
         return False
 
-    @property
-    def failures(self) -> dict[str, dict[str, Any]]:
-        """The fields of ``FailureCounts``."""
+    def fields(self, counts: type[FailureCounts]) -> dict[str, Any]:
+        """The fields of some counts."""
         last = {reason: text for reason, (_, text) in self._last.items()}
-        return {"failed": dict(self._failed), "last_errors": last}
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """Those of ``CallCounts``, and what is counted besides."""
-        return {**self.n, **self.failures, "cost_usd": self._cost_usd}
+        own = {"failed": dict(self._failed), "last_errors": last, "cost_usd": self._cost_usd}
+        values = {**self.n, **{name: dict(counter) for name, counter in self.by.items()}, **own}
+        return {name: value for name, value in values.items() if name in counts.model_fields}
 
 
 C = TypeVar("C", bound=FailureCounts)
@@ -94,21 +108,25 @@ class ModelRun(Generic[C]):
 
     Attributes:
         file: Name of the file in the run's folder.
+        counts_type: What is counted.
         folder: Where the files are; None when they were kept in memory.
         counts: By tested model; what no model could be asked, such as a line that is no JSON, is
             under the empty name.
         manifest: Versions, hashes, settings, counts.
         progress: What this session did.
         rows: The rows, when kept in memory.
+        failures: Failures as JSON rows, when kept in memory.
     """
 
     file: ClassVar[str]
+    counts_type: ClassVar[type[FailureCounts]]
 
     folder: Path | None
     counts: Mapping[str, C]
     manifest: dict[str, Any]
     progress: Progress
     rows: tuple[Row, ...] = field(default=(), repr=False)
+    failures: tuple[Row, ...] = field(default=(), repr=False)
     _files: list[str] = field(default_factory=list[str], compare=False, repr=False)
 
     @property

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from ..errors import InputError, InternalError, OptionError, PluginError, RowError, path_text
 from ..jsonl import Line, lost_number, object_of, parse_object, read_line_at, read_lines
 from ..records import row_error
+from ..records.gaps import Gaps
 from ..records.keys import short_key
 from ..records.own_rows import RowReading
 
@@ -116,6 +117,7 @@ class RowSource:
         shard: The part of the rows to read; None reads all.
         reading: How rows and cases were read that are not in our own format.
         digest: SHA-256 of the rows read so far.
+        gaps: What the rows read so far leave empty, and what nobody reads.
         rows_name: Name of the rows in the manifest.
     """
 
@@ -125,7 +127,12 @@ class RowSource:
     shard: Shard | None = None
     reading: RowReading = field(default_factory=RowReading)
     digest: Any = field(default_factory=hashlib.sha256)
+    gaps: Gaps = field(default_factory=Gaps, init=False)
     rows_name: ClassVar[str] = "rows"
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields an entry for every row that is not blank."""
+        raise NotImplementedError
 
     @property
     def name(self) -> str:

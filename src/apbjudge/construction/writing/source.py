@@ -105,7 +105,15 @@ class TaskRow:
 
 
 class TaskSource(RowSource):
-    """Reads tasks, one at a time."""
+    """Reads tasks, one at a time; a text is looked up by all that it was written for."""
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """None that must be those of earlier sessions."""
+        return {}
+
+    def check(self) -> None:
+        """Does nothing: the file is written before it is read."""
 
     def __iter__(self) -> Iterator[TaskRow | BadRow]:
         """Yields every task, or why it can't be used."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from ...errors import AccessError, JudgeError, PendingError
 from ...llm.base import Completion
 from ...llm.reasks import ask_until
 from ...prediction.prompt_sets import PromptSet
 from ...prediction.worker import REFUSED as REFUSALS
-from ...prediction.worker import Account, Planner, failure, response_of
-from ...records import Usage
+from ...prediction.worker import Account, AskingWorker, Planner, attempted, response_of
 from ...runs.loop import Job
-from ...runs.resume import BAD_INPUT
-from ...runs.rows import BadRow
 from .prompts import messages_of, repair_of
 from .records import CUT_OFF, REFUSED, Row, is_final
 from .rules import Complaint, TextReading, read_reply
@@ -23,7 +19,7 @@ from .tasks import WritingTask
 from .writings import Writings
 
 
-class WritingWorker:
+class WritingWorker(AskingWorker):
     """Has a text written and asks again, with the complaints, for one that is not accepted.
 
     Args:
@@ -32,8 +28,6 @@ class WritingWorker:
         repairs: How often it is asked again at most.
         writings: What was written in earlier sessions.
     """
-
-    waits = True
 
     def __init__(
         self, planner: Planner, prompts: PromptSet, repairs: int, writings: Writings
@@ -68,11 +62,6 @@ class WritingWorker:
         tried = "0" if record is None else str(len(record["attempts"]))
         return self._planner.fingerprint(messages, 0, task.digest, tried)
 
-    def reject(self, row: BadRow, detail: str) -> Row:
-        """The failure of a task that can't be used."""
-        fields = {"id": row.item_id, "line": row.line, "fingerprint": row.digest.hex()[:32]}
-        return failure(fields, BAD_INPUT, detail)
-
     async def _write(self, task: WritingTask, fields: Row, messages: list[dict[str, Any]]) -> Row:
         account, attempts = Account(), list[Row]()
         readings: list[TextReading] = []
@@ -82,7 +71,7 @@ class WritingWorker:
 
         def read(completion: Completion) -> TextReading | None:
             nonlocal messages
-            account.add(completion.usage, completion.cost_usd, completion.latency_s)
+            account.add(completion)
             readings.append(reading := _reading_of(task, completion))
             attempts.append(self._attempt(completion, messages, reading))
             is_last = len(attempts) > self._repairs or _is_refusal(completion)
@@ -92,17 +81,13 @@ class WritingWorker:
             messages = [*messages, *repair_of(task, self._prompts, reply, reading.complaints)]
             return None
 
-        try:
+        async def write() -> Row:
             await ask_until(ask, read, reasks=self._repairs)
-        except (AccessError, PendingError):
-            raise
-        except JudgeError as error:
-            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
-            return {
-                **failure(fields, error.reason, str(error), usage),
-                "cost_usd": account.cost_usd if attempts else None,
-                "attempts": attempts,
-            }
+            return {}
+
+        if failed := await attempted(fields, account, write):
+            cost_usd = account.cost_usd if attempts else None
+            return {**failed, "cost_usd": cost_usd, "attempts": attempts}
         best = _best(readings)
         return {
             **{name: fields[name] for name in ("id", "seed", "kind", "task", "model")},

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ...errors import OptionError
 from ...llm.resources import Resources
-from ...prediction.config import PlannerSpec
-from ...prediction.prompt_sets import PromptSet
-from ...prediction.session import ask_models, described, planner_of
-from ...prediction.worker import CALLS
-from ...records.run_folder import MANIFEST
-from ...runs.event_loops import block_on
-from ...runs.folder import RecordLog, discard, environment, manifest_states
-from ...runs.loop import QUIET, Events, Lane, Progress
-from ...runs.results import CallCounts, Tally
+from ...prediction.asking import AskingSession
+from ...runs.folder import discard
+from ...runs.loop import QUIET, Events, Progress
+from ...runs.results import CallCounts, ModelRun, Tally
+from ...runs.session import carry_out
 from ..seeds import Seed
 from .config import Kind, WriteConfig
 from .prompts import write_prompts
-from .records import TASKS, WRITING_RECORDS, Row
+from .records import TASKS, WRITING_RECORDS, WRITTEN, Row
 from .source import TaskCounts, TaskSource, write_tasks
 from .worker import WritingWorker
 from .writings import Writings
@@ -49,74 +42,35 @@ class TextCounts(CallCounts):
     rejected: dict[str, int] = {}
     calls: int = 0
 
+    @staticmethod
+    def count(tally: Tally, row: Row) -> None:
+        """Counts a task that was answered."""
+        if row["rejected"]:
+            tally.by["rejected"][row["rejected"]] += 1
+            return
+        tally.n["accepted"] += 1
+        tally.n["repaired"] += len(row["attempts"]) > 1
+        tally.n["partial"] += bool(row["complaints"])
+
 
 @dataclass(frozen=True, slots=True)
-class WritingRun:
-    """What a model wrote for seeds.
+class WritingRun(ModelRun[TextCounts]):
+    """What a model wrote for seeds; ``counts`` are by kind. See ``ModelRun``.
 
     Attributes:
-        folder: Where tasks, texts and failures are.
-        counts: By kind; what is of none, such as a damaged task, is under the empty name.
         not_asked: How many seeds there is no task for, by kind and reason.
         waiting: Seeds whose query was not answered, so that nothing else was asked for them.
-        manifest: Versions, hashes, settings, counts.
-        progress: What this session did.
     """
 
-    folder: Path
-    counts: Mapping[str, TextCounts]
-    not_asked: Mapping[str, int]
-    waiting: int
-    manifest: dict[str, Any]
-    progress: Progress
+    file = WRITTEN
+    counts_type = TextCounts
 
-    @property
-    def failed(self) -> int:
-        """Tasks without an answer, which the same call tries again."""
-        return sum(sum(each.failed.values()) for each in self.counts.values())
+    not_asked: Mapping[str, int] = field(default_factory=dict[str, int])
+    waiting: int = 0
 
     def writings(self) -> Writings:
         """The texts, to be put into seeds."""
-        return Writings(self.folder)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Session:
-    folder: Path
-    spec: PlannerSpec
-    prompts: PromptSet
-    repairs: int
-    resources: Resources
-    events: Events
-    overwrite: bool
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {
-            "command": "build: texts by a model",
-            "models": {self.spec.model: self.spec.asked},
-            "prompts": [self.prompts.name, self.prompts.digest],
-        }
-
-    def open(self) -> RecordLog[Row]:
-        # inputs are not compared: a text is looked up by all that it was written for
-        return RecordLog(
-            self.folder,
-            WRITING_RECORDS,
-            self.identity,
-            overwrite=self.overwrite,
-            note=self.events.note,
-        )
-
-    def manifest(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **environment(["pydantic", "orjson", "aiohttp", "litellm", "instructor", "jinja2"]),
-            "identity": self.identity,
-            "repairs": self.repairs,
-            "prompts": {"name": self.prompts.name, "sha256": self.prompts.digest},
-            "models": {self.spec.model: described(self.spec, self.resources, self.events)},
-            **more,
-        }
+        return Writings(Path(self).parent)
 
 
 def write_texts(
@@ -152,94 +106,53 @@ def write_texts(
     """
     if config.model is None:
         raise OptionError("--model: expected a model, got nothing")
-    cache = resources.cache or folder / CALLS
-    session = _Session(
+    spec, prompts = config.model, write_prompts(config.write_prompts)
+    writings = Writings(folder)
+    session = AskingSession(
         folder=folder,
-        spec=config.model,
-        prompts=write_prompts(config.write_prompts),
-        repairs=config.repairs,
-        resources=replace(resources, cache=cache, is_durable=True),
+        run=WritingRun,
+        kind=WRITING_RECORDS,
+        source=TaskSource(rows=folder / TASKS),
+        specs=(spec,),
+        resources=resources,
+        known_by={
+            "command": "build: texts by a model",
+            "models": {spec.model: spec.asked},
+            "prompts": [prompts.name, prompts.digest],
+        },
+        worker=lambda planners: WritingWorker(planners[0], prompts, config.repairs, writings),
+        about={
+            "repairs": config.repairs,
+            "prompts": {"name": prompts.name, "sha256": prompts.digest},
+            "kinds": list(kinds),
+        },
+        counted_by="kind",
         events=events,
         overwrite=overwrite,
     )
-    with session.open() as log:  # before anything is written there
-        if not (folder / MANIFEST).exists():
-            log.write_manifest(session.manifest({}) | {"state": "running"})
+    session.claim()  # before anything is written there
     run, asked = None, TaskCounts()
     while True:
         writings = Writings(folder)
         tasks = write_tasks(folder / TASKS, seeds(), kinds, writings, config.repairs)
         if run is not None and tasks == asked:  # no query more was answered
             return run
-        more = _carry_out(session, kinds, tasks, writings)
-        run, asked = more if run is None else _joined(run, more), tasks
+        of = {"not_asked": dict(sorted(tasks.not_asked.items())), "waiting": tasks.waiting}
+        more = carry_out(
+            [replace(session, about={**session.about, **of})], None if tasks.tasks else _nothing
+        )[0]
+        if run is not None:  # of what both did
+            more.progress.add_costs(run.progress)
+            more.progress.done += run.progress.done
+            more.progress.skipped = run.progress.skipped
+        run, asked = replace(more, not_asked=tasks.not_asked, waiting=tasks.waiting), tasks
         if not tasks.waiting:
             if not run.counts:  # nothing was asked, so nothing shall be in another run's way
                 discard(folder, {TASKS, WRITING_RECORDS.file})
             return run
 
 
-def _joined(run: WritingRun, more: WritingRun) -> WritingRun:
-    """A session in which further tasks became known: what it did is what both did."""
-    progress = more.progress
-    progress.add_costs(run.progress)
-    progress.done += run.progress.done
-    progress.skipped = run.progress.skipped
-    return more
-
-
-def _carry_out(
-    session: _Session, kinds: Sequence[Kind], tasks: TaskCounts, writings: Writings
-) -> WritingRun:
-    """A session over the tasks that are there."""
-    source = TaskSource(rows=session.folder / TASKS)
-    stated = {
-        "kinds": list(kinds),
-        "not_asked": dict(sorted(tasks.not_asked.items())),
-        "waiting": tasks.waiting,
-    }
-    with session.open() as log:
-        manifest = session.manifest(stated)
-        progress = Progress()
-        with manifest_states([(log, manifest)]):
-            if tasks.tasks:
-                planner = planner_of(session.spec, session.resources, session.events)
-                worker = WritingWorker(planner, session.prompts, session.repairs, writings)
-                lane: Lane[Any, Row] = Lane(source, worker, log)
-                clients, most = [planner.client], session.spec.max_concurrency
-                progress = block_on(
-                    ask_models(lane, clients, concurrency=most, events=session.events)
-                )
-            counts = counts_of(log.current())
-            manifest |= {
-                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                "counts": {name: each.model_dump() for name, each in counts.items()},
-                "state": "done",
-            }
-            log.write_manifest(manifest)
-    return WritingRun(session.folder, counts, tasks.not_asked, tasks.waiting, manifest, progress)
-
-
-def counts_of(rows: Iterator[Row]) -> dict[str, TextCounts]:
-    """What became of the tasks of each kind, in the order of their first record."""
-    tallies: dict[str, Tally] = {}
-    rejected: dict[str, Counter[str]] = {}
-    for row in rows:
-        tally = tallies.setdefault(kind := row.get("kind") or "", Tally())
-        for name in ("calls", "prompt_tokens", "completion_tokens"):
-            tally.n[name] += row["usage"][name]
-        if not tally.take(row):
-            continue
-        if row["rejected"]:
-            rejected.setdefault(kind, Counter())[row["rejected"]] += 1
-            continue
-        tally.n["accepted"] += 1
-        tally.n["repaired"] += len(row["attempts"]) > 1
-        tally.n["partial"] += bool(row["complaints"])
-    return {
-        kind: TextCounts(**tally.fields, rejected=dict(rejected.get(kind, {})))
-        for kind, tally in tallies.items()
-    }
-
-
-# Dry run ------------------------------------------------------------------------------------------
+async def _nothing(logs: object) -> Progress:
+    """What is done without tasks."""
+    del logs
+    return Progress()

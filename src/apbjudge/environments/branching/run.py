@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import orjson
 
 from ...document.display import Shown
-from ...errors import AccessError, JudgeError, PendingError, RowError
+from ...errors import RowError
 from ...jsonl import replacing
 from ...llm import Client
 from ...llm.base import Completion, Request
 from ...llm.resources import shared_resources
 from ...memory import Rows, path_of
 from ...options import takes
-from ...prediction.worker import Account, Planner, asking_records, failure, unusable
-from ...records import Usage
+from ...prediction.asking import AskingSession, carry_out_alone, folder_named
+from ...prediction.worker import Account, AskingWorker, Planner, asking_records, attempted
 from ...records.loose_json import as_list
 from ...records.trajectories import trajectory_row
 from ...runs.folder import RecordLog
 from ...runs.loop import QUIET, Events, Job
 from ...runs.results import CallCounts, ModelRun, Tally
-from ...runs.rows import BadRow
 from ...trajectories.slate import SlateCases, load_cases
 from ..plans import PlanLine
-from ..runner import Episode, EpisodeSession, Row, carry_out, default_folder
+from ..runner import Episode, EpisodeSource, Row
 from ..slate import RecordedOutputs, SlateEnvironment
 from .config import BranchRunConfig
 from .model_policy import PROMPTS, ModelPolicy, ModelVerifier
@@ -68,6 +66,15 @@ class BranchCounts(CallCounts):
     accepted_wrong: int = 0
     calls: int = 0
 
+    @staticmethod
+    def count(tally: Tally, row: Row) -> None:
+        """Counts a case that was run."""
+        tally.n["cases"] += 1
+        tally.n["first_successes"] += row["first_success"]
+        tally.n["successes"] += row["success"]
+        tally.n["branches"] += row["branches"]
+        tally.n["accepted_wrong"] += row["accepted"] is True and not row["success"]
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Branching(Shown, ModelRun[BranchCounts]):
@@ -78,6 +85,7 @@ class Branching(Shown, ModelRun[BranchCounts]):
     """
 
     file = TRAJECTORIES
+    counts_type = BranchCounts
 
     def _printed(self) -> str:
         from ..results_text import branching_text
@@ -108,17 +116,15 @@ class _Metered(NamedTuple):
             settings["seed"] = seed + shift
         request = replace(request, sample=request.sample + shift, settings=settings)
         completion = await self.planner.ask(request)
-        self.account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        self.account.add(completion)
         return completion
 
     async def close(self) -> None:
         """Nothing: the run closes the model."""
 
 
-class BranchWorker:
+class BranchWorker(AskingWorker):
     """Runs a case."""
-
-    waits = True
 
     def __init__(
         self,
@@ -148,14 +154,17 @@ class BranchWorker:
             "line": row.line,
             "fingerprint": planner.fingerprint([case], row.trial, library),
         }
-        return Job(fields, lambda: self._run(row, fields, planner))
 
-    def reject(self, row: BadRow, detail: str) -> Row:
-        """The failure of a case that can't be run."""
-        return unusable(row, detail)
+        async def work() -> Row:
+            account = Account()
+            return await attempted(
+                fields, account, lambda: self._run(row, fields, planner, account)
+            )
 
-    async def _run(self, row: Episode, fields: Row, planner: Planner) -> Row:
-        config, account = self._config, Account()
+        return Job(fields, work)
+
+    async def _run(self, row: Episode, fields: Row, planner: Planner, account: Account) -> Row:
+        config = self._config
         client = _Metered(planner, account, row.trial, config.samples)
         policy = ModelPolicy(
             client,
@@ -169,13 +178,7 @@ class BranchWorker:
             asked = _Metered(self._verifier, account, row.trial, 1)
             judge = ModelVerifier(asked, self._verifier.spec, self._plans)
         environment = SlateEnvironment(self._recorded)
-        try:
-            result = await branch_case(row.task, policy, environment, config, judge=judge)
-        except (AccessError, PendingError):
-            raise
-        except JudgeError as error:
-            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
-            return failure(fields, error.reason, str(error), usage)
+        result = await branch_case(row.task, policy, environment, config, judge=judge)
         return {
             **fields,
             "case_id": row.task,
@@ -222,10 +225,7 @@ def branch(
         InputError: If the cases are unusable.
     """
     session = branch_session(path_of(cases, "cases"), config, client=client, events=events)
-    if config.out is not None:
-        return branch_in(session)
-    with TemporaryDirectory(prefix="apbjudge-") as folder:
-        return branch_in(replace(session, folder=Path(folder)), in_memory=True)
+    return carry_out_alone(session)
 
 
 def branch_session(
@@ -234,7 +234,7 @@ def branch_session(
     *,
     client: Client | None = None,
     events: Events = QUIET,
-) -> EpisodeSession:
+) -> AskingSession[Branching]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     cases = load_cases(path)
     own = ("method", "verifier", "order", "max_branches", "max_branches_per_step")
@@ -247,61 +247,36 @@ def branch_session(
         "search": config.changed((*own, *more)),
     }
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    return EpisodeSession(
-        folder=config.out or default_folder(path.stem, config.model, identity),
+    models = config.model
+
+    def worker(planners: Sequence[Planner]) -> BranchWorker:
+        verifier = planners[-1] if config.judge is not None else None
+        return BranchWorker(cases, planners[: len(models)], config, verifier)
+
+    return AskingSession(
+        folder=config.out or folder_named(path, models, identity),
+        run=Branching,
         kind=BRANCH_RECORDS,
-        name=str(path),
-        tasks=list(cases.by_id)[: config.first],
-        specs=config.model,
-        helpers=() if config.judge is None else (config.judge,),
-        resources=resources,
-        identity=identity,
-        worker=lambda planners: BranchWorker(
-            cases,
-            planners[: len(config.model)],
-            config,
-            planners[-1] if config.judge is not None else None,
+        source=EpisodeSource.of(
+            list(cases.by_id)[: config.first], [spec.model for spec in models], config.trials
         ),
-        trials=config.trials,
-        described={"cases_sha256": cases.digest},
+        specs=models,
+        helpers={} if config.judge is None else {"--judge": config.judge},
+        resources=resources,
+        known_by=identity,
+        worker=worker,
+        about={"input": str(path), "trials": config.trials, "cases_sha256": cases.digest},
+        rows_of=lambda record: record["runs"],
+        take=_write_runs,
         events=events,
+        in_memory=config.out is None,
         overwrite=config.overwrite,
     )
 
 
-def branch_in(session: EpisodeSession, *, in_memory: bool = False) -> Branching:
-    """Carries out a session, and writes the runs of all cases as a log."""
-    rows: list[Row] = []
-
-    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
-        with replacing(session.folder / TRAJECTORIES) as file:
-            for record in log.current():
-                for run in record.get("runs", ()):
-                    file.write(orjson.dumps(run, option=orjson.OPT_APPEND_NEWLINE))
-                    if in_memory:
-                        rows.append(run)
-        counts = _counts(log.current())
-        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
-
-    manifest, progress = carry_out(session, take)
-    counts = {name: BranchCounts(**each) for name, each in manifest["counts"].items()}
-    folder = None if in_memory else session.folder
-    return Branching(folder, counts, manifest, progress, tuple(rows))
-
-
-def _counts(rows: Iterator[Row]) -> dict[str, BranchCounts]:
-    """What became of the cases of each tested model, in the order of their first record."""
-    tallies: dict[str, Tally] = {}
-    for row in rows:
-        tally = tallies.setdefault(row["tested_model"] or "", Tally())
-        if not tally.take(row):
-            continue
-        count = tally.n
-        count["cases"] += 1
-        count["first_successes"] += row["first_success"]
-        count["successes"] += row["success"]
-        count["branches"] += row["branches"]
-        count["accepted_wrong"] += row["accepted"] is True and not row["success"]
-        for name in ("calls", "prompt_tokens", "completion_tokens"):
-            count[name] += row["usage"][name]
-    return {name: BranchCounts(**tally.fields) for name, tally in tallies.items()}
+def _write_runs(log: RecordLog[Row]) -> None:
+    """Writes the runs of all cases as a log."""
+    with replacing(log.folder / TRAJECTORIES) as file:
+        for record in log.current():
+            for run in record.get("runs", ()):
+                file.write(orjson.dumps(run, option=orjson.OPT_APPEND_NEWLINE))

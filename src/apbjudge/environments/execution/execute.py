@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,10 +19,11 @@ from ...jsonl import write_atomically, write_rows
 from ...llm import Client
 from ...llm.resources import Resources, shared_resources
 from ...options import takes
+from ...prediction.asking import AskingSession, carry_out_alone
 from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
 from ...prediction.predict import predict_in
 from ...prediction.prompts import CasePromptMaker
-from ...prediction.refine import refine_in, refine_session
+from ...prediction.refine import refine_session
 from ...prediction.session import PredictionRun, session_of
 from ...prediction.worker import asking_records
 from ...records.run_folder import CASES
@@ -30,9 +31,10 @@ from ...records.trajectories import trajectory_of
 from ...runs.folder import RecordLog, temporary_folder
 from ...runs.loop import QUIET, Events
 from ...runs.results import FailureCounts
+from ...runs.session import carry_out
 from ..episodes import TRAJECTORIES
-from ..runner import EpisodeSession, Row
-from ..simulate import Simulation, simulate_in
+from ..runner import EpisodeSource, Row
+from ..simulate import Simulation
 from .config import PLANNED, UNASKED, ExecuteConfig, Mode
 from .executions import EXECUTED
 from .planned import Plans
@@ -188,7 +190,7 @@ def execute_in(
             if config.plans is not None and not plans.models:
                 raise InputError(f"{config.plans}: expected predictions, got none")
         session = stage.session(mode, plans, executed)
-        modes[mode] = simulate_in(session, in_memory=in_memory)
+        modes[mode] = carry_out([replace(session, in_memory=in_memory)])[0]
     return ExecutionRun(where, (suite.name, suite.version), drafts, modes, tuple(executed))
 
 
@@ -267,9 +269,11 @@ class _Stage:
             overwrite=self.config.overwrite,
         )
         session = refine_session(self.folder / DRAFTS, config, self.resources, self.events)
-        return refine_in(session, config)
+        return carry_out_alone(session)
 
-    def session(self, mode: Mode, plans: Plans | None, executed: list[Row]) -> EpisodeSession:
+    def session(
+        self, mode: Mode, plans: Plans | None, executed: list[Row]
+    ) -> AskingSession[Simulation]:
         """The episodes of a mode; ``executed`` gets a row for each that came to an end."""
         config, suite = self.config, self.suite
         specs = () if mode in UNASKED else config.planners
@@ -277,13 +281,12 @@ class _Stage:
         models, who = _models(mode, specs, plans, given=config.plans is not None)
         maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
         world = SuiteWorld(suite, mode, maker, plans)
-        helpers = () if user is None else (user,)
+        helpers = {} if user is None else {"--user-model": user}
 
-        def take(log: RecordLog[Row]) -> Mapping[str, Any]:
+        def take(log: RecordLog[Row]) -> None:
             rows = list(_executed(log.current(), mode, suite.name))
             executed.extend(rows)
             write_rows(log.folder / EXECUTED, rows)
-            return {}
 
         def worker(planners: Sequence[Any]) -> ActingWorker | UnaskedWorker:
             if not specs:
@@ -291,16 +294,15 @@ class _Stage:
             tested = [planners[at] for at in who]
             return ActingWorker(world, tested, planners[-1] if helpers else None, config)
 
-        return EpisodeSession(
+        return AskingSession(
+            run=Simulation,
             folder=self.folder / mode,
             kind=_RECORDS,
-            name=suite.name,
-            tasks=self.tasks,
+            source=EpisodeSource.of(self.tasks, models, config.trials),
             specs=specs,
             helpers=helpers,
-            models=models,
             resources=self.resources,
-            identity={
+            known_by={
                 "command": "execute",
                 "mode": mode,
                 "suite": suite.identity,
@@ -310,8 +312,12 @@ class _Stage:
                 "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
             },
             worker=worker,
-            trials=config.trials,
-            described={**suite.described, "review": config.review},
+            about={
+                "input": suite.name,
+                "trials": config.trials,
+                **suite.described,
+                "review": config.review,
+            },
             events=self.events,
             overwrite=config.overwrite,
             take=take,

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
@@ -23,6 +23,7 @@ from ...errors import RowError, shorten
 from ...jsonl import write_rows
 from ...judge.source import ItemSource, JudgeTask
 from ...llm.resources import Resources
+from ...prediction.asking import AskingSession
 from ...prediction.worker import Account, asking_records, unusable
 from ...protocols.checks.values import strings
 from ...records import Item
@@ -34,8 +35,9 @@ from ...runs.folder import RecordLog
 from ...runs.loop import Events, Job
 from ...runs.results import FailureCounts, ModelRun, Tally
 from ...runs.rows import BadRow
+from ...runs.session import carry_out
 from ..episodes import contained
-from ..runner import EpisodeSession, Row, carry_out
+from ..runner import Row
 from .bound import UnboundError, is_described
 from .config import ExecuteConfig
 from .dialogue import carry_out_call
@@ -65,6 +67,12 @@ class StepCounts(FailureCounts):
     reading: dict[StepResult, int] = {}
     unknown: dict[StepResult, int] = {}
 
+    @staticmethod
+    def count(tally: Tally, row: Row) -> None:
+        """Counts a prediction that was carried out."""
+        changes = {True: "changing", False: "reading", None: "unknown"}
+        tally.by[changes[row["reference_changes"]]][row["result"]] += 1
+
 
 @dataclass(frozen=True, slots=True)
 class StepRun(ModelRun[StepCounts]):
@@ -75,6 +83,7 @@ class StepRun(ModelRun[StepCounts]):
     """
 
     file: ClassVar[str] = STEPS
+    counts_type = StepCounts
 
     labels: tuple[Row, ...] = field(default=(), repr=False)
 
@@ -114,58 +123,29 @@ def carry_out_steps(
         InputError: If a file can't be read, or the run's cases are not there and no others given.
         OptionError: If the folder holds another run.
     """
-    rows: list[Row] = []
     labels: list[Row] = []
 
-    def take(log: RecordLog[Row]) -> Mapping[str, Any]:
-        records = list(log.current())
-        labels.extend(_labels(records, suite.name))
+    def take(log: RecordLog[Row]) -> None:
+        labels.extend(_labels(log.current(), suite.name))
         write_rows(log.folder / EXECUTED, labels)
-        if in_memory:
-            rows.extend(row for row in records if row.get("reason") is None)
-        counts = _counts(records)
-        return {"counts": {name: each.model_dump() for name, each in counts.items()}}
 
     path = predictions_of(predictions)
-    session = EpisodeSession(
+    session = AskingSession(
         folder=folder,
+        run=StepRun,
         kind=_RECORDS,
-        name=os.fspath(predictions),
-        tasks=(),
         source=ItemSource(rows=path, cases=config.cases or cases_of(path), finds=False),
         specs=(),
         resources=resources,
-        identity={"command": "execute", "mode": "steps", "suite": suite.identity},
+        known_by={"command": "execute", "mode": "steps", "suite": suite.identity},
         worker=lambda _: StepWorker(suite),
-        described=suite.described,
+        about={"input": os.fspath(predictions), **suite.described},
+        take=take,
         events=events,
+        in_memory=in_memory,
         overwrite=config.overwrite,
     )
-    manifest, progress = carry_out(session, take)
-    counts = {name: StepCounts(**each) for name, each in manifest["counts"].items()}
-    return StepRun(
-        None if in_memory else folder,
-        counts,
-        manifest,
-        progress,
-        tuple(rows),
-        labels=tuple(labels),
-    )
-
-
-def _counts(rows: Iterable[Row]) -> dict[str, StepCounts]:
-    """What came of the predictions, by tested model."""
-    sums: dict[str, tuple[Tally, dict[str, Counter[str]]]] = {}
-    changes = {True: "changing", False: "reading", None: "unknown"}
-    for row in rows:
-        tally, groups = sums.setdefault(row["tested_model"] or "", (Tally(), {}))
-        if tally.take(row):
-            group = groups.setdefault(changes[row["reference_changes"]], Counter())
-            group[row["result"]] += 1
-    return {
-        model: StepCounts.model_validate({**groups, **tally.failures})
-        for model, (tally, groups) in sums.items()
-    }
+    return replace(carry_out([session])[0], labels=tuple(labels))
 
 
 def _labels(rows: Iterable[Row], suite: str) -> Iterator[Row]:

@@ -1,0 +1,77 @@
+"""The body of the commands that ask tested models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from ..errors import path_text
+from .options import Values
+from .stopping import stoppable
+
+if TYPE_CHECKING:
+    from ..llm.limits import RunsConfig
+    from ..llm.resources import Resources
+    from ..prediction.asking import AskingSession
+    from ..runs.loop import Events
+    from ..runs.results import FailureCounts
+
+R = TypeVar("R", bound=Any)
+
+FAILURES = "failures.jsonl"
+
+
+def ask_models(
+    values: Values,
+    session_of: Callable[[Events], AskingSession[R]],
+    *,
+    carry_out: Callable[[AskingSession[R]], R],
+    lacking: str,
+    then: Callable[[R], None],
+) -> int:
+    """Carries out a session, prints its counts and files, and returns the exit code.
+
+    Args:
+        values: What the user set.
+        session_of: Makes the session for those who watch it.
+        carry_out: Carries it out.
+        lacking: What a failed row does not have.
+        then: Prints the command that usually follows.
+    """
+    from .progress import Reporter
+
+    reporter = Reporter(sys.stderr)
+    session = replace(session_of(reporter.events()), in_memory=False)
+    out = session.folder
+    with stoppable(values, out), reporter:
+        run = carry_out(session)
+    typer.echo(run.text, nl=False)
+    own = f"{run.file} {session.kind.file} {FAILURES}".split()
+    files = dict.fromkeys([*own, "manifest.json", "superseded.jsonl", "damaged.txt"])
+    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in files if (out / name).exists())}")
+    then(run)
+    return failed_code(run.counts.values(), f"{lacking}, see {path_text(out / FAILURES)}")
+
+
+def resources_of(config: RunsConfig, events: Events) -> Resources:
+    """What the models of a command are asked with."""
+    from ..llm.resources import shared_resources
+
+    return shared_resources(client=None, limits=config, cache=config.cache, warn=events.note)
+
+
+def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:
+    """The exit code, 1 where something failed; then says what is lacking and what may help."""
+    failed = [each for each in counts if each.failed]
+    if not failed:
+        return 0
+    n = sum(sum(each.failed.values()) for each in failed)
+    helps = "the same command tries them again"
+    if not any(each.may_pass for each in failed):
+        helps = "the same command helps once the cause is removed"
+    typer.echo(f"apbjudge: {n} without {lacking}; {helps}", err=True)
+    return 1
