@@ -18,7 +18,7 @@ from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
 from ..judge import ItemSource, JudgeSpec
 from ..judge.dry_run import Forecast, forecast_runs
-from ..judge.session import Run, RunConfig, ask_judge
+from ..judge.session import Run, RunConfig, judges_of, run_judges
 from ..judge.source import own_rubric, source_of
 from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
@@ -319,7 +319,7 @@ def _judge(
     if not configs:
         return {}
     turns = [names.index(turn.arm) for turn in schedule]
-    runs = carry_out(configs, work=lambda logs: ask_judge(configs, logs, turns))
+    runs = carry_out(configs, lambda logs: run_judges(judges_of(configs), configs, logs, turns))
     return dict(zip(names, runs, strict=True))
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..config import STATIC
-from ..errors import OtherRunError, RowError
+from ..errors import RowError
 from ..llm.base import cache_key
-from ..llm.cache import DATABASE
+from ..llm.cache import DATABASE, ReplyCache
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import context_text
 from ..llm.model_spec import ModelSpec
@@ -22,14 +21,14 @@ from ..llm.resources import REPLIES, Resources, cache_folder, known_format, know
 from ..protocols.images import characters
 from ..records import Record, Usage
 from ..records.run_folder import MissingPredictions
-from ..runs.folder import finished_in
-from .config import GradeConfig
+from ..runs.session import folder_of
+from .config import GradeConfig, JudgeSpec
 from .llm_judge import make_judge
 from .session import RunConfig
 from .source import JudgeTask, Rows, source_of
 from .static import StaticJudge
 from .summary import unseen_lines
-from .worker import JUDGEMENT_RECORDS, record_fields
+from .worker import record_fields
 
 TOKENS_PER_CHARACTER = 0.25
 TOKENS_PER_REPLY = 400.0
@@ -111,9 +110,9 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
     The fields of ``GradeConfig`` may be given one by one. ``out`` may hold finished judgements.
     """
     config = config or GradeConfig(**settings)
-    with nullcontext(config.out) if config.out else TemporaryDirectory() as folder:
+    with folder_of(config.out) as folder:
         run = RunConfig(
-            folder=Path(folder),
+            folder=folder,
             source=source_of(rows, config),
             spec=config.judge[0],
             resources=Resources(cache=cache_folder(wanted=config.cache, client=None)),
@@ -129,34 +128,56 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
     of the files that the runs' folders must be of.
     """
     spec, cache = runs[0].spec, runs[0].resources.cache
-    finished = [_finished(run, is_input=is_input) for run in runs]  # refuses others before any work
+    # refuses others before any work
+    finished = [run.finished_before(compares_input=is_input) for run in runs]
     count, unseen = Counter[str](), Counter[str]()
     for run, is_finished in zip(runs, finished, strict=True):
         unseen += _count(count, run, is_finished)
-    characters, longest = count.pop("characters", 0), count.pop("longest", 0)
-    counts: dict[str, Any] = dict(count)
-    counts["missing_predictions"] = runs[0].source.missing
     source = runs[0].tasks
     gaps = filter(None, (source.reading.text, *source.gaps.lines())) if is_input else ()
-    counts["notes"] = (*gaps, *unseen_lines(unseen))
-    if spec.is_static:
-        return Forecast(judge=STATIC, **counts)
+    notes = (*gaps, *unseen_lines(unseen))
+    return forecast_of(spec, count, cache, missing_predictions=source.missing, notes=notes)
+
+
+def forecast_of(spec: ModelSpec, count: Counter[str], cache: Path | None, **more: Any) -> Forecast:
+    """What calls take, of their counts.
+
+    Args:
+        spec: The model.
+        count: Fields of ``Forecast``, ``characters`` of all prompts and of the ``longest``.
+        cache: Folder where earlier runs left what they measured; None without.
+        **more: Further fields of the forecast.
+    """
+    more |= {name: n for name, n in count.items() if name in Forecast.model_fields}
+    if spec.model == STATIC:
+        return Forecast(judge=STATIC, **more)
     calls, rates = count["calls"], known_rates(spec, cache)
-    prompt_tokens = round(characters * rates.tokens_per_character)
+    prompt_tokens = round(count["characters"] * rates.tokens_per_character)
     reply_tokens = round(calls * rates.reply_tokens)
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=reply_tokens)
+    reasks = spec.max_reasks if isinstance(spec, JudgeSpec) else 0
     return Forecast(
         judge=spec.model,
-        most_calls=calls + (calls + count["reused"]) * spec.max_reasks,
+        most_calls=calls + (calls + count["reused"]) * reasks,
         prompt_tokens=prompt_tokens,
         reply_tokens=reply_tokens,
         cost_usd=prices_of(spec).cost_usd(usage) if calls else 0.0,
         seconds=seconds_of(spec, calls, prompt_tokens + reply_tokens, rates.latency_s),
-        longest_prompt_tokens=round(longest * rates.tokens_per_character),
+        longest_prompt_tokens=round(count["longest"] * rates.tokens_per_character),
         max_reply_tokens=spec.max_reply_tokens,
         rates=rates,
-        **counts,
+        **more,
     )
+
+
+@contextmanager
+def open_known_cache(resources: Resources) -> Generator[ReplyCache | None]:
+    """The reply cache where there is one already; none is created."""
+    folder = resources.cache
+    has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
+    cache = resources.open_cache() if has_cache else None
+    with closing(cache) if cache else nullcontext():
+        yield cache
 
 
 def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None) -> float | None:
@@ -195,11 +216,9 @@ def known_rates(spec: ModelSpec, folder: Path | None) -> Rates:
     )
 
 
-_IsFinished = Callable[[JudgeTask, str], bool]
-"""Whether the judgement of an item with a fingerprint is there."""
-
-
-def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Counter[str]:
+def _count(
+    count: Counter[str], run: RunConfig, is_finished: Callable[[Mapping[str, Any]], bool]
+) -> Counter[str]:
     """Reads the rows once and adds them; memory stays at one row.
 
     Returns:
@@ -209,9 +228,7 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Cou
     static = StaticJudge()
     model = None if spec.is_static else make_judge(spec, run.source.roots, Resources())
     place, form = known_place(spec, folder), known_format(spec, spec.addresses[0], folder)
-    has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
-    cache = run.resources.open_cache() if has_cache else None  # none is created here
-    with closing(cache) if cache else nullcontext():
+    with open_known_cache(run.resources) as cache:
         for entry in run.tasks:
             count["rows"] += 1
             if isinstance(entry, JudgeTask) and entry.missing:
@@ -228,8 +245,8 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Cou
                 count["bad_rows"] += 1
                 continue
             if model is None or prompt is None:
-                count["finished"] += is_finished(entry, static.fingerprint(entry))
-            elif is_finished(entry, model.fingerprint(entry, prompt)):
+                count["finished"] += is_finished(record_fields(entry, static.fingerprint(entry)))
+            elif is_finished(record_fields(entry, model.fingerprint(entry, prompt))):
                 count["finished"] += 1
             else:
                 requests = model.requests(entry, prompt) if cache else []
@@ -243,18 +260,6 @@ def _count(count: Counter[str], run: RunConfig, is_finished: _IsFinished) -> Cou
                 count["characters"] += calls * length
                 count["longest"] = max(count["longest"], length)
     return model.unseen if model else Counter()
-
-
-def _finished(run: RunConfig, *, is_input: bool) -> _IsFinished:
-    """The judgements in a run's folder that a further session would keep; only read."""
-    source = run.source if is_input else None
-    try:
-        has_record = finished_in(run.folder, JUDGEMENT_RECORDS, run.identity, source)
-    except OtherRunError:
-        if not run.overwrite:
-            raise
-        return lambda task, fingerprint: False
-    return lambda task, fingerprint: has_record(record_fields(task, fingerprint))
 
 
 # Text ---------------------------------------------------------------------------------------------

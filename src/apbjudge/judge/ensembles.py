@@ -34,10 +34,8 @@ from .cascade import (
     uncertainty_score,
 )
 from .config import CascadeConfig, JudgeSpec
-from .llm_judge import make_judge
 from .panel import disagreement, load_dawid_skene, panel_dawid_skene, panel_judgement
-from .session import Log, Run, RunConfig, run_in, run_judges
-from .static import StaticJudge
+from .session import Log, Run, RunConfig, judges_of, run_in, run_judges
 from .worker import UNASKED, Judgement, NamedJudge
 
 QUEUE = "queue.jsonl"
@@ -201,12 +199,7 @@ def _each(config: RunConfig, specs: Sequence[JudgeSpec]) -> list[Run]:
     ]
 
     async def work(logs: Sequence[Log]) -> Progress:
-        judges = [
-            StaticJudge()
-            if each.spec.is_static
-            else make_judge(each.spec, each.source.roots, each.resources)
-            for each in own
-        ]
+        judges = [judge for each in own for judge in judges_of([each])]
         return await run_judges(judges, own, logs)
 
     first, *others = carry_out(own, work)

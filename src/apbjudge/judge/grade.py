@@ -20,7 +20,7 @@ from ..records.files import log_path
 from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
-from ..runs.session import folder_of
+from ..runs.session import carry_out, folder_of
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
@@ -120,7 +120,7 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
 
         return run_batched(run)
     if len(config.judge) == 1 and config.escalate is None:
-        return run_in(run)
+        return carry_out([run])[0]
     from .ensembles import run_cascade, run_panel
 
     if config.escalate is None:

@@ -227,7 +227,6 @@ class RunConfig(Session[Judgement, Run]):
     def log_options(self) -> dict[str, Any]:
         """Judgements that cost nothing are written many at once."""
         return {
-            "source": self.source,
             "flush_every": 128 if self.spec.is_static else 1,
             "is_partial": self.source.only is not None,
             "is_derived": self.is_derived,
@@ -259,7 +258,7 @@ class RunConfig(Session[Judgement, Run]):
 
     async def ask(self, logs: Sequence[Log]) -> Progress:
         """Judges every row that has no judgement yet."""
-        return await ask_judge([self], logs)
+        return await run_judges(judges_of([self]), [self], logs)
 
     def finished(self, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
         """The figures of a run whose rows are all judged."""
@@ -289,20 +288,15 @@ class RunConfig(Session[Judgement, Run]):
 Log = RecordLog[Judgement]
 
 
-async def ask_judge(
-    configs: Sequence[RunConfig], logs: Sequence[Log], turns: Sequence[int] | None = None
-) -> Progress:
-    """Judges every row that has no judgement yet, of one run or of several as one stream.
+def judges_of(configs: Sequence[RunConfig]) -> Sequence[StaticJudge | LLMJudge]:
+    """The judge of each of some runs, of one judge but for settings.
 
-    Several runs are of one judge, its settings apart: they share endpoints, limits and pace, and
-    keep their replies each where their ``resources`` say. ``turns`` has, for each row of the
-    stream, the index of the run whose next row it is.
+    They share endpoints, limits and pace, and keep replies each where their ``resources`` say.
     """
     first = configs[0]
     if first.spec.is_static:
-        return await run_judges([StaticJudge() for _ in configs], configs, logs, turns)
-    judges = make_judges([(c.spec, c.resources) for c in configs], first.source.roots)
-    return await run_judges(judges, configs, logs, turns)
+        return [StaticJudge() for _ in configs]
+    return make_judges([(c.spec, c.resources) for c in configs], first.source.roots)
 
 
 async def run_judges(
@@ -311,9 +305,14 @@ async def run_judges(
     logs: Sequence[Log],
     turns: Sequence[int] | None = None,
 ) -> Progress:
-    """Lets judges judge the rows of their runs, and closes them; see ``ask_judge``.
+    """Judges every row that has no judgement yet, and closes the judges.
 
-    Without ``turns`` several judges take turns on the same rows.
+    Args:
+        judges: The judges.
+        configs: Their runs.
+        logs: The judgements of these.
+        turns: For each row of all runs, the index of the run whose next row it is; without it
+            several judges take turns on the same rows.
     """
     lanes: list[Lane[Any, Judgement]] = [
         Lane(config.source, judge, log)

@@ -18,11 +18,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
 
-from ..errors import AccessError, OptionError
+from ..errors import AccessError, OptionError, OtherRunError
 from ..llm.resources import Resources
 from ..records.run_folder import MANIFEST
 from .event_loops import block_on
-from .folder import RecordLog, environment, manifest_states
+from .folder import RecordLog, environment, finished_in, manifest_states
 from .loop import QUIET, Events, Lane, Progress, run_lanes
 from .resume import RecordKind, inputs_json
 from .rows import RowSource
@@ -69,7 +69,7 @@ class Session(ABC, Generic[T, Out]):
     @property
     def log_options(self) -> Mapping[str, Any]:
         """Further arguments of ``RecordLog``."""
-        return {"source": self.source}
+        return {}
 
     @abstractmethod
     def described(self) -> Mapping[str, Any]:
@@ -90,6 +90,7 @@ class Session(ABC, Generic[T, Out]):
             self.folder,
             self.records,
             self.identity,
+            source=self.source,
             overwrite=self.overwrite,
             note=self.events.note,
             **self.log_options,
@@ -113,6 +114,24 @@ class Session(ABC, Generic[T, Out]):
         with self.open() as log:
             if not (self.folder / MANIFEST).exists():
                 log.write_manifest(self.manifest(log) | {"state": "running"})
+
+    def finished_before(
+        self, *, compares_input: bool = True
+    ) -> Callable[[Mapping[str, Any]], bool]:
+        """Tells of the fields of a record whether it is there already; only reads.
+
+        Raises:
+            OtherRunError: If the folder holds another run, unless it is to be replaced.
+            OptionError: If it holds files that are no run's.
+            InputError: If a file can't be read.
+        """
+        source = self.source if compares_input else None
+        try:
+            return finished_in(self.folder, self.records, self.identity, source)
+        except OtherRunError:
+            if not self.overwrite:
+                raise
+            return lambda fields: False
 
 
 Work = Callable[[Sequence[RecordLog[T]]], Awaitable[Progress]]
