@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,9 @@ from math import inf
 from statistics import fmean
 from typing import Any, Literal
 
-from ..errors import OptionError, needs
+import numpy as np
+
+from ..errors import OptionError
 from ..records import Override, Unscored, Verdict
 from ..rubrics import Rubric
 from .consistency import ParsedVerdict, is_enforced, overrides_of, own_verdict
@@ -27,6 +28,10 @@ from .worker import UNASKED, Judgement
 _Decision = tuple[ParsedVerdict, tuple[Override, ...]]
 MIN_JUDGES = 3
 """Fewest judges for Dawid and Skene's model."""
+_MOST_STEPS, _STEP = 100, 1e-6
+"""When its fit ends: after so many steps, or once no probability changes by more."""
+_LEAST = 1e-10
+"""Probabilities are never nearer to 0 and 1, so that no single vote decides for certain."""
 
 
 def panel_judgement(
@@ -189,38 +194,38 @@ def dawid_skene(votes: Sequence[Mapping[str, bool]]) -> list[float | None]:
     """The probability that each item is correct (doi:10.2307/2346806); None where nobody voted.
 
     Judges, of whom one may be missing on an item, are weighed by how well they agree with the
-    others. Expectation-maximisation from the library crowd-kit, started from the majority. It
-    assumes that judges err independently given the truth: models of one family seldom do, so the
-    probabilities are too sure of themselves. It knows no human label and can't see a fault
-    that most judges share.
+    others. Expectation-maximisation, started from the majority. It assumes that judges err
+    independently given the truth: models of one family seldom do, so the probabilities are too
+    sure of themselves. It knows no human label and can't see a fault that most judges share.
     """
     judges = sorted({judge for item in votes for judge in item})
-    aggregation = load_dawid_skene(len(judges))
-    import pandas
+    check_judges(len(judges))
+    said = np.array([[item.get(judge, np.nan) for judge in judges] for item in votes], dtype=float)
+    yes, no = (said == 1).astype(float), (said == 0).astype(float)
+    voted = (yes + no).any(axis=1)
+    yes, no = yes[voted], no[voted]
+    shares = np.stack([yes, no]).sum(axis=2) / (yes + no).sum(axis=1)  # correct and not, by item
+    for _ in range(_MOST_STEPS):
+        before, n_yes, n_no = shares, shares @ yes, shares @ no
+        says_yes = np.clip(n_yes / np.maximum(n_yes + n_no, _LEAST), _LEAST, 1 - _LEAST)
+        with np.errstate(divide="ignore"):  # where all agree, nothing else is possible
+            prior = np.log(shares.mean(axis=1, keepdims=True))
+        likelihood = prior + np.log(says_yes) @ yes.T + np.log(1 - says_yes) @ no.T
+        shares = np.exp(likelihood - likelihood.max(axis=0))
+        shares /= shares.sum(axis=0)
+        if np.abs(shares - before).max() < _STEP:
+            break
+    fitted = iter(shares[0].tolist())
+    return [next(fitted) if is_voted else None for is_voted in voted]
 
-    rows = [(i, judges.index(j), int(v)) for i, item in enumerate(votes) for j, v in item.items()]
-    with warnings.catch_warnings():
-        # crowd-kit's calls of pandas warn of what later versions will drop
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        data = pandas.DataFrame(rows, columns=["task", "worker", "label"])
-        model = aggregation.DawidSkene(n_iter=100, tol=1e-5).fit(data)
-    probabilities: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
-    return [min(1.0, probabilities.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
 
-
-def load_dawid_skene(n_judges: int) -> Any:
-    """The library's module; refuses what can't be fitted."""
-    if n_judges < MIN_JUDGES:
+def check_judges(n: int) -> None:
+    """Refuses judges that Dawid and Skene's model can't be fitted to."""
+    if n < MIN_JUDGES:
         raise OptionError(
-            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n_judges}: "
+            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n}: "
             "when two differ, nothing tells which of them errs"
         )
-    try:
-        import crowdkit.aggregation
-    except ImportError:
-        raise OptionError(needs("panel: dawid-skene", "crowdkit")) from None
-    return crowdkit.aggregation
 
 
 # Disagreement -------------------------------------------------------------------------------------
