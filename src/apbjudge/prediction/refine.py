@@ -103,14 +103,11 @@ class RefineWorker(AskingWorker):
             "line": item.line,
             "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
         }
-
-        async def work() -> JsonRow:
-            account = _Account()
-            return await attempted(
-                fields, account, lambda: self._refine(draft, fields, row, account)
-            )
-
-        return Job(fields, work)
+        account = _Account()
+        return Job(
+            fields,
+            lambda: attempted(fields, account, self._refine(draft, fields, row, account)),
+        )
 
     def _planner_of(self, tested_model: str) -> Planner:
         """The tested model of that name, or the only one of it at whatever provider."""

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -216,8 +215,10 @@ class PredictWorker(AskingWorker):
             "line": row.case.item.line,
             "fingerprint": fingerprint,
         }
-        work = partial(self._predict, row, fields, messages, prompt)
-        return Job(fields, lambda: attempted(fields, Account(), work))
+        return Job(
+            fields,
+            lambda: attempted(fields, Account(), self._predict(row, fields, messages, prompt)),
+        )
 
     async def _predict(
         self,
@@ -273,9 +274,7 @@ def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = 
     return {**fields, "reason": reason, "detail": detail, "usage": counts, "cost_usd": None}
 
 
-async def attempted(
-    fields: Mapping[str, Any], account: Account, work: Callable[[], Awaitable[Row]]
-) -> Row:
+async def attempted(fields: Mapping[str, Any], account: Account, work: Awaitable[Row]) -> Row:
     """The record that work makes; where a model gives no answer, the failure of its row.
 
     Args:
@@ -284,7 +283,7 @@ async def attempted(
         work: Makes the record.
     """
     try:
-        return await work()
+        return await work
     except (AccessError, PendingError):
         raise
     except JudgeError as error:

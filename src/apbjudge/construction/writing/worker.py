@@ -85,7 +85,7 @@ class WritingWorker(AskingWorker):
             await ask_until(ask, read, reasks=self._repairs)
             return {}
 
-        if failed := await attempted(fields, account, write):
+        if failed := await attempted(fields, account, write()):
             cost_usd = account.cost_usd if attempts else None
             return {**failed, "cost_usd": cost_usd, "attempts": attempts}
         best = _best(readings)

@@ -154,14 +154,11 @@ class BranchWorker(AskingWorker):
             "line": row.line,
             "fingerprint": planner.fingerprint([case], row.trial, library),
         }
-
-        async def work() -> Row:
-            account = Account()
-            return await attempted(
-                fields, account, lambda: self._run(row, fields, planner, account)
-            )
-
-        return Job(fields, work)
+        account = Account()
+        return Job(
+            fields,
+            lambda: attempted(fields, account, self._run(row, fields, planner, account)),
+        )
 
     async def _run(self, row: Episode, fields: Row, planner: Planner, account: Account) -> Row:
         config = self._config
