@@ -202,7 +202,7 @@ class RunConfig(Session[Judgement, Run]):
     @property
     def identity(self) -> dict[str, Any]:
         """What must be equal for two sessions to be the same run."""
-        own = {} if self.judge is None else self.judge.identity
+        own: Mapping[str, Any] = {} if self.judge is None else self.judge.identity
         return {**run_identity(self.spec, self.source), **self.more_identity, **own}
 
     @property
