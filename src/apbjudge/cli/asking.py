@@ -25,7 +25,7 @@ R = TypeVar("R", bound=Any)
 FAILURES = "failures.jsonl"
 
 
-def ask_models(
+def asking_command(
     values: Values,
     session_of: Callable[[Events], AskingSession[R]],
     *,

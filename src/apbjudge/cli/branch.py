@@ -10,7 +10,7 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.branching.config import BranchRunConfig
 from ..prediction.config import PlannerSpec
-from .asking import ask_models
+from .asking import asking_command
 from .options import Values, command, print_next
 from .stopping import Stopping
 
@@ -34,7 +34,7 @@ def branch(values: Values) -> int:
     from ..prediction.asking import carry_out_alone
 
     cases, config = PlansArgument.of(values).cases, BranchRunConfig.of(values)
-    return ask_models(
+    return asking_command(
         values,
         lambda events: branch_session(cases, config, events=events),
         carry_out=carry_out_alone,

@@ -14,7 +14,7 @@ from pydantic import Field
 from ..config import Config, Option
 from ..errors import visible
 from ..prediction.config import PlannerSpec, PredictConfig
-from .asking import ask_models, resources_of
+from .asking import asking_command, resources_of
 from .options import Values, command, print_next
 from .stopping import Stopping
 
@@ -63,7 +63,7 @@ def predict(values: Values) -> int:
 
     if config.dry_run:
         return _dry_run(session, config)
-    return ask_models(
+    return asking_command(
         values,
         session,
         carry_out=partial(predict_in, batch=config.batch),

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..config import Config, Option
 from ..prediction.config import PlannerSpec, RefineConfig
-from .asking import ask_models, resources_of
+from .asking import asking_command, resources_of
 from .options import Values, command
 from .predict import print_grade
 from .stopping import Stopping
@@ -37,7 +37,7 @@ def refine(values: Values) -> int:
     from ..prediction.refine import refine_session
 
     drafts, config = DraftsArgument.of(values).drafts, RefineConfig.of(values)
-    return ask_models(
+    return asking_command(
         values,
         lambda events: refine_session(drafts, config, resources_of(config, events), events),
         carry_out=carry_out_alone,

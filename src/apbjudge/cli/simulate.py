@@ -10,7 +10,7 @@ from pydantic import Field
 from ..config import Config, Option
 from ..environments.config import SimulateConfig
 from ..prediction.config import PlannerSpec
-from .asking import ask_models
+from .asking import asking_command
 from .options import Values, command, print_next
 from .stopping import Stopping
 
@@ -43,7 +43,7 @@ def simulate(values: Values) -> int:
         if any(each.played for each in run.counts.values()):
             print_next("grade", Path(run), "--protocol", *how)
 
-    return ask_models(
+    return asking_command(
         values,
         lambda events: simulation_session(path, config, events=events),
         carry_out=carry_out_alone,

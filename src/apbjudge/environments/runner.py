@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from ..errors import RowError
-from ..runs.rows import BadRow, RawRow, RowSource
+from ..errors import InputError, RowError
+from ..runs.rows import BadRow, RowSource
 
 Row = dict[str, Any]
 """A record as JSON values."""
@@ -53,12 +53,6 @@ class Episode:
         return BadRow(self.line, error, digest, 0, self.id, self.tested_model)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    case_id: str
-    line: int
-
-
 @dataclass(slots=True)
 class EpisodeSource(RowSource):
     """The tasks of a world, each once for every tested model and trial.
@@ -81,16 +75,12 @@ class EpisodeSource(RowSource):
         for values in self.raw_rows():
             yield from ((str(values["id"]), model) for model in self.models)
 
-    def __iter__(self) -> Iterator[Episode | BadRow]:
-        """Yields every episode."""
-
-        def read(row: RawRow) -> _Task:
-            return _Task(str(row.values["id"]), row.line)
-
-        for task in self.read_each(read, lambda task, _: task):
-            if isinstance(task, BadRow):
-                yield task
-                continue
+    def __iter__(self) -> Iterator[Episode]:
+        """Yields every episode; raises InputError where there are no tasks."""
+        line = 0
+        for line, values in enumerate(self.raw_rows(), start=1):
             for trial in range(self.trials):
                 for at, model in enumerate(self.models):
-                    yield Episode(task.case_id, at, model, trial, task.line)
+                    yield Episode(values["id"], at, model, trial, line)
+        if not line:
+            raise InputError("expected tasks, got none")

@@ -329,14 +329,10 @@ class Account:
 
 def account_of(completion: Completion) -> Row:
     """How an answer ended, who gave it and what it took, as fields of a row."""
-    return {
-        "finish_reason": completion.finish_reason,
-        "refusal": completion.refusal,
-        "served_model": completion.served_model,
-        "usage": completion.usage.model_dump(),
-        "cost_usd": completion.cost_usd,
-        "latency_s": None if completion.latency_s is None else round(completion.latency_s, 3),
-    }
+    account = Account()
+    account.add(completion)
+    names = ("finish_reason", "refusal", "served_model")
+    return {**{name: getattr(completion, name) for name in names}, **account.to_json()}
 
 
 def response_of(completion: Completion) -> str:
