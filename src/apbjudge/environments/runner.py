@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..errors import InputError, RowError
+from ..prediction.source import sample_id
 from ..runs.rows import BadRow, RowSource
 
 Row = dict[str, Any]
@@ -45,7 +46,7 @@ class Episode:
     @property
     def id(self) -> str:
         """The task's id; from the second trial on with its number, such as ``task-7#2``."""
-        return self.task if self.trial == 0 else f"{self.task}#{self.trial + 1}"
+        return sample_id(self.task, self.trial)
 
     def rejected(self, error: RowError) -> BadRow:
         """The episode where the world has no such task."""

@@ -51,7 +51,8 @@ from .worker import Judge, Judgement, record_fields
 LONGER = 4
 """Factor on the token limit when a truncated reply is asked for again."""
 
-_REFUSED = ("content_filter", "refusal", "safety")
+REFUSED = ("content_filter", "refusal", "safety")
+"""Reasons to finish that are a refusal of the provider's."""
 _UNREADABLE = (
     "Your reply could not be read: {}. Send the same verdict once more as one JSON object with "
     "exactly these keys: {}."
@@ -142,7 +143,7 @@ class Conversation:
             limit = self.factor * self.request.max_tokens
             raise TruncatedError(f"the reply did not end within {limit} tokens{of}")
         self.factor = 1
-        if completion.refusal or completion.finish_reason in _REFUSED:
+        if completion.refusal or completion.finish_reason in REFUSED:
             reason = completion.refusal or f"stopped: {completion.finish_reason}"
             raise RefusalError(fit_to_show(reason))
         try:

@@ -152,15 +152,11 @@ class RunSource(JudgedSource):
     def __iter__(self) -> Iterator[RunTask | BadRow]:
         """Yields an entry for every run, and one for every case that no run is of."""
         self.remarks.clear()
-        if self.only is None:
-            self.digest = hashlib.sha256()
-        wanted = None if self.only is None else set(self.only)
+        self.digest = hashlib.sha256()
         settings: dict[tuple[str, str], set[str]] = {}
         empty = True
         for entry in self._entries():
             empty = False
-            if wanted is not None and entry.line not in wanted:
-                continue
             self.digest.update(entry.digest)
             task = self._task(entry)
             if not isinstance(task, BadRow):
@@ -174,8 +170,7 @@ class RunSource(JudgedSource):
                 yield task
         if empty and not self.evaluator.cases:
             raise InputError(f"{self.name}: the log holds no runs")
-        if wanted is None:
-            yield from self._missing(settings)
+        yield from self._missing(settings)
 
     def _entries(self) -> Iterator[LogEntry]:
         self.settled = Outcomes(self.outcomes, self.success)

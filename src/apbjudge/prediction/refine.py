@@ -18,6 +18,7 @@ from typing import Any
 from ..errors import InputError, OptionError, RowError, visible
 from ..judge.config import JudgeSpec
 from ..judge.llm_judge import LLMJudge
+from ..judge.source import data_roots
 from ..llm import Client
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import Resources, shared_resources
@@ -43,7 +44,7 @@ from .reviews import (
     StaticReviewer,
 )
 from .session import PredictionRun, about_cases
-from .source import DraftSource, RefineTask, data_roots
+from .source import DraftSource, RefineTask
 from .worker import (
     PREDICTION_RECORDS,
     Account,

@@ -11,6 +11,8 @@ from typing import Any
 
 from ..document.display import Shown
 from ..errors import OptionError
+from ..judge.llm_judge import REFUSED
+from ..judge.source import data_roots
 from ..llm.resources import Resources
 from ..records.own_columns import OF_CASES
 from ..records.own_rows import own_rows
@@ -22,8 +24,8 @@ from .asking import AskingSession, folder_named
 from .config import CasesConfig, PredictConfig
 from .prompt_sets import PromptSet
 from .prompts import CasePromptMaker
-from .source import Cases, CaseSource, DraftSource, data_roots
-from .worker import PREDICTION_RECORDS, REFUSED, PredictWorker, Row
+from .source import Cases, CaseSource, DraftSource
+from .worker import PREDICTION_RECORDS, PredictWorker, Row
 
 
 class PredictionCounts(CallCounts):

@@ -274,10 +274,3 @@ class DraftSource(RowSource):
             return RefineTask(item, row.digest, row.offset, case, is_oracle)
 
         return self.gaps.checked(self.read_each(read, make), self.name)
-
-
-def data_roots(data_root: Path | None) -> tuple[Path, ...]:
-    """The folder that the user named for files, if any."""
-    if data_root is not None and not data_root.is_dir():
-        raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
-    return () if data_root is None else (data_root,)

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 FAILURES = "failures.jsonl"
 CALLS = "calls"
 """Folder of a run's own replies, where it has no cache that keeps them for later runs."""
-REFUSED = ("content_filter", "refusal", "safety")
-"""Reasons to finish that are a refusal of the provider's."""
 
 Row = dict[str, Any]
 """A prediction or a failure, as JSON values."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
+from ...judge.llm_judge import REFUSED as REFUSALS
 from ...llm.base import Completion
 from ...llm.reasks import ask_until
 from ...prediction.prompt_sets import PromptSet
-from ...prediction.worker import REFUSED as REFUSALS
 from ...prediction.worker import Account, AskingWorker, Planner, attempted, response_of
 from ...runs.loop import Job
 from .prompts import messages_of, repair_of
