@@ -5,8 +5,8 @@
 DATA_FOLDER is the retail folder of the released data (commit a0dacc2), which is not shipped here.
 Paths, candidates and fingerprints of block plans are those of the authors' files and code; the
 figures of the three replays were measured with their released runtime and evaluator. Exits with 1
-where something differs. On another folder, such as ``examples/worlds/museum``, it prints what comes
-out and compares nothing.
+where something differs. On another folder, such as ``examples/own_benchmarks/museum``, it prints
+what comes out and compares nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``apbjudge simulate``: a world and tested models to trajectories."""
+"""``apbjudge simulate``: an environment and tested models to trajectories."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .stopping import Stopping, stoppable
 FILES = "trajectories.jsonl failures.jsonl manifest.json superseded.jsonl damaged.txt".split()
 
 
-class WorldArgument(Config):
+class BenchmarkArgument(Config):
     """Where episodes take place."""
 
-    world_path: Annotated[Path, Option(is_argument=True, metavar="WORLD")] = Field(
-        description="File or folder of the world, such as the data folder of PlanBench-XL, or a "
-        "Python file with a class of one's own: FILE.py, or FILE.py:NAME of several."
+    benchmark: Annotated[Path, Option(is_argument=True, metavar="BENCHMARK")] = Field(
+        description="File or folder of the benchmark, such as the data folder of PlanBench-XL, or "
+        "a Python file with a class of one's own: FILE.py, or FILE.py:NAME of several."
     )
 
 
-@command(WorldArgument, PlannerSpec, SimulateConfig, Stopping)
+@command(BenchmarkArgument, PlannerSpec, SimulateConfig, Stopping)
 def simulate(values: Values) -> int:
-    """Lets tested models act in a world and writes their runs, as grade takes them.
+    """Lets tested models act in an environment and writes runs that grade takes.
 
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
@@ -40,7 +40,7 @@ def simulate(values: Values) -> int:
     from ..environments.simulate import simulate_in, simulation_session
     from .progress import Reporter
 
-    path = WorldArgument.of(values).world_path
+    path = BenchmarkArgument.of(values).benchmark
     config = SimulateConfig.of(values)
     reporter = Reporter(sys.stderr)
     session = simulation_session(path, config, events=reporter.events())
@@ -49,7 +49,7 @@ def simulate(values: Values) -> int:
         run = simulate_in(session)
     typer.echo(simulation_text(run.counts), nl=False)
     typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
-    name = session.identity["world"][0]
+    name = session.identity["benchmark"][0]
     is_known = name == "planbench-xl"  # which has a protocol of its own
     how = [name, "--cases", path] if is_known else ["outcome"]
     if any(each.played for each in run.counts.values()):

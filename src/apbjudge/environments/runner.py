@@ -1,4 +1,4 @@
-"""Runs of tested models in worlds: one folder, one record an episode, resumed where it was."""
+"""Runs of tested models in environments: one folder, one record an episode, resumable."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Episode:
         return self.task if self.trial == 0 else f"{self.task}#{self.trial + 1}"
 
     def rejected(self, error: RowError) -> BadRow:
-        """The episode where the world has no such task."""
+        """The episode where the benchmark has no such task."""
         digest = sha256(self.task.encode()).digest()
         return BadRow(self.line, error, digest, 0, self.id, self.tested_model)
 
@@ -75,7 +75,7 @@ class _Task:
 
 @dataclass(slots=True)
 class EpisodeSource(RowSource):
-    """The tasks of a world, each once for every tested model and trial.
+    """The tasks of a benchmark, each once for every tested model and trial.
 
     Attributes:
         models: Names of the tested models.

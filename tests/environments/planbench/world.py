@@ -23,7 +23,7 @@ from apbjudge.environments.planbench import (
 )
 from apbjudge.llm.base import Completion
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "worlds" / "museum"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "own_benchmarks" / "museum"
 
 
 def content(name: str) -> Any:
