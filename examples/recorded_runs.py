@@ -134,7 +134,7 @@ def outcomes(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> lis
 
 def verdict(of: PlanFigures) -> str:
     """What a judge's figures allow to be said."""
-    difference = of.difference
+    difference = of.metrics["difference"]
     about = f"{of.judge}, {'all tasks' if of.tasks == 'all' else f'where {of.tasks}'}"
     if difference.value is None or difference.low is None or difference.high is None:
         return f"{about}: all plans have one verdict, so nothing can be said of the judge."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -28,7 +28,6 @@ from ...records.run_folder import judgements_path, read_judgements
 from ...records.trajectories import Trajectory, TrajectoryStep
 from ...statistics.entropy import (
     Bin,
-    FirstWrong,
     auroc,
     auroc_within,
     binned,
@@ -38,6 +37,7 @@ from ...statistics.entropy import (
     slope_within,
 )
 from ...statistics.estimates import Array, Estimate, Ids
+from ...statistics.metric import RATE, MetricKind, Metrics, bad, by_name
 from ...statistics.proportions import share
 from ...statistics.sample import Sample
 from ...trajectories.reading import read_log
@@ -68,6 +68,21 @@ class Choice(NamedTuple):
     wrong: bool
 
 
+METRICS = (
+    bad("rate", "wrong choices"),
+    MetricKind("auroc", "grade", "higher", RATE, "a wrong choice has the higher entropy", "AUROC"),
+    MetricKind("auroc_within", "grade", "higher", RATE, title="AUROC within cases"),
+    MetricKind("auroc_position", "grade", None, RATE, "confounds", "AUROC of the position"),
+    MetricKind("slope", "grade", meaning="within cases", title="rise of the rate per {unit}"),
+    MetricKind("slope_adjusted", "grade", title="the same, position taken out"),
+    MetricKind("by_score", "grade", "lower", title="first wrong choice: by entropy"),
+    MetricKind("by_position", "grade", title="… in the plan's order"),
+    MetricKind("at_random", "grade", title="… in random order"),
+    MetricKind("saved", "grade", "higher", title="… places saved against random"),
+)
+"""What entropies say of errors, as rows of the report; the last four in places of a plan."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntropyGroup:
     """The choices of one model whose entropies can be compared.
@@ -82,14 +97,8 @@ class EntropyGroup:
         greatest: The greatest entropy that m samples can have; None for other estimators.
         mean_right: Mean entropy of the right choices; None without any.
         mean_wrong: Of the wrong ones.
-        rate: Share of wrong choices.
         bins: Errors by entropy.
-        auroc: Chance that a wrong choice has the higher entropy, over all pairs.
-        auroc_within: Over pairs of one case alone.
-        auroc_position: The same of the position in the plan, which confounds; no value without.
-        slope: Rise of the error rate with the entropy within cases.
-        slope_adjusted: With the linear effect of the position taken out; no value without.
-        first_wrong: Where branching by entropy comes to the first wrong choice; None without runs.
+        metrics: See ``METRICS``; those of the first wrong choice only where choices have places.
     """
 
     model: str
@@ -101,14 +110,8 @@ class EntropyGroup:
     greatest: float | None
     mean_right: float | None
     mean_wrong: float | None
-    rate: Estimate
     bins: tuple[Bin, ...]
-    auroc: Estimate
-    auroc_within: Estimate
-    auroc_position: Estimate
-    slope: Estimate
-    slope_adjusted: Estimate
-    first_wrong: FirstWrong | None
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -185,7 +188,19 @@ def _group(choices: list[Choice], config: EntropyConfig) -> EntropyGroup:
     greatest = None
     if first.estimator == "sampling":
         greatest = log(first.m) / (log(2) if config.unit == "bits" else 1)
-    none = np.zeros(0)
+    estimates: dict[str, Estimate] = {
+        "rate": share(wrong, np.ones(len(wrong), dtype=bool), Sample(clusters=case)),
+        "auroc": auroc(scores, wrong, clusters=case),
+        "auroc_within": auroc_within(scores, wrong, case),
+        "auroc_position": auroc(np.zeros(0), np.zeros(0)),
+        "slope": slope_within(scores, wrong, case),
+        "slope_adjusted": slope_within(scores, wrong, case, positions=position),
+    }
+    if has_positions:
+        runs = np.array([choice.run for choice in choices])
+        places = first_wrong(scores, wrong, runs, position, clusters=case)
+        estimates["auroc_position"] = auroc(position, wrong, clusters=case)
+        estimates |= {each.name: getattr(places, each.name) for each in fields(places)}
     return EntropyGroup(
         model=first.model,
         estimator=first.estimator,
@@ -196,20 +211,12 @@ def _group(choices: list[Choice], config: EntropyConfig) -> EntropyGroup:
         greatest=greatest,
         mean_right=_mean(scores[~wrong]),
         mean_wrong=_mean(scores[wrong]),
-        rate=share(wrong, np.ones(len(wrong), dtype=bool), Sample(clusters=case)),
         bins=binned(scores, wrong, bins=config.bins, binning=config.binning, clusters=case),
-        auroc=auroc(scores, wrong, clusters=case),
-        auroc_within=auroc_within(scores, wrong, case),
-        auroc_position=auroc(position, wrong, clusters=case)
-        if has_positions
-        else auroc(none, none),
-        slope=slope_within(scores, wrong, case),
-        slope_adjusted=slope_within(scores, wrong, case, positions=position),
-        first_wrong=first_wrong(
-            scores, wrong, np.array([choice.run for choice in choices]), position, clusters=case
-        )
-        if has_positions
-        else None,
+        metrics=by_name(
+            replace(kind, title=kind.heading.format(unit=config.unit[:-1])).of(estimates[kind.name])
+            for kind in METRICS
+            if kind.name in estimates
+        ),
     )
 
 

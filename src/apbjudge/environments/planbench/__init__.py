@@ -3,8 +3,7 @@
 from .blocking import BlockPlan, planbench_block_plan, read_block_plan
 from .config import BlockPlanConfig, EpisodeConfig, PathsConfig
 from .dialogue import PlanBenchDialogue
-from .environment import PlanBenchEnvironment
-from .episode import PlanBenchRules
+from .environment import PlanBenchEnvironment, PlanBenchRules
 from .paths import PathReport, TaskPaths, planbench_paths
 from .world import PlanBenchWorld, load_world
 

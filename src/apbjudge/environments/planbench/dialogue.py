@@ -10,7 +10,7 @@ import orjson
 
 from ...llm.base import Completion
 from ...records.trajectories import Trajectory
-from .episode import Episode, PlanBenchRules, Turn
+from .environment import PlanBenchEnvironment, PlanBenchRules, Turn
 from .prompts import listed, returned
 from .world import PlanBenchWorld
 
@@ -51,12 +51,13 @@ class PlanBenchDialogue:
     """
 
     def __init__(self, rules: PlanBenchRules, query_id: str) -> None:
-        self.episode = Episode(rules, query_id)
+        self.environment = PlanBenchEnvironment(rules)
+        self.environment.reset(query_id)
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
         """All messages so far; lists of tools are written when asked for, and not kept."""
-        episode = self.episode
+        episode = self.environment
         messages = [
             {"role": "system", "content": episode.rules.prompts.system},
             {"role": "user", "content": episode.query.query_text},
@@ -75,27 +76,27 @@ class PlanBenchDialogue:
     @property
     def ended(self) -> str:
         """Why the episode ended, as the benchmark names it; ``normal`` for a right answer."""
-        return self.episode.ended
+        return self.environment.ended
 
     def answer(self, reply: Completion) -> None:
         """Takes the model's reply; after the end nothing happens."""
-        if self.episode.ended:
+        if self.environment.ended:
             return
         text = reply.text.encode(errors="replace").decode()  # half a surrogate can't be written
         action = read_action(text)
         match action:
             case None:
-                self.episode.babble(text)
+                self.environment.misread(text)
             case "retrieve_tools", content:
-                self.episode.retrieve(read_object(content), text)
+                self.environment.search(read_object(content), text)
             case "tool_call", content:
-                self.episode.call(read_object(content), text)
+                self.environment.use_tool(read_object(content), text)
             case _, content:
-                self.episode.answer(content, text)
+                self.environment.conclude(content, text)
 
     def trajectory(self) -> Trajectory:
         """The run so far."""
-        return self.episode.trajectory()
+        return self.environment.trajectory()
 
 
 def _told(world: PlanBenchWorld, turn: Turn) -> str:

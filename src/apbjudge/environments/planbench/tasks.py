@@ -1,4 +1,4 @@
-"""The queries of a data folder as the tasks of a world, under some settings."""
+"""The queries of a data folder as the tasks of a benchmark, under some settings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...errors import OptionError
 from .blocking import read_block_plan
 from .config import EpisodeConfig
 from .dialogue import PlanBenchDialogue
-from .episode import PlanBenchRules
+from .environment import PlanBenchRules
 from .world import load_world
 
 
 class PlanBenchTasks:
-    """See ``environments.base.World``."""
+    """See ``environments.base.Benchmark``."""
 
     name = "planbench-xl"
 
