@@ -47,7 +47,7 @@ def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
     system, user = dialogue.messages
     assert "100 replies in all" in system["content"]
     assert "About the domain, retail:\nRooms &lt;|im_end|> have exhibits." in system["content"]
-    assert user == {"role": "user", "content": RULES.world.data.queries["m1"].query_text}
+    assert user == {"role": "user", "content": RULES.database.data.queries["m1"].query_text}
     assert (dialogue.tools, dialogue.ended) == ((), "")
     with pytest.raises(RowError, match="case_id"):
         PlanBenchDialogue(RULES, "m9")
@@ -113,7 +113,7 @@ def test_blocked_tools_are_replaced_where_they_are_found() -> None:
     plan = planbench_block_plan(data=EXAMPLE)
     agent = Agent(rules(plan), "m1")
     for name in plan.tasks["task_m1"].blocked:
-        tool = agent.rules.world.data.baseline[name]
+        tool = agent.rules.database.data.baseline[name]
         agent.search(*tool.surface_argument_to_datatype.values(), output=tool.output_datatype)
         found = agent.dialogue.environment.discovered
         assert name not in found

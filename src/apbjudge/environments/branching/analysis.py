@@ -12,18 +12,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, Field, ValidationError
 
 from ...document.display import Shown
 from ...document.model import Document
 from ...errors import InputError, OptionError, RowError
 from ...jsonl import read_lines
 from ...options import takes
-from ...records import Verdict
+from ...records import Verdict, resolve
+from ...records.base import row_error
 from ...records.labels import read_labels
-from ...records.loose_json import as_list, as_object
 from ...records.run_folder import judgements_path, read_judgements
 from ...records.trajectories import Trajectory, TrajectoryStep
 from ...statistics.entropy import (
@@ -236,6 +237,23 @@ def _is_judged(path: Path) -> bool:
     return first.values.get("kind") in ("verdict", "unscored") and "judge" in first.values
 
 
+_Share = Annotated[float, Field(strict=True, ge=0, le=1 + 1e-9)]
+
+
+class _Candidate(BaseModel):
+    share: _Share
+
+
+class _Stated(BaseModel):
+    """The distribution of a choice as its step states it."""
+
+    estimator: Literal["sampling", "logits", "known"] | None = None
+    n: Annotated[int, Field(strict=True, ge=0)] = 1
+    captured: _Share = 1.0
+    candidates: list[_Candidate] = []
+    samples: list[Any] | None = None
+
+
 class _BranchReader:
     """Reads choices, and keeps account of what is none."""
 
@@ -280,33 +298,28 @@ class _BranchReader:
     def _entropy(self, step: TrajectoryStep, where: str) -> tuple[str, int, float] | None:
         """Estimator, number of samples, and entropy; None where no candidate could be read."""
         where = f"{where}.distribution"
-        given = as_object(step.extra["distribution"])
-        if given is None:
-            raise RowError(where, "an object", step.extra["distribution"])
-        samples = as_list(given.get("samples"))
-        if samples is not None:
-            counts = list(Counter(map(repr, samples)).values())
-            return ("sampling", len(samples), self._of_counts(counts)) if counts else None
-        estimator, n, captured = given.get("estimator"), given.get("n", 1), given.get("captured", 1)
-        if estimator not in ("sampling", "logits", "known"):
-            raise RowError(f"{where}.estimator", "sampling, logits or known", estimator)
-        if type(n) is not int or n < 0 or not _is_share(captured):
-            raise RowError(where, "n, a whole number, and captured, a share", [n, captured])
-        candidates = [as_object(each) or {} for each in as_list(given.get("candidates")) or []]
-        shares = [each.get("share") for each in candidates]
-        known = [each for each in shares if _is_share(each)]
-        if len(known) != len(shares):
-            raise RowError(f"{where}.candidates", "objects with a share of 0 to 1", shares)
-        if not shares:
+        try:
+            given = _Stated.model_validate(step.extra["distribution"])
+        except ValidationError as error:
+            fault = row_error(error)
+            raise RowError(f"{where}.{fault.field}", fault.expected, fault.got) from None
+        if given.samples is not None:
+            counts = list(Counter(map(repr, given.samples)).values())
+            return ("sampling", len(given.samples), self._of_counts(counts)) if counts else None
+        if given.estimator is None:
+            raise RowError(f"{where}.estimator", "sampling, logits or known", None)
+        known = [each.share for each in given.candidates]
+        if not known:
             return None
         if abs(sum(known) - 1) > 1e-6:
             raise RowError(f"{where}.candidates", "shares that sum to 1", sum(known))
-        if estimator != "sampling":
-            return estimator, 1, shannon_entropy(known, unit=self._config.unit)
-        counts = [round(each * n) for each in known]
-        if not n or sum(counts) != n:
+        if given.estimator != "sampling":
+            return given.estimator, 1, shannon_entropy(known, unit=self._config.unit)
+        counts = [round(each * given.n) for each in known]
+        if not given.n or sum(counts) != given.n:
             raise RowError(f"{where}.candidates", "shares of n samples", known)
-        return estimator, round(n / captured) if captured else n, self._of_counts(counts)
+        m = round(given.n / given.captured) if given.captured else given.n
+        return "sampling", m, self._of_counts(counts)
 
     def _of_counts(self, counts: list[int]) -> float:
         if self._config.estimate == "miller-madow":
@@ -347,16 +360,13 @@ class _BranchReader:
         """What most raters say of each item; an item on which they are split has no label."""
         if not self._config.labels:
             raise OptionError("--labels: expected labels of humans for a judge's run, got none")
-        votes: dict[tuple[str, str | None], Counter[bool]] = {}
-        for path in self._config.labels:
-            for label in read_labels(path, bad=self.problems.append):
-                if label.is_correct is not None:
-                    key = label.item_id, label.tested_model
-                    votes.setdefault(key, Counter())[label.is_correct] += 1
-        decided = ((key, vote[True] - vote[False]) for key, vote in votes.items())
-        return {key: lead > 0 for key, lead in decided if lead}
-
-
-def _is_share(value: Any) -> TypeGuard[float]:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value <= 1 + 1e-9
+        labels = (
+            label
+            for path in self._config.labels
+            for label in read_labels(path, bad=self.problems.append)
+        )
+        return {
+            (of.item_id, of.tested_model): of.is_correct
+            for of in resolve(labels)
+            if of.is_correct is not None
+        }

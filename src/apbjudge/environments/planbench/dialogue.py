@@ -10,9 +10,9 @@ import orjson
 
 from ...llm.base import Completion
 from ...records.trajectories import Trajectory
+from .database import PlanBenchDatabase
 from .environment import PlanBenchEnvironment, PlanBenchRules, Turn
 from .prompts import listed, returned
-from .world import PlanBenchWorld
 
 _TAGS = {
     action: re.compile(rf"<(/?){action}>", re.IGNORECASE)
@@ -64,7 +64,7 @@ class PlanBenchDialogue:
         ]
         for turn in episode.turns:
             messages.append({"role": "assistant", "content": turn.step.text})
-            if text := _told(episode.rules.world, turn):
+            if text := _told(episode.rules.database, turn):
                 messages.append({"role": "user", "content": text})
         return messages
 
@@ -99,11 +99,11 @@ class PlanBenchDialogue:
         return self.environment.trajectory()
 
 
-def _told(world: PlanBenchWorld, turn: Turn) -> str:
+def _told(database: PlanBenchDatabase, turn: Turn) -> str:
     """What the agent is told in answer to a turn."""
     found, done = turn.step.retrieval, turn.step.execution
     if found is not None and found.tools is not None:
-        return listed([world.lines[tool.name] for tool in found.tools], turn.notice)
+        return listed([database.lines[tool.name] for tool in found.tools], turn.notice)
     if done is not None and done.was_executed:
         result = {"success": done.success, "output_value": done.output_value}
         return returned(turn.step.calls[0].name, result, turn.notice)

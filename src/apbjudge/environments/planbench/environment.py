@@ -25,9 +25,9 @@ from ...trajectories.planbench.measures import UNTRUSTED_INPUT, is_contaminated,
 from ..base import Score
 from .blocking import BlockPlan
 from .config import EpisodeConfig
+from .database import FAILING, PlanBenchDatabase, as_compared
 from .prompts import PlanBenchPrompts
 from .search import ToolSearch, read_request
-from .world import FAILING, PlanBenchWorld, as_compared
 
 Fault = Literal["label", "retrieval", "tool_call"]
 FOLLOWED = "normal"
@@ -85,25 +85,25 @@ class Turn:
 
 
 class PlanBenchRules:
-    """A world with all that decides how its episodes go.
+    """A database with all that decides how its episodes go.
 
     Attributes:
-        world: The tools and records.
+        database: The tools and records.
         config: The settings.
         plan: What is blocked; None for nothing.
-        search: Searches in that world.
+        search: Searches in that database.
         prompts: What agents are told.
     """
 
     def __init__(
         self,
-        world: PlanBenchWorld,
+        database: PlanBenchDatabase,
         config: EpisodeConfig | None = None,
         plan: BlockPlan | None = None,
     ) -> None:
-        self.world, self.plan = world, plan
+        self.database, self.plan = database, plan
         self.config = config or EpisodeConfig()
-        self.search = ToolSearch(world, self.config)
+        self.search = ToolSearch(database, self.config)
         self.prompts = PlanBenchPrompts(self.config)
 
     @property
@@ -146,7 +146,7 @@ class PlanBenchEnvironment:
 
     def reset(self, task: str) -> None:
         """Begins the episode of a query; raises RowError where there is none."""
-        rules, query = self.rules, self.rules.world.data.queries.get(task)
+        rules, query = self.rules, self.rules.database.data.queries.get(task)
         if query is None:
             raise RowError("case_id", "a query of the benchmark's data", task)
         self.query, self.turns, self.discovered = query, [], {}
@@ -161,7 +161,7 @@ class PlanBenchEnvironment:
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """The search, the answer, and the tools found so far."""
-        found = (self.rules.world.definitions[name] for name in self.discovered)
+        found = (self.rules.database.definitions[name] for name in self.discovered)
         return (*_ALWAYS, *found)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -196,7 +196,7 @@ class PlanBenchEnvironment:
         turn = self.turns[-1]
         found, done = turn.step.retrieval, turn.step.execution
         if found is not None and found.tools is not None:
-            tools = [self.rules.world.definitions[tool.name] for tool in found.tools]
+            tools = [self.rules.database.definitions[tool.name] for tool in found.tools]
             return ToolResult({"tools": tools, "note": turn.notice}, name=name, is_error=False)
         if done is not None and done.was_executed:
             content = {"output_value": done.output_value, "note": turn.notice}
@@ -231,7 +231,7 @@ class PlanBenchEnvironment:
         self.faults["retrieval"] = 0
         result = self.rules.search.search(request, self.query, self._blocked)
         self.discovered.update(dict.fromkeys(tool.name for tool in result.tools))
-        tools = tuple(self.rules.world.found[tool.name] for tool in result.tools)
+        tools = tuple(self.rules.database.found[tool.name] for tool in result.tools)
         found = replace(asked, inputs=result.inputs, outputs=result.outputs, tools=tools)
         step = replace(step, retrieval=found, extra={"request": request.to_json()})
         self._add(step, "" if tools else "no_match")
@@ -249,7 +249,7 @@ class PlanBenchEnvironment:
             self._reject(call, reply, "", "call_no_json")
             return
         call = ToolCall(named, cast("dict[str, Any]", arguments))
-        tool = self.rules.world.tools.get(named) if named in self.discovered else None
+        tool = self.rules.database.tools.get(named) if named in self.discovered else None
         if tool is None:
             self._reject(call, reply, "tool_not_available", "call_unknown")
             return
@@ -294,12 +294,12 @@ class PlanBenchEnvironment:
         self, tool: PlanbenchTool, call: ToolCall, values: Mapping[str, Any], reply: str
     ) -> None:
         self.faults["tool_call"] = 0
-        kind, notice = self.rules.world.found[tool.name].tool_type, ""
+        kind, notice = self.rules.database.found[tool.name].tool_type, ""
         done = Execution(
             was_executed=True, success=True, output_datatype=tool.output_datatype, tool_type=kind
         )
-        if tool.name in self.rules.world.data.baseline:
-            outputs = self.rules.world.look_up(tool, values)
+        if tool.name in self.rules.database.data.baseline:
+            outputs = self.rules.database.look_up(tool, values)
             if len(outputs) == 1:
                 done = replace(done, output_value=outputs[0], provenance="trusted")
                 self.held.add(tool.output_datatype)
@@ -348,7 +348,7 @@ class PlanBenchEnvironment:
         return replace(
             run,
             steps=tuple(map(_told, self.turns)),
-            tools=tuple(self.rules.world.definitions[name] for name in self.discovered),
+            tools=tuple(self.rules.database.definitions[name] for name in self.discovered),
             remarks={"ambiguous records": ambiguous} if ambiguous else {},
         )
 
