@@ -3,7 +3,7 @@
     python benchmarks/execution.py                # 600 episodes
     python benchmarks/execution.py --episodes 3000
 
-The suite is ``examples/suites/storeroom.py``, whose calls take no time of their own. The same gold
+It is ``examples/own_benchmarks/storeroom.py``, whose calls take no time. The same gold
 calls are made directly in this process, through ``execute`` without a model, and by a scripted
 model that is asked for every step. Wall-clock seconds in one run, and the share of each in that of
 the others.
@@ -22,12 +22,12 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
 
-from suites import storeroom  # noqa: E402
+from own_benchmarks import storeroom  # noqa: E402
 
 from apbjudge import PlannerSpec, ScriptedClient, execute  # noqa: E402
 from apbjudge.llm.base import Request  # noqa: E402
 
-SUITE = str(ROOT / "examples" / "suites" / "storeroom.py")
+SUITE = str(ROOT / "examples" / "own_benchmarks" / "storeroom.py")
 
 
 def directly(trials: int) -> None:

@@ -18,16 +18,10 @@ from random import Random
 
 import numpy as np
 import orjson
+from simulated_agents import Expectation, SimulatedPolicy, SimulatedStep, chain_case, expected
 
 from apbjudge.environments.branching.config import BranchConfig, Order
 from apbjudge.environments.branching.search import BranchResult, branch_case
-from apbjudge.environments.branching.simulated import (
-    Expectation,
-    SimulatedPolicy,
-    SimulatedStep,
-    chain_case,
-    expected,
-)
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.records.trajectories import Trajectory, trajectory_row
 from apbjudge.statistics import Estimate, Sample, bounded

@@ -5,8 +5,8 @@
 DATA_FOLDER is the retail folder of the released data (commit a0dacc2), which is not shipped here.
 Paths, candidates and fingerprints of block plans are those of the authors' files and code; the
 figures of the three replays were measured with their released runtime and evaluator. Exits with 1
-where something differs. On another folder, such as ``examples/worlds/museum``, it prints what comes
-out and compares nothing.
+where something differs. On another folder, such as ``examples/own_benchmarks/museum``, it prints
+what comes out and compares nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 from apbjudge.environments.planbench import (
     BlockPlan,
     EpisodeConfig,
+    PlanBenchDatabase,
     PlanBenchDialogue,
     PlanBenchRules,
-    PlanBenchWorld,
-    load_world,
+    load_database,
     paths,
     planbench_block_plan,
 )
@@ -65,7 +65,7 @@ REPLAYS = {
 }
 
 
-def record_of(world: PlanBenchWorld, query: Query) -> Mapping[str, Any]:
+def record_of(database: PlanBenchDatabase, query: Query) -> Mapping[str, Any]:
     """The record that a query speaks of: the right answer, and most of its inputs in the text."""
 
     def likeness(record: Mapping[str, Any]) -> tuple[bool, int]:
@@ -73,7 +73,7 @@ def record_of(world: PlanBenchWorld, query: Query) -> Mapping[str, Any]:
         known = [record.get(name) for name in query.input_datatypes]
         return right, sum(value is not None and str(value) in query.query_text for value in known)
 
-    return max(world.records.values(), key=likeness)
+    return max(database.records.values(), key=likeness)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -84,10 +84,12 @@ def same(one: Any, other: Any) -> bool:
         return False
 
 
-def in_order(world: PlanBenchWorld, names: Sequence[str], query: Query) -> list[PlanbenchTool]:
+def in_order(
+    database: PlanBenchDatabase, names: Sequence[str], query: Query
+) -> list[PlanbenchTool]:
     """The tools of a path in an order that works."""
     left, held, ordered = (
-        [world.data.baseline[name] for name in names],
+        [database.data.baseline[name] for name in names],
         {*query.input_datatypes},
         [],
     )
@@ -100,10 +102,10 @@ def in_order(world: PlanBenchWorld, names: Sequence[str], query: Query) -> list[
 
 
 def actions(
-    world: PlanBenchWorld, query: Query, path: Sequence[PlanbenchTool], *, stale: bool
+    database: PlanBenchDatabase, query: Query, path: Sequence[PlanbenchTool], *, stale: bool
 ) -> Iterator[str]:
     """What the agent writes: for each tool a search and a call, and then the answer."""
-    record = record_of(world, query)
+    record = record_of(database, query)
     for tool in path:
         search = {
             "meta_tool": "by_io_info",
@@ -111,7 +113,7 @@ def actions(
             "output_information": tool.output_datatype,
         }
         yield f"<retrieve_tools>{json.dumps(search)}</retrieve_tools>"
-        siblings = world.siblings.get(tool.name, ())
+        siblings = database.siblings.get(tool.name, ())
         for called in [*(s for s in siblings if stale and s.noise_type == "stale"), tool]:
             arguments = {
                 name: record[datatype]
@@ -124,19 +126,19 @@ def actions(
 
 def replay(
     folder: Path,
-    world: PlanBenchWorld,
+    database: PlanBenchDatabase,
     choose: Callable[[Query], Sequence[str]],
     *,
     plan: BlockPlan | None = None,
     stale: bool = False,
 ) -> list[Evaluation]:
     """Plays all queries and evaluates them."""
-    rules = PlanBenchRules(world, EpisodeConfig(), plan)
+    rules = PlanBenchRules(database, EpisodeConfig(), plan)
     evaluator = PLANBENCH.evaluator(EvaluatorSettings(cases=folder))
     found: list[Evaluation] = []
-    for query_id, query in world.data.queries.items():
+    for query_id, query in database.data.queries.items():
         dialogue = PlanBenchDialogue(rules, query_id)
-        for text in actions(world, query, in_order(world, choose(query), query), stale=stale):
+        for text in actions(database, query, in_order(database, choose(query), query), stale=stale):
             dialogue.answer(Completion(text=text, finish_reason="stop"))
         found.append(evaluator.evaluate(dialogue.trajectory()))
     return found
@@ -164,8 +166,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_folder", type=Path)
     folder: Path = parser.parse_args().data_folder
-    world = load_world(folder)
-    is_released, differ = len(world.data.queries) == RELEASED, 0
+    database = load_database(folder)
+    is_released, differ = len(database.data.queries) == RELEASED, 0
 
     def show(what: str, ours: object, theirs: object) -> None:
         nonlocal differ
@@ -185,18 +187,18 @@ def main() -> int:
     show("candidates of a task at most", most, CANDIDATES)
 
     def known(query: Query) -> Sequence[str]:
-        return world.data.tasks[query.task_id].one_available_path
+        return database.data.tasks[query.task_id].one_available_path
 
     def left(query: Query) -> Sequence[str]:
         blocked = plans["mixed"].tasks[query.task_id].blocked.keys()
-        open_ = [p.tools for p in world.data.paths[query.task_id] if p.tools.isdisjoint(blocked)]
+        open_ = [p.tools for p in database.data.paths[query.task_id] if p.tools.isdisjoint(blocked)]
         return sorted(min(open_, key=len))
 
     started = time.perf_counter()
     replays = {
-        "a known path": replay(folder, world, known),
-        "each stale sibling first": replay(folder, world, known, stale=True),
-        "shortest path left, mixed": replay(folder, world, left, plan=plans["mixed"]),
+        "a known path": replay(folder, database, known),
+        "each stale sibling first": replay(folder, database, known, stale=True),
+        "shortest path left, mixed": replay(folder, database, left, plan=plans["mixed"]),
     }
     seconds = time.perf_counter() - started
     for name, found in replays.items():

@@ -31,10 +31,10 @@ from typing import Any
 import apbjudge
 from apbjudge.environments.execution.analysis import PlanFigures
 
-sys.path.insert(0, str(Path(__file__).parent / "suites"))
+sys.path.insert(0, str(Path(__file__).parent / "own_benchmarks"))
 from tau_bench_log import rows_of
 
-SUITE = Path(__file__).parent / "suites" / "tau_bench_log.py"
+BENCHMARK = Path(__file__).parent / "own_benchmarks" / "tau_bench_log.py"
 WRITES = (
     "book_reservation cancel_reservation send_certificate update_reservation_baggages "
     "update_reservation_flights update_reservation_passengers"
@@ -88,7 +88,7 @@ def replay(log: Path, runs: list[dict[str, Any]], folder: Path) -> apbjudge.Exec
         for run in runs
     ]
     return apbjudge.execute(
-        str(SUITE),
+        str(BENCHMARK),
         mode=("null", "bound"),
         options=(f"log={log.resolve()}",),
         plans=write(folder / "plans.jsonl", rows),
@@ -134,7 +134,7 @@ def outcomes(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> lis
 
 def verdict(of: PlanFigures) -> str:
     """What a judge's figures allow to be said."""
-    difference = of.difference
+    difference = of.metrics["difference"]
     about = f"{of.judge}, {'all tasks' if of.tasks == 'all' else f'where {of.tasks}'}"
     if difference.value is None or difference.low is None or difference.high is None:
         return f"{about}: all plans have one verdict, so nothing can be said of the judge."

@@ -12,10 +12,10 @@ tested model has for the case in the examples. Asked to review an answer, it say
 label of that answer says. Asked for a final answer after a review, it takes over a prediction of
 the examples that is correct, if there is one; ``cress-small`` heeds every second review only. Asked
 for a substep of a plan in ``runs/slate_cases.jsonl``, it does what the reference does, but is torn
-at the first call: three of five replies do without a tool there. In the worlds of
-``runs/library/data`` and ``worlds/museum`` it searches for each tool of a known path, calls it, and
-answers. In ``suites/storeroom.py`` it plans and acts as the suite's solution says, or as its plan
-does; ``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The
+at the first call: three of five replies do without a tool there. In ``runs/library/data`` and
+``own_benchmarks/museum`` it searches for each tool of a known path, calls it, and answers. In
+``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as its plan does;
+``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The
 address is the first line on stdout; port 0 takes a free one.
 """
 
@@ -31,8 +31,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from own_benchmarks import storeroom
 from scripted_judge import HERE, Handler, UnknownRequestError, least, serve
-from suites import storeroom
 
 from apbjudge import Item, Row
 from apbjudge.prediction.config import PlannerSpec
@@ -95,7 +95,10 @@ class Examples:
 
     @cached_property
     def _worlds(self) -> list[dict[str, Any]]:
-        folders = [self._folder / "runs" / "library" / "data", self._folder / "worlds" / "museum"]
+        folders = [
+            self._folder / "runs" / "library" / "data",
+            self._folder / "own_benchmarks" / "museum",
+        ]
         return [
             {file.stem: json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")}
             for folder in folders

@@ -15,7 +15,7 @@ from .construction.build import Build
 from .construction.check import CaseReport
 from .construction.config import AskConfig, BuildConfig, CheckConfig
 from .construction.writing.config import WriteConfig
-from .environments.base import World
+from .environments.base import Benchmark
 from .environments.branching.analysis import EntropyReport
 from .environments.branching.config import BranchRunConfig, EntropyConfig
 from .environments.branching.run import Branching
@@ -1229,7 +1229,7 @@ def entropy(
     """
 
 def execute(
-    suite: str,
+    benchmark: str,
     config: ExecuteConfig | None = None,
     *,
     call_seconds: int = 20,
@@ -1284,21 +1284,21 @@ def execute(
     client: Client | None = None,
     events: Events = ...,
 ) -> ExecutionRun:
-    """Lets tested models carry out the tasks of a suite, with or without a plan.
+    """Lets tested models carry out the tasks of a benchmark, with or without a plan.
 
     Each episode's tools work in a process of their own with bounded time and memory, held by
     bubblewrap where that can be used: without keys, network and files to write to. The same call
     with the same folder goes on where it was interrupted, in the middle of an episode too.
 
     Args:
-        suite: Its name, such as ``tau2-telecom``.
+        benchmark: Its name, such as ``tau2-telecom``.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
         call_seconds: Seconds that a tool's call may take.
-        sandbox: Whether bubblewrap holds the suite's tools: auto, where it can be used, with a
-            warning where it can't; required: else nothing is run; none.
-        python: Interpreter that has the suite's package; default this one.
+        sandbox: Whether bubblewrap holds the benchmark's tools: auto, where it can be used,
+            with a warning where it can't; required: else nothing is run; none.
+        python: Interpreter that has the benchmark's package; default this one.
         cpu_seconds: Processor seconds of the tools of an episode.
         memory_mb: Memory of the tools of an episode, in MiB.
         first: Tasks to take at most, in their order; the same command with more, or without it,
@@ -1314,7 +1314,7 @@ def execute(
             all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
-        options: A setting of the world, such as block_plan=plan.json.
+        options: A setting of the benchmark, such as block_plan=plan.json.
         tasks: Ids of the tasks to take; without it all.
         trials: Episodes per task and model; with several the temperature is 1.
         max_turns: Replies in an episode at most, those of the user included.
@@ -1323,10 +1323,10 @@ def execute(
         mode: direct: without a plan; plan-first: with a plan that the model drafts; refine:
             with that draft after a review; bound: the plan itself, without a model that acts;
             steps: step-wise predictions (--plans), each at the state of the messages before it;
-            gold: the suite's own solution; null: nothing is done.
-        user_model: Plays the user where the suite has one, MODEL or MODEL@ADDRESS.
+            gold: the benchmark's own solution; null: nothing is done.
+        user_model: Plays the user where the benchmark has one, MODEL or MODEL@ADDRESS.
         plans: Plans to carry out in place of drafts made here: a run of predict or refine, or a
-            JSONL file of predictions on the suite's cases.
+            JSONL file of predictions on the benchmark's cases.
         cases: With --mode steps: the cases that the predictions are joined with; without it
             those that a run of predict names.
         prompts: Prompt set of drafts and steps; as for predict.
@@ -1362,9 +1362,9 @@ def execute(
         max_images: Pictures that a case may have at most; one with more is a bad case.
 
     Raises:
-        OptionError: If a setting, the suite or a model's access is unusable, its package is not
+        OptionError: If a setting, the benchmark or a model's access is unusable, its package is not
             installed, or ``out`` holds another run.
-        InputError: If the suite or the file of plans can't be read.
+        InputError: If the benchmark or the file of plans can't be read.
     """
 
 def grade(
@@ -2129,7 +2129,7 @@ def shards_split(
     """
 
 def simulate(
-    world: str | Path | World,
+    benchmark: str | Path | Benchmark,
     config: SimulateConfig | None = None,
     *,
     call_seconds: int = 20,
@@ -2172,13 +2172,13 @@ def simulate(
     client: Client | None = None,
     events: Events = ...,
 ) -> Simulation:
-    """Lets tested models act in a world.
+    """Lets tested models act in an environment.
 
     Without ``out`` everything stays in memory. The same call with the same folder goes on where it
     was interrupted, in the middle of an episode too: replies that came are not paid for again.
 
     Args:
-        world: A file or folder that holds one, or a world.
+        benchmark: A file or folder that holds one, or a benchmark.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
@@ -2196,13 +2196,13 @@ def simulate(
             all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
-        options: A setting of the world, such as block_plan=plan.json.
+        options: A setting of the benchmark, such as block_plan=plan.json.
         tasks: Ids of the tasks to take; without it all.
         trials: Episodes per task and model; with several the temperature is 1.
-        max_turns: Replies in an episode at most; the world may have a limit of its own.
+        max_turns: Replies in an episode at most; the environment may have a limit of its own.
         max_episode_tokens: Tokens of an episode, sent and received, at which it ends.
         max_episode_cost: US dollars of an episode at which it ends.
-        kind: Kind of the world, shipped or of an installed package; default by content.
+        kind: Kind of benchmark, shipped or of an installed package; default by content.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -2233,9 +2233,9 @@ def simulate(
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
-        InputError: If the files of the world are missing or contradict each other, or its tasks
+        InputError: If the files of the benchmark are missing or contradict each other, or its tasks
             have no ids of their own.
-        PluginError: If the code of the world fails before the first episode. What fails in an
+        PluginError: If the code of the benchmark fails before the first episode. What fails in an
             episode is that episode's failure (``infrastructure``).
     """
 

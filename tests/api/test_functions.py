@@ -20,7 +20,7 @@ from tests.support.signatures import FILE, stub
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ROWS, CASES = EXAMPLES / "holistic.jsonl", EXAMPLES / "cases.jsonl"
 LABELS = EXAMPLES / "labels" / "holistic.jsonl"
-SUITE = EXAMPLES / "suites" / "storeroom.py"
+SUITE = EXAMPLES / "own_benchmarks" / "storeroom.py"
 NAMES = {"rubric list": "rubric_names", "rubric show": "load_rubric"}
 """Functions that are not named like their command."""
 OUTPUT = set(

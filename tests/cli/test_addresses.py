@@ -42,9 +42,15 @@ ASKING: dict[str, Sequence[object]] = {
     "predict": (CASES, "--model", OTHER, "--model", "MODEL"),
     "refine": (ROWS, "--mode", "self", "--model", "MODEL", "--cases", CASES),
     "simulate": (RUNS / "library" / "data", "--model", OTHER, "--model", "MODEL"),
-    "execute": (ROOT / "suites" / "storeroom.py", "--model", OTHER, "--user-model", "MODEL"),
+    "execute": (
+        ROOT / "own_benchmarks" / "storeroom.py",
+        "--model",
+        OTHER,
+        "--user-model",
+        "MODEL",
+    ),
     "execute: a critic": (
-        *(ROOT / "suites" / "storeroom.py", "--mode", "refine", "--model", OTHER),
+        *(ROOT / "own_benchmarks" / "storeroom.py", "--mode", "refine", "--model", OTHER),
         *("--review", "critic", "--critic", "MODEL"),
     ),
     "branch": (RUNS / "slate_cases.jsonl", "--model", "MODEL", "--samples", 5),

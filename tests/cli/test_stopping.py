@@ -46,7 +46,7 @@ COMMANDS: dict[str, Callable[[str], Words]] = {
         *("simulate", RUNS / "library" / "data", "--trials", 4, "--max-turns", 3, *model(at)),
     ),
     "execute": lambda at: (
-        *("execute", EXAMPLES / "suites" / "storeroom.py", "--max-turns", 2, *model(at)),
+        *("execute", EXAMPLES / "own_benchmarks" / "storeroom.py", "--max-turns", 2, *model(at)),
         *("--mode", "plan-first"),
     ),
     "branch": lambda at: ("branch", RUNS / "slate_cases.jsonl", "--samples", 2, *model(at)),

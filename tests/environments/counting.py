@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apbjudge.environments.base import Score
-from apbjudge.environments.native import ToolDialogue
+from apbjudge.environments.dialogue import ToolDialogue
 from apbjudge.errors import RowError
 from apbjudge.records.trajectories import ToolResult
 
@@ -63,4 +63,6 @@ class Counting:
 
     def dialogue(self, task: str) -> ToolDialogue:
         opening = [{"role": "user", "content": f"Reach {task}."}]
-        return ToolDialogue(Counter(), task, opening, world=self.name, max_turns=6, max_errors=2)
+        return ToolDialogue(
+            Counter(), task, opening, benchmark=self.name, max_turns=6, max_errors=2
+        )

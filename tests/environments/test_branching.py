@@ -14,6 +14,13 @@ from typing import Any
 
 import orjson
 import pytest
+from examples.simulated_agents import (
+    Acting,
+    SimulatedPolicy,
+    SimulatedStep,
+    chain_case,
+    expected,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,13 +39,6 @@ from apbjudge.environments.branching.search import (
     branch_case,
     branch_points,
     step_order,
-)
-from apbjudge.environments.branching.simulated import (
-    Acting,
-    SimulatedPolicy,
-    SimulatedStep,
-    chain_case,
-    expected,
 )
 from apbjudge.environments.plans import PlanAction
 from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
@@ -333,6 +333,7 @@ def test_the_page_quotes_what_the_example_prints(
     page = (ROOT / "docs" / "branching.md").read_text(encoding="utf-8")
     (quoted,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     monkeypatch.setattr(sys, "argv", ["branching.py", "--plans", "60"])
+    monkeypatch.syspath_prepend(ROOT / "examples")
     runpy.run_path(str(ROOT / "examples" / "branching.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert printed == quoted

@@ -58,10 +58,9 @@ def test_the_published_bins_come_out_of_rows_again(tmp_path: Path) -> None:
     runs = [run_of(f"r{i}", found[i]) for i in range(len(found))]
     (group,) = report_of(tmp_path, *runs).groups
     assert (group.n, group.errors, group.cases) == (584, 349, 584)
-    assert group.auroc.value == pytest.approx(0.635, abs=5e-4)
-    assert group.rate.value == pytest.approx(349 / 584)
-    assert group.first_wrong is not None
-    assert group.first_wrong.by_score.value == 1.0
+    assert group.metrics["auroc"].value == pytest.approx(0.635, abs=5e-4)
+    assert group.metrics["rate"].value == pytest.approx(349 / 584)
+    assert group.metrics["by_score"].value == 1.0
 
 
 def test_estimators_and_numbers_of_samples_never_share_a_bin(tmp_path: Path) -> None:
@@ -117,11 +116,10 @@ def test_trials_of_a_case_are_one_cluster_and_runs_of_their_own(tmp_path: Path) 
     runs = [run_of(f"r{i}", *steps, case_id="c", trial=i) for i in range(3)]
     (group,) = report_of(tmp_path, *runs).groups
     assert (group.n, group.cases) == (9, 1)
-    assert group.auroc.low is None  # one case shows no spread
-    assert group.first_wrong is not None
-    assert group.first_wrong.by_score.value == 2.0
-    assert (group.first_wrong.by_score.n_items, group.first_wrong.by_score.n_clusters) == (3, 1)
-    assert group.first_wrong.at_random.value == 2.0
+    assert group.metrics["auroc"].low is None  # one case shows no spread
+    first = group.metrics["by_score"]
+    assert (first.value, first.n_items, first.n_clusters) == (2.0, 3, 1)
+    assert group.metrics["at_random"].value == 2.0
 
 
 def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Path) -> None:
@@ -137,7 +135,8 @@ def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Pa
     assert "places saved against random" in done.out
     as_json = apbjudge("entropy", branched, "--format", "json", "--bins", "3", "--unit", "bits")
     (group,) = json.loads(as_json.out)["groups"]
-    assert (group["auroc"]["value"], group["auroc"]["n_clusters"], group["errors"]) == (1.0, n, n)
+    of = group["metrics"]["auroc"]
+    assert (of["value"], of["n_clusters"], group["errors"]) == (1.0, n, n)
     assert len(group["bins"]) == 3
     assert group["n"] == sum(each["n"] for each in group["bins"])
 
@@ -179,8 +178,9 @@ def test_a_judge_is_wrong_where_humans_say_so(
     assert (group.model, group.estimator, group.m) == ("j", estimator, m)
     assert (group.n, group.errors, group.cases) == (6, 2, 3)
     assert group.mean_wrong == pytest.approx(-0.4 * log(0.4) - 0.6 * log(0.6))
-    assert group.auroc.value == pytest.approx((3 * 2 + 2 / 2) / 8)
-    assert (group.first_wrong, group.auroc_position.value) == (None, None)
+    assert group.metrics["auroc"].value == pytest.approx((3 * 2 + 2 / 2) / 8)
+    assert "by_score" not in group.metrics
+    assert group.metrics["auroc_position"].value is None
     assert report.left_out == {
         "judgements without samples or logprobs": 1,
         "verdicts without a label": 1,

@@ -10,6 +10,7 @@ from math import log
 from typing import Any
 
 import pytest
+from examples.slate_library import make_library
 
 from apbjudge.environments.branching.config import BranchConfig
 from apbjudge.environments.branching.model_policy import (
@@ -20,7 +21,7 @@ from apbjudge.environments.branching.model_policy import (
 )
 from apbjudge.environments.branching.search import BranchResult, branch_case
 from apbjudge.environments.plans import PlanAction, Situation
-from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, make_library
+from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.llm.model_spec import ModelSpec

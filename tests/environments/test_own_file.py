@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from apbjudge.environments.benchmarks import open_benchmark
 from apbjudge.environments.simulate import Simulation, simulate
-from apbjudge.environments.worlds import open_world
 from apbjudge.errors import OptionError, PluginError
 from apbjudge.llm.base import Completion, Request, ScriptedClient, ToolCall
 from apbjudge.records import Usage
@@ -140,9 +140,9 @@ def test_a_file_that_is_no_environment_ends_the_run(
 ) -> None:
     lamp.write_text(LAMP.replace(*change, 1))
     with pytest.raises(error, match=text):
-        open_world(Path(f"{lamp}{name}"))
+        open_benchmark(Path(f"{lamp}{name}"))
     with pytest.raises(OptionError, match="expected a Python file, got no file"):
-        open_world(lamp.with_name("lump.py"))
+        open_benchmark(lamp.with_name("lump.py"))
 
 
 def test_the_first_tasks_are_gone_on_with(lamp: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from apbjudge.environments.benchmarks import BenchmarkKind, open_benchmark
 from apbjudge.environments.simulate import Simulation, simulate
-from apbjudge.environments.worlds import WorldKind, open_world
 from apbjudge.errors import OptionError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient, ToolCall
 from apbjudge.records import Usage
@@ -158,9 +158,9 @@ def test_tasks_and_options_have_to_be_known(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"--tasks: expected ids of tasks, got '9'"):
         run(ScriptedClient(one_by_one), tasks=("9",))
     with pytest.raises(OptionError, match=r"--kind: expected .* got 'nowhere'"):
-        open_world(tmp_path, "nowhere")
-    with pytest.raises(OptionError, match="WORLD: expected planbench-xl"):
-        open_world(tmp_path)
+        open_benchmark(tmp_path, "nowhere")
+    with pytest.raises(OptionError, match="BENCHMARK: expected planbench-xl"):
+        open_benchmark(tmp_path)
 
 
 def test_an_installed_package_adds_a_kind_of_world(
@@ -173,7 +173,7 @@ def test_an_installed_package_adds_a_kind_of_world(
         return WORLD
 
     settings = {"upto": "A number."}
-    counting = WorldKind(
+    counting = BenchmarkKind(
         name="counting", holds=lambda path: False, open=open_counting, settings=settings
     )
     found = SimpleNamespace(name="counting", load=lambda: counting)
@@ -183,7 +183,7 @@ def test_an_installed_package_adds_a_kind_of_world(
     assert opened == [(tmp_path, {"upto": "3"})]
     assert len(list(played)) == 3
     with pytest.raises(OptionError, match="--with: expected upto, got 'other'"):
-        open_world(tmp_path, "counting", {"other": "1"})
+        open_benchmark(tmp_path, "counting", {"other": "1"})
     found.load = lambda: "no kind"
-    with pytest.raises(OptionError, match="'counting' is not an apbjudge WorldKind"):
-        open_world(tmp_path, "counting")
+    with pytest.raises(OptionError, match="'counting' is not an apbjudge BenchmarkKind"):
+        open_benchmark(tmp_path, "counting")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apbjudge.environments.base import Score
-from apbjudge.environments.native import ToolDialogue
+from apbjudge.environments.dialogue import ToolDialogue
 from apbjudge.environments.simulate import simulate
 from apbjudge.errors import InputError, PluginError
 from apbjudge.llm.base import ScriptedClient
@@ -43,7 +43,7 @@ class Faulty(Counting):
         if (fault := self.faults.get(f"of_{task}")) is not None:
             vars(environment).update([fault])
         opening = [{"role": "user", "content": f"Reach {task}."}]
-        return ToolDialogue(environment, task, opening, world=self.name)
+        return ToolDialogue(environment, task, opening, benchmark=self.name)
 
 
 def counted(world: Any, **settings: Any) -> Any:

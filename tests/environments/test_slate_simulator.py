@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
+from examples.slate_library import make_library
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.environments.plans import PlanAction
-from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, TextPair, make_library
+from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment, TextPair
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import ToolCall, trajectory_of, trajectory_row
 from apbjudge.trajectories.slate import SlateCase, SlateEvaluator, load_cases, validate

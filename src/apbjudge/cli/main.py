@@ -38,8 +38,8 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     "Make": {
         "predict": "Asks tested models for plans or next steps, as grade takes them.",
         "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
-        "simulate": "Lets tested models act in a world and writes their runs, as grade takes them.",
-        "execute": "Carries out the tasks of a suite: directly, after planning, after refining.",
+        "simulate": "Lets tested models act in an environment and writes runs that grade takes.",
+        "execute": "Carries out tasks of a benchmark: directly, after planning, after refining.",
         "branch": "Lets tested models carry out given plans, and branches where they doubt.",
     },
     "Cases": {

@@ -1,4 +1,4 @@
-"""``apbjudge simulate``: a world and tested models to trajectories."""
+"""``apbjudge simulate``: an environment and tested models to trajectories."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .options import Values, command, print_next
 from .stopping import Stopping
 
 
-class WorldArgument(Config):
+class BenchmarkArgument(Config):
     """Where episodes take place."""
 
-    world_path: Annotated[Path, Option(is_argument=True, metavar="WORLD")] = Field(
-        description="File or folder of the world, such as the data folder of PlanBench-XL, or a "
-        "Python file with a class of one's own: FILE.py, or FILE.py:NAME of several."
+    benchmark: Annotated[Path, Option(is_argument=True, metavar="BENCHMARK")] = Field(
+        description="File or folder of the benchmark, such as the data folder of PlanBench-XL, or "
+        "a Python file with a class of one's own: FILE.py, or FILE.py:NAME of several."
     )
 
 
-@command(WorldArgument, PlannerSpec, SimulateConfig, Stopping)
+@command(BenchmarkArgument, PlannerSpec, SimulateConfig, Stopping)
 def simulate(values: Values) -> int:
-    """Lets tested models act in a world and writes their runs, as grade takes them.
+    """Lets tested models act in an environment and writes runs that grade takes.
 
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
@@ -34,10 +34,10 @@ def simulate(values: Values) -> int:
     from ..environments.simulate import Simulation, simulation_session
     from ..prediction.asking import carry_out_alone
 
-    path, config = WorldArgument.of(values).world_path, SimulateConfig.of(values)
+    path, config = BenchmarkArgument.of(values).benchmark, SimulateConfig.of(values)
 
     def print_grade(run: Simulation) -> None:
-        name = run.manifest["identity"]["world"][0]
+        name = run.manifest["identity"]["benchmark"][0]
         is_known = name == "planbench-xl"  # which has a protocol of its own
         how = [name, "--cases", path] if is_known else ["outcome"]
         if any(each.played for each in run.counts.values()):

@@ -1,1 +1,1 @@
-"""Worlds that answer an agent's calls, and what runs agents in them."""
+"""Environments that answer an agent's calls, and what runs agents in them."""

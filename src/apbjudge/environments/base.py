@@ -1,4 +1,4 @@
-"""What a world is, and how a tested model talks with one."""
+"""What an environment and a benchmark are, and how a tested model talks with one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a world says of the state that calls have brought it to.
+    """What an environment says of the state that calls have brought it to.
 
     Attributes:
         reward: 0 to 1; 1 is success.
@@ -38,7 +38,7 @@ class Score:
 
 
 def task_ids(name: str, ids: Iterable[object]) -> list[str]:
-    """The ids of all tasks of a world.
+    """The ids of all tasks of a benchmark.
 
     Raises:
         InputError: If there is none, or one is no text or that of an earlier task.
@@ -55,7 +55,7 @@ def task_ids(name: str, ids: Iterable[object]) -> list[str]:
 
 
 def returned(kind: type[T], method: Callable[..., Any], *arguments: Any) -> T:
-    """The result of a method of a world's.
+    """The result of a method of an environment.
 
     Raises:
         PluginError: If it is of another kind, or holds what JSON can't; the method is the place.
@@ -75,10 +75,10 @@ def returned(kind: type[T], method: Callable[..., Any], *arguments: Any) -> T:
 
 
 class Environment(Protocol):
-    """A world in which one episode at a time takes place.
+    """Answers the calls of one episode at a time.
 
-    Equal calls after ``reset`` of one task give equal observations: a world draws nothing that its
-    seed and the task do not settle. What its code raises is a fault of its own: it ends the episode
+    Equal calls after ``reset`` of one task give equal observations: nothing is drawn that the seed
+    and the task do not settle. What its code raises is a fault of its own: it ends the episode
     without a result. An episode has a thread of its own, so others take place at the same time.
     """
 
@@ -126,7 +126,7 @@ class Dialogue(Protocol):
 
     @property
     def ended(self) -> str:
-        """Why the episode ended, in the world's own word; empty while it goes on."""
+        """Why the episode ended, in the benchmark's own word; empty while it goes on."""
         ...
 
     def answer(self, reply: Completion) -> None:
@@ -138,13 +138,13 @@ class Dialogue(Protocol):
         ...
 
 
-class World(Protocol):
-    """A set of tasks that episodes take place on.
+class Benchmark(Protocol):
+    """A set of tasks, and the episodes on them.
 
     Attributes:
         name: As in the source of its trajectories, such as ``planbench-xl``.
         setting: Condition under which it runs, such as ``block``; empty for the usual one.
-        digest: Hash of all that may move an episode beside the replies.
+        digest: Hash of all that may move an episode besides the replies.
         tasks: Ids of its tasks, in order.
     """
 

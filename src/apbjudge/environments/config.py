@@ -38,7 +38,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     """Which models act, how often and how long."""
 
     options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
-        default=(), description="A setting of the world, such as block_plan=plan.json."
+        default=(), description="A setting of the benchmark, such as block_plan=plan.json."
     )
     tasks: tuple[str, ...] = Field(
         default=(), description="Ids of the tasks to take; without it all."
@@ -52,7 +52,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     max_turns: int | None = Field(
         default=None,
         ge=1,
-        description="Replies in an episode at most; the world may have a limit of its own.",
+        description="Replies in an episode at most; the environment may have a limit of its own.",
     )
     max_episode_tokens: int | None = Field(
         default=None, ge=1, description="Tokens of an episode, sent and received, at which it ends."
@@ -74,7 +74,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
 
     @property
     def named_options(self) -> dict[str, str]:
-        """The settings of the world by name.
+        """The settings of the benchmark by name.
 
         Raises:
             OptionError: If one has no name, or a name comes twice.
@@ -89,7 +89,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
 
 
 class SimulateConfig(EpisodesConfig):
-    """Which models act in a world, how often and how long."""
+    """Which models act in an environment, how often and how long."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
@@ -99,5 +99,5 @@ class SimulateConfig(EpisodesConfig):
 
     kind: str | None = Field(
         default=None,
-        description="Kind of the world, shipped or of an installed package; default by content.",
+        description="Kind of benchmark, shipped or of an installed package; default by content.",
     )

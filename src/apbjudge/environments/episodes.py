@@ -34,7 +34,7 @@ from ..records import Usage
 from ..records.trajectories import Outcome, Trajectory, trajectory_of, trajectory_row
 from ..runs.loop import Job
 from ..runs.rows import BadRow
-from .base import Dialogue, Score, World, returned
+from .base import Benchmark, Dialogue, Score, returned
 from .config import EpisodesConfig
 from .runner import Episode, Row
 
@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 TRAJECTORIES = "trajectories.jsonl"
 INFRASTRUCTURE = "infrastructure"
-"""Why an episode has no end whose world broke."""
+"""Why an episode has no end whose environment broke."""
 PATIENCE = 6
 """How much longer than a call it may take to begin a task, and to score it."""
 TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
-"""Why a runner ends an episode that the world would let go on."""
+"""Why a run ends an episode that the environment would let go on."""
 
 TRAJECTORY_RECORDS = asking_records(
     "episode", TRAJECTORIES, ids=("id", "tested_model"), check=trajectory_of
@@ -54,22 +54,22 @@ TRAJECTORY_RECORDS = asking_records(
 
 
 _Step = tuple[Planner, Request] | Row | None
-"""What a world comes to: who is asked and what; its record at the end; None before the score."""
+"""What an episode comes to: who is asked and what; its record at the end; None before the score."""
 
 
 class EpisodeThread:
-    """The thread in which the code of a world works for one episode, and which contains its faults.
+    """The thread in which an environment works for one episode, and which contains its faults.
 
     One that hangs is left behind: neither other episodes nor the end of the process wait for it.
 
     Args:
-        world: Name of the world.
+        benchmark: Its name.
         module: Name of the package or module that its code is in.
-        seconds: What a piece of work may take; None where the world itself bounds it.
+        seconds: What a piece of work may take; None where it bounds itself.
     """
 
-    def __init__(self, world: str, module: str, seconds: float | None = None) -> None:
-        self._name, self._module, self._seconds = f"environment {world}", module, seconds
+    def __init__(self, benchmark: str, module: str, seconds: float | None = None) -> None:
+        self._name, self._module, self._seconds = f"environment {benchmark}", module, seconds
         self._queue: _Queue = SimpleQueue()
         self._thread = Thread(target=_work_off, args=(self._queue,), daemon=True)
         self._thread.start()
@@ -81,7 +81,7 @@ class EpisodeThread:
         """The result of a piece of work.
 
         Args:
-            work: Calls the code of the world.
+            work: Calls the code of the environment.
             times: How much longer than another one it may take.
             passed: Exceptions that are no fault of the code.
 
@@ -114,10 +114,10 @@ class EpisodeThread:
             raise PluginError(text) from None
 
 
-async def contained(world: str, fields: Row, work: Callable[[], Row]) -> Row:
-    """The record that work in a hosted world makes; a failure where the world is at fault."""
+async def contained(benchmark: str, fields: Row, work: Callable[[], Row]) -> Row:
+    """The record of work in a sandbox; a failure where the benchmark is at fault."""
     try:
-        return await EpisodeThread(world, "apbjudge").do(work)
+        return await EpisodeThread(benchmark, "apbjudge").do(work)
     except PluginError as error:
         return failure(fields, INFRASTRUCTURE, str(error))
 
@@ -145,16 +145,18 @@ class EpisodeWorker:
 
     waits = True
 
-    def __init__(self, world: World, planners: Sequence[Planner], config: EpisodesConfig) -> None:
-        self._world = world
+    def __init__(
+        self, benchmark: Benchmark, planners: Sequence[Planner], config: EpisodesConfig
+    ) -> None:
+        self._benchmark = benchmark
         self._planners = planners
         self._config = config
-        self._module = getattr(world, "module", type(world).__module__).partition(".")[0]
+        self._module = getattr(benchmark, "module", type(benchmark).__module__).partition(".")[0]
         self._seconds: float | None = config.call_seconds
 
     async def job(self, row: Episode) -> Job[Row]:
         """The job of an episode; raises RowError where there is no such task."""
-        thread = EpisodeThread(self._world.name, self._module, self._seconds)
+        thread = EpisodeThread(self._benchmark.name, self._module, self._seconds)
         planner, account = self._planners[row.at], Account()
         fields = {"id": row.id, "tested_model": row.tested_model, "line": row.line}
         steps, opening = self._steps(row, account), list[Any]()
@@ -166,7 +168,7 @@ class EpisodeWorker:
             step = failure(fields, INFRASTRUCTURE, str(error))
         if isinstance(step, tuple):
             opening = [*step[1].messages, *step[1].tools]
-        fields["fingerprint"] = planner.fingerprint(opening, row.trial, self._world.digest)
+        fields["fingerprint"] = planner.fingerprint(opening, row.trial, self._benchmark.digest)
         return Job(fields, lambda: self._play(fields, thread, steps, step, account))
 
     def reject(self, row: BadRow, detail: str) -> Row:
@@ -174,7 +176,7 @@ class EpisodeWorker:
         return unusable(row, detail)
 
     def _dialogue(self, row: Episode) -> Dialogue:
-        return self._world.dialogue(row.task)
+        return self._benchmark.dialogue(row.task)
 
     def _asked(self, row: Episode, dialogue: Dialogue) -> Planner:
         """The model that speaks next."""
@@ -187,7 +189,7 @@ class EpisodeWorker:
         return row.trial
 
     def _steps(self, row: Episode, account: Account) -> Generator[_Step, Any, None]:
-        """All that the world does: yields requests, each answered by a reply, at last the record.
+        """What the environment does: yields requests, each answered by a reply; then the record.
 
         Before it scores the state it yields None.
         """
@@ -207,7 +209,7 @@ class EpisodeWorker:
             run, ended = returned(Trajectory, dialogue.trajectory), dialogue.ended
             run = replace(
                 run,
-                setting=run.setting or self._world.setting,
+                setting=run.setting or self._benchmark.setting,
                 termination=ended or stopped,
                 outcome=run.outcome if ended else _unfinished(run),
             )

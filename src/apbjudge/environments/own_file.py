@@ -18,8 +18,8 @@ from pydantic_core import ArgsKwargs
 from ..errors import OptionError, PluginError, fault_text, guarded
 from ..records.base import row_error
 from ..records.trajectories import ToolResult
-from .base import Score, World, returned
-from .native import ToolDialogue
+from .base import Benchmark, Score, returned
+from .dialogue import ToolDialogue
 
 _NEEDED = ("reset", "score")
 _NO_TOOLS = (*_NEEDED, "snapshot", "restore")
@@ -95,7 +95,7 @@ def _arguments(method: Any) -> TypeAdapter[dict[str, Any]]:
 
 
 class FileTasks:
-    """The tasks of a class in a file; see ``World``.
+    """The tasks of a class in a file; see ``Benchmark``.
 
     Args:
         kind: The class. ``tasks`` has what the agent is asked, by id, or alone.
@@ -119,11 +119,11 @@ class FileTasks:
         if not hasattr(environment, "call"):
             environment = MethodTools(environment)
         opening = [{"role": "user", "content": self._texts[task]}]
-        return ToolDialogue(environment, task, opening, world=self.name, **self._tools)
+        return ToolDialogue(environment, task, opening, benchmark=self.name, **self._tools)
 
 
-def open_file(path: Path, name: str, options: Mapping[str, str]) -> World:
-    """The world that a class in a file is.
+def open_file(path: Path, name: str, options: Mapping[str, str]) -> Benchmark:
+    """The benchmark that a class in a file is.
 
     Args:
         path: The file.
@@ -142,10 +142,10 @@ def open_file(path: Path, name: str, options: Mapping[str, str]) -> World:
     if name not in classes:
         several = f"{path}:NAME with NAME one of {', '.join(classes)}"
         expected = several if classes else "a class with tasks"
-        raise OptionError(f"WORLD: expected {expected}, got {name or 'none'} in {path}")
+        raise OptionError(f"BENCHMARK: expected {expected}, got {name or 'none'} in {path}")
     kind: Any = classes[name]
     if missing := [each for each in _NEEDED if not hasattr(kind, each)]:
-        raise OptionError(f"WORLD: expected {name} with {missing[0]}(), got none in {path}")
+        raise OptionError(f"BENCHMARK: expected {name} with {missing[0]}(), got none in {path}")
     if unknown := sorted(options.keys() - SETTINGS.keys()):
         raise OptionError(f"--with: expected {', '.join(SETTINGS)}, got {unknown[0]!r}")
     return guarded(f"environment {name}", partial(FileTasks, kind, digest, options))()
@@ -156,7 +156,7 @@ def _load(path: Path) -> tuple[ModuleType, str]:
     name = f"apbjudge_file_{path.stem}".replace(".", "_")
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise OptionError(f"WORLD: expected a Python file, got no file {str(path)!r}")
+        raise OptionError(f"BENCHMARK: expected a Python file, got no file {str(path)!r}")
     module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
     sys.path.append(str(path.parent.absolute()))
     try:

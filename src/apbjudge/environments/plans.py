@@ -1,4 +1,4 @@
-"""Worlds whose episode is a given plan: for each substep the agent calls one tool or none."""
+"""Environments whose episode is a given plan: for each substep the agent calls one tool or none."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PlanAction:
 
 
 class PlanEnvironment(Environment, Protocol):
-    """A world that asks for one action a substep. ``call`` too is for the substep at hand."""
+    """Asks for one action a substep; ``call`` too is for the substep at hand."""
 
     def situation(self) -> Situation | None:
         """What there is to decide; None at the end of the plan."""
@@ -77,7 +77,7 @@ class PlanEnvironment(Environment, Protocol):
     def trajectory(self) -> Trajectory:
         """The run so far with its outcome; see ``Dialogue.trajectory``.
 
-        Each step has ``extra.substep`` and, where the world knows it, ``extra.wrong``: whether the
-        tool, or doing without, differs from the reference.
+        Each step has ``extra.substep`` and, where it is known, ``extra.wrong``: whether the tool,
+        or doing without, differs from the reference.
         """
         ...

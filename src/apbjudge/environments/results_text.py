@@ -34,7 +34,7 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
 def steps_text(run: ExecutionRun, steps: StepRun) -> str:
     """What came of step-wise predictions, by tested model and by what their reference does."""
     rows: list[list[Cell]] = []
-    notes = [f"{run.suite[0]}: {run.suite[1]}"]
+    notes = [f"{run.benchmark[0]}: {run.benchmark[1]}"]
     for name, each in steps.counts.items():
         groups = (
             ("changes the state", each.changing),
@@ -55,7 +55,7 @@ def execution_text(run: ExecutionRun) -> str:
     if run.steps is not None:
         return steps_text(run, run.steps)
     rows: list[list[Cell]] = []
-    notes: list[str] = [f"{run.suite[0]}: {run.suite[1]}"]
+    notes: list[str] = [f"{run.benchmark[0]}: {run.benchmark[1]}"]
     ended: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in run.executed:
         ended.setdefault((row["mode"], row["tested_model"]), []).append(row)

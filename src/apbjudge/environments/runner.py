@@ -1,4 +1,4 @@
-"""From the tasks of a world to episodes: each task, of each tested model, in each trial."""
+"""From the tasks of a benchmark to episodes: each task, of each tested model, in each trial."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Episode:
         return sample_id(self.task, self.trial)
 
     def rejected(self, error: RowError) -> BadRow:
-        """The episode where the world has no such task."""
+        """The episode where the benchmark has no such task."""
         digest = sha256(self.task.encode()).digest()
         return BadRow(self.line, error, digest, 0, self.id, self.tested_model)
 
 
 @dataclass(slots=True)
 class EpisodeSource(RowSource):
-    """The tasks of a world, each once for every tested model and trial.
+    """The tasks of a benchmark, each once for every tested model and trial.
 
     Attributes:
         models: Names of the tested models.

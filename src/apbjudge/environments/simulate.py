@@ -1,4 +1,4 @@
-"""Tested models in a world: one run in one folder, resumable, also in the middle of an episode."""
+"""Tested models in an environment: one run in one folder, resumable within an episode too."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..prediction.asking import AskingSession, carry_out_alone, folder_named
 from ..records.trajectories import trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.results import CallCounts, ModelRun, Tally
-from .base import World, task_ids
+from .base import Benchmark, task_ids
+from .benchmarks import open_benchmark
 from .config import SimulateConfig
 from .episodes import TRAJECTORIES, TRAJECTORY_RECORDS, EpisodeWorker
 from .runner import EpisodeSource, Row
-from .worlds import open_world
 
 
 class EpisodeCounts(CallCounts):
@@ -29,8 +29,8 @@ class EpisodeCounts(CallCounts):
 
     Attributes:
         played: Episodes that ended.
-        successes: Those of them that the world calls a success; None where it says of none.
-        endings: How they ended, by the world's word.
+        successes: Those of them that the environment calls a success; None where it says of none.
+        endings: How they ended, by the environment's word.
         turns: Replies in all.
     """
 
@@ -65,36 +65,36 @@ class Simulation(Shown, ModelRun[EpisodeCounts]):
 
 @takes(config=SimulateConfig)
 def simulate(
-    world: str | Path | World,
+    benchmark: str | Path | Benchmark,
     config: SimulateConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
 ) -> Simulation:
-    """Lets tested models act in a world.
+    """Lets tested models act in an environment.
 
     Without ``out`` everything stays in memory. The same call with the same folder goes on where it
     was interrupted, in the middle of an episode too: replies that came are not paid for again.
 
     Args:
-        world: A file or folder that holds one, or a world.
+        benchmark: A file or folder that holds one, or a benchmark.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.
-        InputError: If the files of the world are missing or contradict each other, or its tasks
+        InputError: If the files of the benchmark are missing or contradict each other, or its tasks
             have no ids of their own.
-        PluginError: If the code of the world fails before the first episode. What fails in an
+        PluginError: If the code of the benchmark fails before the first episode. What fails in an
             episode is that episode's failure (``infrastructure``).
     """
-    session = simulation_session(world, config, client=client, events=events)
+    session = simulation_session(benchmark, config, client=client, events=events)
     return carry_out_alone(session)
 
 
 def simulation_session(
-    world: str | Path | World,
+    benchmark: str | Path | Benchmark,
     config: SimulateConfig,
     *,
     client: Client | None = None,
@@ -102,9 +102,10 @@ def simulation_session(
 ) -> AskingSession[Simulation]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     path = None
-    if isinstance(world, str | Path):
-        path, world = os.fspath(world), open_world(Path(world), config.kind, config.named_options)
-    place, specs, plugin = world, config.planners, f"environment {type(world).__name__}"
+    if isinstance(benchmark, str | Path):
+        path = os.fspath(benchmark)
+        benchmark = open_benchmark(Path(path), config.kind, config.named_options)
+    place, specs, plugin = benchmark, config.planners, f"environment {type(benchmark).__name__}"
     *texts, ids = guarded(plugin, attrgetter("name", "setting", "digest", "tasks"))(place)
     kinds = str, str, str, Iterable
     if isinstance(ids, str) or not all(map(isinstance, (*texts, ids), kinds)):
@@ -114,7 +115,7 @@ def simulation_session(
     path = path or texts[0]
     identity = {
         "command": "simulate",
-        "world": texts,
+        "benchmark": texts,
         "models": {spec.model: spec.asked for spec in specs},
         "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
     }

@@ -22,7 +22,7 @@ from .own_runs import named_path
 JUDGEMENTS = "judgements.jsonl"
 PREDICTIONS = "predictions.jsonl"
 CASES = "cases.jsonl"
-"""Cases that were built, or the tasks of a suite, in a folder of their own."""
+"""Cases that were built, or the tasks of a benchmark, in a folder of their own."""
 _PREDICTING = ("predict", "refine")
 MANIFEST = "manifest.json"
 SUPERSEDED = "superseded.jsonl"

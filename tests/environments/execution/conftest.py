@@ -1,16 +1,17 @@
-"""A suite of counters, one for all tests of a file."""
+"""A benchmark of counters, one for all tests of a file."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from apbjudge.environments.execution.suites import Suite, open_suite
+from apbjudge.environments.benchmarks import open_hosted
+from apbjudge.environments.execution.benchmark import HostedBenchmark
 
 TOY = str(Path(__file__).with_name("toy.py"))
 
 
 @pytest.fixture(scope="module")
-def toy() -> Iterator[Suite]:
-    with open_suite(TOY) as suite:
-        yield suite
+def toy() -> Iterator[HostedBenchmark]:
+    with open_hosted(TOY) as benchmark:
+        yield benchmark

@@ -2,7 +2,7 @@
 
 A program of its own, as each episode needs a process and the package may warn where it is imported:
 ``python -m tests.environments.execution.tau2_replays OPTIONS NUMBER`` writes a line of JSON about
-the suite, and one for each of the first tasks.
+the benchmark, and one for each of the first tasks.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def in_child(work: Callable[[], Any]) -> Any:
 
 
 def replayed(
-    suite: Any, task_id: str, calls: list[Any], said: list[str], others: list[Any]
+    benchmark: Any, task_id: str, calls: list[Any], said: list[str], others: list[Any]
 ) -> dict[str, Any]:
     """Scores of an episode, by the adapter before and after the calls and by the package.
 
     Args:
-        suite: The adapter's.
+        benchmark: The adapter's.
         task_id: The task.
         calls: Made one after the other.
         said: What the agent says at the end.
         others: Two environments for the package's evaluator.
     """
     messages = importlib.import_module("tau2.data_model.message")
-    episode = suite.begin(task_id)
+    episode = benchmark.begin(task_id)
     before = episode.score()
     trajectory: list[Any] = []
     for number, call in enumerate(calls):
@@ -63,7 +63,7 @@ def replayed(
         episode.say(text)
         trajectory.append(messages.AssistantMessage(role="assistant", content=text))
     after = episode.score()
-    task = suite._tasks[task_id]
+    task = benchmark._tasks[task_id]
     return {
         "before": before,
         "after": after,
@@ -100,19 +100,19 @@ def package_rewards(task: Any, trajectory: list[Any], environments: list[Any]) -
 
 
 def main(options: dict[str, str], number: int) -> None:
-    suite = tau2.suite(options)
-    tasks = suite.tasks()
-    print(json.dumps({"version": suite.version, "tasks": len(tasks), "first": tasks[0]}))
+    benchmark = tau2.benchmark(options)
+    tasks = benchmark.tasks()
+    print(json.dumps({"version": benchmark.version, "tasks": len(tasks), "first": tasks[0]}))
     module = importlib.import_module(f"tau2.domains.{options['domain']}.environment")
     others = [
-        module.get_environment(solo_mode=suite._environment.solo_mode),
+        module.get_environment(solo_mode=benchmark._environment.solo_mode),
         module.get_environment(),
     ]
     kits = [kit for kit in (others[1].tools, others[1].user_tools) if kit is not None]
     types = {name: kit.tool_type(name).value for kit in kits for name in kit.get_tools()}
     for task in tasks[:number]:
         (gold,) = task["reference"]
-        facts = suite._tasks[task["id"]].evaluation_criteria.communicate_info or []
+        facts = benchmark._tasks[task["id"]].evaluation_criteria.communicate_info or []
         writes = [place for place, call in enumerate(gold) if types[call["name"]] == "write"]
         episodes = {"gold": (gold, [f"It is {fact}." for fact in facts]), "nothing": ([], [])}
         if facts:
@@ -121,7 +121,7 @@ def main(options: dict[str, str], number: int) -> None:
             last = writes[-1]
             episodes["unfinished"] = ([*gold[:last], *gold[last + 1 :]], [])
         line: dict[str, Any] = {
-            name: in_child(lambda: replayed(suite, task["id"], calls, said, others))  # noqa: B023
+            name: in_child(lambda: replayed(benchmark, task["id"], calls, said, others))  # noqa: B023
             for name, (calls, said) in episodes.items()
         }
         for tools, by in ((task["tools"], "agent"), (task["user_tools"], "user")):

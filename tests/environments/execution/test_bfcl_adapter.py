@@ -23,8 +23,8 @@ GOLD_CALLS = {"base": 1142, "miss_func": 1140, "miss_param": 1140, "long_context
 
 
 @cache
-def suite_of(category: str, turns: str = "official") -> Any:
-    return bfcl.suite({"category": category, "turns": turns})
+def benchmark_of(category: str, turns: str = "official") -> Any:
+    return bfcl.benchmark({"category": category, "turns": turns})
 
 
 @cache
@@ -64,8 +64,8 @@ def checked(task_id: str, turns: Calls, name: str) -> bool:
     return checker.multi_turn_checker(steps, gold, deepcopy(row), "", name)["valid"]
 
 
-def scored(suite: Any, task_id: str, turns: Calls) -> dict[str, Any]:
-    episode = suite.begin(task_id)
+def scored(benchmark: Any, task_id: str, turns: Calls) -> dict[str, Any]:
+    episode = benchmark.begin(task_id)
     for calls in turns:
         for call in calls:
             episode.call(call["name"], call["arguments"], "agent")
@@ -80,11 +80,11 @@ def scored(suite: Any, task_id: str, turns: Calls) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("category", GOLD_CALLS)
 def test_gold_calls_fit_the_tools_offered_and_succeed_in_every_task(category: str) -> None:
-    suite = suite_of(category)
-    tasks = suite.tasks()
+    benchmark = benchmark_of(category)
+    tasks = benchmark.tasks()
     made = 0
     for task in tasks:
-        tools, episode = task["tools"], suite.begin(task["id"])
+        tools, episode = task["tools"], benchmark.begin(task["id"])
         assert not any(task["reference"]) or episode.score()["reward"] == 0
         for calls in task["reference"]:
             schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
@@ -102,10 +102,10 @@ def test_gold_calls_fit_the_tools_offered_and_succeed_in_every_task(category: st
 
 @pytest.mark.parametrize("category", ["base", "long_context"])
 def test_results_are_those_of_the_package(category: str, package: Any) -> None:
-    suite = suite_of(category)
-    for task in suite.tasks()[::20]:
+    benchmark = benchmark_of(category)
+    for task in benchmark.tasks()[::20]:
         row, gold = answers()[task["id"]]
-        episode = suite.begin(task["id"])
+        episode = benchmark.begin(task["id"])
         calls = [call for turn in task["reference"] for call in turn]
         calls += [{"name": call["name"], "arguments": {"nonsense": 1}} for call in calls[:1]]
         texts = [text for turn in gold for text in turn] + [text_of(call) for call in calls[-1:]]
@@ -165,11 +165,11 @@ def test_rewards_are_those_of_the_package(category: str, change: Any, package: A
 
 def rewards_of(category: str, change: Any, *, every: int = 1) -> list[float]:
     """Rewards of every so manyth task, each of which is the package's own."""
-    suite = suite_of(category)
+    benchmark = benchmark_of(category)
     rewards: list[float] = []
-    for task in suite.tasks()[::every]:
+    for task in benchmark.tasks()[::every]:
         turns = change(task["reference"])
-        score = scored(suite, task["id"], turns)
+        score = scored(benchmark, task["id"], turns)
         assert score["reward"] == checked(task["id"], turns, change.__name__), task["id"]
         assert (score["details"]["turn"] is None) == (score["reward"] == 1)
         rewards.append(score["reward"])
@@ -180,11 +180,11 @@ def rewards_of(category: str, change: Any, *, every: int = 1) -> list[float]:
 
 
 def test_held_back_tools_are_offered_from_their_turn_on() -> None:
-    suite = suite_of("miss_func")
+    benchmark = benchmark_of("miss_func")
     early_tools: list[str] = []
-    for task in suite.tasks():
+    for task in benchmark.tasks():
         row, _ = answers()[task["id"]]
-        episode = suite.begin(task["id"])
+        episode = benchmark.begin(task["id"])
         names = {tool["function"]["name"] for tool in task["tools"]}
         for turn in range(1, len(row["question"])):
             told = episode.say("")
@@ -201,20 +201,20 @@ def test_held_back_tools_are_offered_from_their_turn_on() -> None:
 
 
 def test_joined_turns_are_one_request_and_scored_at_any_time() -> None:
-    suite = suite_of("base", "joined")
-    for task in suite.tasks()[::10]:
+    benchmark = benchmark_of("base", "joined")
+    for task in benchmark.tasks()[::10]:
         row, _ = answers()[task["id"]]
         (calls,) = task["reference"]
         assert task["user"] == "none"
         assert all(messages[0]["content"] in task["query"] for messages in row["question"])
-        episode = suite.begin(task["id"])
+        episode = benchmark.begin(task["id"])
         assert not calls or episode.score()["reward"] == 0
         for call in calls:
             episode.call(call["name"], call["arguments"], "agent")
         assert episode.score()["reward"] == 1
         assert episode.say("done")["next"] == "end"
         assert episode.score()["reward"] == 1
-    assert scored(suite, task["id"], [calls[:-1]])["reward"] == 0
+    assert scored(benchmark, task["id"], [calls[:-1]])["reward"] == 0
 
 
 # Options ------------------------------------------------------------------------------------------
@@ -229,4 +229,4 @@ def test_joined_turns_are_one_request_and_scored_at_any_time() -> None:
 )
 def test_options_that_are_not_as_expected(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        bfcl.suite(options)
+        bfcl.benchmark(options)

@@ -20,7 +20,7 @@ from tests.support.server import PATIENCE_S, Answer, Behaviour, Hang, Seen
 from .conftest import TOY
 from .test_execute import counter
 
-STOREROOM = Path(__file__).parents[3] / "examples" / "suites" / "storeroom.py"
+STOREROOM = Path(__file__).parents[3] / "examples" / "own_benchmarks" / "storeroom.py"
 MODEL = "hosted_vllm/agent"
 UNHELD = "tools run without a sandbox"
 """How the only line begins where bubblewrap can't be used."""
@@ -33,7 +33,7 @@ def counts(seen: Seen) -> Behaviour:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["chess.py", "--mode", "gold"], "ENV: expected a suite's program, got no file"),
+        (["chess.py", "--mode", "gold"], "BENCHMARK: expected a program, got no file"),
         ([TOY, "--mode", "bound"], "--mode bound: expected --plans, or --model"),
         ([TOY, "--mode", "gold", "--call-seconds", 10**10], "--call-seconds"),
     ],

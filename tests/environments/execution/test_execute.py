@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from apbjudge import Completion, ScriptedClient, execute
+from apbjudge.environments.execution.benchmark import HostedEnvironment
 from apbjudge.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.environments.execution.execute import ExecutionRun
-from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
+from apbjudge.environments.execution.host import StoppedError
 from apbjudge.environments.results_text import execution_text
 from apbjudge.errors import OptionError
 from apbjudge.llm.base import Request, ToolCall
@@ -23,7 +24,7 @@ from tests.support.judging import write_rows
 from tests.support.predicting import read_lines
 
 from .conftest import TOY
-from .test_host import write_suite
+from .test_host import write_benchmark
 
 
 def text_of(request: Request) -> str:
@@ -290,7 +291,7 @@ def test_a_suite_that_breaks_is_no_failure_of_the_agent(
     assert run.modes["direct"].counts["m/scripted"].failed == {"infrastructure": 1}
     for mode in ("direct", "gold"):
         failure = json.loads((tmp_path / mode / "failures.jsonl").read_text())
-        assert failure["detail"].startswith("environment toy: the suite's process ended")
+        assert failure["detail"].startswith("environment toy: the benchmark's process ended")
     run, client = played(counter, mode=("direct", "gold"), tasks=["three"], out=tmp_path)
     assert [row["is_correct"] for row in run.executed] == [True, True]
     assert client.requests == []
@@ -313,7 +314,7 @@ def test_a_solution_that_fails_is_the_suites_fault_and_says_what_broke(tmp_path:
         "unknown tool": ["none"],
         "unsolved": ["fine"],
     }
-    program = write_suite(
+    program = write_benchmark(
         tmp_path,
         f"""
 def listed(name, calls):

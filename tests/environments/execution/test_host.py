@@ -1,4 +1,4 @@
-"""What a suite's process may not do, and that nothing is lost when a tool does it all the same."""
+"""What a benchmark's process may not do, and that nothing is lost when a tool does it."""
 
 import ast
 import os
@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from apbjudge.environments.benchmarks import open_hosted
 from apbjudge.environments.execution import host, hosted
-from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
+from apbjudge.environments.execution.benchmark import HostedBenchmark, HostedEnvironment
+from apbjudge.environments.execution.host import StoppedError
 from apbjudge.environments.execution.sandbox import Isolation
-from apbjudge.environments.execution.suites import Suite, open_suite
 from apbjudge.errors import InputError, OptionError, PluginError
 
 from .conftest import TOY
@@ -27,13 +28,13 @@ ROOT = Path(__file__).parents[3]
 QUICK = Isolation(call_seconds=1, cpu_seconds=5, memory_mb=1024)
 
 
-def begun(suite: Suite, task: str = "three") -> HostedEnvironment:
-    environment = suite.environment()
+def begun(benchmark: HostedBenchmark, task: str = "three") -> HostedEnvironment:
+    environment = benchmark.environment()
     environment.reset(task)
     return environment
 
 
-def test_calls_change_the_world_and_its_score(toy: Suite) -> None:
+def test_calls_change_the_world_and_its_score(toy: HostedBenchmark) -> None:
     environment = begun(toy)
     assert environment.score().reward == 0
     seen = environment.call("add", {"n": 3})
@@ -68,7 +69,7 @@ def test_a_call_that_fits_no_tool_does_not_reach_the_suite(environment: HostedEn
 
 
 @pytest.fixture
-def environment(toy: Suite) -> Iterator[HostedEnvironment]:
+def environment(toy: HostedBenchmark) -> Iterator[HostedEnvironment]:
     """An episode that has begun."""
     begun_one = begun(toy)
     yield begun_one
@@ -79,20 +80,20 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about Linux")
 
 
 @pytest.fixture
-def held(toy: Suite) -> Suite:
-    """The suite in the sandbox."""
+def held(toy: HostedBenchmark) -> HostedBenchmark:
+    """The benchmark in the sandbox."""
     if toy.described["sandbox"] != "bubblewrap":
         pytest.skip(f"bubblewrap can't be used here: {toy.described}")
     return toy
 
 
-def processes(suite: Suite) -> list[int]:
-    """All processes of a suite, from bubblewrap or the host on; those of episodes come last."""
+def processes(benchmark: HostedBenchmark) -> list[int]:
+    """All processes of a benchmark, from bubblewrap or the host on; those of episodes come last."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
-    found = [suite._host._process.pid]
+    found = [benchmark._host._process.pid]
     for pid in found:
         found += [child for child, parent in parents.items() if parent == pid]
     return found
@@ -135,11 +136,11 @@ def test_a_tool_may_not_change_files(environment: HostedEnvironment, tmp_path: P
 @pytest.mark.usefixtures("held")
 def test_a_tool_reads_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-    with subprocess.Popen(["sleep", "60"]) as other, open_suite(TOY) as suite:
-        environment, sibling = begun(suite), begun(suite)
+    with subprocess.Popen(["sleep", "60"]) as other, open_hosted(TOY) as benchmark:
+        environment, sibling = begun(benchmark), begun(benchmark)
         assert sibling.state() == 0
         assert environment.call("keys", {}).content == "[]"
-        for pid in processes(suite):
+        for pid in processes(benchmark):
             assert b"sk-planted" not in Path(f"/proc/{pid}/environ").read_bytes()
         for pid in (os.getpid(), other.pid, "self"):
             assert environment.call("look_at", {"path": f"/proc/{pid}/environ"}).is_error
@@ -152,23 +153,23 @@ def test_a_tool_reads_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_files_with_keys_beside_a_suite_are_not_shown(tmp_path: Path) -> None:
     read = "Episode.call = lambda *_: (open(HERE + '/.env').read(), False)"
-    program = write_suite(tmp_path, f"HERE = {str(tmp_path)!r}\n{read}")
+    program = write_benchmark(tmp_path, f"HERE = {str(tmp_path)!r}\n{read}")
     (tmp_path / ".env").write_text("KEY=sk-planted")
     (tmp_path / "data.txt").write_text("data")
-    with open_suite(program) as suite:
-        if suite.described["sandbox"] == "none":
+    with open_hosted(program) as benchmark:
+        if benchmark.described["sandbox"] == "none":
             pytest.skip("bubblewrap can't be used here")
-        environment = begun(suite, "a")
+        environment = begun(benchmark, "a")
         assert environment.call("add", {}).is_error
         environment.close()
     Path(program).write_text(Path(program).read_text().replace("/.env", "/data.txt"))
-    with open_suite(program) as suite:
-        environment = begun(suite, "a")
+    with open_hosted(program) as benchmark:
+        environment = begun(benchmark, "a")
         assert environment.call("add", {}).content == "data"
         environment.close()
 
 
-def test_a_tool_may_not_connect(held: Suite, tmp_path: Path) -> None:
+def test_a_tool_may_not_connect(held: HostedBenchmark, tmp_path: Path) -> None:
     name = f"\0apbjudge-{os.getpid()}"
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -193,7 +194,7 @@ def test_a_tool_may_not_connect(held: Suite, tmp_path: Path) -> None:
             environment.close()
 
 
-def test_episodes_can_not_reach_each_other(held: Suite) -> None:
+def test_episodes_can_not_reach_each_other(held: HostedBenchmark) -> None:
     one, other = begun(held), begun(held)
     one.call("add", {"n": 2})
     child = one._child
@@ -208,12 +209,12 @@ def test_episodes_can_not_reach_each_other(held: Suite) -> None:
     other.close()
 
 
-def test_what_a_suite_starts_ends_with_it(held: Suite, tmp_path: Path) -> None:
+def test_what_a_suite_starts_ends_with_it(held: HostedBenchmark, tmp_path: Path) -> None:
     daemon = "import os, time\nif os.fork() == 0: os.setsid(); time.sleep(600)\n"
-    with open_suite(write_suite(tmp_path, daemon)) as suite:
-        environment = begun(suite, "a")
+    with open_hosted(write_benchmark(tmp_path, daemon)) as benchmark:
+        environment = begun(benchmark, "a")
         environment.score()
-        started = processes(suite)
+        started = processes(benchmark)
         assert len(started) == 6  # bubblewrap twice, host, daemon, keeper, episode
         environment.close()
     wait_for_the_end(started)
@@ -222,7 +223,7 @@ def test_what_a_suite_starts_ends_with_it(held: Suite, tmp_path: Path) -> None:
 @pytest.mark.slow
 @on_linux
 @pytest.mark.skipif(os.getuid() != 0, reason="these tests run as a user already")
-def test_the_same_holds_for_a_user(held: Suite) -> None:
+def test_the_same_holds_for_a_user(held: HostedBenchmark) -> None:
     """The attacks above, by ``nobody``, where that user can reach the interpreter and the tests."""
     user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
     with TemporaryDirectory() as home:
@@ -263,15 +264,15 @@ def test_a_host_that_is_stopped_or_killed_is_replaced(
 ) -> None:
     monkeypatch.setattr(host, "_GRACE_S", 1)
     limits = Isolation(call_seconds=1, sandbox=sandbox)
-    with open_suite(TOY, isolation=limits) as suite:
-        environment = begun(suite)
+    with open_hosted(TOY, isolation=limits) as benchmark:
+        environment = begun(benchmark)
         environment.call("add", {"n": 2})
-        before = processes(suite)
+        before = processes(benchmark)
         os.kill(before[-3], how)  # behind it are the keeper and the episode
-        other = begun(suite, "five")
+        other = begun(benchmark, "five")
         other.call("add", {"n": 5})
         assert other.score().reward == 1
-        assert before[0] not in processes(suite)
+        assert before[0] not in processes(benchmark)
         environment.call("add", {"n": 1})
         assert environment.score().reward == 1
         other.close()
@@ -285,9 +286,9 @@ def test_without_bubblewrap_one_warning_says_so(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     monkeypatch.setenv("PATH", str(tmp_path))
     said: list[str] = []
-    with open_suite(TOY, isolation=QUICK, warn=said.append) as suite:
-        assert suite.described["sandbox"] == "none"
-        environment = begun(suite)
+    with open_hosted(TOY, isolation=QUICK, warn=said.append) as benchmark:
+        assert benchmark.described["sandbox"] == "none"
+        environment = begun(benchmark)
         environment.call("add", {"n": 3})
         names = set(ast.literal_eval(environment.call("environment", {}).content))
         assert names <= {"PYTHONHASHSEED"}
@@ -301,11 +302,11 @@ def test_without_bubblewrap_one_warning_says_so(
     assert "bwrap is not installed" in said[0]
     required = Isolation(sandbox="required")
     with pytest.raises(OptionError, match=r"^--sandbox required: .* bwrap is not installed$"):
-        open_suite(TOY, isolation=required)
+        open_hosted(TOY, isolation=required)
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
     with pytest.raises(OptionError, match=r"can't be used: bwrap: No permissions$"):
-        open_suite(TOY, isolation=required)
+        open_hosted(TOY, isolation=required)
 
 
 def test_whatever_a_tool_raises_is_an_error_of_its_call(environment: HostedEnvironment) -> None:
@@ -345,8 +346,8 @@ def test_a_tool_may_not_start_anything(environment: HostedEnvironment, how: str)
 def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
     name: str, arguments: dict[str, int]
 ) -> None:
-    with open_suite(TOY, isolation=QUICK) as suite:
-        environment = begun(suite)
+    with open_hosted(TOY, isolation=QUICK) as benchmark:
+        environment = begun(benchmark)
         environment.call("add", {"n": 2})
         seen = environment.call(name, arguments)
         assert seen.is_error
@@ -359,7 +360,7 @@ def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
 
 @on_linux
 def test_a_process_that_is_killed_between_calls_is_replaced_unseen(
-    toy: Suite, environment: HostedEnvironment
+    toy: HostedBenchmark, environment: HostedEnvironment
 ) -> None:
     environment.call("add", {"n": 2})
     *_, keeper, episode = processes(toy)
@@ -370,13 +371,13 @@ def test_a_process_that_is_killed_between_calls_is_replaced_unseen(
 
 
 def test_a_host_that_does_not_come_back_is_said(tmp_path: Path) -> None:
-    program = write_suite(tmp_path, "")
-    with open_suite(program) as suite:
-        suite._host._process.kill()
-        suite._host._process.wait()
+    program = write_benchmark(tmp_path, "")
+    with open_hosted(program) as benchmark:
+        benchmark._host._process.kill()
+        benchmark._host._process.wait()
         Path(program).write_text("raise RuntimeError('gone')")
         with pytest.raises(StoppedError):
-            begun(suite, "a").score()
+            begun(benchmark, "a").score()
 
 
 @on_linux
@@ -387,15 +388,15 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path, sandbox: Any,
     program.write_text(
         "import time\n"
         "from apbjudge.environments.execution.sandbox import Isolation\n"
-        "from apbjudge.environments.execution.suites import open_suite\n"
+        "from apbjudge.environments.benchmarks import open_hosted\n"
         "from tests.environments.execution.test_host import processes\n"
         f"limits = Isolation(sandbox={sandbox!r})\n"
-        f"suite = open_suite({TOY!r}, isolation=limits)\n"
-        "child = suite._host.episode()\n"
+        f"benchmark = open_hosted({TOY!r}, isolation=limits)\n"
+        "child = benchmark._host.episode()\n"
         "child.ask('begin', 'three')\n"
         f'child._socket.sendall(b\'["call", "{call}", {{}}, "agent"]\\n\')\n'
         "child._socket.recv(1)\n"
-        "print(*processes(suite), flush=True)\n"
+        "print(*processes(benchmark), flush=True)\n"
         "time.sleep(60)\n"
     )
     parent = subprocess.Popen(
@@ -427,35 +428,35 @@ class Mine:
 def task(**fields):
     given = {"id": "a", "query": "q", "tools": [TOOL], "reference": [[CALL]]}
     return {name: value for name, value in (given | fields).items() if value != "left out"}
-def suite(options): return Mine()
+def benchmark(options): return Mine()
 """
 
 
-def write_suite(folder: Path, change: str) -> str:
+def write_benchmark(folder: Path, change: str) -> str:
     program = folder / "mine.py"
     program.write_text(GOOD + change)
     return str(program)
 
 
 def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"^ENV: expected tau2-airline, .* got 'chess'$"):
-        open_suite("chess")
+    with pytest.raises(OptionError, match=r"^BENCHMARK: expected tau2-airline, .* got 'chess'$"):
+        open_hosted("chess")
     with pytest.raises(OptionError, match=r"^--with users: expected user, got this name$"):
-        open_suite(TOY, {"users": "1"})
+        open_hosted(TOY, {"users": "1"})
     with pytest.raises(OptionError, match=r"^python: expected an interpreter, got /no/python"):
-        open_suite(TOY, isolation=Isolation(python="/no/python"))
-    with pytest.raises(OptionError, match=r"^ENV: its package is not installed"):
-        open_suite("toolsandbox", isolation=Isolation(python=sys.executable))
+        open_hosted(TOY, isolation=Isolation(python="/no/python"))
+    with pytest.raises(OptionError, match=r"^BENCHMARK: its package is not installed"):
+        open_hosted("toolsandbox", isolation=Isolation(python=sys.executable))
     with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
-        open_suite("tau2-retail", {"domain": "airline"})
-    with pytest.raises(InputError, match=r"^the suite can't be loaded: ValueError: bad table$"):
-        open_suite(write_suite(tmp_path, "raise ValueError('bad table')"))
+        open_hosted("tau2-retail", {"domain": "airline"})
+    with pytest.raises(InputError, match=r"^the benchmark can't be loaded: ValueError: bad table$"):
+        open_hosted(write_benchmark(tmp_path, "raise ValueError('bad table')"))
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("raise SystemExit(3)", "the suite can't be loaded: SystemExit: 3"),
+        ("raise SystemExit(3)", "the benchmark can't be loaded: SystemExit: 3"),
         ("def task(): return {1: float('nan')}", "can't be loaded: ValueError: Out of range"),
         ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
         (
@@ -467,7 +468,7 @@ def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_suite_with_a_fault_is_one_line(tmp_path: Path, change: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        open_suite(write_suite(tmp_path, change))
+        open_hosted(write_benchmark(tmp_path, change))
     assert "\n" not in str(caught.value)
 
 
@@ -487,9 +488,9 @@ FAULTS = {
 def test_an_episode_with_a_fault_is_no_fault_of_the_agent(tmp_path: Path) -> None:
     tasks = f"Mine.tasks = lambda self: [task(id=change) for change in {[*FAULTS]!r}]\n"
     begin = "Mine.begin = lambda self, task: exec(task, globals()) or Episode()\n"
-    with open_suite(write_suite(tmp_path, tasks + begin)) as suite:
+    with open_hosted(write_benchmark(tmp_path, tasks + begin)) as benchmark:
         for change, said in FAULTS.items():
-            environment = begun(suite, change)
+            environment = begun(benchmark, change)
             with pytest.raises(PluginError, match=said):
                 play(environment)
             environment.close()

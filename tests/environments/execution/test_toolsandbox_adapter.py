@@ -16,4 +16,4 @@ from apbjudge.environments.execution.hosted import toolsandbox
 )
 def test_options_are_checked(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        toolsandbox.suite(options)
+        toolsandbox.benchmark(options)

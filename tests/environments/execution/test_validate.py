@@ -59,7 +59,7 @@ def of_modes(direct: str, planned: str) -> list[dict[str, Any]]:
 def test_modes_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
     """Five tasks in one mode alone, three in the other: the difference is 2 of 20."""
     group = group_of(tmp_path, of_modes("+" * 8 + "-" * 12, "-" * 3 + "+" * 10 + "-" * 7))
-    modes = [(of.mode, of.success.value, of.n_tasks) for of in group.modes]
+    modes = [(of.mode, of.metrics["success"].value, of.n_tasks) for of in group.modes]
     assert modes == [("direct", 0.4, 20), ("plan-first", 0.5, 20)]
     (difference,) = group.differences
     assert (difference.first, difference.second) == ("plan-first", "direct")
@@ -81,14 +81,14 @@ def test_the_null_agent_stands_beside_every_mode(tmp_path: Path) -> None:
     for row in rows:
         row["null_reward"] = 1.0 if row["case_id"] in ("task-0", "task-1") else 0.25
     group = group_of(tmp_path, rows)
-    assert group.null.success.value == 0.25
-    assert group.null.reward.value == pytest.approx((2 + 6 * 0.25) / 8)
-    assert [of.success_not_null.value for of in group.modes] == [2 / 6, 2 / 6]
+    assert group.null.metrics["success"].value == 0.25
+    assert group.null.metrics["reward"].value == pytest.approx((2 + 6 * 0.25) / 8)
+    assert [of.metrics["success_not_null"].value for of in group.modes] == [2 / 6, 2 / 6]
     assert group.differences[0].success_not_null.difference.n_items == 6
     for row in rows:
         row["null_reward"] = None
     group = group_of(tmp_path, rows)
-    assert (group.null.success.value, group.null.n_unknown) == (None, 8)
+    assert (group.null.metrics["success"].value, group.n_null_unknown) == (None, 8)
 
 
 def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
@@ -100,7 +100,10 @@ def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
     ]
     group = group_of(tmp_path, rows)
     assert (group.n_tasks, group.n_episodes) == (30, 300)
-    assert (group.modes[0].success.n_items, group.modes[0].success.n_clusters) == (150, 30)
+    assert (
+        group.modes[0].metrics["success"].n_items,
+        group.modes[0].metrics["success"].n_clusters,
+    ) == (150, 30)
     (many,) = group.differences
     assert many.flips.test is None
     (once,) = group_of(tmp_path, [row for row in rows if row["trial"] == 0]).differences
@@ -114,7 +117,7 @@ def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
     """120 of 200: the interval of a mode alone, and what a second mode would need."""
     rows = [execution(case, "direct", success=case < 120) for case in range(200)]
     group = group_of(tmp_path, rows)
-    success = group.modes[0].success
+    success = group.modes[0].metrics["success"]
     assert ((success.high or 0) - (success.low or 0)) / 2 == pytest.approx(0.0673, abs=1e-4)
     assert group.needed is not None
     assert group.needed.discordant == pytest.approx(0.48)
@@ -130,23 +133,22 @@ def test_the_figures_of_one_rate_of_the_paper(tmp_path: Path) -> None:
 def test_the_four_cells_and_what_follows_from_them(tmp_path: Path) -> None:
     rows, verdicts = cells((30, 10, 5, 15))
     figures = plans_of(tmp_path, rows, judge_plans(tmp_path, verdicts))
-    right, wrong = figures.correct_success, figures.wrong_success
-    four = (right, figures.correct_failure, wrong, figures.wrong_failure)
-    assert [cell.n for cell in four] == [30, 10, 5, 15]
-    assert [cell.share.value for cell in four] == [0.5, 10 / 60, 5 / 60, 0.25]
-    assert figures.success_if_correct.value == 0.75
-    assert figures.success_if_wrong.value == 0.25
-    assert figures.difference.value == figures.bootstrap.value == 0.5
-    assert figures.failures_correct.value == 10 / 25
-    assert figures.successes_wrong.value == 5 / 35
+    assert [*figures.cells.values()] == [30, 10, 5, 15]
+    shares = [figures.metrics[name].value for name in figures.cells]
+    assert shares == [0.5, 10 / 60, 5 / 60, 0.25]
+    assert figures.metrics["success_if_correct"].value == 0.75
+    assert figures.metrics["success_if_wrong"].value == 0.25
+    assert figures.metrics["difference"].value == figures.metrics["bootstrap"].value == 0.5
+    assert figures.metrics["failures_correct"].value == 10 / 25
+    assert figures.metrics["successes_wrong"].value == 5 / 35
     assert figures.correct_failure_ids == tuple(f"task-{i}" for i in range(30, 40))
     assert figures.wrong_success_ids == tuple(f"task-{i}" for i in range(40, 45))
     assert (figures.by_code, figures.score) == (False, "is_correct")
     # of a verdict the AUC is the mean of sensitivity and specificity
-    assert figures.auc.value == pytest.approx((30 / 35 + 15 / 25) / 2)
+    assert figures.metrics["auc"].value == pytest.approx((30 / 35 + 15 / 25) / 2)
     phi = (30 * 15 - 10 * 5) / sqrt(40 * 20 * 35 * 25)
-    assert figures.r.value == pytest.approx(phi)
-    assert figures.within.value is None
+    assert figures.metrics["r"].value == pytest.approx(phi)
+    assert figures.metrics["within"].value is None
 
 
 @settings(max_examples=8)
@@ -167,12 +169,14 @@ def test_auc_and_r_are_those_of_other_programs(
     verdicts = {name: grade == 1.0 for name, grade in named.items()}
     figures = plans_of(folder, rows, judge_plans(folder, verdicts, grades=named))
     assert figures.score == "grade"
-    assert figures.auc.value == pytest.approx(roc_auc_score(success, grades))
-    assert figures.r.value == pytest.approx(pointbiserialr(success, grades).statistic)
+    assert figures.metrics["auc"].value == pytest.approx(roc_auc_score(success, grades))
+    assert figures.metrics["r"].value == pytest.approx(pointbiserialr(success, grades).statistic)
     for row, reward in zip(rows, np.linspace(0, 1, n), strict=True):
         row["reward"] = reward
     figures = plans_of(folder, rows, folder / "scripted")
-    assert figures.r.value == pytest.approx(pearsonr(np.linspace(0, 1, n), grades).statistic)
+    assert figures.metrics["r"].value == pytest.approx(
+        pearsonr(np.linspace(0, 1, n), grades).statistic
+    )
 
 
 def test_within_tasks_the_difficulty_is_out(tmp_path: Path) -> None:
@@ -196,11 +200,15 @@ def test_within_tasks_the_difficulty_is_out(tmp_path: Path) -> None:
         wrong = [r["is_correct"] for r in own if not verdicts[r["item_id"]]]
         above += (sum(right) * len(wrong) - sum(wrong) * len(right)) / 4
         below += len(right) * len(wrong) / 4
-    assert figures.within.value == pytest.approx(above / below) == pytest.approx(0.0, abs=0.01)
-    assert figures.within.n_clusters == figures.difference.n_clusters == 40
-    assert (figures.difference.value or 0.0) > 0.25
-    assert (figures.auc.value or 0.0) > 0.6
-    assert figures.auc_within.value == pytest.approx(0.5, abs=0.05)
+    assert (
+        figures.metrics["within"].value
+        == pytest.approx(above / below)
+        == pytest.approx(0.0, abs=0.01)
+    )
+    assert figures.metrics["within"].n_clusters == figures.metrics["difference"].n_clusters == 40
+    assert (figures.metrics["difference"].value or 0.0) > 0.25
+    assert (figures.metrics["auc"].value or 0.0) > 0.6
+    assert figures.metrics["auc_within"].value == pytest.approx(0.5, abs=0.05)
 
 
 def test_read_only_tasks_are_set_aside(tmp_path: Path) -> None:
@@ -209,8 +217,8 @@ def test_read_only_tasks_are_set_aside(tmp_path: Path) -> None:
         row["null_reward"] = 1.0
     every, harder = group_of(tmp_path, rows, judged=judge_plans(tmp_path, verdicts)).plans
     assert (every.tasks, harder.tasks) == ("all", "doing nothing fails")
-    assert every.success_if_wrong.value == 5 / 15
-    assert (harder.success_if_wrong.value, harder.wrong_success.n) == (0.0, 0)
+    assert every.metrics["success_if_wrong"].value == 5 / 15
+    assert (harder.metrics["success_if_wrong"].value, harder.cells["wrong_success"]) == (0.0, 0)
     assert harder.n_tasks == 25
 
 
@@ -235,13 +243,15 @@ def test_refined_plans_are_told_from_drafts_of_the_same_id(tmp_path: Path) -> No
     report = apbjudge.validate(out, judged=[drafts, refined])
     assert [part.modes for _, part in report.judged] == [("plan-first",), ("refine",)]
     (group,) = report.groups
-    assert [(p.mode, p.judge, p.wrong_failure.n, p.correct_success.n) for p in group.plans] == [
+    assert [
+        (p.mode, p.judge, p.cells["wrong_failure"], p.cells["correct_success"]) for p in group.plans
+    ] == [
         ("plan-first", "scripted", 6, 0),
         ("refine", "scripted", 0, 6),
         ("", "scripted", 6, 6),
     ]
     pooled = group.plans[2]
-    assert (pooled.within.value, pooled.n_tasks) == (1.0, 6)
+    assert (pooled.metrics["within"].value, pooled.n_tasks) == (1.0, 6)
     assert pooled.correct_failure_ids == ()
     (note,) = report.judged[1][1].notes
     assert note.startswith("the review went by the error codes of its rubric (apb-holistic@1)")
@@ -257,13 +267,13 @@ def test_where_files_do_not_say_it_the_user_has_to(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"--judged: expected MODE=RUN, as .* does not say"):
         apbjudge.validate(out, judged=refined)
     (group,) = apbjudge.validate(out, judged=f"refine={refined}").groups
-    assert [(p.mode, p.correct_success.n) for p in group.plans] == [("refine", 6)]
+    assert [(p.mode, p.cells["correct_success"]) for p in group.plans] == [("refine", 6)]
     with pytest.raises(OptionError, match="expected a mode with executed plans"):
         apbjudge.validate(out, judged=f"direct={refined}")
     with pytest.raises(InputError, match="expected judgements of executed plans, such as task-0"):
         apbjudge.validate(out / "refine", judged=drafts)
     named = apbjudge.validate(out / "refine", judged=f"refine={drafts}")
-    assert named.groups[0].plans[0].wrong_success.n == 6
+    assert named.groups[0].plans[0].cells["wrong_success"] == 6
 
 
 def test_agents_without_a_plan_of_theirs_wait_for_no_verdict(tmp_path: Path) -> None:
@@ -340,10 +350,13 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     report = apbjudge.validate(path, judged=tmp_path / "static")
     (figures,) = report.groups[0].plans
     assert figures.by_code
-    assert [figures.correct_success.n, figures.wrong_success.n] == [1, 1]
-    assert figures.correct_failure.share.bound == "upper"
-    assert figures.wrong_failure.share.bound == "lower"
-    assert (figures.failures_correct.bound, figures.successes_wrong.bound) == ("upper", "lower")
+    assert [figures.cells["correct_success"], figures.cells["wrong_success"]] == [1, 1]
+    assert figures.metrics["correct_failure"].bound == "upper"
+    assert figures.metrics["wrong_failure"].bound == "lower"
+    assert (
+        figures.metrics["failures_correct"].bound,
+        figures.metrics["successes_wrong"].bound,
+    ) == ("upper", "lower")
     text = validation_text(report)
     assert "success if no provable fault" in text
     assert "judged correct" not in text
@@ -367,7 +380,7 @@ def test_a_bad_row_is_named_and_an_episode_counts_once(tmp_path: Path) -> None:
     (problem,) = report.problems
     assert problem.startswith(f"{path}:7: field trial: expected one episode a task, tested model,")
     assert problem.endswith(f"got another one of {path}:1: the first one counts")
-    assert report.groups[0].modes[0].success.value == 0.5
+    assert report.groups[0].modes[0].metrics["success"].value == 0.5
 
 
 # Labels -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A suite of counters, with tools that try everything that a tool should not."""
+"""A benchmark of counters, with tools that try everything that a tool should not."""
 
 import ctypes
 import os
@@ -16,14 +16,14 @@ OPTIONS = {"user": "none, scripted or model"}
 GOALS = {"three": 3, "five": 5, "none": 0}
 
 
-def suite(options):
+def benchmark(options):
     for name in options:
         if name not in OPTIONS:
             raise ValueError(f"{name}: expected user, got this name")
-    return Suite(options.get("user", "none"))
+    return Toy(options.get("user", "none"))
 
 
-class Suite:
+class Toy:
     version = "toy 1"
 
     def __init__(self, user):
@@ -48,10 +48,10 @@ class Suite:
         ]
 
     def begin(self, task_id):
-        return Episode(GOALS[task_id], self.user)
+        return Counter(GOALS[task_id], self.user)
 
 
-class Episode:
+class Counter:
     def __init__(self, goal, user):
         self.goal, self.user = goal, user
         self.count = 0
@@ -189,6 +189,6 @@ def _tool(method):
     return {"type": "function", "function": function}
 
 
-TOOLS = [_tool(of) for name, of in vars(Episode).items() if re.match("_[a-z]", name)]
+TOOLS = [_tool(of) for name, of in vars(Counter).items() if re.match("_[a-z]", name)]
 LOOK = next(tool for tool in TOOLS if tool["function"]["name"] == "look")
 TOOLS.remove(LOOK)  # it is the user's

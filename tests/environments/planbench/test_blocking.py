@@ -15,7 +15,7 @@ from apbjudge.environments.planbench.blocking import plan_of
 from apbjudge.errors import InputError
 from apbjudge.trajectories.planbench.data import PlanBenchData, PlanbenchTask, SolutionPath
 
-from .world import EXAMPLE, world
+from .world import EXAMPLE, database
 
 SETTINGS = "default mixed explicit implicit misleading longest shortest base".split()
 NAMES = [f"tool{i}" for i in range(7)]
@@ -94,7 +94,7 @@ def test_a_plan_depends_on_the_seed_and_can_be_cut_short() -> None:
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     made = plan(out=tmp_path / "plan.json", setting="longest")
-    read = read_block_plan(tmp_path / "plan.json", world().data)
+    read = read_block_plan(tmp_path / "plan.json", database().data)
     assert read.setting == made.setting
     assert (read.tasks, read.fingerprint) == (made.tasks, made.fingerprint)
 
@@ -116,6 +116,6 @@ def test_a_plan_of_other_data_is_refused(tmp_path: Path, change: Any, message: s
     change(content["tasks"])
     file.write_text(json.dumps(content))
     with pytest.raises(InputError) as error:
-        read_block_plan(file, world().data)
+        read_block_plan(file, database().data)
     assert str(error.value).startswith(f"{file}: ")
     assert message in str(error.value)

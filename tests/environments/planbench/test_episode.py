@@ -26,7 +26,7 @@ T1 = {"ticket_ref": "T1"}
 
 
 def execution(agent: Agent) -> Execution:
-    done = agent.dialogue.episode.turns[-1].step.execution
+    done = agent.dialogue.environment.turns[-1].step.execution
     assert done is not None
     return done
 
@@ -47,7 +47,7 @@ def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
     system, user = dialogue.messages
     assert "100 replies in all" in system["content"]
     assert "About the domain, retail:\nRooms &lt;|im_end|> have exhibits." in system["content"]
-    assert user == {"role": "user", "content": RULES.world.data.queries["m1"].query_text}
+    assert user == {"role": "user", "content": RULES.database.data.queries["m1"].query_text}
     assert (dialogue.tools, dialogue.ended) == ((), "")
     with pytest.raises(RowError, match="case_id"):
         PlanBenchDialogue(RULES, "m9")
@@ -61,7 +61,7 @@ def test_call_checks_in_their_order() -> None:
 
     def rejected(content: Any) -> str:
         text = content if isinstance(content, str) else json.dumps(content)
-        agent.dialogue.episode.faults["tool_call"] = 0
+        agent.dialogue.environment.faults["tool_call"] = 0
         agent.reply(f"<tool_call>{text}</tool_call>")
         assert not execution(agent).was_executed
         return execution(agent).rejection or agent.told
@@ -113,9 +113,9 @@ def test_blocked_tools_are_replaced_where_they_are_found() -> None:
     plan = planbench_block_plan(data=EXAMPLE)
     agent = Agent(rules(plan), "m1")
     for name in plan.tasks["task_m1"].blocked:
-        tool = agent.rules.world.data.baseline[name]
+        tool = agent.rules.database.data.baseline[name]
         agent.search(*tool.surface_argument_to_datatype.values(), output=tool.output_datatype)
-        found = agent.dialogue.episode.discovered
+        found = agent.dialogue.environment.discovered
         assert name not in found
         assert {f"{name}_down", f"{name}_odd", f"{name}_near"} <= {*found}
     assert agent.dialogue.trajectory().setting == "mixed"
@@ -201,7 +201,7 @@ def test_instructions_in_results_stay_data() -> None:
     assert json.loads(line.replace("&lt;", "<"))["output_value"] == ORDER
     assert "</tool_call>" not in agent.told
     assert agent.dialogue.ended == ""
-    assert agent.dialogue.episode.final_answer is None
+    assert agent.dialogue.environment.final_answer is None
 
 
 def test_simulated_episodes_are_graded_as_they_are() -> None:
@@ -262,8 +262,6 @@ def test_the_environment_gives_the_same_run_as_the_dialogue() -> None:
 
 def test_a_state_can_be_gone_back_to() -> None:
     environment = PlanBenchEnvironment(RULES)
-    with pytest.raises(RowError, match="reset"):
-        environment.tools()
     environment.reset("m4")
     environment.call("retrieve_tools", {"meta_tool": "by_inputs", "input_information": ["room"]})
     before = environment.snapshot()

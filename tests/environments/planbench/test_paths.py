@@ -55,16 +55,16 @@ def by_force(tools: list[PlanbenchTool], held: frozenset[str], target: str) -> s
 
 
 @given(small_worlds())
-def test_all_paths_and_no_other_set(world: tuple[list[PlanbenchTool], frozenset[str]]) -> None:
-    tools, held = world
+def test_all_paths_and_no_other_set(database: tuple[list[PlanbenchTool], frozenset[str]]) -> None:
+    tools, held = database
     found = [*minimal_paths(tools, held, "f")]
     assert len(found) == len({*found})
     assert {*found} == by_force(tools, held, "f")
 
 
 @given(small_worlds())
-def test_a_catalogue_has_only_paths(world: tuple[list[PlanbenchTool], frozenset[str]]) -> None:
-    tools, held = world
+def test_a_catalogue_has_only_paths(database: tuple[list[PlanbenchTool], frozenset[str]]) -> None:
+    tools, held = database
     every = {*minimal_paths(tools, held, "f")}
     for path in catalogued_paths(tools, held, "f"):
         chosen = [tool for tool in tools if tool.name in path]
@@ -81,9 +81,9 @@ def legal(order: Iterable[PlanbenchTool], held: frozenset[str]) -> Iterator[bool
 
 @given(small_worlds())
 def test_orders_are_those_that_a_listing_has(
-    world: tuple[list[PlanbenchTool], frozenset[str]],
+    database: tuple[list[PlanbenchTool], frozenset[str]],
 ) -> None:
-    tools, held = world
+    tools, held = database
     tools = tools[:6]
     listed = sum(all(legal(order, held)) for order in permutations(tools))
     assert count_orders(tools, held) == listed

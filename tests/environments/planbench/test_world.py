@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apbjudge.environments.planbench import EpisodeConfig, load_world
+from apbjudge.environments.planbench import EpisodeConfig, load_database
 from apbjudge.environments.planbench.search import ToolSearch, read_request
 from apbjudge.errors import InputError
 
-from .world import INTERFACES, RECORDS, content, world, write_data
+from .world import INTERFACES, RECORDS, content, database, write_data
 
 
 def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
@@ -39,14 +39,14 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
 )
 def test_a_bad_folder_is_one_message(tmp_path: Path, files: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
-        load_world(write_data(tmp_path, **files))
+        load_database(write_data(tmp_path, **files))
     assert message in str(error.value)
     assert str(error.value).startswith(f"{tmp_path}/")
     assert "\n" not in str(error.value)
 
 
 def test_records_that_agree_in_the_inputs() -> None:
-    museum = world()
+    museum = database()
     tools = museum.data.baseline
     assert museum.look_up(tools["floor_of_room"], {"room": "R2"}) == (2,)  # two records, one floor
     assert museum.look_up(tools["period_of_artist"], {"artist": "kline"}) == ("late", "early")
@@ -56,7 +56,7 @@ def test_records_that_agree_in_the_inputs() -> None:
 
 
 def found(request: dict[str, Any], **settings: Any) -> list[str]:
-    museum = world()
+    museum = database()
     asked = read_request(request)
     assert asked is not None
     search = ToolSearch(museum, EpisodeConfig(**settings))

@@ -16,14 +16,14 @@ from typing import Any
 from apbjudge.environments.planbench import (
     BlockPlan,
     EpisodeConfig,
+    PlanBenchDatabase,
     PlanBenchDialogue,
     PlanBenchRules,
-    PlanBenchWorld,
-    load_world,
+    load_database,
 )
 from apbjudge.llm.base import Completion
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "worlds" / "museum"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "own_benchmarks" / "museum"
 
 
 def content(name: str) -> Any:
@@ -51,12 +51,12 @@ def write_data(folder: Path, **changed: Any) -> Path:
     return folder
 
 
-def world() -> PlanBenchWorld:
-    return load_world(EXAMPLE)
+def database() -> PlanBenchDatabase:
+    return load_database(EXAMPLE)
 
 
 def rules(plan: BlockPlan | None = None, **settings: Any) -> PlanBenchRules:
-    return PlanBenchRules(world(), EpisodeConfig(**settings), plan)
+    return PlanBenchRules(database(), EpisodeConfig(**settings), plan)
 
 
 class Agent:

@@ -9,6 +9,7 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +18,8 @@ from ...errors import PluginError, UsageError
 if TYPE_CHECKING:
     from ...environments.execution.host import Host
 
-BATCH = 16
-"""Tasks of one process."""
 _LONGEST = 1 << 16
 """Characters of a result; more are cut off in the process."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayedWorld:
-    """What a domain offers an agent.
-
-    Attributes:
-        policy: Its instructions.
-        tools: Definitions of its tools.
-    """
-
-    policy: str
-    tools: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +27,14 @@ class Replay:
     """What came of a task.
 
     Attributes:
+        policy: The instructions that its domain has for an agent.
+        tools: Definitions of the domain's tools.
         results: Text of each action's result, and whether it is an error.
         fault: Why there are none; empty where there are.
     """
 
+    policy: str
+    tools: tuple[Any, ...]
     results: tuple[tuple[str, bool], ...] = ()
     fault: str = ""
 
@@ -59,43 +49,54 @@ def is_installed() -> bool:
     return any(Path(folder, "domains").is_dir() for folder in folders)
 
 
-def replay(
-    domain: str, tasks: Sequence[Mapping[str, Any]]
-) -> tuple[ReplayedWorld | None, list[Replay]]:
-    """Carries out the gold actions of tasks, each in an environment of its own.
+class ReplayedDomain:
+    """A domain of the package, in a process of its own from the first replay on; close it.
 
     Args:
-        domain: Name of the domain.
-        tasks: Each with ``initial_state`` and ``actions``, as the source has them.
-
-    Returns:
-        The world; what came of each task. None and nothing where there is no such world.
+        name: Of the domain.
     """
-    from ...environments.execution.host import Host  # which most sources don't need
-    from ...environments.execution.sandbox import HOSTED, Isolation
 
-    isolation = Isolation(call_seconds=60)
-    try:
-        host = Host(HOSTED / "tau2.py", {"replay": domain}, isolation, lambda warning: None)
-    except UsageError:
-        return None, []
-    with closing(host):
-        (offered,) = host.tasks
-        world = ReplayedWorld(offered["system_prompt"], tuple(offered["tools"]))
-        return world, [_replayed(host, task) for task in tasks]
+    def __init__(self, name: str) -> None:
+        self._name = name
 
+    @cached_property
+    def _host(self) -> Host | None:
+        from ...environments.execution.host import Host  # which most sources don't need
+        from ...environments.execution.sandbox import HOSTED, Isolation
 
-def _replayed(host: Host, task: Mapping[str, Any]) -> Replay:
-    results: list[tuple[str, bool]] = []
-    try:
-        with closing(host.episode()) as episode:
-            episode.ask("begin", task["initial_state"])
-            for action in task["actions"]:
-                call = action["name"], action["arguments"], action["requestor"]
-                text, is_error, _ = episode.ask("call", *call)
-                if len(text) > _LONGEST:
-                    return Replay(fault=f"a result of more than {_LONGEST} characters")
-                results.append((text, is_error))
-    except PluginError as error:
-        return Replay(fault=str(error))
-    return Replay(tuple(results))
+        isolation = Isolation(call_seconds=60)
+        try:
+            return Host(HOSTED / "tau2.py", {"replay": self._name}, isolation, lambda warning: None)
+        except UsageError:
+            return None
+
+    def replay(self, start: Any, actions: Sequence[Mapping[str, Any]]) -> Replay | None:
+        """Carries out the gold actions of a task; None where there is no such domain.
+
+        Args:
+            start: The ``initial_state`` of the task, as its source has it.
+            actions: Each with ``name``, ``arguments`` and ``requestor``.
+        """
+        if self._host is None:
+            return None
+        (offered,) = self._host.tasks
+        policy, tools = offered["system_prompt"], tuple(offered["tools"])
+        results: list[tuple[str, bool]] = []
+        try:
+            with closing(self._host.episode()) as episode:
+                episode.ask("begin", start)
+                for action in actions:
+                    call = action["name"], action["arguments"], action["requestor"]
+                    text, is_error, _ = episode.ask("call", *call)
+                    if len(text) > _LONGEST:
+                        fault = f"a result of more than {_LONGEST} characters"
+                        return Replay(policy, tools, fault=fault)
+                    results.append((text, is_error))
+        except PluginError as error:
+            return Replay(policy, tools, fault=str(error))
+        return Replay(policy, tools, tuple(results))
+
+    def close(self) -> None:
+        """Ends the process."""
+        if (host := self.__dict__.get("_host")) is not None:
+            host.close()

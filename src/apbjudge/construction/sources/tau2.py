@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import RowError
-from ...records.trajectories import LogPlace, Trajectory, TrajectoryStep
+from ...records.trajectories import LogPlace, TrajectoryStep
 from ...trajectories.formats.fields import object_in, objects_in, text_in
 from ..cases import Reject
 from ..seeds import Seed
@@ -18,25 +18,15 @@ from .entries import (
     SeedEntry,
     SourceFormat,
     SourceOptions,
-    read_rows,
+    entries_of,
     rejected,
     step_of,
     task_of,
 )
-from .replaying import BATCH, Replay, ReplayedWorld, is_installed, replay
+from .replaying import Replay, ReplayedDomain, is_installed
 from .trajectories import run_seed
 
 _INSTRUCTIONS = ("reason_for_call", "known_info", "task_instructions")
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A task as it is replayed: its actions have ``name``, ``arguments`` and ``requestor``."""
-
-    run: Trajectory
-    row: Mapping[str, Any]
-    domain: str
-    actions: Sequence[Mapping[str, Any]]
 
 
 def tasks_in(path: Path) -> Path:
@@ -49,36 +39,34 @@ def _recognises(row: Mapping[str, Any]) -> bool:
 
 
 def _read(options: SourceOptions) -> Iterator[SeedEntry]:
-    """Yields an entry for each task, with results where the world is installed."""
+    """Yields an entry for each task, with results where the package is installed."""
     options = replace(options, path=tasks_in(options.path))
     can_replay = is_installed()
-    tasks = _tasks(options)
-    while batch := [task for _, task in zip(range(BATCH), tasks, strict=False)]:
-        for domain, group in groupby(batch, _domain):
-            yield from _entries(list(group), options, domain if can_replay else "")
+    with ExitStack() as open_ones:
+        domains: dict[str, ReplayedDomain] = {}
+
+        def replayed(domain: str, row: Mapping[str, Any], actions: _Actions) -> Replay | None:
+            if not can_replay or not re.fullmatch(r"\w+", domain):
+                return None
+            if domain not in domains:
+                domains[domain] = open_ones.enter_context(closing(ReplayedDomain(domain)))
+            return domains[domain].replay(row.get("initial_state"), actions)
+
+        def seed(row: dict[str, Any], place: LogPlace) -> Seed | Reject:
+            return _seed(row, place, options, replayed)
+
+        yield from entries_of(options, seed, TAU2.name)
 
 
-_Read = tuple[int, _Task | RowError | Reject]
+_Actions = Sequence[Mapping[str, Any]]
 
 
-def _domain(read: _Read) -> str:
-    task = read[1]
-    return task.domain if isinstance(task, _Task) else ""
-
-
-def _tasks(options: SourceOptions) -> Iterator[_Read]:
-    for line, row in read_rows(options.path):
-        task: _Task | RowError | Reject
-        try:
-            if isinstance(row, RowError):
-                raise row
-            task = _task(row, LogPlace(TAU2.name, "", options.path.name, line), options)
-        except RowError as error:
-            task = error
-        yield line, task
-
-
-def _task(row: dict[str, Any], place: LogPlace, options: SourceOptions) -> _Task | Reject:
+def _seed(
+    row: dict[str, Any],
+    place: LogPlace,
+    options: SourceOptions,
+    replayed: Callable[[str, Mapping[str, Any], _Actions], Replay | None],
+) -> Seed | Reject:
     scenario = object_in(row, "user_scenario")
     instructions: object = scenario.get("instructions")
     domain = ""
@@ -98,8 +86,27 @@ def _task(row: dict[str, Any], place: LogPlace, options: SourceOptions) -> _Task
     ]
     if not any(action["requestor"] == "assistant" for action in actions):
         return rejected(run, "no call is made")
-    domain = domain or options.path.absolute().parent.name
-    return _Task(run, row, domain if re.fullmatch(r"\w+", domain) else "", actions)
+    found = replayed(domain or options.path.absolute().parent.name, row, actions)
+    if found is not None and found.fault:
+        return rejected(run, "the actions can't be replayed", found.fault)
+    steps = [TrajectoryStep("user", text=run.query)]
+    for number, action in enumerate(actions):
+        result, is_error = (None, None) if found is None else found.results[number]
+        steps.append(
+            step_of(
+                action["name"],
+                action["arguments"],
+                f"call_{number + 1}",
+                result=result,
+                is_error=is_error,
+                is_users=action["requestor"] == "user",
+            )
+        )
+    run = replace(run, steps=tuple(steps))
+    if found is not None:
+        prompt = run.system_prompt or found.policy
+        run = replace(run, system_prompt=prompt, tools=options.tools or found.tools)
+    return run_seed(run, options, {"ends": _ENDS, **row})
 
 
 def _action(action: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -113,56 +120,6 @@ def _action(action: Mapping[str, Any], where: str) -> dict[str, Any]:
         "arguments": object_in(action, "arguments", where),
         "requestor": requestor,
     }
-
-
-def _entries(group: Sequence[_Read], options: SourceOptions, domain: str) -> Iterator[SeedEntry]:
-    """The entries of tasks of one domain; nothing is replayed where it is empty."""
-    tasks = [task for _, task in group if isinstance(task, _Task)]
-    world: ReplayedWorld | None = None
-    replays: list[Replay] = []
-    if domain and tasks:
-        wanted = [
-            {"initial_state": task.row.get("initial_state"), "actions": task.actions}
-            for task in tasks
-        ]
-        world, replays = replay(domain, wanted)
-    following = iter(replays)
-    for line, task in group:
-        content: Seed | RowError | Reject
-        if isinstance(task, _Task):
-            try:
-                content = _seed(task, options, world, next(following, None))
-            except RowError as error:
-                content = error
-        else:
-            content = task
-        yield SeedEntry(line, str(options.path), content)
-
-
-def _seed(
-    task: _Task, options: SourceOptions, world: ReplayedWorld | None, replayed: Replay | None
-) -> Seed | Reject:
-    run = task.run
-    if replayed is not None and replayed.fault:
-        return rejected(run, "the actions can't be replayed", replayed.fault)
-    steps = [TrajectoryStep("user", text=run.query)]
-    for number, action in enumerate(task.actions):
-        result, is_error = replayed.results[number] if replayed else (None, None)
-        steps.append(
-            step_of(
-                action["name"],
-                action["arguments"],
-                f"call_{number + 1}",
-                result=result,
-                is_error=is_error,
-                is_users=action["requestor"] == "user",
-            )
-        )
-    run = replace(run, steps=tuple(steps))
-    if world is not None:
-        prompt = run.system_prompt or world.policy
-        run = replace(run, system_prompt=prompt, tools=options.tools or world.tools)
-    return run_seed(run, options, {"ends": _ENDS, **task.row})
 
 
 _ENDS = ["transfer_to_human_agents"]

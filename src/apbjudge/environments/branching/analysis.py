@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, Field, ValidationError
 
 from ...document.display import Shown
 from ...document.model import Document
 from ...errors import InputError, OptionError, RowError
 from ...jsonl import read_lines
 from ...options import takes
-from ...records import Verdict
+from ...records import Verdict, resolve
+from ...records.base import row_error
 from ...records.labels import read_labels
-from ...records.loose_json import as_list, as_object
 from ...records.run_folder import judgements_path, read_judgements
 from ...records.trajectories import Trajectory, TrajectoryStep
 from ...statistics.entropy import (
     Bin,
-    FirstWrong,
     auroc,
     auroc_within,
     binned,
@@ -38,6 +38,7 @@ from ...statistics.entropy import (
     slope_within,
 )
 from ...statistics.estimates import Array, Estimate, Ids
+from ...statistics.metric import RATE, MetricKind, Metrics, bad, by_name
 from ...statistics.proportions import share
 from ...statistics.sample import Sample
 from ...trajectories.reading import read_log
@@ -68,6 +69,21 @@ class Choice(NamedTuple):
     wrong: bool
 
 
+METRICS = (
+    bad("rate", "wrong choices"),
+    MetricKind("auroc", "grade", "higher", RATE, "a wrong choice has the higher entropy", "AUROC"),
+    MetricKind("auroc_within", "grade", "higher", RATE, title="AUROC within cases"),
+    MetricKind("auroc_position", "grade", None, RATE, "confounds", "AUROC of the position"),
+    MetricKind("slope", "grade", meaning="within cases", title="rise of the rate per {unit}"),
+    MetricKind("slope_adjusted", "grade", title="the same, position taken out"),
+    MetricKind("by_score", "grade", "lower", title="first wrong choice: by entropy"),
+    MetricKind("by_position", "grade", title="… in the plan's order"),
+    MetricKind("at_random", "grade", title="… in random order"),
+    MetricKind("saved", "grade", "higher", title="… places saved against random"),
+)
+"""What entropies say of errors, as rows of the report; the last four in places of a plan."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntropyGroup:
     """The choices of one model whose entropies can be compared.
@@ -82,14 +98,8 @@ class EntropyGroup:
         greatest: The greatest entropy that m samples can have; None for other estimators.
         mean_right: Mean entropy of the right choices; None without any.
         mean_wrong: Of the wrong ones.
-        rate: Share of wrong choices.
         bins: Errors by entropy.
-        auroc: Chance that a wrong choice has the higher entropy, over all pairs.
-        auroc_within: Over pairs of one case alone.
-        auroc_position: The same of the position in the plan, which confounds; no value without.
-        slope: Rise of the error rate with the entropy within cases.
-        slope_adjusted: With the linear effect of the position taken out; no value without.
-        first_wrong: Where branching by entropy comes to the first wrong choice; None without runs.
+        metrics: See ``METRICS``; those of the first wrong choice only where choices have places.
     """
 
     model: str
@@ -101,14 +111,8 @@ class EntropyGroup:
     greatest: float | None
     mean_right: float | None
     mean_wrong: float | None
-    rate: Estimate
     bins: tuple[Bin, ...]
-    auroc: Estimate
-    auroc_within: Estimate
-    auroc_position: Estimate
-    slope: Estimate
-    slope_adjusted: Estimate
-    first_wrong: FirstWrong | None
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -185,7 +189,19 @@ def _group(choices: list[Choice], config: EntropyConfig) -> EntropyGroup:
     greatest = None
     if first.estimator == "sampling":
         greatest = log(first.m) / (log(2) if config.unit == "bits" else 1)
-    none = np.zeros(0)
+    estimates: dict[str, Estimate] = {
+        "rate": share(wrong, np.ones(len(wrong), dtype=bool), Sample(clusters=case)),
+        "auroc": auroc(scores, wrong, clusters=case),
+        "auroc_within": auroc_within(scores, wrong, case),
+        "auroc_position": auroc(np.zeros(0), np.zeros(0)),
+        "slope": slope_within(scores, wrong, case),
+        "slope_adjusted": slope_within(scores, wrong, case, positions=position),
+    }
+    if has_positions:
+        runs = np.array([choice.run for choice in choices])
+        places = first_wrong(scores, wrong, runs, position, clusters=case)
+        estimates["auroc_position"] = auroc(position, wrong, clusters=case)
+        estimates |= {each.name: getattr(places, each.name) for each in fields(places)}
     return EntropyGroup(
         model=first.model,
         estimator=first.estimator,
@@ -196,20 +212,12 @@ def _group(choices: list[Choice], config: EntropyConfig) -> EntropyGroup:
         greatest=greatest,
         mean_right=_mean(scores[~wrong]),
         mean_wrong=_mean(scores[wrong]),
-        rate=share(wrong, np.ones(len(wrong), dtype=bool), Sample(clusters=case)),
         bins=binned(scores, wrong, bins=config.bins, binning=config.binning, clusters=case),
-        auroc=auroc(scores, wrong, clusters=case),
-        auroc_within=auroc_within(scores, wrong, case),
-        auroc_position=auroc(position, wrong, clusters=case)
-        if has_positions
-        else auroc(none, none),
-        slope=slope_within(scores, wrong, case),
-        slope_adjusted=slope_within(scores, wrong, case, positions=position),
-        first_wrong=first_wrong(
-            scores, wrong, np.array([choice.run for choice in choices]), position, clusters=case
-        )
-        if has_positions
-        else None,
+        metrics=by_name(
+            replace(kind, title=kind.heading.format(unit=config.unit[:-1])).of(estimates[kind.name])
+            for kind in METRICS
+            if kind.name in estimates
+        ),
     )
 
 
@@ -227,6 +235,23 @@ def _is_judged(path: Path) -> bool:
     if first is None or isinstance(first.values, RowError):
         return False
     return first.values.get("kind") in ("verdict", "unscored") and "judge" in first.values
+
+
+_Share = Annotated[float, Field(strict=True, ge=0, le=1 + 1e-9)]
+
+
+class _Candidate(BaseModel):
+    share: _Share
+
+
+class _Stated(BaseModel):
+    """The distribution of a choice as its step states it."""
+
+    estimator: Literal["sampling", "logits", "known"] | None = None
+    n: Annotated[int, Field(strict=True, ge=0)] = 1
+    captured: _Share = 1.0
+    candidates: list[_Candidate] = []
+    samples: list[Any] | None = None
 
 
 class _BranchReader:
@@ -273,33 +298,28 @@ class _BranchReader:
     def _entropy(self, step: TrajectoryStep, where: str) -> tuple[str, int, float] | None:
         """Estimator, number of samples, and entropy; None where no candidate could be read."""
         where = f"{where}.distribution"
-        given = as_object(step.extra["distribution"])
-        if given is None:
-            raise RowError(where, "an object", step.extra["distribution"])
-        samples = as_list(given.get("samples"))
-        if samples is not None:
-            counts = list(Counter(map(repr, samples)).values())
-            return ("sampling", len(samples), self._of_counts(counts)) if counts else None
-        estimator, n, captured = given.get("estimator"), given.get("n", 1), given.get("captured", 1)
-        if estimator not in ("sampling", "logits", "known"):
-            raise RowError(f"{where}.estimator", "sampling, logits or known", estimator)
-        if type(n) is not int or n < 0 or not _is_share(captured):
-            raise RowError(where, "n, a whole number, and captured, a share", [n, captured])
-        candidates = [as_object(each) or {} for each in as_list(given.get("candidates")) or []]
-        shares = [each.get("share") for each in candidates]
-        known = [each for each in shares if _is_share(each)]
-        if len(known) != len(shares):
-            raise RowError(f"{where}.candidates", "objects with a share of 0 to 1", shares)
-        if not shares:
+        try:
+            given = _Stated.model_validate(step.extra["distribution"])
+        except ValidationError as error:
+            fault = row_error(error)
+            raise RowError(f"{where}.{fault.field}", fault.expected, fault.got) from None
+        if given.samples is not None:
+            counts = list(Counter(map(repr, given.samples)).values())
+            return ("sampling", len(given.samples), self._of_counts(counts)) if counts else None
+        if given.estimator is None:
+            raise RowError(f"{where}.estimator", "sampling, logits or known", None)
+        known = [each.share for each in given.candidates]
+        if not known:
             return None
         if abs(sum(known) - 1) > 1e-6:
             raise RowError(f"{where}.candidates", "shares that sum to 1", sum(known))
-        if estimator != "sampling":
-            return estimator, 1, shannon_entropy(known, unit=self._config.unit)
-        counts = [round(each * n) for each in known]
-        if not n or sum(counts) != n:
+        if given.estimator != "sampling":
+            return given.estimator, 1, shannon_entropy(known, unit=self._config.unit)
+        counts = [round(each * given.n) for each in known]
+        if not given.n or sum(counts) != given.n:
             raise RowError(f"{where}.candidates", "shares of n samples", known)
-        return estimator, round(n / captured) if captured else n, self._of_counts(counts)
+        m = round(given.n / given.captured) if given.captured else given.n
+        return "sampling", m, self._of_counts(counts)
 
     def _of_counts(self, counts: list[int]) -> float:
         if self._config.estimate == "miller-madow":
@@ -340,16 +360,13 @@ class _BranchReader:
         """What most raters say of each item; an item on which they are split has no label."""
         if not self._config.labels:
             raise OptionError("--labels: expected labels of humans for a judge's run, got none")
-        votes: dict[tuple[str, str | None], Counter[bool]] = {}
-        for path in self._config.labels:
-            for label in read_labels(path, bad=self.problems.append):
-                if label.is_correct is not None:
-                    key = label.item_id, label.tested_model
-                    votes.setdefault(key, Counter())[label.is_correct] += 1
-        decided = ((key, vote[True] - vote[False]) for key, vote in votes.items())
-        return {key: lead > 0 for key, lead in decided if lead}
-
-
-def _is_share(value: Any) -> TypeGuard[float]:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value <= 1 + 1e-9
+        labels = (
+            label
+            for path in self._config.labels
+            for label in read_labels(path, bad=self.problems.append)
+        )
+        return {
+            (of.item_id, of.tested_model): of.is_correct
+            for of in resolve(labels)
+            if of.is_correct is not None
+        }

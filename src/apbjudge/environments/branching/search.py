@@ -180,7 +180,7 @@ async def branch_case(
     Args:
         task: Its id.
         policy: The agent.
-        environment: The world, which serves no other case meanwhile.
+        environment: The environment, which serves no other case meanwhile.
         config: The settings.
         judge: The verifier where it is ``judge``.
 

@@ -7,8 +7,8 @@ trials of a task, and its episodes in other modes, are alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from ...statistics.bootstrap import cluster_bootstrap
 from ...statistics.differences import adjust, mcnemar, part_difference
 from ...statistics.entropy import auroc, auroc_within, slope_within
 from ...statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
-from ...statistics.metric import RATE, MetricKind, good
+from ...statistics.metric import RATE, SIGNED, MetricKind, Metrics, bad, by_name, either, good
 from ...statistics.paired import Difference, Flips, compare_means
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import IntervalSettings, Sample
@@ -30,23 +30,38 @@ from .judged_plans import JudgedPart, PlanJudge, PlanVerdict
 Tasks = Literal["all", "doing nothing fails"]
 SUCCESS = good("success", "successful episodes")
 REWARD = MetricKind("reward", "grade", "higher", RATE, "mean reward")
+NOT_NULL = good("success_not_null", "successful episodes where doing nothing fails")
+PLAN_METRICS = (
+    good("success_if_correct", title="success if {good}"),
+    good("success_if_wrong", title="success if {bad}"),
+    MetricKind("difference", "points", "higher", SIGNED, "the first less the second"),
+    MetricKind("within", "points", "higher", SIGNED, "of Mantel-Haenszel", "difference {within}"),
+    MetricKind("auc", "grade", "higher", RATE, "ties count half", "AUC of {score}"),
+    MetricKind("auc_within", "grade", "higher", RATE, title="AUC of {score} {within}"),
+    MetricKind("r", "grade difference", "higher", SIGNED, title="r of {score} and reward"),
+    bad("failures_correct", title="{good} among failures"),
+    bad("successes_wrong", title="{bad} among successes"),
+)
+"""What is said of plans with verdicts, as rows of the report.
+
+``within`` and ``auc_within`` are over plans of one task, so free of how hard tasks are; ``r`` is
+point-biserial where score or reward is 0 or 1.
+"""
+BOOTSTRAP = MetricKind("bootstrap", "points", "higher", SIGNED, "difference, tasks resampled")
+PLAN_CELLS = (
+    either("correct_success", title="{good}, succeeded"),
+    either("correct_failure", "the execution is at fault, or the judge", "{good}, failed"),
+    either("wrong_success", "the judge is at fault, or luck", "{bad}, succeeded"),
+    either("wrong_failure", title="{bad}, failed"),
+)
+"""Shares of plans by verdict and outcome."""
+_BOUNDS: Mapping[str, Literal["upper", "lower"]] = {
+    name: "upper" if "correct" in name else "lower"
+    for name in (*(kind.name for kind in PLAN_CELLS), "failures_correct", "successes_wrong")
+}
+"""Of verdicts by rule alone: a provable fault is wrong, and none of them may be wrong too."""
 ALL_MODES = ""
 """Stands for all modes with plans together."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NullAgent:
-    """What doing nothing is worth, over the tasks of which it is known.
-
-    Attributes:
-        success: Share of tasks in which its reward is 1.
-        reward: Its mean reward.
-        n_unknown: Tasks of which it is not known.
-    """
-
-    success: Estimate
-    reward: Estimate
-    n_unknown: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +71,14 @@ class ModeFigures:
     Attributes:
         mode: The mode.
         n_tasks: Distinct tasks.
-        success: Share of episodes that succeeded.
-        reward: Mean reward.
-        success_not_null: Success over the tasks in which doing nothing fails.
+        metrics: ``success``, ``reward`` and, but for the null agent, ``success_not_null``.
         terminations: Episodes by how they ended, where that is stated.
     """
 
     mode: str
     n_tasks: int
-    success: Estimate
-    reward: Estimate
-    success_not_null: Estimate
-    terminations: dict[str, int]
+    metrics: Metrics
+    terminations: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,45 +126,23 @@ class ModeDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictOutcome:
-    """Plans of one verdict and outcome: how many, and which share of all."""
-
-    n: int
-    share: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFigures:
     """Verdicts on plans against what came of executing them.
 
-    Where code alone judged (``by_code``), *wrong* is a provable fault, and *correct* is merely
+    Where rules alone judged (``by_code``), *wrong* is a provable fault, and *correct* is merely
     none: shares of *correct* are upper bounds, those of *wrong* lower ones.
 
     Attributes:
         judge: The judge.
         mode: The mode that executed the plans; empty for all modes with plans together.
         tasks: All tasks, or those in which doing nothing fails.
-        by_code: Whether code alone judged all of these plans.
-        n_by_code: Plans that code alone judged.
+        by_code: Whether rules alone judged all of these plans.
+        n_by_code: Plans that rules alone judged.
         n_tasks: Distinct tasks.
-        success_if_correct: Share of successes among plans judged correct.
-        success_if_wrong: Among plans judged wrong.
-        difference: The first less the second.
-        bootstrap: The same with the interval of the percentile bootstrap over tasks.
         detectable: The smallest true difference that these plans find with a power of 0.8.
-        within: The same difference between plans of one task (Mantel and Haenszel): over tasks
-            that have plans of both verdicts. Free of how hard tasks are.
         score: What ``auc`` and ``r`` are of: ``grade``, or ``is_correct`` where no plan has one.
-        auc: The chance that a plan that succeeded has the higher score; ties count half.
-        auc_within: The same of plans of one task.
-        r: Correlation of score and reward; point-biserial where one is 0 or 1.
-        correct_success: Plans judged correct that succeeded.
-        correct_failure: Judged correct and failed: the fault is in the execution, or the judge.
-        wrong_success: Judged wrong and succeeded: the judge was wrong, or the agent left the plan
-            or was lucky.
-        wrong_failure: Judged wrong and failed.
-        failures_correct: Share of the failures whose plan was judged correct.
-        successes_wrong: Share of the successes whose plan was judged wrong.
+        metrics: See ``PLAN_METRICS``, ``BOOTSTRAP`` and ``PLAN_CELLS``.
+        cells: Number of plans in each of ``PLAN_CELLS``.
         correct_failure_ids: The plans of that cell, mode first where it is of all modes.
         wrong_success_ids: The plans of that cell.
     """
@@ -164,22 +153,10 @@ class PlanFigures:
     by_code: bool
     n_by_code: int
     n_tasks: int
-    success_if_correct: Estimate
-    success_if_wrong: Estimate
-    difference: Estimate
-    bootstrap: Estimate
     detectable: float | None
-    within: Estimate
     score: Literal["grade", "is_correct"]
-    auc: Estimate
-    auc_within: Estimate
-    r: Estimate
-    correct_success: VerdictOutcome
-    correct_failure: VerdictOutcome
-    wrong_success: VerdictOutcome
-    wrong_failure: VerdictOutcome
-    failures_correct: Estimate
-    successes_wrong: Estimate
+    metrics: Metrics
+    cells: dict[str, int]
     correct_failure_ids: tuple[str, ...]
     wrong_success_ids: tuple[str, ...]
 
@@ -193,7 +170,8 @@ class ModelOutcomes:
         tested_model: The tested model.
         n_tasks: Distinct tasks.
         n_episodes: Episodes.
-        null: The null agent.
+        null: What doing nothing is worth, over the tasks of which it is known.
+        n_null_unknown: Tasks of which it is not known.
         modes: Each mode.
         differences: Each two modes.
         needed: Tasks that a second mode would need; None where there are two.
@@ -205,7 +183,8 @@ class ModelOutcomes:
     tested_model: str
     n_tasks: int
     n_episodes: int
-    null: NullAgent
+    null: ModeFigures
+    n_null_unknown: int
     modes: tuple[ModeFigures, ...]
     differences: tuple[ModeDifference, ...]
     needed: TasksNeeded | None
@@ -248,7 +227,7 @@ def _outcomes(
     of_mode = {mode: [e for e in group if e.mode == mode] for mode in modes}
     figures = tuple(_mode_figures(mode, of_mode[mode], settings.level) for mode in modes)
     needed = None
-    if len(figures) == 1 and (p := figures[0].success.value) is not None:
+    if len(figures) == 1 and (p := figures[0].metrics["success"].value) is not None:
         discordant = 2 * p * (1 - p) * (1 - settings.correlation)
         needed = _needed(settings, discordant=discordant)
     planned = [execution for execution in group if execution.mode not in WITHOUT_PLAN]
@@ -256,12 +235,15 @@ def _outcomes(
         not any((v := judge.of(e)) and v.is_correct is not None for judge in judges)
         for e in planned
     )
+    n_tasks = len({execution.case_id for execution in group})
+    null = _null_agent(group, settings.level)
     return ModelOutcomes(
         environment=group[0].environment,
         tested_model=group[0].tested_model,
-        n_tasks=len({execution.case_id for execution in group}),
+        n_tasks=n_tasks,
         n_episodes=len(group),
-        null=_null_agent(group, settings.level),
+        null=null,
+        n_null_unknown=n_tasks - null.n_tasks,
         modes=figures,
         differences=tuple(_differences(of_mode, settings)),
         needed=needed,
@@ -275,15 +257,13 @@ def _outcomes(
 # Modes --------------------------------------------------------------------------------------------
 
 
-def _null_agent(group: Sequence[EndedEpisode], level: float) -> NullAgent:
+def _null_agent(group: Sequence[EndedEpisode], level: float) -> ModeFigures:
     rewards = {execution.case_id: execution.null_reward for execution in group}
     known = np.array([reward for reward in rewards.values() if reward is not None], dtype=float)
     every = np.ones(len(known), dtype=bool)
-    return NullAgent(
-        success=share(known == 1, every, Sample(), level=level),
-        reward=bounded(known, Sample(), level=level),
-        n_unknown=len(rewards) - len(known),
-    )
+    success = SUCCESS.of(share(known == 1, every, Sample(), level=level))
+    metrics = by_name([success, REWARD.of(bounded(known, Sample(), level=level))])
+    return ModeFigures(mode="null agent", n_tasks=len(known), metrics=metrics)
 
 
 def _fails_idle(execution: EndedEpisode) -> bool:
@@ -297,9 +277,13 @@ def _mode_figures(mode: str, rows: Sequence[EndedEpisode], level: float) -> Mode
     return ModeFigures(
         mode=mode,
         n_tasks=len({row.case_id for row in rows}),
-        success=share(success, every, sample, level=level),
-        reward=bounded(reward, sample, level=level),
-        success_not_null=share(success & harder, harder, sample, level=level),
+        metrics=by_name(
+            [
+                SUCCESS.of(share(success, every, sample, level=level)),
+                REWARD.of(bounded(reward, sample, level=level)),
+                NOT_NULL.of(share(success & harder, harder, sample, level=level)),
+            ]
+        ),
         terminations=dict(Counter(row.termination for row in rows if row.termination)),
     )
 
@@ -427,31 +411,37 @@ def _plan_figures(
     grade = np.array([each.verdict.grade for each in rows], dtype=float)
     n_by_code = sum(each.verdict.by_code for each in rows)
     case = _numbers([each.row.case_id for each in rows])
-    outcomes = success.astype(float)
+    every = np.ones(len(rows), dtype=bool)
+    contrast = part_difference(success.astype(float), correct, ~correct, sample, level=level)
+    graded = ~np.isnan(grade)
+    scored = graded if graded.any() else every
+    scores = (grade if graded.any() else correct.astype(float))[scored]
+    mixed = _mixed(correct, case)
+    cells: dict[str, Ids] = {
+        "correct_success": correct & success,
+        "correct_failure": correct & ~success,
+        "wrong_success": ~correct & success,
+        "wrong_failure": ~correct & ~success,
+    }
 
     def rate(some: Ids, among: Ids) -> Estimate:
         return share(some & among, among, sample, level=level)
 
-    every = np.ones(len(rows), dtype=bool)
-    contrast = part_difference(outcomes, correct, ~correct, sample, level=level)
-    graded = ~np.isnan(grade)
-    score = "grade" if graded.any() else "is_correct"
-    scored = graded if graded.any() else every
-    scores = (grade if graded.any() else correct.astype(float))[scored]
-    mixed = _mixed(correct, case)
-
-    def cell(is_correct: Ids, is_success: Ids, bound: Literal["upper", "lower"]) -> VerdictOutcome:
-        here = is_correct & is_success
-        estimate = share(here, every, sample, level=level)
-        return VerdictOutcome(
-            n=int(here.sum()), share=replace(estimate, bound=bound if by_code else "")
-        )
-
-    by_code = n_by_code == len(rows)
-    failures_correct, successes_wrong = rate(correct, ~success), rate(~correct, success)
-    if by_code:
-        failures_correct = replace(failures_correct, bound="upper")
-        successes_wrong = replace(successes_wrong, bound="lower")
+    estimates: dict[str, Estimate] = {
+        "success_if_correct": rate(success, correct),
+        "success_if_wrong": rate(success, ~correct),
+        "difference": contrast.estimate,
+        "bootstrap": success_difference_bootstrap(success, correct, case, level=level),
+        "within": _within(correct[mixed], success[mixed], case[mixed], level),
+        "auc": _auc(scores, success[scored], case[scored], level),
+        "auc_within": _auc_within(scores, success[scored], case[scored], level),
+        "r": _r(scores, reward[scored], sample.take(scored), level),
+        "failures_correct": rate(correct, ~success),
+        "successes_wrong": rate(~correct, success),
+        **{name: rate(here, every) for name, here in cells.items()},
+    }
+    if by_code := n_by_code == len(rows):
+        estimates |= {name: replace(estimates[name], bound=of) for name, of in _BOUNDS.items()}
     return PlanFigures(
         judge=judge,
         mode=mode,
@@ -459,24 +449,14 @@ def _plan_figures(
         by_code=by_code,
         n_by_code=n_by_code,
         n_tasks=len(np.unique(case)),
-        success_if_correct=rate(success, correct),
-        success_if_wrong=rate(success, ~correct),
-        difference=contrast.estimate,
-        bootstrap=success_difference_bootstrap(success, correct, case, level=level),
         detectable=contrast.detectable,
-        within=_within(correct[mixed], success[mixed], case[mixed], level),
-        score=score,
-        auc=_auc(scores, success[scored], case[scored], level),
-        auc_within=_auc_within(scores, success[scored], case[scored], level),
-        r=_r(scores, reward[scored], sample.take(scored), level),
-        correct_success=cell(correct, success, "upper"),
-        correct_failure=cell(correct, ~success, "upper"),
-        wrong_success=cell(~correct, success, "lower"),
-        wrong_failure=cell(~correct, ~success, "lower"),
-        failures_correct=failures_correct,
-        successes_wrong=successes_wrong,
-        correct_failure_ids=_ids(rows, correct & ~success, mode),
-        wrong_success_ids=_ids(rows, ~correct & success, mode),
+        score="grade" if graded.any() else "is_correct",
+        metrics=by_name(
+            kind.of(estimates[kind.name]) for kind in (*PLAN_METRICS, BOOTSTRAP, *PLAN_CELLS)
+        ),
+        cells={name: int(here.sum()) for name, here in cells.items()},
+        correct_failure_ids=_ids(rows, cells["correct_failure"], mode),
+        wrong_success_ids=_ids(rows, cells["wrong_success"], mode),
     )
 
 

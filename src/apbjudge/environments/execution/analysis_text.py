@@ -20,6 +20,8 @@ from ...document.text import WIDTH, render_text
 from ...statistics.estimates import FEW_CLUSTERS, Estimate
 from ...statistics.metric import Unit
 from .analysis import (
+    PLAN_CELLS,
+    PLAN_METRICS,
     ModeDifference,
     ModelOutcomes,
     PlanFigures,
@@ -32,6 +34,7 @@ _FEW = 5
 """Plans of a kind below which intervals hold the true value less often; docs/coverage.md."""
 _WITHIN = "within a task"
 _NOT_NULL = "success where doing nothing fails"
+_OUTCOMES = (("succeeded", "success"), ("failed", "failure"))
 _BY_CODE = (
     "code proves faults, never their absence: plans without a provable fault may be wrong too, so "
     "their shares are the most that correct plans can have (≤), and those with a provable fault "
@@ -113,28 +116,21 @@ def _episodes(n: int) -> str:
 
 
 def _modes(group: ModelOutcomes) -> Table:
+    titles = {"success": "success", "reward": "mean reward", "success_not_null": _NOT_NULL}
     rows: list[Sequence[Cell]] = [
         [
             of.mode,
             count(of.n_tasks),
-            _figure("success", of.success, "percent", of.mode),
-            _figure("mean reward", of.reward, "grade", of.mode),
-            _figure(_NOT_NULL, of.success_not_null, "percent", of.mode),
+            *(
+                _figure(title, metric, metric.kind.unit, of.mode)
+                if (metric := of.metrics.get(name)) is not None
+                else DASH
+                for name, title in titles.items()
+            ),
         ]
-        for of in group.modes
+        for of in (*group.modes, group.null)
     ]
-    null = group.null
-    rows.append(
-        [
-            "null agent",
-            count(null.success.n_items),
-            _figure("success", null.success, "percent", "null agent"),
-            _figure("mean reward", null.reward, "grade", "null agent"),
-            DASH,
-        ]
-    )
-    heads = ("mode", "tasks", "success", "mean reward", _NOT_NULL)
-    return Table.of(heads, rows, align="lrvvv")
+    return Table.of(("mode", "tasks", *titles.values()), rows, align="lrvvv")
 
 
 def _differences(differences: Sequence[ModeDifference]) -> Table:
@@ -192,52 +188,41 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
     good, bad = ("no provable fault", "provable fault") if by_code else ("correct", "wrong")
     yield Heading(f"Plans judged by {judge}", 3)
     places = [_place(of) for of in figures]
-    score = "grade" if figures[0].score == "grade" else good
-    measures: dict[str, tuple[Unit, list[Estimate]]] = {
-        f"success if {good}": ("percent", [of.success_if_correct for of in figures]),
-        f"success if {bad}": ("percent", [of.success_if_wrong for of in figures]),
-        "difference": ("points", [of.difference for of in figures]),
-        f"difference {_WITHIN}": ("points", [of.within for of in figures]),
-        f"AUC of {score}": ("grade", [of.auc for of in figures]),
-        f"AUC of {score} {_WITHIN}": ("grade", [of.auc_within for of in figures]),
-        f"r of {score} and reward": ("grade difference", [of.r for of in figures]),
-        f"{good} among failures": ("percent", [of.failures_correct for of in figures]),
-        f"{bad} among successes": ("percent", [of.successes_wrong for of in figures]),
-    }
+    words = {"good": good, "bad": bad, "within": _WITHIN}
+    words["score"] = "grade" if figures[0].score == "grade" else good
     yield Table.of(
         ("plans of", *places),
         (
             (
-                name,
+                title,
                 *(
-                    MetricCell(estimate=of, unit=unit, name=name, place=place)
+                    MetricCell(estimate=of, unit=of.kind.unit, name=title, place=place)
                     for of, place in zip(row, places, strict=True)
                 ),
             )
-            for name, (unit, row) in measures.items()
-            if not name.endswith(_WITHIN) or any(of.value is not None for of in row)
+            for kind in PLAN_METRICS
+            if (row := [of.metrics[kind.name] for of in figures])
+            and (title := kind.heading.format(**words))
+            if not title.endswith(_WITHIN) or any(of.value is not None for of in row)
         ),
         align="l" + "v" * len(places),
     )
-    cells = {
-        f"{good}, succeeded": [of.correct_success for of in figures],
-        f"{good}, failed": [of.correct_failure for of in figures],
-        f"{bad}, succeeded": [of.wrong_success for of in figures],
-        f"{bad}, failed": [of.wrong_failure for of in figures],
-    }
     heads = [head for place in places for head in ("n", f"% of {place}")]
     yield Table.of(
         ("plans", *heads),
         (
             (
-                name,
+                kind.heading.format(**words),
                 *(
                     entry
-                    for cell in row
-                    for entry in (count(cell.n), MetricCell(estimate=cell.share, unit="percent"))
+                    for of in figures
+                    for entry in (
+                        count(of.cells[kind.name]),
+                        MetricCell(estimate=of.metrics[kind.name], unit="percent"),
+                    )
                 ),
             )
-            for name, row in cells.items()
+            for kind in PLAN_CELLS
         ),
         align="l" + "rv" * len(places),
     )
@@ -251,7 +236,7 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         for of, place in zip(figures, places, strict=True)
         if (few := _few(of, good, bad))
     )
-    if all(of.within.value is None and of.auc_within.value is None for of in figures):
+    if all(of.metrics[name].value is None for of in figures for name in ("within", "auc_within")):
         lines.append(_NOT_WITHIN)
     if by_code:
         lines.append(_BY_CODE)
@@ -263,10 +248,8 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
 def _few(of: PlanFigures, good: str, bad: str) -> str:
     """The kinds of plans of which there are few."""
     counts = {
-        good: of.correct_success.n + of.correct_failure.n,
-        bad: of.wrong_success.n + of.wrong_failure.n,
-        "succeeded": of.correct_success.n + of.wrong_success.n,
-        "failed": of.correct_failure.n + of.wrong_failure.n,
+        word: sum(n for name, n in of.cells.items() if part in name)
+        for word, part in ((good, "correct"), (bad, "wrong"), *_OUTCOMES)
     }
     return ", ".join(f"{name} {n}" for name, n in counts.items() if 0 < n < _FEW)
 
@@ -318,10 +301,10 @@ def _counted(group: ModelOutcomes) -> Iterator[str]:
         if of.n_unpaired:
             left_out = _episodes(of.n_unpaired)
             yield f"{of.first} - {of.second}: left out, without a partner: {left_out}"
-    if any(of.success.low is not None and of.success.note for of in group.modes):
+    if any((of := each.metrics["success"]).low is not None and of.note for each in group.modes):
         yield f"fewer than {FEW_CLUSTERS} tasks: intervals are rough"
-    if group.null.n_unknown:
-        yield f"what doing nothing is worth is not known of {_tasks(group.null.n_unknown)}"
+    if group.n_null_unknown:
+        yield f"what doing nothing is worth is not known of {_tasks(group.n_null_unknown)}"
     if group.n_unjudged:
         yield f"no judge has a verdict on the plan: {_episodes(group.n_unjudged)}"
 

@@ -44,16 +44,16 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         description="direct: without a plan; plan-first: with a plan that the model drafts; "
         "refine: with that draft after a review; bound: the plan itself, without a model that "
         "acts; steps: step-wise predictions (--plans), each at the state of the messages before "
-        "it; gold: the suite's own solution; null: nothing is done.",
+        "it; gold: the benchmark's own solution; null: nothing is done.",
     )
     user_model: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
-        description="Plays the user where the suite has one, MODEL or MODEL@ADDRESS.",
+        description="Plays the user where the benchmark has one, MODEL or MODEL@ADDRESS.",
     )
     plans: Path | None = Field(
         default=None,
         description="Plans to carry out in place of drafts made here: a run of predict or refine, "
-        "or a JSONL file of predictions on the suite's cases.",
+        "or a JSONL file of predictions on the benchmark's cases.",
     )
     cases: Path | None = Field(
         default=None,
@@ -100,7 +100,7 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         if "steps" in self.mode and (self.tasks or self.first):
             raise ValueError("--first, --tasks: expected none with --mode steps, which takes plans")
         if self.cases is not None and "steps" not in self.mode:
-            raise ValueError("--cases: expected --mode steps; other modes take the suite's tasks")
+            raise ValueError("--cases: expected --mode steps; other modes take tasks")
         if "refine" in self.mode and self.plans is not None:
             raise ValueError("--plans: expected modes that take plans as they are, got refine")
         if "refine" in self.mode and (self.review in ("critic", "judge")) != (

@@ -13,49 +13,106 @@ from hashlib import sha256
 from importlib import resources
 from typing import Any
 
-import orjson
-
 from ...llm.base import Completion
 from ...prediction.prompts import CasePromptMaker
 from ...prediction.worker import response_of
 from ...protocols.prompts import compiled
-from ...records.loose_json import as_object
 from ...records.predictions import Call
 from ...records.responses import read_response
 from ...records.tools import build_toolset
-from ...records.trajectories import ToolCall, ToolResult, Trajectory, TrajectoryStep
-from .host import HostedEnvironment, NextTurn
+from ...records.trajectories import (
+    LogPlace,
+    StepSource,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    TrajectoryStep,
+)
+from ..dialogue import Chat, messages_of, read_calls
+from .benchmark import HostedBenchmark
+from .host import LONGEST_LINE
 from .planned import Plan
-from .scoring import AGENT_STOPPED, USER_STOPPED, finished
-from .suites import Suite
 
 PROMPTS = "prompts@1"
 MOST_CALLS = 32
 """Calls of one step that are carried out."""
 STOP_WORDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 """What a simulated user ends a conversation with (τ²-bench, arXiv:2506.07982)."""
+AGENT_STOPPED, USER_STOPPED = "agent_stop", "user_stop"
 
 
-class StepDialogue:
+class HostedChat(Chat):
+    """An episode of a task in a sandbox; close it.
+
+    Args:
+        benchmark: Where the task is.
+        task: Its id.
+        plan: The plan that is carried out; None without.
+    """
+
+    def __init__(self, benchmark: HostedBenchmark, task: str, plan: Plan | None = None) -> None:
+        self.environment = benchmark.environment()
+        super().__init__(self.environment, task)
+        self._benchmark, self._plan = benchmark, plan
+
+    def _call(self, name: str, arguments: Mapping[str, Any], source: str) -> ToolResult:
+        return self.environment.call(name, arguments, by=source)
+
+    def say(self, text: str, source: StepSource = "agent", **more: Any) -> None:
+        """Adds a step in which somebody only speaks."""
+        self._steps.append(TrajectoryStep(source, text=text, **more))
+
+    def close(self) -> None:
+        """Ends the process of the episode."""
+        self.environment.close()
+
+    def run(self, *, ended: str, system_prompt: str | None = None) -> Trajectory:
+        """The run of the episode; PluginError where it can't be scored.
+
+        Args:
+            ended: Why it ended; empty where it goes on.
+            system_prompt: The agent's instructions; None for the case's own.
+        """
+        self._ended = ended
+        case = self._benchmark.case(self._task)
+        extra: dict[str, Any] = {"null_reward": self._benchmark.null_reward(self._task)}
+        if self._plan is not None:
+            extra |= {"plan": self._plan.id, "plan_sha256": self._plan.digest}
+        return self.scored(
+            extra,
+            query=case.query,
+            system_prompt=case.system_prompt if system_prompt is None else system_prompt,
+            tools=tuple(self.environment.tools()),
+            final_answer=self._steps[-1].text if self._steps and ended == AGENT_STOPPED else None,
+            place=LogPlace(format=self._benchmark.name, version=self._benchmark.version),
+        )
+
+
+class StepDialogue(HostedChat):
     """See ``environments.base.Dialogue``; calls block until they are carried out.
 
     Args:
-        suite: Where the task is.
+        benchmark: Where the task is.
         task: Its id.
         maker: Makes the step-wise prompts.
         plan: What the agent is given to follow; None for nothing.
+
+    Attributes:
+        speaker: Who replies next: ``agent``, or ``user`` where a model plays the user.
     """
 
     def __init__(
-        self, suite: Suite, task: str, maker: CasePromptMaker, plan: Plan | None = None
+        self,
+        benchmark: HostedBenchmark,
+        task: str,
+        maker: CasePromptMaker,
+        plan: Plan | None = None,
     ) -> None:
-        self._suite, self._task, self._maker, self._plan = suite, task, maker, plan
-        self._environment = suite.environment()
-        self._environment.reset(task)
-        self._user = suite.user(task)
-        case = suite.case(task)
+        super().__init__(benchmark, task, plan)
+        self._spec, self._maker = benchmark.tasks[task], maker
+        case = benchmark.case(task)
         text = None if plan is None else plan.text.strip()
-        note = _template("acting").render(user=self._user, plan=text).strip()
+        note = _template("acting").render(user=self._spec.user, plan=text).strip()
         self._case = case.model_copy(
             update={
                 "form": "steps",
@@ -64,35 +121,28 @@ class StepDialogue:
                 "reference": None,
             }
         )
-        self._steps: list[TrajectoryStep] = []
-        self._ended = ""
         greeting = {"role": "user", "content": _texts()["greeting"]}
         # The conversation as the model that plays the user sees it: its own words are replies.
         self._users_messages: list[dict[str, Any]] = [greeting]
         self.speaker = "agent"
-        if self._user == "model" and not case.query:
+        if self._spec.user == "model" and not case.query:
             self.speaker = "user"
         elif case.query:
-            self._steps.append(TrajectoryStep("user", text=case.query))
+            self.say(case.query, source="user")
             self._users_messages.append({"role": "assistant", "content": case.query})
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
         """What whoever speaks next is sent."""
         if self.speaker == "user":
-            instructions = {"role": "system", "content": self._suite.user_prompt(self._task)}
+            instructions = {"role": "system", "content": self._spec.user_prompt}
             return [instructions, *self._users_messages]
         return self._maker.make(self._case).messages()
 
     @property
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """Those of the simulated user; the agent's are in its prompt."""
-        return self._suite.user_tools(self._task) if self.speaker == "user" else ()
-
-    @property
-    def ended(self) -> str:
-        """Why it ended."""
-        return self._ended
+        return self._spec.user_tools if self.speaker == "user" else ()
 
     def answer(self, reply: Completion) -> None:
         """Takes a reply of whoever spoke."""
@@ -108,76 +158,52 @@ class StepDialogue:
         if prediction.steps and prediction.kind == "steps":
             text, calls = prediction.steps[0].thought, prediction.steps[0].calls
         if not calls:
-            self._steps.append(TrajectoryStep("agent", text=text, extra={"raw": raw}))
-            self._say({"role": "assistant", "content": text})
+            self.say(text, extra={"raw": raw})
+            self._tell_user(text)
             return
-        ids = [f"call_{len(self._steps)}_{n}" for n in range(len(calls))]
-        made, seen = zip(*map(self._carry_out, calls, ids), strict=True)
-        kind = "invalid" if all(call.parse_error for call in made) else "call"
-        self._steps.append(
-            TrajectoryStep(
-                "agent", kind, thought=text, calls=made, observations=seen, extra={"raw": raw}
-            )
-        )
+        place = len(self._steps)
+        made = [predicted_call(call, n, f"call_{place}_{n}") for n, call in enumerate(calls)]
+        results = self.carry_out(made, thought=text, extra={"raw": raw})
+        shown = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in made
+        ]
         self._add(
-            {"role": "assistant", "thought": text, "tool_calls": [_shown(each) for each in made]},
+            {"role": "assistant", "thought": text, "tool_calls": shown},
             *(
                 {"role": "tool", "tool_call_id": each.call_id, "content": each.content}
-                for each in seen
+                for each in results
             ),
         )
 
-    def _carry_out(self, call: Call, call_id: str) -> tuple[ToolCall, ToolResult]:
-        number = int(call_id.rpartition("_")[2])
-        seen, fault = carry_out_call(self._environment, call, number)
-        arguments = dict(call.arguments or {})
-        observation = ToolResult(seen.content, call_id, call.name, seen.is_error)
-        return ToolCall(call.name, arguments, call_id, parse_error=fault), observation
-
-    def _say(self, message: dict[str, Any]) -> None:
-        """The agent speaks to the user."""
-        text = str(message["content"])
-        turn = self._environment.say(text)
-        self._add(message)
+    def _tell_user(self, text: str) -> None:
+        turn = self.environment.say(text)
+        self._add({"role": "assistant", "content": text})
         self._users_messages.append({"role": "user", "content": text})
-        self._follow(turn)
-
-    def _follow(self, turn: NextTurn) -> None:
         if turn.next == "end":
             self._ended = AGENT_STOPPED
         elif turn.next == "user":
             self.speaker = "user"
         else:
-            tools = build_toolset(list(self._environment.tools()), None, "tools")
+            tools = build_toolset(list(self.environment.tools()), None, "tools")
             self._case = self._case.model_copy(update={"tools": tools})
-            self._steps.append(TrajectoryStep("user", text=turn.text))
+            self.say(turn.text, source="user")
             self._add({"role": "user", "content": turn.text})
 
     def _of_user(self, reply: Completion) -> None:
         """The simulated user calls tools of its own, or answers."""
         if reply.tool_calls:
-            self._users_messages.append(_message_of(reply))
-            calls: list[ToolCall] = []
-            seen: list[ToolResult] = []
-            for call in reply.tool_calls:
-                arguments = _arguments(call.arguments)
-                made = ToolCall(call.name, arguments or call.arguments, call.id)
-                if arguments is None:
-                    result = ToolResult("Error: the arguments are no JSON object", is_error=True)
-                else:
-                    result = self._environment.call(call.name, arguments, by="user")
-                calls.append(made)
-                seen.append(ToolResult(result.content, call.id, call.name, result.is_error))
-                self._users_messages.append(
-                    {"role": "tool", "tool_call_id": call.id, "content": result.content}
-                )
-            self._steps.append(
-                TrajectoryStep("user", "call", calls=tuple(calls), observations=tuple(seen))
-            )
+            calls = read_calls(reply.tool_calls, len(self._steps))
+            results = self.carry_out(calls, "user")
+            self._users_messages += messages_of(reply, calls, results, LONGEST_LINE)
             return
         text = reply.text or ""
         self._users_messages.append({"role": "assistant", "content": text})
-        self._steps.append(TrajectoryStep("user", text=text))
+        self.say(text, source="user")
         if any(word in text for word in STOP_WORDS):
             self._ended = USER_STOPPED
             return
@@ -192,72 +218,19 @@ class StepDialogue:
             update={"trajectory": (*self._case.trajectory, *messages)}
         )
 
-    def close(self) -> None:
-        """Ends the process of the episode."""
-        self._environment.close()
-
     def trajectory(self) -> Trajectory:
         """The run so far, with the score of its state and what doing nothing is worth."""
-        return finished(
-            self._suite,
-            self._task,
-            self._environment,
-            self._steps,
-            ended=self._ended,
-            system_prompt=self._case.system_prompt,
-            plan=self._plan,
-        )
+        return self.run(ended=self._ended, system_prompt=self._case.system_prompt)
 
 
-def carry_out_call(
-    environment: HostedEnvironment, call: Call, number: int
-) -> tuple[ToolResult, str]:
-    """Carries out a predicted call.
-
-    Args:
-        environment: Where.
-        call: As it was read.
-        number: Its place among the calls of its step, from 0.
-
-    Returns:
-        What it returned; why it was not carried out, empty where it was.
-    """
+def predicted_call(call: Call, number: int, call_id: str) -> ToolCall:
+    """A predicted call as it can be carried out; ``number`` is its place in its step, from 0."""
     fault = ""
     if call.arguments is None and call.is_unread:
         fault = "the arguments are no JSON object"
     elif number >= MOST_CALLS:
         fault = f"of one step {MOST_CALLS} calls are carried out at most"
-    if fault:
-        return ToolResult(f"Error: {fault}", is_error=True), fault
-    return environment.call(call.name, dict(call.arguments or {})), ""
-
-
-def _shown(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.call_id, "type": "function", "function": function}
-
-
-def _message_of(reply: Completion) -> dict[str, Any]:
-    """A reply with native calls as the message that it is."""
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {
-                "name": call.name,
-                "arguments": call.arguments if _arguments(call.arguments) is not None else "{}",
-            },
-        }
-        for call in reply.tool_calls
-    ]
-    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}
-
-
-def _arguments(text: str) -> dict[str, Any] | None:
-    try:
-        return as_object(orjson.loads(text or "{}"))
-    except orjson.JSONDecodeError:
-        return None
+    return ToolCall(call.name, dict(call.arguments or {}), call_id, parse_error=fault)
 
 
 def _content() -> bytes:

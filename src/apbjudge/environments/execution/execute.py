@@ -32,19 +32,19 @@ from ...runs.folder import RecordLog, temporary_folder
 from ...runs.loop import QUIET, Events
 from ...runs.results import FailureCounts
 from ...runs.session import carry_out
+from ..benchmarks import open_hosted
 from ..episodes import TRAJECTORIES
 from ..runner import EpisodeSource, Row
 from ..simulate import Simulation
+from .benchmark import HostedBenchmark
 from .config import PLANNED, UNASKED, ExecuteConfig, Mode
-from .executions import EXECUTED
+from .executions import EXECUTED, RATER, EndedEpisode
 from .planned import Plans
 from .step_states import StepRun, carry_out_steps
-from .suites import Suite, open_suite
-from .workers import NOT_EXECUTABLE, ActingWorker, SuiteWorld, UnaskedWorker
+from .workers import NOT_EXECUTABLE, ActingWorker, ModeTasks, UnaskedWorker
 
 DRAFTS, REFINED, BOUND_DRAFTS = "drafts", "refined", "bound-drafts"
 BOUND_PROMPTS = "bound@1"
-RATER = "execution"
 
 _RECORDS = asking_records(
     "episode",
@@ -61,7 +61,7 @@ class ExecutionRun(Shown):
 
     Attributes:
         folder: Where the files are; None when they were kept in memory.
-        suite: Name of the suite, and its package with version.
+        benchmark: Name of the benchmark, and its package with version.
         drafts: The plans that were drafted, by name of their folder; empty without.
         modes: The episodes of each mode.
         executed: What came of each episode, as rows of ``executed.jsonl``.
@@ -69,7 +69,7 @@ class ExecutionRun(Shown):
     """
 
     folder: Path | None
-    suite: tuple[str, str]
+    benchmark: tuple[str, str]
     drafts: Mapping[str, PredictionRun]
     modes: Mapping[str, Simulation]
     executed: tuple[Row, ...] = field(repr=False)
@@ -110,32 +110,32 @@ class ExecutionRun(Shown):
 
 @takes(config=ExecuteConfig)
 def execute(
-    suite: str,
+    benchmark: str,
     config: ExecuteConfig,
     *,
     client: Client | None = None,
     events: Events = QUIET,
 ) -> ExecutionRun:
-    """Lets tested models carry out the tasks of a suite, with or without a plan.
+    """Lets tested models carry out the tasks of a benchmark, with or without a plan.
 
     Each episode's tools work in a process of their own with bounded time and memory, held by
     bubblewrap where that can be used: without keys, network and files to write to. The same call
     with the same folder goes on where it was interrupted, in the middle of an episode too.
 
     Args:
-        suite: Its name, such as ``tau2-telecom``.
+        benchmark: Its name, such as ``tau2-telecom``.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
 
     Raises:
-        OptionError: If a setting, the suite or a model's access is unusable, its package is not
+        OptionError: If a setting, the benchmark or a model's access is unusable, its package is not
             installed, or ``out`` holds another run.
-        InputError: If the suite or the file of plans can't be read.
+        InputError: If the benchmark or the file of plans can't be read.
     """
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
-        open_suite(suite, config.named_options, config, events.note) as opened,
+        open_hosted(benchmark, config.named_options, config, events.note) as opened,
         TemporaryDirectory(prefix="apbjudge-")
         if config.out is None
         else nullcontext(config.out) as folder,
@@ -145,18 +145,18 @@ def execute(
         )
 
 
-def default_folder(suite: str, config: ExecuteConfig) -> Path:
+def default_folder(benchmark: str, config: ExecuteConfig) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
     left_out = {"mode", "first", "out", "overwrite", "cache", "sandbox"}
     content = [config.model_dump(mode="json", exclude=left_out)]
-    digest = sha256(orjson.dumps([suite, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    digest = sha256(orjson.dumps([benchmark, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
     names = [spec.slug for spec in config.model] or list(config.mode)
     slug = names[0] if len(names) == 1 else f"{len(names)}-models"
-    return Path("runs") / f"{Path(suite).stem}-{slug}-{digest[:6]}"
+    return Path("runs") / f"{Path(benchmark).stem}-{slug}-{digest[:6]}"
 
 
 def execute_in(
-    suite: Suite,
+    benchmark: HostedBenchmark,
     config: ExecuteConfig,
     folder: Path,
     resources: Resources,
@@ -164,12 +164,12 @@ def execute_in(
     *,
     in_memory: bool = False,
 ) -> ExecutionRun:
-    """Carries out the tasks of an open suite in a folder; see ``execute``."""
-    tasks = _tasks(suite, config)
+    """Carries out the tasks of an open benchmark in a folder; see ``execute``."""
+    tasks = _tasks(benchmark, config)
     where = None if in_memory else folder
     if config.plans is not None and config.mode == ("steps",):
         steps = carry_out_steps(
-            suite,
+            benchmark,
             config.plans,
             config,
             folder=folder / "steps",
@@ -177,9 +177,9 @@ def execute_in(
             events=events,
             in_memory=in_memory,
         )
-        return ExecutionRun(where, (suite.name, suite.version), {}, {}, steps.labels, steps)
-    _write_cases(suite, tasks, folder)
-    stage = _Stage(suite, config, folder, resources, events, tasks)
+        return ExecutionRun(where, (benchmark.name, benchmark.version), {}, {}, steps.labels, steps)
+    _write_cases(benchmark, tasks, folder)
+    stage = _Stage(benchmark, config, folder, resources, events, tasks)
     drafts: dict[str, PredictionRun] = {}
     modes: dict[str, Simulation] = {}
     executed: list[Row] = []
@@ -191,18 +191,18 @@ def execute_in(
                 raise InputError(f"{config.plans}: expected predictions, got none")
         session = stage.session(mode, plans, executed)
         modes[mode] = carry_out([replace(session, in_memory=in_memory)])[0]
-    return ExecutionRun(where, (suite.name, suite.version), drafts, modes, tuple(executed))
+    return ExecutionRun(where, (benchmark.name, benchmark.version), drafts, modes, tuple(executed))
 
 
-def _tasks(suite: Suite, config: ExecuteConfig) -> list[str]:
+def _tasks(benchmark: HostedBenchmark, config: ExecuteConfig) -> list[str]:
     """The tasks to take; raises OptionError where they don't fit the modes."""
-    tasks = config.taken(suite.tasks)
+    tasks = config.taken(list(benchmark.tasks))
     acting = [mode for mode in config.mode if mode not in UNASKED]
-    users = {suite.user(task) for task in tasks}
+    users = {benchmark.tasks[task].user for task in tasks}
     if acting and "model" in users and config.user_model is None:
         raise OptionError(
             "--user-model: expected a model that plays the user, got none (--with user=… names "
-            "ways without one, where the suite has them)"
+            "ways without one, where the benchmark has them)"
         )
     if planned := [mode for mode in config.mode if mode in PLANNED]:
         if "scripted" in users:
@@ -210,16 +210,16 @@ def _tasks(suite: Suite, config: ExecuteConfig) -> list[str]:
                 f"--mode {planned[0]}: expected tasks that are known from the start (--with "
                 "turns=joined), got requests that come one by one"
             )
-        if any(not suite.case(task).query for task in tasks):
+        if any(not benchmark.case(task).query for task in tasks):
             raise OptionError(
                 f"--mode {planned[0]}: expected tasks with a query to plan for, got some without"
             )
     return tasks
 
 
-def _write_cases(suite: Suite, tasks: Sequence[str], folder: Path) -> None:
+def _write_cases(benchmark: HostedBenchmark, tasks: Sequence[str], folder: Path) -> None:
     """Writes the tasks as plan cases, unless they stand there."""
-    data = b"".join(orjson.dumps(row) + b"\n" for row in suite.rows(tasks))
+    data = b"".join(orjson.dumps(row) + b"\n" for row in map(benchmark.row, tasks))
     path = folder / CASES
     if not path.is_file() or path.read_bytes() != data:
         folder.mkdir(parents=True, exist_ok=True)
@@ -230,7 +230,7 @@ def _write_cases(suite: Suite, tasks: Sequence[str], folder: Path) -> None:
 class _Stage:
     """What the parts of one run share."""
 
-    suite: Suite
+    benchmark: HostedBenchmark
     config: ExecuteConfig
     folder: Path
     resources: Resources
@@ -275,24 +275,24 @@ class _Stage:
         self, mode: Mode, plans: Plans | None, executed: list[Row]
     ) -> AskingSession[Simulation]:
         """The episodes of a mode; ``executed`` gets a row for each that came to an end."""
-        config, suite = self.config, self.suite
+        config, benchmark = self.config, self.benchmark
         specs = () if mode in UNASKED else config.planners
         user = config.user_model if specs else None
         models, who = _models(mode, specs, plans, given=config.plans is not None)
         maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
-        world = SuiteWorld(suite, mode, maker, plans)
+        tasks = ModeTasks(benchmark, mode, maker, plans)
         helpers = {} if user is None else {"--user-model": user}
 
         def take(log: RecordLog[Row]) -> None:
-            rows = list(_executed(log.current(), mode, suite.name))
+            rows = list(_executed(log.current(), mode, benchmark.name))
             executed.extend(rows)
             write_rows(log.folder / EXECUTED, rows)
 
         def worker(planners: Sequence[Any]) -> ActingWorker | UnaskedWorker:
             if not specs:
-                return UnaskedWorker(world)
+                return UnaskedWorker(tasks)
             tested = [planners[at] for at in who]
-            return ActingWorker(world, tested, planners[-1] if helpers else None, config)
+            return ActingWorker(tasks, tested, planners[-1] if helpers else None, config)
 
         return AskingSession(
             run=Simulation,
@@ -305,7 +305,7 @@ class _Stage:
             known_by={
                 "command": "execute",
                 "mode": mode,
-                "suite": suite.identity,
+                "benchmark": benchmark.identity,
                 "models": {spec.model: spec.asked for spec in specs},
                 "user": None if user is None else user.asked,
                 "plans": None if config.plans is None else os.fspath(config.plans),
@@ -313,9 +313,9 @@ class _Stage:
             },
             worker=worker,
             about={
-                "input": suite.name,
+                "input": benchmark.name,
                 "trials": config.trials,
-                **suite.described,
+                **benchmark.described,
                 "review": config.review,
             },
             events=self.events,
@@ -348,7 +348,7 @@ def _models(
     return names, tuple(known.index(name) if name in known else 0 for name in names)
 
 
-def _executed(rows: Iterator[Row], mode: Mode, suite: str) -> Iterator[Row]:
+def _executed(rows: Iterator[Row], mode: Mode, benchmark: str) -> Iterator[Row]:
     """What came of each episode, as labels of the plans that were carried out."""
     times: dict[tuple[str, str], int] = {}
     ended = [
@@ -362,17 +362,17 @@ def _executed(rows: Iterator[Row], mode: Mode, suite: str) -> Iterator[Row]:
             continue
         name = run.extra.get("plan", run.trajectory_id)
         times[name, run.tested_model] = n = times.get((name, run.tested_model), 0) + 1
-        yield {
-            "item_id": name,
-            "case_id": run.case_id,
-            "tested_model": run.tested_model,
-            "rater": RATER if n == 1 else f"{RATER}#{n}",
-            "is_correct": run.outcome.is_success,
-            "reward": run.outcome.reward,
-            "null_reward": run.extra.get("null_reward"),
-            "mode": mode,
-            "trial": run.trial,
-            "environment": suite,
-            "termination": run.termination,
-            "plan_sha256": run.extra.get("plan_sha256", ""),
-        }
+        episode = EndedEpisode(
+            item_id=name,
+            case_id=run.case_id,
+            tested_model=run.tested_model,
+            mode=mode,
+            environment=benchmark,
+            trial=run.trial or 0,
+            success=run.outcome.is_success,
+            reward=run.outcome.reward or 0.0,
+            null_reward=run.extra.get("null_reward"),
+            termination=run.termination,
+            plan_sha256=run.extra.get("plan_sha256", ""),
+        )
+        yield episode.label(RATER if n == 1 else f"{RATER}#{n}")

@@ -11,6 +11,8 @@ from ...jsonl import read_lines
 from ...records.judgement_reader import first_complaint
 from ...records.wire import Row
 
+RATER = "execution"
+"""Who labels plans by their execution."""
 EXECUTED = "executed.jsonl"
 """The file of a mode's executions."""
 DIRECT, PLAN_FIRST, REFINE = "direct", "plan-first", "refine"
@@ -48,6 +50,11 @@ class EndedEpisode(NamedTuple):
     null_reward: float | None
     termination: str
     plan_sha256: str = ""
+
+    def label(self, rater: str) -> dict[str, Any]:
+        """A row of ``executed.jsonl``: the label that the execution gives the plan."""
+        fields = self._asdict()
+        return {"rater": rater, "is_correct": fields.pop("success"), **fields}
 
 
 def modes_in_order(modes: Iterable[str]) -> list[str]:

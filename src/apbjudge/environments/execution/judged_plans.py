@@ -141,13 +141,9 @@ class JudgedPlans:
     def part(self, executions: Sequence[EndedEpisode]) -> JudgedPart:
         """What of the run was executed."""
         own = [e for e in executions if (e.environment, e.mode) in self.about]
-        verdicts = [self.of(execution) for execution in own]
-        lacking = [_name(e) for e, verdict in zip(own, verdicts, strict=True) if verdict is None]
-        silent = [
-            _name(e)
-            for e, verdict in zip(own, verdicts, strict=True)
-            if verdict is not None and verdict.is_correct is None
-        ]
+        verdicts = [(_name(execution), self.of(execution)) for execution in own]
+        lacking = [name for name, verdict in verdicts if verdict is None]
+        silent = [name for name, verdict in verdicts if verdict and verdict.is_correct is None]
         executed = {(e.item_id, e.tested_model) for e in own}
         rest = [
             f"{item} of {model}" for item, model in self.verdicts if (item, model) not in executed

@@ -1,7 +1,7 @@
-"""The sandbox of a suite's process: bubblewrap (``bwrap``), and what of the machine is in it.
+"""The sandbox of a benchmark's process: bubblewrap (``bwrap``), and what of the machine is in it.
 
-In it are the system's programs and libraries, the interpreter with its packages, the suite and the
-files that its options name, all of them read-only. Nothing else is: no home, no ``/proc``, no
+In it are the system's programs and libraries, the interpreter with its packages, the benchmark and
+the files that its options name, all of them read-only. Nothing else is: no home, no ``/proc``, no
 sockets, no place to write to, no network. Each episode has process ids, a network and shared memory
 of its own besides (``hosted/host.py``).
 """
@@ -25,8 +25,8 @@ from ..config import CallLimit
 
 HOSTED = Path(__file__).parent / "hosted"
 
-# As the superuser without a user namespace, so that the suite's process can go on as nobody: bounds
-# on numbers of processes do not hold for the superuser.
+# As the superuser without a user namespace, so that the benchmark's process can go on as nobody:
+# bounds on numbers of processes do not hold for the superuser.
 _NAMESPACES = (
     "--unshare-all",
     "--unshare-ipc --unshare-net --unshare-pid --unshare-uts --cap-drop ALL "  # noqa: ISC004
@@ -41,15 +41,15 @@ _TOO_MUCH = "/ /dev /etc /home /media /mnt /proc /root /run /sys /tmp /var /var/
 
 
 class Isolation(CallLimit):
-    """What holds a suite's tools, and what an episode may take."""
+    """What holds a benchmark's tools, and what an episode may take."""
 
     sandbox: Literal["auto", "required", "none"] = Field(
         default="auto",
-        description="Whether bubblewrap holds the suite's tools: auto, where it can be used, with "
-        "a warning where it can't; required: else nothing is run; none.",
+        description="Whether bubblewrap holds the benchmark's tools: auto, where it can be used, "
+        "with a warning where it can't; required: else nothing is run; none.",
     )
     python: str | None = Field(
-        default=None, description="Interpreter that has the suite's package; default this one."
+        default=None, description="Interpreter that has the benchmark's package; default this one."
     )
     cpu_seconds: int = Field(
         default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."
@@ -66,8 +66,8 @@ def sandboxed(
 
     Args:
         isolation: Says whether there has to be one.
-        python: How the suite's process is started: the interpreter, its options, ``host.py``.
-        places: Files and folders that the suite needs beside what the interpreter finds by itself.
+        python: How the benchmark's process is started: the interpreter, its options, ``host.py``.
+        places: Files and folders needed besides what the interpreter finds by itself.
         warn: Is told that there is no sandbox, and why.
 
     Returns:

@@ -38,13 +38,12 @@ from ...runs.rows import BadRow
 from ...runs.session import carry_out
 from ..episodes import contained
 from ..runner import Row
+from .benchmark import HostedBenchmark, HostedEnvironment
 from .bound import UnboundError, is_described
 from .config import ExecuteConfig
-from .dialogue import carry_out_call
-from .executions import EXECUTED
-from .host import HostedEnvironment
+from .dialogue import HostedChat, predicted_call
+from .executions import EXECUTED, RATER, EndedEpisode
 from .planned import text_digest
-from .suites import Suite
 
 STEPS = "steps.jsonl"
 StepResult = Literal["same_state", "other_state", "error", "no_reference", "not_executable"]
@@ -99,7 +98,7 @@ _RECORDS = asking_records(
 
 
 def carry_out_steps(
-    suite: Suite,
+    benchmark: HostedBenchmark,
     predictions: Path,
     config: ExecuteConfig,
     *,
@@ -111,7 +110,7 @@ def carry_out_steps(
     """Carries out step-wise predictions; the same call goes on where it was interrupted.
 
     Args:
-        suite: Where the tasks are that their cases are about.
+        benchmark: Where the tasks are that their cases are about.
         predictions: A file of them, or the folder of a run.
         config: The settings, of which ``cases`` and ``overwrite`` count.
         folder: Where records and labels go.
@@ -126,7 +125,7 @@ def carry_out_steps(
     labels: list[Row] = []
 
     def take(log: RecordLog[Row]) -> None:
-        labels.extend(_labels(log.current(), suite.name))
+        labels.extend(_labels(log.current(), benchmark.name))
         write_rows(log.folder / EXECUTED, labels)
 
     path = predictions_of(predictions)
@@ -137,9 +136,9 @@ def carry_out_steps(
         source=ItemSource(rows=path, cases=config.cases or cases_of(path), finds=False),
         specs=(),
         resources=resources,
-        known_by={"command": "execute", "mode": "steps", "suite": suite.identity},
-        worker=lambda _: StepWorker(suite),
-        about={"input": os.fspath(predictions), **suite.described},
+        known_by={"command": "execute", "mode": "steps", "benchmark": benchmark.identity},
+        worker=lambda _: StepWorker(benchmark),
+        about={"input": os.fspath(predictions), **benchmark.described},
         take=take,
         events=events,
         in_memory=in_memory,
@@ -148,7 +147,7 @@ def carry_out_steps(
     return replace(carry_out([session])[0], labels=tuple(labels))
 
 
-def _labels(rows: Iterable[Row], suite: str) -> Iterator[Row]:
+def _labels(rows: Iterable[Row], benchmark: str) -> Iterator[Row]:
     """Labels of the predictions whose reference changes the state, as ``executed.jsonl`` has them.
 
     One is correct if it leads to the reference's state without an error. Where the reference only
@@ -157,24 +156,25 @@ def _labels(rows: Iterable[Row], suite: str) -> Iterator[Row]:
     """
     trials: Counter[tuple[str, str]] = Counter()
     for row in sorted(rows, key=lambda row: row["line"]):
-        result = row.get("result")
+        result: str = row.get("result") or ""
         if not row.get("reference_changes") or result == "not_executable":
             continue
         task = (row["task"], row["tested_model"])
-        yield {
-            "item_id": row["id"],
-            "case_id": row["task"],
-            "tested_model": row["tested_model"],
-            "rater": "execution",
-            "is_correct": result == "same_state",
-            "reward": float(result == "same_state"),
-            "null_reward": 0.0,
-            "mode": "steps",
-            "trial": trials[task],
-            "environment": suite,
-            "termination": result,
-            "plan_sha256": row["plan_sha256"],
-        }
+        is_correct = result == "same_state"
+        episode = EndedEpisode(
+            item_id=row["id"],
+            case_id=row["task"],
+            tested_model=row["tested_model"],
+            mode="steps",
+            environment=benchmark,
+            trial=trials[task],
+            success=is_correct,
+            reward=float(is_correct),
+            null_reward=0.0,
+            termination=result,
+            plan_sha256=row["plan_sha256"],
+        )
+        yield episode.label(RATER)
         trials[task] += 1
 
 
@@ -182,20 +182,20 @@ class StepWorker:
     """Carries out a prediction and its reference; no model is asked.
 
     Args:
-        suite: Where the tasks are that the cases are about.
+        benchmark: Where the tasks are that the cases are about.
     """
 
     waits = True
 
-    def __init__(self, suite: Suite) -> None:
-        self._suite = suite
+    def __init__(self, benchmark: HostedBenchmark) -> None:
+        self._benchmark = benchmark
 
     def job(self, row: JudgeTask) -> Job[Row]:
-        """The job of a prediction; raises RowError where it is none of the suite's tasks."""
+        """The job of a prediction; raises RowError where it is none of the benchmark's tasks."""
         item = row.item
         if item.form != "steps":
             raise RowError("planning_regime", "Step-wise", item.split or item.form)
-        content = [self._suite.digest, row.digest.hex()]
+        content = [self._benchmark.digest, row.digest.hex()]
         fields = {
             "id": item.item_id,
             "case_id": item.case_id,
@@ -206,7 +206,8 @@ class StepWorker:
             "plan_sha256": text_digest(item.response),
         }
         return Job(
-            fields, lambda: contained(self._suite.name, fields, lambda: self._play(item, fields))
+            fields,
+            lambda: contained(self._benchmark.name, fields, lambda: self._play(item, fields)),
         )
 
     def reject(self, row: BadRow, detail: str) -> Row:
@@ -217,15 +218,15 @@ class StepWorker:
         """The task that the case was made of: its case id, or what ``build`` made it of."""
         seed = item.construction.seed if item.construction is not None else ""
         names = (item.case_id, seed, seed.rpartition("#")[0])
-        task = next((name for name in names if name in self._suite.tasks), None)
+        task = next((name for name in names if name in self._benchmark.tasks), None)
         if task is None:
-            raise RowError("case_id", f"a task of {self._suite.name}", seed or item.case_id)
+            raise RowError("case_id", f"a task of {self._benchmark.name}", seed or item.case_id)
         return task
 
     def _play(self, item: Item, fields: Row) -> Row:
-        with closing(self._suite.environment()) as environment:
+        with closing(HostedChat(self._benchmark, fields["task"])) as chat:
             try:
-                outcome = _outcome(environment, fields["task"], item)
+                outcome = _outcome(chat, item)
             except UnboundError as error:
                 outcome: Row = {
                     "result": "not_executable",
@@ -236,18 +237,18 @@ class StepWorker:
         return {**fields, **outcome, **Account().to_json()}
 
 
-def _outcome(environment: HostedEnvironment, task: str, item: Item) -> Row:
+def _outcome(chat: HostedChat, item: Item) -> Row:
     """What came of a prediction.
 
     Raises:
         UnboundError: If code can't carry it out, or can't reach the state that it is about.
     """
-    environment.reset(task)
+    environment = chat.environment
     _lead_there(environment, item.trajectory)
     before, start = environment.state(), environment.snapshot()
     predicted = item.prediction.steps if item.prediction.kind == "steps" else ()
     _check_values(predicted, "the prediction")
-    made = list(_carried_out(environment, predicted))
+    made = list(_carried_out(chat, predicted))
     after = environment.state()
     errors = [call for call in made if call["is_error"]]
     result: StepResult = "error" if errors else "no_reference"
@@ -255,7 +256,7 @@ def _outcome(environment: HostedEnvironment, task: str, item: Item) -> Row:
     if item.reference is not None:
         _check_values(item.reference.steps, "the reference")
         environment.restore(start)
-        expected = list(_carried_out(environment, item.reference.steps))
+        expected = list(_carried_out(chat, item.reference.steps))
         goal = environment.state()
         changes = goal != before
         if not errors or any(call["is_error"] for call in expected):
@@ -322,11 +323,11 @@ def _value(content: Any) -> Any:
         return content.strip()
 
 
-def _carried_out(environment: HostedEnvironment, steps: Sequence[Step]) -> Iterator[Row]:
+def _carried_out(chat: HostedChat, steps: Sequence[Step]) -> Iterator[Row]:
     """Makes the calls of predicted steps; yields each with what it returned."""
     for step in steps:
-        for n, call in enumerate(step.calls):
-            seen, _ = carry_out_call(environment, call, n)
+        made = [predicted_call(call, n, "") for n, call in enumerate(step.calls)]
+        for call, seen in zip(step.calls, chat.carry_out(made), strict=True):
             yield {
                 "name": call.name,
                 "arguments": call.arguments,

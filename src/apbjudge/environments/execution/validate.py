@@ -35,12 +35,17 @@ class ValidationReport(Shown):
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         judged = [{"judge": judge, **asdict(part)} for judge, part in self.judged]
-        return asdict(self) | {"judged": judged}
+        return asdict(self, dict_factory=_untitled) | {"judged": judged}
 
     def _printed(self) -> Document:
         from .analysis_text import validation_document
 
         return validation_document(self)
+
+
+def _untitled(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A dataclass as JSON values; titles are those of tables."""
+    return {name: value for name, value in fields if name != "title"}
 
 
 @takes(config=ValidateConfig)

@@ -1,12 +1,11 @@
-"""PlanBench-XL (arXiv:2606.22388) as a world that agents act in."""
+"""PlanBench-XL (arXiv:2606.22388) as an environment that agents act in."""
 
 from .blocking import BlockPlan, planbench_block_plan, read_block_plan
 from .config import BlockPlanConfig, EpisodeConfig, PathsConfig
+from .database import PlanBenchDatabase, load_database
 from .dialogue import PlanBenchDialogue
-from .environment import PlanBenchEnvironment
-from .episode import PlanBenchRules
+from .environment import PlanBenchEnvironment, PlanBenchRules
 from .paths import PathReport, TaskPaths, planbench_paths
-from .world import PlanBenchWorld, load_world
 
 __all__ = [
     "BlockPlan",
@@ -14,12 +13,12 @@ __all__ = [
     "EpisodeConfig",
     "PathReport",
     "PathsConfig",
+    "PlanBenchDatabase",
     "PlanBenchDialogue",
     "PlanBenchEnvironment",
     "PlanBenchRules",
-    "PlanBenchWorld",
     "TaskPaths",
-    "load_world",
+    "load_database",
     "planbench_block_plan",
     "planbench_paths",
     "read_block_plan",

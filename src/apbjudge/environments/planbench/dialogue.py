@@ -10,9 +10,9 @@ import orjson
 
 from ...llm.base import Completion
 from ...records.trajectories import Trajectory
-from .episode import Episode, PlanBenchRules, Turn
+from .database import PlanBenchDatabase
+from .environment import PlanBenchEnvironment, PlanBenchRules, Turn
 from .prompts import listed, returned
-from .world import PlanBenchWorld
 
 _TAGS = {
     action: re.compile(rf"<(/?){action}>", re.IGNORECASE)
@@ -51,19 +51,20 @@ class PlanBenchDialogue:
     """
 
     def __init__(self, rules: PlanBenchRules, query_id: str) -> None:
-        self.episode = Episode(rules, query_id)
+        self.environment = PlanBenchEnvironment(rules)
+        self.environment.reset(query_id)
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
         """All messages so far; lists of tools are written when asked for, and not kept."""
-        episode = self.episode
+        episode = self.environment
         messages = [
             {"role": "system", "content": episode.rules.prompts.system},
             {"role": "user", "content": episode.query.query_text},
         ]
         for turn in episode.turns:
             messages.append({"role": "assistant", "content": turn.step.text})
-            if text := _told(episode.rules.world, turn):
+            if text := _told(episode.rules.database, turn):
                 messages.append({"role": "user", "content": text})
         return messages
 
@@ -75,34 +76,34 @@ class PlanBenchDialogue:
     @property
     def ended(self) -> str:
         """Why the episode ended, as the benchmark names it; ``normal`` for a right answer."""
-        return self.episode.ended
+        return self.environment.ended
 
     def answer(self, reply: Completion) -> None:
         """Takes the model's reply; after the end nothing happens."""
-        if self.episode.ended:
+        if self.environment.ended:
             return
         text = reply.text.encode(errors="replace").decode()  # half a surrogate can't be written
         action = read_action(text)
         match action:
             case None:
-                self.episode.babble(text)
+                self.environment.misread(text)
             case "retrieve_tools", content:
-                self.episode.retrieve(read_object(content), text)
+                self.environment.search(read_object(content), text)
             case "tool_call", content:
-                self.episode.call(read_object(content), text)
+                self.environment.use_tool(read_object(content), text)
             case _, content:
-                self.episode.answer(content, text)
+                self.environment.conclude(content, text)
 
     def trajectory(self) -> Trajectory:
         """The run so far."""
-        return self.episode.trajectory()
+        return self.environment.trajectory()
 
 
-def _told(world: PlanBenchWorld, turn: Turn) -> str:
+def _told(database: PlanBenchDatabase, turn: Turn) -> str:
     """What the agent is told in answer to a turn."""
     found, done = turn.step.retrieval, turn.step.execution
     if found is not None and found.tools is not None:
-        return listed([world.lines[tool.name] for tool in found.tools], turn.notice)
+        return listed([database.lines[tool.name] for tool in found.tools], turn.notice)
     if done is not None and done.was_executed:
         result = {"success": done.success, "output_value": done.output_value}
         return returned(turn.step.calls[0].name, result, turn.notice)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...trajectories.planbench.data import Datatype, PlanbenchTool, Query
 from .config import EpisodeConfig
-from .world import PlanBenchWorld
+from .database import PlanBenchDatabase
 
 DIMENSIONS = 512
 META_TOOLS = ("by_output_info", "by_inputs", "by_io_info")
@@ -156,12 +156,12 @@ class SearchResult:
 
 
 class ToolSearch:
-    """Searches of a world under some settings."""
+    """Searches of a database under some settings."""
 
-    def __init__(self, world: PlanBenchWorld, config: EpisodeConfig) -> None:
-        self._world, self._config = world, config
-        self._matcher = DatatypeMatcher(world.data.datatypes)
-        self._baseline = sorted(world.data.baseline.values(), key=lambda tool: tool.name)
+    def __init__(self, database: PlanBenchDatabase, config: EpisodeConfig) -> None:
+        self._database, self._config = database, config
+        self._matcher = DatatypeMatcher(database.data.datatypes)
+        self._baseline = sorted(database.data.baseline.values(), key=lambda tool: tool.name)
 
     def search(
         self, request: SearchRequest, query: Query, blocked: Mapping[str, Sequence[str]]
@@ -187,7 +187,7 @@ class ToolSearch:
         tools: list[PlanbenchTool] = []
         for tool in matching:
             kinds = blocked.get(tool.name, ())
-            tools += [self._world.stand_ins[tool.name, kind] for kind in kinds] or [tool]
+            tools += [self._database.stand_ins[tool.name, kind] for kind in kinds] or [tool]
         if self._config.noisy:
             tools = self._with_siblings(tools)
         self._shuffle(tools, request, query)
@@ -202,7 +202,7 @@ class ToolSearch:
         groups: dict[str, list[PlanbenchTool]] = {}
         for tool in tools:
             groups.setdefault(tool.baseline_tool_name or tool.name, []).append(tool)
-        pools = {name: [*self._world.siblings.get(name, ())] for name in groups}
+        pools = {name: [*self._database.siblings.get(name, ())] for name in groups}
         chosen: dict[str, list[PlanbenchTool]] = {name: [] for name in groups}
         room = min(sum(map(len, pools.values())), self._config.max_listed - len(tools))
         if room <= 0:
@@ -245,7 +245,7 @@ class ToolSearch:
             "query_id": query.query_id,
             "request": {"domain": self._config.domain, **request.to_json()},
             "tools": [
-                {"name": tool.name, "tool_type": self._world.found[tool.name].tool_type}
+                {"name": tool.name, "tool_type": self._database.found[tool.name].tool_type}
                 for tool in tools
             ],
         }

@@ -1,4 +1,4 @@
-"""The queries of a data folder as the tasks of a world, under some settings."""
+"""The queries of a data folder as the tasks of a benchmark, under some settings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import orjson
 from ...errors import OptionError
 from .blocking import read_block_plan
 from .config import EpisodeConfig
+from .database import load_database
 from .dialogue import PlanBenchDialogue
-from .episode import PlanBenchRules
-from .world import load_world
+from .environment import PlanBenchRules
 
 
 class PlanBenchTasks:
-    """See ``environments.base.World``."""
+    """See ``environments.base.Benchmark``."""
 
     name = "planbench-xl"
 
@@ -35,13 +35,13 @@ class PlanBenchTasks:
         rules = self._rules
         settings = rules.config.model_dump(mode="json", exclude={"block_plan"})
         blocked = {} if rules.plan is None else rules.plan.to_json()
-        content = [rules.world.digest, settings, blocked, rules.prompts.digest]
+        content = [rules.database.digest, settings, blocked, rules.prompts.digest]
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     @property
     def tasks(self) -> Sequence[str]:
         """Ids of the queries."""
-        return list(self._rules.world.data.queries)
+        return list(self._rules.database.data.queries)
 
     def dialogue(self, task: str) -> PlanBenchDialogue:
         """A new episode."""
@@ -54,11 +54,11 @@ def holds_data(path: Path) -> bool:
 
 
 def open_data(path: Path, options: Mapping[str, str]) -> PlanBenchTasks:
-    """The world of a data folder; raises OptionError for a bad setting, InputError for bad data."""
+    """The tasks of a data folder; raises OptionError for a bad setting, InputError for bad data."""
     try:
         config = EpisodeConfig(**options)  # type: ignore[arg-type] - pydantic reads texts
     except OptionError as error:
         raise OptionError(f"--with {str(error).removeprefix('--')}") from None
-    world = load_world(path)
-    plan = None if config.block_plan is None else read_block_plan(config.block_plan, world.data)
-    return PlanBenchTasks(PlanBenchRules(world, config, plan))
+    database = load_database(path)
+    plan = None if config.block_plan is None else read_block_plan(config.block_plan, database.data)
+    return PlanBenchTasks(PlanBenchRules(database, config, plan))

@@ -1,14 +1,6 @@
-"""A simulator for SLATE (arXiv:2604.12126), and libraries of tools to run it on."""
+"""A simulator for SLATE (arXiv:2604.12126)."""
 
-from .library import ToolLibrary, make_library
 from .recorded import Lookup, RecordedOutputs, TextPair
 from .simulator import SlateEnvironment
 
-__all__ = [
-    "Lookup",
-    "RecordedOutputs",
-    "SlateEnvironment",
-    "TextPair",
-    "ToolLibrary",
-    "make_library",
-]
+__all__ = ["Lookup", "RecordedOutputs", "SlateEnvironment", "TextPair"]

@@ -48,7 +48,7 @@ class _EpisodeState:
 
 
 class SlateEnvironment:
-    """A world of recorded outputs; see ``PlanEnvironment``.
+    """An environment of recorded outputs; see ``PlanEnvironment``.
 
     A task is a case. Calls change nothing but how far the plan is: equal actions give equal
     observations.

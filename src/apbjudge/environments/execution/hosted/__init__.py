@@ -1,1 +1,1 @@
-"""Programs of the process in which a suite's own code runs: nothing here imports the rest."""
+"""Programs of the process in which a benchmark's own code runs: nothing here imports the rest."""

@@ -39,7 +39,7 @@ _UNTYPED = {("close_ticket", "ticket_id")}
 """Parameters of which some gold call has a value of another type."""
 
 
-def suite(options: dict[str, str]) -> Suite:
+def benchmark(options: dict[str, str]) -> BfclBenchmark:
     """Reads the tasks and imports their classes.
 
     Args:
@@ -65,7 +65,7 @@ def suite(options: dict[str, str]) -> Suite:
         raise ValueError(f"turns: expected official or joined, got {turns!r}")
     if turns == "joined" and "miss_func" in categories:
         raise ValueError("turns: expected official with miss_func, got 'joined'")
-    return Suite(categories, is_joined=turns == "joined")
+    return BfclBenchmark(categories, is_joined=turns == "joined")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Task:
     is_joined: bool
 
 
-class Suite:
+class BfclBenchmark:
     """The tasks of categories.
 
     Attributes:
@@ -150,10 +150,10 @@ class Suite:
             for name, task in self._tasks.items()
         ]
 
-    def begin(self, task_id: str) -> Episode:
+    def begin(self, task_id: str) -> BfclEnvironment:
         """Makes the objects of a task, one set for the agent and one for the gold calls."""
         task = self._tasks[task_id]
-        return Episode(task, self._objects(task), self._objects(task))
+        return BfclEnvironment(task, self._objects(task), self._objects(task))
 
     def _objects(self, task: _Task) -> dict[str, Any]:
         objects: dict[str, Any] = {}
@@ -273,7 +273,7 @@ def _reference(task: _Task) -> list[list[dict[str, Any]]]:
     ]
 
 
-class Episode:
+class BfclEnvironment:
     """A task being worked on."""
 
     def __init__(self, task: _Task, objects: dict[str, Any], gold: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""The process in which a suite's own code runs: one fork an episode, and what bounds it.
+"""The process in which a benchmark's own code runs: one fork an episode, and what bounds it.
 
-Run as a program, by an interpreter that has the suite's package, in the sandbox that
+Run as a program, by an interpreter that has the benchmark's package, in the sandbox that
 ``sandbox.py`` makes. Over the socket whose number it is given it reads its orders and writes its
 tasks; then it forks for every further socket that it is passed. The episode there answers one JSON
 line with another: begin, call, say, score, state. Without a socket it says what a sandbox has to
@@ -70,7 +70,7 @@ def _leave_others() -> bool:
     return unshare is not None and unshare(_NEW_SPACES) == 0
 
 
-def _keep(fd: int, suite: Any, request: dict[str, Any]) -> None:
+def _keep(fd: int, benchmark: Any, request: dict[str, Any]) -> None:
     """Forks an episode; ends it, with all that it has started, when its socket is closed."""
     os.setsid()
     if request["is_sandboxed"]:
@@ -83,7 +83,7 @@ def _keep(fd: int, suite: Any, request: dict[str, Any]) -> None:
     signal.signal(signal.SIGCHLD, end)
     if (child := os.fork()) == 0:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _episode(fd, suite, request["limits"])
+        _episode(fd, benchmark, request["limits"])
         return
     closed = select.poll()
     closed.register(fd, 0)
@@ -92,7 +92,7 @@ def _keep(fd: int, suite: Any, request: dict[str, Any]) -> None:
     end()
 
 
-def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
+def _episode(fd: int, benchmark: Any, limits: dict[str, int]) -> None:
     """Answers the requests of one episode until its socket is closed."""
     lines = socket.socket(fileno=fd).makefile("rwb")
     for name, most in limits.items():
@@ -110,7 +110,7 @@ def _episode(fd: int, suite: Any, limits: dict[str, int]) -> None:
         operation, *arguments = json.loads(line)
         try:
             if operation == "begin":
-                episode = _having(suite.begin(*arguments), "call", "say", "score")
+                episode = _having(benchmark.begin(*arguments), "call", "say", "score")
                 result: Any = None
             elif operation == "call":
                 result = _call(episode, *arguments)
@@ -162,7 +162,7 @@ def _call(episode: Any, name: str, arguments: dict[str, Any], by: str) -> tuple[
             raise TypeError(f"call of {name}: expected text and whether it is an error, got {got}")
 
 
-def _serve(control: socket.socket, suite: Any, request: dict[str, Any]) -> None:
+def _serve(control: socket.socket, benchmark: Any, request: dict[str, Any]) -> None:
     """Forks an episode for every socket that comes, until nobody is there any more."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the ends of episodes need no waiting for
     gc.collect()
@@ -179,7 +179,7 @@ def _serve(control: socket.socket, suite: Any, request: dict[str, Any]) -> None:
             if child == 0:
                 control.close()
                 try:
-                    _keep(fd, suite, request)
+                    _keep(fd, benchmark, request)
                 finally:
                     os._exit(0)
             os.close(fd)
@@ -214,10 +214,10 @@ def _main() -> None:
         try:
             module = _adapter(request["adapter"])
             faults[ValueError] = "option"  # is what it is about, from here on
-            suite = _having(module.suite(request["options"]), "tasks", "begin")
+            benchmark = _having(module.benchmark(request["options"]), "tasks", "begin")
             del faults[ValueError]
-            tasks = list(suite.tasks())
-            write({"version": str(suite.version), "tasks": len(tasks)})
+            tasks = list(benchmark.tasks())
+            write({"version": str(benchmark.version), "tasks": len(tasks)})
             for task in tasks:
                 write({"task": task})
         except BaseException as error:  # noqa: BLE001
@@ -226,7 +226,7 @@ def _main() -> None:
             write({"fault": kind, "detail": said[:2000]})
             return
     del tasks
-    _serve(control, suite, request)
+    _serve(control, benchmark, request)
 
 
 if __name__ == "__main__":

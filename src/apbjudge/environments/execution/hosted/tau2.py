@@ -37,7 +37,7 @@ OPTIONS = {
 }
 
 
-def suite(options: dict[str, str]) -> Suite | Replays:
+def benchmark(options: dict[str, str]) -> Tau2Benchmark | Tau2Replays:
     """Builds the environments and reads the tasks.
 
     Args:
@@ -51,7 +51,7 @@ def suite(options: dict[str, str]) -> Suite | Replays:
         ValueError: If an option is not as expected.
     """
     if "replay" in options:
-        return Replays(options["replay"])
+        return Tau2Replays(options["replay"])
     for name in options:
         if name not in OPTIONS:
             raise ValueError(f"{name}: expected one of {', '.join(OPTIONS)}, got this name")
@@ -64,7 +64,7 @@ def suite(options: dict[str, str]) -> Suite | Replays:
     opening = _one_of("opening", options.get("opening", "scenario"), ("scenario", "model"))
     if opening == "model" and user != "model":
         raise ValueError(f"opening: expected scenario where user is {user}, got 'model'")
-    return Suite(domain, options.get("split", "base"), user, opening)
+    return Tau2Benchmark(domain, options.get("split", "base"), user, opening)
 
 
 def _one_of(name: str, value: str | None, allowed: tuple[str, ...]) -> str:
@@ -89,7 +89,7 @@ def _import(domain: str) -> Any:
         os.environ.update(variables)
 
 
-class Suite:
+class Tau2Benchmark:
     """The tasks of a domain and two of its environments, which one episode uses up.
 
     Attributes:
@@ -173,15 +173,15 @@ class Suite:
             for action in (criteria.actions if criteria else None) or ()
         ]
 
-    def begin(self, task_id: str) -> Episode:
+    def begin(self, task_id: str) -> Tau2Environment:
         """Brings the environments into the state that a task begins in; only once in a process."""
         task = self._tasks[task_id]
         for environment in (self._environment, self._gold):
             _prepare(environment, task)
-        return Episode(task, self._environment, self._gold, has_user=self._user == "model")
+        return Tau2Environment(task, self._environment, self._gold, has_user=self._user == "model")
 
 
-class Replays:
+class Tau2Replays:
     """A domain in which calls are carried out from a state that is given, and nothing is scored.
 
     Attributes:
@@ -198,12 +198,12 @@ class Replays:
         tools = _definitions(self._environment.get_tools())
         return [{"system_prompt": self._environment.get_policy(), "tools": tools}]
 
-    def begin(self, start: dict[str, Any] | None) -> Episode:
+    def begin(self, start: dict[str, Any] | None) -> Tau2Environment:
         """Brings the environment into a state, as the ``initial_state`` of a task has it."""
         states = importlib.import_module("tau2.data_model.tasks")
         state = None if start is None else states.InitialState.model_validate(start)
         _prepare(self._environment, SimpleNamespace(initial_state=state))
-        return Episode(None, self._environment, None, has_user=False)
+        return Tau2Environment(None, self._environment, None, has_user=False)
 
 
 def _facts(task: Any) -> list[str]:
@@ -236,7 +236,7 @@ def _prepare(environment: Any, task: Any) -> None:
     environment.set_state(data, actions, [])
 
 
-class Episode:
+class Tau2Environment:
     """A task being worked on."""
 
     def __init__(self, task: Any, environment: Any, gold: Any, *, has_user: bool) -> None:

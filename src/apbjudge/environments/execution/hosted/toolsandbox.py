@@ -60,7 +60,7 @@ _WRITERS = {
 }
 
 
-def suite(options: dict[str, str]) -> Suite:
+def benchmark(options: dict[str, str]) -> ToolSandboxBenchmark:
     """Loads the package.
 
     Args:
@@ -78,7 +78,9 @@ def suite(options: dict[str, str]) -> Suite:
             raise ValueError(f"{name}: expected one of {', '.join(OPTIONS)}, got this name")
     variants = _one_of("variants", options.get("variants", "plain"), ("plain", "all", *VARIANTS))
     network = _one_of("network", options.get("network", "false"), ("true", "false"))
-    return Suite(PLAIN if variants == "plain" else variants, has_network=network == "true")
+    return ToolSandboxBenchmark(
+        PLAIN if variants == "plain" else variants, has_network=network == "true"
+    )
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -91,7 +93,7 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"tool_sandbox.{name}")
 
 
-class Suite:
+class ToolSandboxBenchmark:
     """Scenarios by name.
 
     Attributes:
@@ -144,9 +146,9 @@ class Suite:
             and (self._has_network or not families[_family(name, families)])
         ]
 
-    def begin(self, task_id: str) -> Episode:
+    def begin(self, task_id: str) -> ToolSandboxEnvironment:
         """Builds a scenario, in the state that it begins in."""
-        return Episode(self._scenario(task_id))
+        return ToolSandboxEnvironment(self._scenario(task_id))
 
     def _scenario(self, name: str) -> Any:
         for kind in (
@@ -237,7 +239,7 @@ def _reference(scenario: Any) -> list[dict[str, Any]] | None:
     """The calls that the milestones spell out, if they run and reach all but the agent's texts."""
     context = scenario.starting_context
     tools = _agent_tools(context)
-    episode = Episode(scenario)
+    episode = ToolSandboxEnvironment(scenario)
     calls: list[dict[str, Any]] = []
     required: list[int] = []
     for number, milestone in enumerate(scenario.evaluation.milestone_matcher.milestones):
@@ -303,7 +305,7 @@ def _present(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-class Episode:
+class ToolSandboxEnvironment:
     """A scenario being worked on; the package knows one at a time in a process."""
 
     def __init__(self, scenario: Any) -> None:

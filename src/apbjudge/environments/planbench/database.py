@@ -1,4 +1,4 @@
-"""The world of PlanBench-XL (arXiv:2606.22388): tools, and the records that answer them."""
+"""The database of PlanBench-XL (arXiv:2606.22388): tools, and the records that answer them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILING = frozenset({"explicit failures", "deprecated", "condition_limited"})
 
 
 @dataclass(frozen=True, eq=False)
-class PlanBenchWorld:
+class PlanBenchDatabase:
     """What stays the same in every episode.
 
     Attributes:
@@ -143,7 +143,7 @@ class _Database:
     order_cases: dict[str, dict[str, Any]]
 
 
-def load_world(folder: Path) -> PlanBenchWorld:
+def load_database(folder: Path) -> PlanBenchDatabase:
     """Reads and checks everything that an episode needs.
 
     Raises:
@@ -160,7 +160,7 @@ def load_world(folder: Path) -> PlanBenchWorld:
     )
     for name, where, expected, got in faults:
         raise files.inconsistent(name, where, expected, got)
-    return PlanBenchWorld(data, records, files.digest)
+    return PlanBenchDatabase(data, records, files.digest)
 
 
 def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]:

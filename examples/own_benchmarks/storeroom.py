@@ -1,10 +1,10 @@
-"""A suite of one's own: a storeroom in which things are moved, counted and ordered.
+"""A benchmark of one's own: a storeroom in which things are moved, counted and ordered.
 
-    apbjudge execute examples/suites/storeroom.py --mode gold --mode null
+    apbjudge execute examples/own_benchmarks/storeroom.py --mode gold --mode null
 
-``apbjudge execute`` runs this file in a process of its own. It has a function ``suite``, whose
+``apbjudge execute`` runs this file in a process of its own. It has a function ``benchmark``, whose
 result has ``version``, ``tasks()`` and ``begin(task)``; an episode has ``call``, ``say`` and
-``score``. Nothing is imported from apbjudge: any Python that has what the suite needs will do.
+``score``. Nothing is imported from apbjudge: any Python that has what the benchmark needs will do.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ TOOLS = [
 ]
 
 
-def suite(options: dict[str, str]) -> Storeroom:
-    """The suite; ValueError for an option that it does not know."""
+def benchmark(options: dict[str, str]) -> Storeroom:
+    """The benchmark; ValueError for an option that it does not know."""
     for name in options:
         raise ValueError(f"{name}: expected no options, got this name")
     return Storeroom()
@@ -122,11 +122,11 @@ class Storeroom:
             for name, (query, calls) in TASKS.items()
         ]
 
-    def begin(self, task_id: str) -> Episode:
-        return Episode(task_id)
+    def begin(self, task_id: str) -> StoreroomEnvironment:
+        return StoreroomEnvironment(task_id)
 
 
-class Episode:
+class StoreroomEnvironment:
     """A task being worked on."""
 
     def __init__(self, task_id: str) -> None:
@@ -161,7 +161,7 @@ class Episode:
         return {s: {i: n for i, n in held.items() if n} for s, held in self.shelves.items()}
 
     def score(self) -> dict[str, Any]:
-        gold = Episode(self.task_id)
+        gold = StoreroomEnvironment(self.task_id)
         for name, arguments in TASKS[self.task_id][1]:
             gold.call(name, arguments, "agent")
         said = [fact in " ".join(self.said) for fact in SAID.get(self.task_id, [])]

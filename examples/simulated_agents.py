@@ -15,14 +15,14 @@ from math import fsum, prod
 from random import Random
 from typing import Literal, NamedTuple
 
-from ...records import Usage
-from ...records.trajectories import ToolCall
-from ...trajectories.slate import SlateCase
-from ..plans import PlanAction, Situation
-from .config import BranchConfig
-from .distributions import Candidate, Distribution, from_samples
-from .policy import Decision, EstimatedDistribution
-from .search import branch_points, step_order
+from apbjudge.environments.branching.config import BranchConfig
+from apbjudge.environments.branching.distributions import Candidate, Distribution, from_samples
+from apbjudge.environments.branching.policy import Decision, EstimatedDistribution
+from apbjudge.environments.branching.search import branch_points, step_order
+from apbjudge.environments.plans import PlanAction, Situation
+from apbjudge.records import Usage
+from apbjudge.records.trajectories import ToolCall
+from apbjudge.trajectories.slate import SlateCase
 
 Shares = Mapping[str, float]
 """Probability of each tool; they sum to 1."""

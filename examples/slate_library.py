@@ -16,8 +16,8 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from ...trajectories.slate import PlanStep, SlateCase, SlateTool
-from ...trajectories.slate.cases import resolved
+from apbjudge.trajectories.slate import PlanStep, SlateCase, SlateTool
+from apbjudge.trajectories.slate.cases import resolved
 
 Complexity = Literal["simple", "moderate", "complex", "advanced"]
 COMPLEXITIES: tuple[Complexity, ...] = get_args(Complexity)
@@ -145,7 +145,7 @@ def make_library(
         raise ValueError(f"make_library: expected {expected}, got {n_cases=} {n_offered=} {flow=}")
     if not weights or any(weight < 0 for weight in weights.values()) or not sum(weights.values()):
         raise ValueError(f"weights: expected some above 0 and none below, got {weights}")
-    random = Random(f"library {seed}")  # noqa: S311 - no secret hangs on it
+    random = Random(f"library {seed}")
     random.shuffle(names)
     tools = tuple(_tool(verb, thing, random, seed) for verb, thing in names[:n_tools])
     kinds = random.choices(list(weights), list(weights.values()), k=n_cases)
@@ -186,7 +186,7 @@ def _object(fields: Mapping[str, _Kind]) -> dict[str, Any]:
 def _execute(tool: SlateTool, arguments: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
     """The outputs of a tool; without arguments its default."""
     text = orjson.dumps([seed, tool.name, arguments], option=orjson.OPT_SORT_KEYS)
-    random = Random(sha256(text).hexdigest())  # noqa: S311
+    random = Random(sha256(text).hexdigest())
     return {name: _value(_RESULTS[name], random) for name in sorted(tool.result_names)}
 
 
@@ -223,7 +223,7 @@ class _Writer:
 
     def __init__(self, tools: Sequence[SlateTool], name: str, flow: float, seed: int) -> None:
         self._tools, self._flow, self._seed = tools, flow, seed
-        self._random = Random(f"case {name}")  # noqa: S311
+        self._random = Random(f"case {name}")
         self._sources: dict[_Kind, list[str]] = {}
         self._outputs: dict[str, Any] = {}
 
