@@ -21,8 +21,8 @@ from ...statistics.estimates import Array, Estimate, nothing
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample
 from ..names import model_name
-from .rows import JudgeResults, TableSources, UnmarkedRow, has_label, parts_of, place_of
-from .table import CRITIC, ORACLE, Counts, Definition, Section
+from .rows import JudgeResults, TableSources, has_label, parts_of, place_of
+from .table import CRITIC, ORACLE, Counts, Definition, Section, TableRow
 
 _FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
 _NO_PAIR = "no item with a verdict before and after"
@@ -97,21 +97,21 @@ class _Pairs:
         return _origin(self.run)
 
 
-def refined_rows(definition: Definition, results: TableSources) -> list[UnmarkedRow]:
+def refined_rows(definition: Definition, results: TableSources) -> list[TableRow]:
     """Rows by judge, tested model and method, for refined runs with a base run of their judge.
 
     A method's runs of different protocols share a row. Responses whose critic saw the reference
     are in the table ``refinement-oracle`` and in no other.
     """
-    rows: list[UnmarkedRow] = []
+    rows: list[TableRow] = []
     for base in results.judges:
-        own: list[UnmarkedRow] = []
+        own: list[TableRow] = []
         for pairs in _all_pairs(definition, base, results):
             title = pairs.section.title
             open_rows = (row for row in own if row.heads == pairs.heads and title not in row.counts)
             row = next(open_rows, None)
             if row is None:
-                own.append(row := UnmarkedRow(base.judge, pairs.heads))
+                own.append(row := TableRow(base.judge, pairs.heads))
             figures = {kind.name: _figure(pairs, kind.name) for kind in pairs.section.columns}
             estimates = {key: of for key, (of, _) in figures.items() if of is not None}
             contenders = {key: of for key, (_, of) in figures.items() if of is not None}

@@ -13,7 +13,7 @@ Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...judge.metrics import (
@@ -35,6 +35,7 @@ from ...judge.metrics import (
     TC,
     TRUNCATED,
 )
+from ...statistics.best import Contender
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.kinds import (
     AGREEMENT,
@@ -61,10 +62,13 @@ from ...statistics.metric import (
     good,
 )
 
+PAPER_ID = "arXiv:2606.04874"
 ColumnId = tuple[str, str]
 """A column's section and its key."""
 Split = Literal["level", "steps", "modality", "horizon", "stage"]
 Counted = Literal["scored", "pairs"]
+Rivals = Literal["tested models", "methods"] | None
+Source = Literal["judgements", "labels", "refined", "samples", "runs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +116,12 @@ class PaperCell:
         best: True where nothing shows that a row that it competes with is better in this column,
             False where something does; None where nothing is compared, or none of those that
             compete is shown to be better than another. The table's notes say which rows compete.
+        contender: What the figure is the mean of, until the best set is marked.
     """
 
     estimate: Estimate
     best: bool | None = None
+    contender: Contender | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +132,7 @@ class Counts:
     scored: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class TableRow:
     """One row.
 
@@ -140,8 +146,22 @@ class TableRow:
 
     judge: str
     heads: tuple[str, ...]
-    counts: Mapping[str, Counts]
-    cells: Mapping[ColumnId, PaperCell]
+    counts: dict[str, Counts] = field(default_factory=dict[str, Counts])
+    cells: dict[ColumnId, PaperCell] = field(default_factory=dict[ColumnId, PaperCell])
+
+    def add(
+        self,
+        section: str,
+        counts: Counts,
+        estimates: Mapping[str, Estimate],
+        contenders: Mapping[str, Contender | None] | None = None,
+    ) -> TableRow:
+        """The same row with one section more; its figures by key."""
+        self.counts[section] = counts
+        for key, estimate in estimates.items():
+            contender = (contenders or {}).get(key)
+            self.cells[section, key] = PaperCell(estimate=estimate, contender=contender)
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +188,7 @@ class PaperTable:
     notes: tuple[str, ...] = ()
     counted: Counted = "scored"
     level: float = CONFIDENCE_LEVEL
-    paper: str = "arXiv:2606.04874"
+    paper: str = PAPER_ID
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -187,17 +207,21 @@ class PaperTable:
 OF_COSTS = (C_ALL, C_PASS, C_COM)
 OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
 OF_BANKS = (EXCESS, CHEAPEST)
-"""Columns that a table has only where a row has a figure for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Metrics over the same rows: of one protocol, and one form or both."""
+    """Metrics over the same rows: of one protocol, and one form or both.
+
+    Attributes:
+        columns: Empty for all metrics that rows have, or those with these ``names``.
+    """
 
     columns: tuple[MetricKind, ...]
     protocol: str = ""
     title: str = ""
     form: str | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,10 +230,12 @@ class Definition:
 
     Attributes:
         needs: What it is made of, for the message that there is none.
+        source: What its rows are made from.
         split: What rows of a tested model are told apart by; None where they are not.
         rivals: What the best set is chosen among: the tested models that share all other heads,
             or the methods that do. None where nothing is marked.
-        counted: See ``PaperTable``.
+        counted: See ``PaperTable``, as is ``paper``.
+        least: Columns without which there is no table.
     """
 
     key: str
@@ -217,11 +243,14 @@ class Definition:
     title: str
     sections: tuple[Section, ...]
     needs: str
+    source: Source = "judgements"
     heads: tuple[str, ...] = ("Tested model",)
     split: Split | None = None
-    rivals: Literal["tested models", "methods"] | None = "tested models"
+    rivals: Rivals = "tested models"
     notes: tuple[str, ...] = ()
     counted: Counted = "scored"
+    paper: str = PAPER_ID
+    least: int = 1
 
     @property
     def columns(self) -> tuple[PaperColumn, ...]:
@@ -265,6 +294,23 @@ CUT_OFF = either("Truncated", "refined responses that a limit of tokens ended")
 """Metrics of refinement. Base, which no refinement changes, and what is no mean over the items of a
 row, or says nothing of right and wrong, have no direction."""
 _TRANSITION_KINDS = (BASE, REFINED, CHANGE, FIXED, SPOILED, FIX_RATE, OVER_CORRECTION)
+
+
+_CASES = MetricKind("cases", "count", meaning="with a sample that counts", title="Cases")
+_FEWEST = MetricKind("fewest", "count", meaning="samples of a case", title="Fewest")
+_MOST = replace(_FEWEST, name="most", title="Most")
+_OF_SAMPLES = MetricKind("CR", meaning="correct, over all samples")
+_PASSES = tuple(MetricKind(f"pass{sign}{2**i}") for sign in "@^" for i in range(31))
+_SPREAD = (
+    MetricKind("differ", meaning="cases with unlike verdicts", title="Differ"),
+    MetricKind("SD within", "grade", meaning="between samples of a case"),
+    MetricKind("SD between", "grade", meaning="between cases"),
+    MetricKind("sampling", meaning="its share of the variance", title="Sampling"),
+    MetricKind("Grade SD within", "grade"),
+    MetricKind("Grade SD between", "grade"),
+)
+OPTIONAL = frozenset((*OF_BANKS, *OF_REPLIES, CRITIC, *_PASSES, *_SPREAD))
+"""Columns that a table has only where a row has a figure for them."""
 
 
 def _common(*e2: str) -> tuple[MetricKind, ...]:
@@ -331,6 +377,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             Section((CORRECTED_CR, LABELS_CR, ADDED_CR, JUDGE_CR), title="CR"),
             Section((CORRECTED_GRADE, LABELS_GRADE, ADDED_GRADE, JUDGE_GRADE), title="Grade"),
         ),
+        source="labels",
         needs="human labels, and how the labelled items were sampled (--design)",
         rivals=None,
         notes=(
@@ -369,6 +416,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         heads=("Tested model", "Method"),
         sections=_refined(BASE, REFINED, CHANGE, CRITIC),
         needs=_REFINED,
+        source="refined",
         rivals="methods",
         notes=("Base and Refined are over the items with a verdict on both sides",),
     ),
@@ -382,6 +430,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             *(GRADE_CHANGE, UNCHANGED, FLIPS, TOKENS_PER_FIX, USD_PER_FIX, UNREADABLE, CUT_OFF),
         ),
         needs=_REFINED,
+        source="refined",
         rivals="methods",
         notes=(
             _TRANSITIONS,
@@ -401,6 +450,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         sections=_refined(*_TRANSITION_KINDS)[1:2],
         needs=f"{_REFINED}, of the protocol step-wise with one step, whose rows state a stage",
         split="stage",
+        source="refined",
         rivals="methods",
         notes=("Rows with one predicted step only", _TRANSITIONS),
         counted="pairs",
@@ -412,6 +462,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         heads=("Tested model", "Method"),
         sections=_refined(*_TRANSITION_KINDS),
         needs=f"{_REFINED}, whose critic saw the reference (is_oracle)",
+        source="refined",
         rivals="methods",
         notes=(
             "What a critic that knows the answer achieves: no method, and in no other table",
@@ -438,6 +489,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         title="Judges against human labels",
         heads=("Judge",),
         sections=(Section(PAPER),),
+        source="labels",
         needs="human labels",
         rivals=None,
         notes=(
@@ -454,6 +506,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             Section((AGREEMENT, GRADE_MAE), title="Correct but different"),
             Section((AGREEMENT, GRADE_MAE), title="Correct as the reference"),
         ),
+        source="labels",
         needs="human labels of correct plans that are known to match the reference or not",
         rivals=None,
         notes=(_SHARED,),
@@ -466,6 +519,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             Section((HUMAN_CR, JUDGE_CR, CR_BIAS), title="CR"),
             Section((HUMAN_GRADE, JUDGE_GRADE, GRADE_BIAS), title="Grade"),
         ),
+        source="labels",
         needs="human labels of at least two tested models",
         rivals=None,
         notes=("Bias is judge less human on the same items; no sign of it is better",),
@@ -540,5 +594,33 @@ DEFINITIONS: tuple[Definition, ...] = (
     ),
 )
 
-TABLE_KEYS: tuple[str, ...] = tuple(definition.key for definition in DEFINITIONS)
-"""Keys in the order of the paper's tables."""
+SAMPLES = Definition(
+    key="samples",
+    number="",
+    title="Several samples of a case",
+    heads=("Tested model", "Protocol"),
+    sections=(Section((_CASES, _FEWEST, _MOST, _OF_SAMPLES, *_PASSES, *_SPREAD)),),
+    needs="judgements of several samples of a case, which share its case_id",
+    source="samples",
+    rivals=None,
+    notes=(
+        (
+            "Samples of a case are rows of one tested model with the same case_id, question and "
+            "condition"
+        ),
+        (
+            "pass@k: at least one of k samples is correct (arXiv:2107.03374); pass^k: all k are "
+            "(arXiv:2406.12045), and pass^1 is pass@1; estimated without bias from all samples of "
+            "a case, averaged over the cases with k samples or more"
+        ),
+        (
+            "SD within and between are standard deviations of correctness (1 or 0): between "
+            "samples of a case, and between the rates that cases would have in any number of "
+            "samples; Sampling is the share of the variance that the first makes, and 100 % less "
+            "it the intra-class correlation"
+        ),
+    ),
+)
+
+TABLE_KEYS: tuple[str, ...] = tuple(definition.key for definition in (*DEFINITIONS, SAMPLES))
+"""Keys in the order of the paper's tables; last that of samples."""
