@@ -13,6 +13,8 @@ from ...judge.metrics import (
     BEHAVIOURS,
     C_ALL,
     C_COM,
+    C_PASS,
+    CHEAPEST,
     CR_BASE,
     CR_EXTRANEOUS,
     DELTA,
@@ -74,8 +76,6 @@ from .samples import sample_notes, sample_rows
 from .table import (
     DEFINITIONS,
     HEADLINE,
-    OF_BANKS,
-    OF_COSTS,
     OF_REPLIES,
     SAMPLES,
     Counts,
@@ -217,65 +217,52 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
 def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
     """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
     c, rows = part.c, part.rows
-    scored, counted = rows[c.scored[rows] == 1], rows[~np.isnan(c.outcome[rows])]
-    if kind is CR:
-        rows, values = counted, c.outcome[counted]
-    elif kind is GRADE:
-        rows = scored[~np.isnan(c.grade[scored])]
-        values = c.grade[rows]
-    elif kind is OVER_REFUSAL:
-        rows = rows[c.over_refusal[rows] >= 0]
-        values = c.over_refusal[rows] == 1
-    elif kind.name == TC.name:
-        rows = rows[~c.missing[rows]]
-        values = c.distractor[rows] == 1
-    elif kind in _TYPES:
-        of_type = has_label(c, "unsolvable_type", _TYPES[kind])
-        rows = np.intersect1d(counted, c.where(of_type))
-        values = c.outcome[rows]
-    elif kind in _BEHAVIOURS:
-        rows, values = counted, c.category[counted] == _BEHAVIOURS[kind]
-    elif kind in _OF_COST:
-        rows, values = _cost_values(part, kind)
-    elif kind in _PAIRED:
-        rows, values = _pair_values(part, kind)
-    else:  # an error code
-        forms = {"E2-H": "holistic", "E2-S": "step-wise"} if part.form is None else {}
-        rows = _of_form(c, scored, forms[kind.name]) if kind.name in forms else scored
-        at = c.error_codes.index(code_of(kind))
-        rows = rows[(c.known[rows] >> at & 1) > 0]
-        values = c.flags[rows] >> at & 1
+    if kind in _PAIRED:  # with distractors, without, or the difference
+        of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
+        rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
+        values = before if kind in (CR_BASE, GRADE_BASE) else of[rows]
+        values = values - before if kind in (DELTA, GRADE_DELTA) else values
+    else:
+        values, has = _values(part, kind)
+        rows, values = rows[has], values[has]
     return Contender(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
 
 
 _TYPES = {kind: name for name, kind in REFUSALS.items()}
 _BEHAVIOURS = {kind: number for number, kind in BEHAVIOURS.items()}
-_OF_COST = (*OF_COSTS, *OF_BANKS)
 _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA)
+_FORMS = {"E2-H": "holistic", "E2-S": "step-wise"}
 
 
-def _pair_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
-    """With distractors, without, or the difference, of the pairs that the metric is over."""
+def _values(part: SectionPart, kind: MetricKind) -> tuple[Array, Vector]:
+    """Values of a part, and which of them the metric is the mean of; shape (n,) each."""
     c, rows = part.c, part.rows
-    of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
-    rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
-    if kind in (CR_BASE, GRADE_BASE):
-        return rows, before
-    return rows, of[rows] - (before if kind in (DELTA, GRADE_DELTA) else 0)
-
-
-def _cost_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
-    """The rows that a metric of costs is over, and what it is the mean of."""
-    c, rows = part.c, part.rows[~np.isnan(part.c.cost[part.rows])]
-    if kind is not C_ALL:
-        rows = rows[c.correct[rows] == 1]
+    outcome, grade, cost, excess = (of[rows] for of in (c.outcome, c.grade, c.cost, c.excess))
+    is_counted, is_correct = ~np.isnan(outcome), c.correct[rows] == 1
+    if kind in _TYPES:
+        return outcome, is_counted & has_label(c, "unsolvable_type", _TYPES[kind])[c.profile[rows]]
+    if kind in _BEHAVIOURS:
+        return c.category[rows] == _BEHAVIOURS[kind], is_counted
     if kind is C_COM:
-        rows = rows[np.isin(c.case[rows], cases_all_right(c, part.rivals))]
-    if kind in OF_COSTS:
-        return rows, c.cost[rows]
-    rows = part.rows[(c.correct[part.rows] == 1) & ~np.isnan(c.excess[part.rows])]
-    excess = c.excess[rows]
-    return rows, excess if kind is EXCESS else (excess <= 0).astype(float)
+        is_common = np.isin(c.case[rows], cases_all_right(c, part.rivals))
+        return cost, is_correct & ~np.isnan(cost) & is_common
+    known: dict[str, tuple[Array, Vector]] = {
+        CR.name: (outcome, is_counted),
+        GRADE.name: (grade, (c.scored[rows] == 1) & ~np.isnan(grade)),
+        OVER_REFUSAL.name: (c.over_refusal[rows] == 1, c.over_refusal[rows] >= 0),
+        TC.name: (c.distractor[rows] == 1, ~c.missing[rows]),
+        C_ALL.name: (cost, ~np.isnan(cost)),
+        C_PASS.name: (cost, is_correct & ~np.isnan(cost)),
+        EXCESS.name: (excess, is_correct & ~np.isnan(excess)),
+        CHEAPEST.name: (excess <= 0, is_correct & ~np.isnan(excess)),
+    }
+    if kind.name in known:
+        return known[kind.name]
+    at = c.error_codes.index(code_of(kind))
+    is_known = (c.scored[rows] == 1) & (c.known[rows] >> at & 1 > 0)
+    if part.form is None and kind.name in _FORMS:
+        is_known &= has_label(c, "form", _FORMS[kind.name])[c.profile[rows]]
+    return c.flags[rows] >> at & 1, is_known
 
 
 # Judges against human labels ---------------------------------------------------------------------
