@@ -46,9 +46,10 @@ from .names import (
 from .origins import oracles_among, origin_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, TableSources, headline_tables, paper_tables
+from .paper.definitions import TABLE_KEYS
 from .paper.formatting import tables_csv, tables_document
 from .paper.runs import RUN_TABLE_KEYS
-from .paper.table import TABLE_KEYS, PaperTable
+from .paper.table import PaperTable
 from .plots import Figure, paper_figures
 from .run_settings import settings_document, settings_rows
 

@@ -14,7 +14,8 @@ from apbjudge.reports.paper.building import (
     paper_tables,
     parts_of,
 )
-from apbjudge.reports.paper.table import DEFINITIONS, OF_BANKS, TABLE_KEYS, Counts
+from apbjudge.reports.paper.definitions import DEFINITIONS, OF_BANKS, TABLE_KEYS
+from apbjudge.reports.paper.table import Counts
 
 from ..rows import Row, unscored, verdict
 from .cases import best_of, graded, judged, row_of, table_of

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from apbjudge.errors import OptionError
 from apbjudge.records.refinements import Refinements, Way
 from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.definitions import DEFINITIONS
 from apbjudge.reports.paper.formatting import tables_text
 from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.rows import JudgeResults, TableSources
-from apbjudge.reports.paper.table import DEFINITIONS, Counts, PaperTable
+from apbjudge.reports.paper.table import Counts, PaperTable
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import Row, unscored, verdict

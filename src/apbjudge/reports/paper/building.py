@@ -59,6 +59,7 @@ from ...statistics.kinds import (
     JUDGE_GRADE,
 )
 from ...statistics.metric import MetricKind, Metrics, by_name
+from .definitions import DEFINITIONS, E2_OF, HEADLINE, OF_REPLIES, SAMPLES, Definition
 from .refining import refined_rows, refinement_notes
 from .rows import (
     JudgeResults,
@@ -73,16 +74,7 @@ from .rows import (
 )
 from .runs import RUN_NEEDS, run_definitions, run_headlines, run_rows
 from .samples import sample_notes, sample_rows
-from .table import (
-    DEFINITIONS,
-    HEADLINE,
-    OF_REPLIES,
-    SAMPLES,
-    Counts,
-    Definition,
-    PaperTable,
-    TableRow,
-)
+from .table import Counts, PaperTable, TableRow
 
 
 def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
@@ -204,7 +196,7 @@ def _common_figures(part: SectionPart) -> Metrics:
     if part.form is not None:
         return common_figures(part.c, part.rows, part.form)
     figures: Metrics = {}
-    for form in ("holistic", "step-wise"):
+    for form in E2_OF:
         figures |= common_figures(part.c, _of_form(part.c, part.rows, form), form)
     together = common_figures(part.c, part.rows, "holistic")
     return figures | {key: estimate for key, estimate in together.items() if key != "E2-H"}
@@ -231,7 +223,6 @@ def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
 _TYPES = {kind: name for name, kind in REFUSALS.items()}
 _BEHAVIOURS = {kind: number for number, kind in BEHAVIOURS.items()}
 _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA)
-_FORMS = {"E2-H": "holistic", "E2-S": "step-wise"}
 
 
 def _values(part: SectionPart, kind: MetricKind) -> tuple[Array, Vector]:
@@ -260,8 +251,9 @@ def _values(part: SectionPart, kind: MetricKind) -> tuple[Array, Vector]:
         return known[kind.name]
     at = c.error_codes.index(code_of(kind))
     is_known = (c.scored[rows] == 1) & (c.known[rows] >> at & 1 > 0)
-    if part.form is None and kind.name in _FORMS:
-        is_known &= has_label(c, "form", _FORMS[kind.name])[c.profile[rows]]
+    for form, code in E2_OF.items():
+        if part.form is None and kind.name == code:
+            is_known &= has_label(c, "form", form)[c.profile[rows]]
     return c.flags[rows] >> at & 1, is_known
 
 

@@ -17,17 +17,8 @@ from ...records.refinements import Refinements
 from ...statistics.best import best_set
 from ...statistics.estimates import CONFIDENCE_LEVEL
 from ...statistics.metric import RATE, Metric
-from .table import (
-    OPTIONAL,
-    Counts,
-    Definition,
-    PaperColumn,
-    PaperTable,
-    Rivals,
-    Section,
-    Split,
-    TableRow,
-)
+from .definitions import OPTIONAL, Definition, Rivals, Section, Split
+from .table import Counts, PaperColumn, PaperTable, TableRow
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 

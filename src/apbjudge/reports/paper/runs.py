@@ -11,8 +11,9 @@ from ...records.columns import Vector
 from ...records.judgement_table import RUN, JudgementTable
 from ...statistics.best import Contender
 from ...trajectories import RUN_PROTOCOLS, RunTable, run_protocol
+from .definitions import Definition, Section
 from .rows import JudgeResults, TableSources, counts_of, groups, has_label, place_of
-from .table import Definition, Section, TableRow
+from .table import TableRow
 
 RUNS = RunTable(key="runs", title="Whole runs")
 """The table of protocols that name none."""

@@ -17,8 +17,9 @@ from ...statistics.estimates import Estimate, nothing
 from ...statistics.passes import pass_estimates
 from ...statistics.sample import Sample
 from ...statistics.variance_components import FEW_CLUSTERS, RepeatSpread, repeat_spread
+from .definitions import Definition
 from .rows import JudgeResults, counts_of, groups, has_label
-from .table import Definition, TableRow
+from .table import TableRow
 
 _PROTOCOLS = (*PROTOCOLS,)
 
