@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from ...document.numbers import level_text
 from ...judge import metrics
 from ..paper.table import PaperTable
 from .axes import MplFigure
@@ -404,7 +405,7 @@ def _figures(spec: _Spec, tables: Mapping[str, PaperTable], judge: str) -> list[
         own = distinct(mark.name for mark in marks)
         names = [*(n for n in ranking if n in own), *(n for n in own if n not in ranking)]
     levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
-    intervals = f"{100 * min(levels):.4g} % intervals" if levels else ""
+    intervals = f"{level_text(min(levels))} intervals" if levels else ""
     bound = _BOUNDS.get(marks[-1].bound, "")
     labels = {
         name: f"{text} ({marks[-1].bound} bound)"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...document.numbers import level_text
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.proportions import share
 from ...statistics.sample import Sample
@@ -20,7 +21,7 @@ _Rows = Iterable[tuple[dict[str, Any], Estimate]]
 """What each estimate is of."""
 MOST_BINS = 10
 LEAST_ITEMS = 10
-_INTERVALS = f"{100 * CONFIDENCE_LEVEL:.4g} % intervals"
+_INTERVALS = f"{level_text(CONFIDENCE_LEVEL)} intervals"
 
 
 def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
