@@ -264,14 +264,6 @@ class Report(Shown):
             self.problems,
             logs=logs_of(self.judges, config, self.problems),
         )
-        against = self.reliability.judges if self.reliability else ()
-        agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
-        corrected = {
-            judge.judge: part.result.rectified
-            for judge in against
-            for part in judge.corrected
-            if not part.field and part.figure == "CR"
-        }
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
         models = sorted({self.names.get(m, m) for of in labels for m in of if m is not None})
         forms = [form for judge in self.judges for form in judge.table.items().labels["form"]]
@@ -280,15 +272,7 @@ class Report(Shown):
         notes = [items.note, _NO_LABELS if self.labels is None and not is_measured else ""]
         report = ReportInput(
             title=f"{what} of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
-            judges=tuple(
-                replace(
-                    _facts(judge),
-                    agreement=agreement.get(judge.name),
-                    corrected=corrected.get(judge.name),
-                    note=self._notes[judge.name],
-                )
-                for judge in self.judges
-            ),
+            judges=tuple(map(self._facts, self.judges)),
             headlines=headline_tables(self._results),
             tables=tables,
             changed=self._shown_changes,
@@ -310,6 +294,33 @@ class Report(Shown):
         )
         return write_report(report, path)
 
+    def _facts(self, judge: JudgeRuns) -> JudgeFacts:
+        """What the page says of a judge."""
+        totals = judge.table.totals
+        settings = judge.runs[0].settings.items()
+        labelled = self.reliability.judges if self.reliability else ()
+        own = next((of for of in labelled if of.judge == judge.name), None)
+        whole = [of for of in (own.corrected if own else ()) if not of.field and of.figure == "CR"]
+        return JudgeFacts(
+            name=judge.name,
+            note=self._notes[judge.name],
+            rows=totals.rows,
+            scored=totals.rows - sum(totals.unscored.values()),
+            unscored=totals.unscored,
+            cost_usd=totals.cost_usd,
+            calls=totals.calls,
+            rubrics=tuple(sorted(filter(None, judge.table.items().labels["rubric"]))),
+            settings=tuple(
+                (name, str(value))
+                for name, value in settings
+                if name not in _UNSAID and value != _DEFAULTS.get(name)
+            ),
+            source=", ".join(run.place for run in judge.runs),
+            agreement=own.whole.measures.get("agreement") if own else None,
+            corrected=whole[-1].result.rectified if whole else None,
+            by_code=bool(judge.table.by_code.all()),
+        )
+
     def to_frame(self) -> DataFrame:
         """All tables as one pandas frame, a row per figure, as their CSV has it."""
         import pandas
@@ -318,19 +329,19 @@ class Report(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Judges and changes as nested JSON values."""
-        facts = [replace(_facts(judge), note=self._notes[judge.name]) for judge in self.judges]
+        totals = [judge.table.totals for judge in self.judges]
         return {
             "apbjudge": VERSION,
             "judges": [
                 {
-                    "judge": fact.name,
-                    "note": fact.note,
+                    "judge": judge.name,
+                    "note": self._notes[judge.name],
                     "runs": [str(run.path) for run in judge.runs],
-                    "rows": fact.rows,
-                    "scored": fact.scored,
-                    "unscored": fact.unscored,
+                    "rows": of.rows,
+                    "scored": of.rows - sum(of.unscored.values()),
+                    "unscored": of.unscored,
                 }
-                for judge, fact in zip(self.judges, facts, strict=True)
+                for judge, of in zip(self.judges, totals, strict=True)
             ],
             "settings": self.settings,
             "changes": None if self.changes is None else self.changes.to_json(),
@@ -385,25 +396,3 @@ def _with_resampling(table: PaperTable) -> PaperTable:
     """The table with a note on how its intervals were resampled, where they were."""
     estimates = (cell.estimate for row in table.rows for cell in row.cells.values())
     return replace(table, notes=(*table.notes, *resampled(estimates)))
-
-
-def _facts(judge: JudgeRuns) -> JudgeFacts:
-    totals = judge.table.totals
-    settings = judge.runs[0].settings.items()
-    return JudgeFacts(
-        name=judge.name,
-        note=judge.note,
-        rows=totals.rows,
-        scored=totals.rows - sum(totals.unscored.values()),
-        unscored=totals.unscored,
-        cost_usd=totals.cost_usd,
-        calls=totals.calls,
-        rubrics=tuple(sorted(filter(None, judge.table.items().labels["rubric"]))),
-        settings=tuple(
-            (name, str(value))
-            for name, value in settings
-            if name not in _UNSAID and value != _DEFAULTS.get(name)
-        ),
-        source=", ".join(run.place for run in judge.runs),
-        by_code=bool(judge.table.by_code.all()),
-    )
