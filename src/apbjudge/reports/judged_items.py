@@ -260,7 +260,8 @@ def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
     rng, share = np.random.default_rng(0), most / len(strata)
     chosen: set[_Key] = set()
     for keys in by_stratum.values():
-        places = rng.choice(len(keys), max(1, int(share * len(keys))), replace=False)
+        n = max(1, int(share * len(keys)))
+        places: list[int] = rng.choice(len(keys), n, replace=False).tolist()
         chosen.update(keys[place] for place in places)
     return chosen
 

@@ -45,7 +45,7 @@ from ...judge.summary import base_of
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...statistics.estimates import Array, Estimate, nothing
+from ...statistics.estimates import Estimate, nothing
 from ...statistics.kinds import (
     AGREEMENT,
     CR,
@@ -225,7 +225,7 @@ _BEHAVIOURS = {kind: number for number, kind in BEHAVIOURS.items()}
 _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA)
 
 
-def _values(part: SectionPart, kind: MetricKind) -> tuple[Array, Vector]:
+def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
     """Values of a part, and which of them the metric is the mean of; shape (n,) each."""
     c, rows = part.c, part.rows
     outcome, grade, cost, excess = (of[rows] for of in (c.outcome, c.grade, c.cost, c.excess))
@@ -237,7 +237,7 @@ def _values(part: SectionPart, kind: MetricKind) -> tuple[Array, Vector]:
     if kind is C_COM:
         is_common = np.isin(c.case[rows], cases_all_right(c, part.rivals))
         return cost, is_correct & ~np.isnan(cost) & is_common
-    known: dict[str, tuple[Array, Vector]] = {
+    known: dict[str, tuple[Vector, Vector]] = {
         CR.name: (outcome, is_counted),
         GRADE.name: (grade, (c.scored[rows] == 1) & ~np.isnan(grade)),
         OVER_REFUSAL.name: (c.over_refusal[rows] == 1, c.over_refusal[rows] >= 0),

@@ -195,7 +195,7 @@ def groups(
     """
     codes = np.stack([c.levels if f == "level" else c.codes[f] for f in fields], axis=1)
     for key in np.unique(codes[profiles], axis=0):
-        values = [
+        values: list[str | None] = [
             str(code) if field == "level" else c.labels[field][code]
             for field, code in zip(fields, key.tolist(), strict=True)
         ]

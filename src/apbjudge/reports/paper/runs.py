@@ -62,8 +62,9 @@ def _definition(protocol: str, table: RunTable, least: int = 1) -> Definition:
 def _protocols(results: TableSources) -> list[str]:
     names: set[str] = set()
     for c in (judge.columns for judge in results.judges):
-        codes = np.unique(c.codes["protocol"][c.codes["form"] == c.form_of_runs])
-        names.update(filter(None, (c.labels["protocol"][code] for code in codes.tolist())))
+        of_runs = c.codes["protocol"][c.codes["form"] == c.form_of_runs]
+        codes: list[int] = np.unique(of_runs).tolist()
+        names.update(filter(None, (c.labels["protocol"][code] for code in codes)))
     return sorted(names)
 
 
