@@ -1,6 +1,6 @@
 """The public names, and where each lives; the package imports them when first used."""
 
-from .audits.card_text.page import card_html as card_html
+from .audits.card_text.text import card_html as card_html
 from .audits.card_text.text import card_markdown as card_markdown
 from .audits.card_text.text import card_text as card_text
 from .audits.config import AuditConfig as AuditConfig

@@ -125,7 +125,7 @@ def test_flips_less_those_of_the_parent_itself() -> None:
     result = flipping(12)
     value = pytest.approx((3 - 2 / 2) / 12)
     assert values(result) == {"markdown": ("at most", presentation.SHIFT, value)}
-    assert table(result) == {"markdown": ("12", "25.0 %", "8.3 %", "+25.0 pts")}
+    assert table(result) == {"markdown": ("12", "25.0 %", "8.3 %", "+25.0 points")}
     assert figure(result, "markdown, correct plans: change of passing") == pytest.approx(2 / 6)
     assert figure(result, "markdown, faulty plans: change of passing") == pytest.approx(1 / 6)
     assert (result.cost.judgements, result.notes) == (12 * 4, ())
@@ -163,7 +163,7 @@ def test_padding_counted_by_hand() -> None:
         "padded, faulty plans": ("within", length.PADDED, pytest.approx(2 / 8)),
     }
     assert figure(result, "padded-plan, faulty plans: change of passing") == 0.5
-    assert result.tables[0].rows[-1] == ("padded-plan", "faulty plans", "4", "3.0", "+50.0 pts")
+    assert result.tables[0].rows[-1] == ("padded-plan", "faulty plans", "4", "3.0", "+50.0 points")
     assert table(result)["long-reasons"][2] == "2.0"
 
 
@@ -248,8 +248,8 @@ def test_references_counted_by_hand() -> None:
         "equivalent": ("at most", reference.EQUIVALENT, 1 / 8),
     }
     assert figure(result, "equivalent-reference: change of passing") == -1 / 4
-    assert table(result)["echoed-reference"] == ("4", "25.0 %", "75.0 %", "+50.0 pts")
-    assert table(result)["no reference, faulty plans"] == ("4", "25.0 %", "50.0 %", "+25.0 pts")
+    assert table(result)["echoed-reference"] == ("4", "25.0 %", "75.0 %", "+50.0 points")
+    assert table(result)["no reference, faulty plans"] == ("4", "25.0 %", "50.0 %", "+25.0 points")
     assert [(e.name, e.arm) for e in result.exhibits] == [
         ("c1/fault/echoed-reference", MAIN),
         ("c2/fault/echoed-reference", MAIN),
@@ -304,9 +304,9 @@ def test_payloads_counted_by_hand() -> None:
     assert figure(result, "moved, language en") == 0
     assert figure(result, "moved, where code proved no fault") == 1 / 4
     assert table(result) == {
-        "authority:1": ("2", "+0.0 pts"),
-        "authority:2": ("1", "+100.0 pts"),
-        "unicode:1": ("2", "+0.0 pts"),
+        "authority:1": ("2", "+0.0 points"),
+        "authority:2": ("1", "+100.0 points"),
+        "unicode:1": ("2", "+0.0 points"),
     }
     assert [e.name for e in result.exhibits] == ["c1/authority:1", "c2/authority:2"]
     assert result.exhibits[1].what == (

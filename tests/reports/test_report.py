@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from html import unescape
 from pathlib import Path
@@ -73,6 +74,17 @@ def test_every_judged_row_is_shown_once_with_its_item_and_label(graded: Path) ->
     assert [entry.human is not None for entry in entries] == [True] * 27 + [False] * 39
     assert "another valid order" in entries[0].labels[0]["note"]
     assert result.problems == []
+
+
+def test_of_too_many_items_the_page_has_a_sample_of_each_stratum(write: Write) -> None:
+    rows = [verdict(f"{i}", "E1" if i % 4 else "", tested_model=f"m{i % 2}") for i in range(400)]
+    judges = report(write("many", rows)).judges
+    items = ReportItems(judges, [], None, [], most=100)
+    strata = Counter((e.tested_model, (e.judgements[0] or {})["is_correct"]) for e in items)
+    assert strata == {("m0", True): 25, ("m0", False): 25, ("m1", False): 50}
+    assert items.note.startswith("The list has 100 of 400 items, drawn at random")
+    assert [e.item_id for e in items] == [e.item_id for e in items]
+    assert ReportItems(judges, [], None, [], most=400).note == ""
 
 
 def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Path) -> None:

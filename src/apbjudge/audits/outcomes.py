@@ -330,7 +330,7 @@ def amount(unit: Unit, value: float | None) -> str:
         return "–"
     if unit == "plain":
         return f"{value:.3g}"
-    return f"{100 * value:+.1f} pts" if unit == "points" else f"{100 * value:.1f} %"
+    return f"{100 * value:+.1f} points" if unit == "points" else f"{100 * value:.1f} %"
 
 
 def cost_of(responses: Iterable[Response]) -> Cost:

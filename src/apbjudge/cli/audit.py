@@ -120,8 +120,7 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
 
 def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path) -> Audit:
     """Audits one judge, prints its card and writes it."""
-    from ..audits.card_text.page import card_html
-    from ..audits.card_text.text import card_markdown, card_text
+    from ..audits.card_text.text import card_html, card_markdown, card_text
     from ..audits.session import audit as audit_judge
     from ..audits.session import prepare
     from ..jsonl import write_atomically
@@ -216,8 +215,7 @@ def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSp
 def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
     import orjson
 
-    from ..audits.card_text.page import cards_html
-    from ..audits.card_text.text import cards_markdown, cards_text
+    from ..audits.card_text.text import cards_html, cards_markdown, cards_text
     from ..audits.comparison import compare_cards
     from ..jsonl import write_atomically
 

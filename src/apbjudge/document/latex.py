@@ -1,7 +1,6 @@
-r"""A document as LaTeX, ready to paste: booktabs and nothing else.
+r"""A document as LaTeX, ready to paste: booktabs, and longtable for what is longer than a page.
 
-A page is taken to be 16 cm by 24 cm in ``\scriptsize``; what does not fit goes on below or on
-another page.
+A page is taken to be 16 cm by 24 cm in ``\scriptsize``.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
@@ -18,7 +17,7 @@ from .model import Cell, Document, Heading, MetricCell, Notes, Number, Paragraph
 from .numbers import DASH
 
 HEAD = r"""% Tables made by apbjudge.
-% Packages needed: \usepackage{booktabs}
+% Packages needed: \usepackage{booktabs,longtable}
 % Characters that plain LaTeX lacks are written by their number, such as U+4F60.
 """
 """Comment above all tables."""
@@ -32,19 +31,34 @@ _NAME_WIDTH = 34.0  # 4.5 cm
 _WORD_WIDTH = 16.0  # longer words may break
 _NARROW = frozenset(" .,:;/|[]()!'ijlt-")
 
-_Row = tuple[Cell, ...]
+
+_ONE_COLUMN = r"""\makeatletter
+\if@twocolumn\onecolumn\let\apbback\twocolumn\else\let\apbback\relax\fi
+\makeatother"""
+"""A longtable needs pages of one column; the document's own come back after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tabular:
+    """A part of a table that is as wide as a page at most; lines, and its height in lines."""
+
+    title: list[str]
+    layout: str
+    head: list[str]
+    rows: list[str]
+    height: float
 
 
 def render_latex(document: Document, *, label: str = "", intervals: bool = True) -> str:
     r"""The document as one ``table*``: its title as caption, its texts and notes below, a label.
 
     Headings are titles of tabulars. Sections of columns that do not fit side by side are
-    tabulars below each other, and what does not fit on a page goes on in another ``table*`` of the
-    same number. Figures of the best set are bold; ``intervals`` are below the figures, in a line
-    of their own in ``\tiny``.
+    tabulars below each other. What is higher than a page is each a ``longtable``, all of the same
+    number, on pages of one column. Figures of the best set are bold; ``intervals`` are below the
+    figures, in a line of their own in ``\tiny``.
     """
     sentences: list[str] = []
-    tabulars: list[tuple[list[str], float]] = []
+    tabulars: list[_Tabular] = []
     title = ""
     for part in document.parts:
         match part:
@@ -56,25 +70,27 @@ def render_latex(document: Document, *, label: str = "", intervals: bool = True)
                 sentences += texts
             case _:
                 tabulars += _tabulars(part, title, intervals=intervals)
-    lines: list[str] = []
-    for page in packed(tabulars, _PAGE_HEIGHT):
-        first = not lines
-        lines += [] if first else [r"\clearpage"]  # LaTeX keeps no more than 52 floats waiting
-        lines += [r"\begin{table*}", r"\centering", r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]
-        lines.append("\n\\par\\vspace{1ex}\n".join("\n".join(tabular) for tabular in page))
-        if first:
-            notes = " ".join(f"{tex(text)}." for text in sentences)
-            below = rf"\par\vspace{{1ex}}\parbox{{\textwidth}}{{\scriptsize {notes}}}"
-            lines += [below] if notes else []
-            lines.append(rf"\caption{{{tex(document.title)}.}}")
-            lines += [rf"\label{{{label}}}"] if label else []
-        else:
-            lines += [
-                r"\addtocounter{table}{-1}",
-                rf"\caption{{{tex(document.title)}, continued.}}",
-            ]
-        lines.append(r"\end{table*}")
-    return "\n".join(lines) + "\n"
+    caption = rf"\caption{{{tex(document.title)}.}}"
+    named = [rf"\label{{{label}}}"] if label else []
+    notes = " ".join(f"{tex(text)}." for text in sentences)
+    below = [rf"\par\vspace{{1ex}}\parbox{{\textwidth}}{{\scriptsize {notes}}}"] if notes else []
+    size = r"\scriptsize\setlength{\tabcolsep}{2pt}"
+    if sum(tabular.height for tabular in tabulars) <= _PAGE_HEIGHT:
+        lines = [r"\begin{table*}", r"\centering" + size]
+        for i, of in enumerate(tabulars):
+            lines += [r"\par\vspace{1ex}"] if i else []
+            lines += [*of.title, rf"\begin{{tabular}}{{{of.layout}}}", *of.head, *of.rows]
+            lines += [r"\bottomrule", r"\end{tabular}"]
+        return "\n".join([*lines, *below, caption, *named, r"\end{table*}"]) + "\n"
+    lines = [_ONE_COLUMN, r"\begingroup" + size + r"\parindent0pt\LTcapwidth\textwidth"]
+    again = rf"\caption[]{{{tex(document.title)}, continued.}}\\"
+    for i, of in enumerate(tabulars):
+        first = [] if i else [caption, *named, r"\\"]
+        lines += [r"\addtocounter{table}{-1}"] if i else []
+        lines += [*of.title, rf"\begin{{longtable}}{{{of.layout}}}", *first, *of.head]
+        lines += [r"\endfirsthead", again, *of.head, r"\endhead", r"\bottomrule", r"\endfoot"]
+        lines += [*of.rows, r"\end{longtable}"]
+    return "\n".join([*lines, *below, r"\par\endgroup", r"\apbback"]) + "\n"
 
 
 def figures_latex(figures: Iterable[tuple[str, str, str]], folder: str) -> str:
@@ -94,21 +110,23 @@ def figures_latex(figures: Iterable[tuple[str, str, str]], folder: str) -> str:
     return text
 
 
-def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[tuple[list[str], float]]:
-    """Lines and heights of a table, divided where it is wider or higher than a page."""
+def _tabulars(table: Table, title: str, *, intervals: bool) -> Iterator[_Tabular]:
+    """A table, divided where it is wider than a page."""
     widths = [_width(table, i, intervals=intervals) for i in range(len(table.columns))]
     room = _PAGE_WIDTH - sum(min(width, _GAP + _NAME_WIDTH) for width in widths[: table.leads])
-    heading = _HEADING_HEIGHT + ceil(text_width(title) / _PAGE_WIDTH)
     for sections in packed(_sections(table, widths, room), room):
         columns = [i for section in sections for i in section]
         rows = [row for row in table.rows if any(row[i] != "" for i in columns)]
-        heights = partial(_height, leads=table.leads, intervals=intervals)
-        groups = [list(group) for _, group in groupby(rows, key=lambda row: str(row[0]))]
-        for part in packed(((group, heights(group)) for group in groups), _PAGE_HEIGHT - heading):
-            lines = [rf"\emph{{{_name(title)}}}\par"] if title else []
-            shown = [row for group in part for row in group]
-            lines += _tabular(table, [*range(table.leads), *columns], shown, intervals=intervals)
-            yield lines, heading + sum(map(heights, part))
+        columns = [*range(table.leads), *columns]
+        yield _Tabular(
+            title=[rf"\emph{{{_name(title)}}}\par\nopagebreak"] if title else [],
+            layout="".join(_layout(table, i) for i in columns),
+            head=list(_head(table, columns)),
+            rows=list(_rows(table, columns, rows, intervals=intervals)),
+            height=_HEADING_HEIGHT
+            + ceil(text_width(title) / _PAGE_WIDTH)
+            + _height(rows, table.leads) * (2 if intervals else 1),
+        )
 
 
 def _sections(
@@ -124,19 +142,14 @@ def _sections(
             yield part, sum(widths[i] for i in part)
 
 
-def _height(group: Sequence[_Row], *, leads: int, intervals: bool) -> float:
-    """Of the rows of one name, in lines; a name too long for one goes on in others, less full."""
-    names = [str(group[0][0]), *(str(cell) for row in group for cell in row[1:leads])]
-    widths = [width for width in map(text_width, names) if width > _NAME_WIDTH]
-    more = sum(ceil(width / (0.7 * _NAME_WIDTH)) - 1 for width in widths)
-    return len(group) * (2 if intervals else 1) + more
+def _height(rows: Sequence[tuple[Cell, ...]], leads: int) -> float:
+    """In lines; a name too long for one goes on in others, which are less full."""
+    widths = (text_width(str(cell)) for row in rows for cell in row[:leads])
+    return len(rows) + sum(width // (0.7 * _NAME_WIDTH) for width in widths if width > _NAME_WIDTH)
 
 
-def _tabular(
-    table: Table, columns: Sequence[int], rows: Iterable[_Row], *, intervals: bool
-) -> Iterator[str]:
+def _head(table: Table, columns: Sequence[int]) -> Iterator[str]:
     leads = table.leads
-    yield rf"\begin{{tabular}}{{{''.join(_layout(table, i) for i in columns)}}}"
     yield r"\toprule"
     if any(table.columns[i].section for i in columns):
         sections, rules, at = [""] * leads, list[str](), leads
@@ -149,6 +162,12 @@ def _tabular(
         yield " ".join(rules)
     yield _line(_title(table.columns[i].title) for i in columns)
     yield r"\midrule"
+
+
+def _rows(
+    table: Table, columns: Sequence[int], rows: Iterable[tuple[Cell, ...]], *, intervals: bool
+) -> Iterator[str]:
+    leads = table.leads
     last: Cell = ""
     for row in rows:
         names = [_name(str(cell)) for cell in row[:leads]]
@@ -156,11 +175,9 @@ def _tabular(
         pairs = [_figure(row[i]) for i in columns[leads:]]
         small = intervals and any(interval for _, interval in pairs)
         cells = ["" if same else names[0], *names[1:], *(cell for cell, _ in pairs)]
-        yield _line(cells) + ("[-2pt]" if small else "")
+        yield _line(cells) + ("*[-2pt]" if small else "")
         if small:
             yield _line([*[""] * leads, *(interval for _, interval in pairs)]) + "[1pt]"
-    yield r"\bottomrule"
-    yield r"\end{tabular}"
 
 
 def _layout(table: Table, at: int) -> str:

@@ -22,6 +22,14 @@ Align = Literal["left", "right", "value"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """How HTML draws an interval: the ends of its axis, and from where to where it may lie."""
+
+    axis: tuple[float, float]
+    allowed: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricCell:
     """An estimate in a cell, with ``/n`` if ``denominator``; ``best`` for the best set, marked.
 
@@ -35,6 +43,7 @@ class MetricCell:
     denominator: bool = True
     name: str = ""
     place: str = ""
+    plot: Plot | None = None
 
     @classmethod
     def showing(cls, metric: Metric, place: str = "", *, denominator: bool = True) -> MetricCell:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..calibration.matching import Labels
 from ..errors import InputError, OptionError, RowError, visible
@@ -26,6 +28,8 @@ from .frames import JudgeRuns
 from .page.entries import Entry
 
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
+MAX_ITEMS = 200_000
+"""Items that one page shows: a browser holds no more at once."""
 
 _Key = tuple[str | None, str, str | None, int | str | None]
 """Protocol, item, tested model; and the setting of a run, or the line of what became no item."""
@@ -118,8 +122,9 @@ def sources_of(
 class ReportItems:
     """Yields an entry for every judged item, in the order of the predictions, see ``sources_of``.
 
-    ``problems`` gets a line for what could not be used; ``roots`` are the data folders of the item
-    that was yielded last, for its pictures.
+    Of more than ``most`` items a sample is yielded: the same share of each protocol, tested model
+    and verdict of the first judge, one item at least. ``problems`` gets a line for what could not
+    be used; ``roots`` are the data folders of the item that was yielded last, for its pictures.
     """
 
     judges: Sequence[JudgeRuns]
@@ -128,6 +133,34 @@ class ReportItems:
     problems: Problems
     logs: Sequence[_Log] = ()
     roots: Sequence[Path] = ()
+    most: int = MAX_ITEMS
+    n_judged: int = field(init=False)
+    _places: dict[_Key, list[_Place | None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Finds where each judge's judgement of each item stands, and samples the items."""
+        places: dict[_Key, list[_Place | None]] = {}
+        strata: dict[_Key, object] = {}
+        for at, judge in enumerate(self.judges):
+            for run, table in zip(judge.runs, judge.tables, strict=True):
+                facts = zip(table.position.tolist(), table.correct.tolist(), strict=True)
+                for key, (offset, correct) in zip(_keys(table, run), facts, strict=True):
+                    places.setdefault(key, [None] * len(self.judges))[at] = run, offset
+                    strata.setdefault(key, (key[0], key[2], correct))
+        self.n_judged, self._places = len(places), places
+        if len(places) > self.most:
+            chosen = _sampled(strata, self.most)
+            self._places = {key: places[key] for key in places if key in chosen}
+
+    @property
+    def note(self) -> str:
+        """That the items are a sample; empty where they are all."""
+        if len(self._places) == self.n_judged:
+            return ""
+        return (
+            f"The list has {len(self._places):,} of {self.n_judged:,} items, drawn at random: the "
+            "same share of each protocol, tested model and verdict. Tables and figures are of all."
+        )
 
     def __iter__(self) -> Iterator[Entry]:
         """Yields the entries; those without item last.
@@ -135,7 +168,7 @@ class ReportItems:
         Raises:
             InputError: If a file can't be read.
         """
-        places = self._places()
+        places = dict(self._places)
         table = JudgementTable.joined([judge.table for judge in self.judges]).items()
         answers = answers_of(table.item, table.key)
         for task in self._tasks():
@@ -164,15 +197,6 @@ class ReportItems:
             self.problems.append(f"{visible(item.item_id)}: {error}")
             return None
         return parts[0].url if parts else None
-
-    def _places(self) -> dict[_Key, list[_Place | None]]:
-        """Where each judge's judgement of each item stands."""
-        places: dict[_Key, list[_Place | None]] = {}
-        for at, judge in enumerate(self.judges):
-            for run, table in zip(judge.runs, judge.tables, strict=True):
-                for key, offset in zip(_keys(table, run), table.position.tolist(), strict=True):
-                    places.setdefault(key, [None] * len(self.judges))[at] = run, offset
-        return places
 
     def _tasks(self) -> Iterator[JudgeTask]:
         for source, digest in self.sources:
@@ -226,6 +250,20 @@ class ReportItems:
             labels=labels,
             item=item,
         )
+
+
+def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
+    """About ``most`` keys: the same share of each stratum, one at least."""
+    by_stratum: dict[object, list[_Key]] = {}
+    for key, stratum in strata.items():
+        by_stratum.setdefault(stratum, []).append(key)
+    rng, share = np.random.default_rng(0), most / len(strata)
+    chosen: set[_Key] = set()
+    for keys in by_stratum.values():
+        n = max(1, int(share * len(keys)))
+        places: list[int] = rng.choice(len(keys), n, replace=False).tolist()
+        chosen.update(keys[place] for place in places)
+    return chosen
 
 
 def _label_view(label: HumanLabel) -> dict[str, Any]:

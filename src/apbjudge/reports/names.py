@@ -5,23 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import orjson
 
-from ..calibration.changes import Changes, ItemScore, VerdictChange
-from ..calibration.results import Reliability, ReliabilityReport
 from ..errors import InputError, visible
 from ..jsonl import read_small
 from ..llm.model_names import may_be_one_model
 from ..records.judgement_table import PROFILE, JudgementTable
 
+T = TypeVar("T")
 COLUMNS = ("tested_model", "name")
 _MODEL = PROFILE.index("tested_model")
 
+_Named = tuple[str, str, Any]
+"""Place in the file, tested model, and its display name."""
 Names = Mapping[str, str]
 """Display names by tested model, as judgements name it."""
 
@@ -36,8 +38,8 @@ def read_names(path: Path) -> dict[str, str]:
     shown = visible(str(path))
     try:
         text = read_small(path).decode("utf-8-sig")
-        read = {".toml": _toml, ".csv": _csv}.get(path.suffix.lower(), _json)
-        pairs = list(read(text))
+        read = {".toml": partial(_table, loads=tomllib.loads), ".csv": _csv}
+        pairs = list(read.get(path.suffix.lower(), _table)(text))
     except UnicodeDecodeError:
         raise InputError(f"{shown}: expected UTF-8") from None
     except ValueError as error:
@@ -57,24 +59,15 @@ def read_names(path: Path) -> dict[str, str]:
     return names
 
 
-def _table(value: Any) -> Iterator[tuple[str, str, Any]]:
-    match value:
-        case dict():
-            for model, name in cast("dict[str, Any]", value).items():
-                yield "", model, name
-        case _:
-            raise ValueError("expected an object of tested models and names")
+def _table(text: str, loads: Callable[[str], Any] = orjson.loads) -> Iterator[_Named]:
+    table = loads(text)
+    if not isinstance(table, dict):
+        raise ValueError("expected an object of tested models and names")  # noqa: TRY004 - unusable text
+    for model, name in cast("dict[str, Any]", table).items():
+        yield "", model, name
 
 
-def _json(text: str) -> Iterator[tuple[str, str, Any]]:
-    return _table(orjson.loads(text))
-
-
-def _toml(text: str) -> Iterator[tuple[str, str, Any]]:
-    return _table(tomllib.loads(text))
-
-
-def _csv(text: str) -> Iterator[tuple[str, str, Any]]:
+def _csv(text: str) -> Iterator[_Named]:
     rows = csv.DictReader(io.StringIO(text))
     if not {*COLUMNS} <= {*(rows.fieldnames or ())}:
         raise ValueError(f"expected the columns {', '.join(COLUMNS)}, got {rows.fieldnames}")
@@ -114,39 +107,21 @@ def renamed_critic(critic: str, names: Names) -> str:
     return names.get(critic) or next(same, critic)
 
 
-def renamed_reliability(report: ReliabilityReport | None, names: Names) -> ReliabilityReport | None:
-    """The same calibration with display names."""
-
-    def judge(of: Reliability) -> Reliability:
-        corrected = tuple(
-            replace(part, value=names.get(part.value, part.value))
-            if part.value is not None
-            else part
-            for part in of.corrected
-        )
-        of = replace(of, corrected=corrected)
-        if (own := of.self_evaluation) is None:
-            return of
-        models = tuple(
-            replace(favour, tested_model=names.get(favour.tested_model, favour.tested_model))
-            for favour in own.models
-        )
-        judge = None if own.own is None else names.get(own.own, own.own)
-        return replace(of, self_evaluation=replace(own, models=models, own=judge))
-
-    if report is None or not names:
-        return report
-    return replace(report, judges=tuple(map(judge, report.judges)))
+_HOLDERS = frozenset(
+    ("judges", "corrected", "self_evaluation", "models", "items", "before", "after")
+)
+_NAMING = frozenset(("tested_model", "value", "own"))
+"""Fields of results that hold what names tested models, and those that name one."""
 
 
-def renamed_changes(changes: Changes, names: Names) -> Changes:
-    """The same changes with display names."""
-
-    def side(score: ItemScore) -> ItemScore:
-        model = score.tested_model
-        return score if model is None else replace(score, tested_model=names.get(model, model))
-
-    def change(of: VerdictChange) -> VerdictChange:
-        return replace(of, before=side(of.before), after=side(of.after))
-
-    return replace(changes, items=tuple(map(change, changes.items))) if names else changes
+def renamed(of: T, names: Names) -> T:
+    """The same result, or results, with display names."""
+    if isinstance(of, tuple):
+        return cast("T", tuple(renamed(each, names) for each in cast("tuple[object, ...]", of)))
+    if not names or not is_dataclass(of) or isinstance(of, type):
+        return of
+    held = {field.name: getattr(of, field.name) for field in fields(of)}
+    changes = {name: renamed(held[name], names) for name in _HOLDERS & {*held}}
+    named = {name: held[name] for name in _NAMING & {*held} if isinstance(held[name], str)}
+    changes |= {name: names.get(model, model) for name, model in named.items()}
+    return cast("T", replace(of, **changes))

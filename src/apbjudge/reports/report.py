@@ -38,27 +38,23 @@ from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
     Names,
     read_names,
-    renamed_changes,
+    renamed,
     renamed_critic,
-    renamed_reliability,
     renamed_table,
     with_names,
 )
 from .origins import oracles_among, origin_of
 from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, TableSources, headline_tables, paper_tables
+from .paper.definitions import TABLE_KEYS
 from .paper.formatting import tables_csv, tables_document
-from .paper.runs import RUN_TABLE_KEYS, run_headlines, run_tables
-from .paper.samples import SAMPLES, sample_tables
-from .paper.table import TABLE_KEYS, PaperTable
+from .paper.runs import RUN_TABLE_KEYS
+from .paper.table import PaperTable
 from .plots import Figure, paper_figures
 from .run_settings import settings_document, settings_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-MAX_ITEMS = 200_000
-"""Items that one page may show: a browser holds no more at once."""
 
 _NO_LABELS = "There are no human labels: nothing here says how far the judge can be trusted."
 _DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
@@ -116,12 +112,7 @@ class Report(Shown):
         names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
         if not names and self.config.tables:
             return ()
-        tables = (
-            *paper_tables(results, names),
-            *sample_tables(results, names),
-            *run_tables(results, names),
-        )
-        return tuple(_with_resampling(table) for table in tables)
+        return tuple(map(_with_resampling, paper_tables(results, names)))
 
     @cached_property
     def _results(self) -> TableSources:
@@ -142,7 +133,7 @@ class Report(Shown):
                     "because their input could not be used: no table counts them"
                 )
         refined = tuple(self._refined())
-        reliability = renamed_reliability(self.reliability, self.names)
+        reliability = renamed(self.reliability, self.names)
         return TableSources(judges=tuple(judges), refined=refined, reliability=reliability)
 
     def _columns(self, table: JudgementTable) -> JudgementTable:
@@ -208,7 +199,7 @@ class Report(Shown):
                 "--table changes: expected two runs on the same items, got none that are in both "
                 f"{names[0]} and {names[1]}"
             )
-        return renamed_changes(changes, self.names)
+        return renamed(changes, self.names)
 
     @property
     def settings(self) -> list[dict[str, str]] | None:
@@ -244,7 +235,7 @@ class Report(Shown):
         changes = find_changes(*pair, None, None)
         if not (changes.is_of_two_models and changes.n_pairs):
             return None
-        return renamed_changes(changes, self.names)
+        return renamed(changes, self.names)
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -256,21 +247,15 @@ class Report(Shown):
         )
 
     def write_page(self, path: Path) -> ReportSize:
-        """Writes the page that shows tables, figures and every item.
+        """Writes the page that shows tables, figures and every item, see ``ReportItems``.
 
         Raises:
-            OptionError: If there are more than ``MAX_ITEMS`` items.
+            OptionError: If the data folder is none.
             InputError: If a file can't be read or written.
         """
         from .page.html import write_report
 
         tables, config = self.tables, self.config
-        n_rows = max(len(judge.table) for judge in self.judges)
-        if n_rows > MAX_ITEMS:
-            raise OptionError(
-                f"--format html: expected at most {MAX_ITEMS} items a judge, got {n_rows}; grade "
-                "or report parts of them"
-            )
         data_roots(config.data_root)  # refuses what is no folder
         items = ReportItems(
             self.judges,
@@ -279,31 +264,16 @@ class Report(Shown):
             self.problems,
             logs=logs_of(self.judges, config, self.problems),
         )
-        against = self.reliability.judges if self.reliability else ()
-        agreement = {judge.judge: judge.whole.measures.get("agreement") for judge in against}
-        corrected = {
-            judge.judge: part.result.rectified
-            for judge in against
-            for part in judge.corrected
-            if not part.field and part.figure == "CR"
-        }
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
         models = sorted({self.names.get(m, m) for of in labels for m in of if m is not None})
         forms = [form for judge in self.judges for form in judge.table.items().labels["form"]]
         what = "Runs" if {*forms} == {RUN} else "Plans"
         is_measured = all(judge.name == CODE for judge in self.judges)
+        notes = [items.note, _NO_LABELS if self.labels is None and not is_measured else ""]
         report = ReportInput(
             title=f"{what} of {models[0] if len(models) == 1 else f'{len(models)} tested models'}",
-            judges=tuple(
-                replace(
-                    _facts(judge),
-                    agreement=agreement.get(judge.name),
-                    corrected=corrected.get(judge.name),
-                    note=self._notes[judge.name],
-                )
-                for judge in self.judges
-            ),
-            headlines=(*headline_tables(self._results), *run_headlines(self._results)),
+            judges=tuple(map(self._facts, self.judges)),
+            headlines=headline_tables(self._results),
             tables=tables,
             changed=self._shown_changes,
             figures=self.figures,
@@ -318,11 +288,38 @@ class Report(Shown):
                 for run in judge.runs
                 for ref, names in run.code_names.items()
             },
-            notes=(_NO_LABELS,) if self.labels is None and not is_measured else (),
+            notes=tuple(filter(None, notes)),
             pictures=items.picture if config.pictures else None,
             version=VERSION,
         )
         return write_report(report, path)
+
+    def _facts(self, judge: JudgeRuns) -> JudgeFacts:
+        """What the page says of a judge."""
+        totals = judge.table.totals
+        settings = judge.runs[0].settings.items()
+        labelled = self.reliability.judges if self.reliability else ()
+        own = next((of for of in labelled if of.judge == judge.name), None)
+        whole = [of for of in (own.corrected if own else ()) if not of.field and of.figure == "CR"]
+        return JudgeFacts(
+            name=judge.name,
+            note=self._notes[judge.name],
+            rows=totals.rows,
+            scored=totals.rows - sum(totals.unscored.values()),
+            unscored=totals.unscored,
+            cost_usd=totals.cost_usd,
+            calls=totals.calls,
+            rubrics=tuple(sorted(filter(None, judge.table.items().labels["rubric"]))),
+            settings=tuple(
+                (name, str(value))
+                for name, value in settings
+                if name not in _UNSAID and value != _DEFAULTS.get(name)
+            ),
+            source=", ".join(run.place for run in judge.runs),
+            agreement=own.whole.measures.get("agreement") if own else None,
+            corrected=whole[-1].result.rectified if whole else None,
+            by_code=bool(judge.table.by_code.all()),
+        )
 
     def to_frame(self) -> DataFrame:
         """All tables as one pandas frame, a row per figure, as their CSV has it."""
@@ -332,19 +329,19 @@ class Report(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Judges and changes as nested JSON values."""
-        facts = [replace(_facts(judge), note=self._notes[judge.name]) for judge in self.judges]
+        totals = [judge.table.totals for judge in self.judges]
         return {
             "apbjudge": VERSION,
             "judges": [
                 {
-                    "judge": fact.name,
-                    "note": fact.note,
+                    "judge": judge.name,
+                    "note": self._notes[judge.name],
                     "runs": [str(run.path) for run in judge.runs],
-                    "rows": fact.rows,
-                    "scored": fact.scored,
-                    "unscored": fact.unscored,
+                    "rows": of.rows,
+                    "scored": of.rows - sum(of.unscored.values()),
+                    "unscored": of.unscored,
                 }
-                for judge, fact in zip(self.judges, facts, strict=True)
+                for judge, of in zip(self.judges, totals, strict=True)
             ],
             "settings": self.settings,
             "changes": None if self.changes is None else self.changes.to_json(),
@@ -367,7 +364,7 @@ def report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    known = (*TABLE_KEYS, SAMPLES, *RUN_TABLE_KEYS, CHANGES, SETTINGS)
+    known = (*TABLE_KEYS, *RUN_TABLE_KEYS, CHANGES, SETTINGS)
     if unknown := [name for name in config.tables if name not in known]:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
@@ -399,25 +396,3 @@ def _with_resampling(table: PaperTable) -> PaperTable:
     """The table with a note on how its intervals were resampled, where they were."""
     estimates = (cell.estimate for row in table.rows for cell in row.cells.values())
     return replace(table, notes=(*table.notes, *resampled(estimates)))
-
-
-def _facts(judge: JudgeRuns) -> JudgeFacts:
-    totals = judge.table.totals
-    settings = judge.runs[0].settings.items()
-    return JudgeFacts(
-        name=judge.name,
-        note=judge.note,
-        rows=totals.rows,
-        scored=totals.rows - sum(totals.unscored.values()),
-        unscored=totals.unscored,
-        cost_usd=totals.cost_usd,
-        calls=totals.calls,
-        rubrics=tuple(sorted(filter(None, judge.table.items().labels["rubric"]))),
-        settings=tuple(
-            (name, str(value))
-            for name, value in settings
-            if name not in _UNSAID and value != _DEFAULTS.get(name)
-        ),
-        source=", ".join(run.place for run in judge.runs),
-        by_code=bool(judge.table.by_code.all()),
-    )

@@ -15,12 +15,6 @@ from ..records.run_folder import RunFolder, mapping
 from ..records.tables import printed_cell
 from .frames import JudgeRuns
 
-SETTINGS_COLUMNS = (
-    *("Judge", "Run", "Model", "Temperature", "Samples", "Max tokens", "Rubric", "Protocol"),
-    *("Prompts", "apbjudge", "Started", "Finished", "Rows", "Tested models"),
-)
-_FROM_SPEC = {"Temperature": "temperature", "Samples": "samples", "Max tokens": "max_reply_tokens"}
-
 
 def settings_rows(
     judges: Iterable[JudgeRuns], names: Mapping[str, str]
@@ -35,17 +29,16 @@ def settings_document(rows: Iterable[Mapping[str, str]]) -> Document:
     """The settings as a table with a column a run, so that few runs fit a page."""
     shown = list(rows)
     heads = ["Setting", *(f"Run {number}" for number in range(1, len(shown) + 1))]
-    lines = [[title, *(row[title] for row in shown)] for title in SETTINGS_COLUMNS]
+    lines = [[title, *(row[title] for row in shown)] for title in shown[0]]
     folding = "l" + "f" * len(shown)
     return Document((Table.of(heads, lines, align=folding),), title="Settings of each run")
 
 
 def settings_csv(rows: Iterable[Mapping[str, str]]) -> str:
     """The settings as CSV, a line a run."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, SETTINGS_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({title: printed_cell(text) for title, text in row.items()} for row in rows)
+    out, shown = io.StringIO(), list(rows)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([shown[0], *(map(printed_cell, row.values()) for row in shown)])
     return out.getvalue()
 
 
@@ -54,23 +47,24 @@ def _row(judge: str, run: RunFolder, names: Mapping[str, str]) -> dict[str, str]
     labels = run.table.items().labels
     models = sorted(names.get(model, model) for model in labels["tested_model"] if model)
     is_model = settings.get("model", STATIC) != STATIC and "function" not in settings
+
+    def of_spec(name: str) -> str:
+        return _text(settings.get(name, JudgeSpec.model_fields[name].default)) if is_model else ""
+
     return {
         "Judge": judge,
         "Run": run.place,
         "Model": _text(settings.get("model")),
-        **{
-            title: _text(settings.get(name, JudgeSpec.model_fields[name].default))
-            if is_model
-            else ""
-            for title, name in _FROM_SPEC.items()
-        },
+        "Temperature": of_spec("temperature"),
+        "Samples": of_spec("samples"),
+        "Max tokens": of_spec("max_reply_tokens"),
         "Rubric": _joined(labels["rubric"]),
         "Protocol": _joined(labels["protocol"]),
         "Prompts": _version(identity),
-        "apbjudge": _text(run.manifest.get("apbjudge")),
-        "Started": _text(run.manifest.get("started")),
-        "Finished": _text(run.manifest.get("finished")),
-        "Rows": _text(run.manifest.get("rows")),
+        **{
+            title: _text(run.manifest.get(title.lower()))
+            for title in ("apbjudge", "Started", "Finished", "Rows")
+        },
         "Tested models": ", ".join(models),
     }
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from apbjudge.protocols.table import protocol_of
 from apbjudge.records import Item, Row
+from apbjudge.records.run_folder import completed
 from apbjudge.reports.page.items import case_key, case_view, judgement_view, prediction_view
 
 from ..rows import check_golden
@@ -199,11 +200,10 @@ def test_numbers_that_a_page_would_round_become_texts():
 
 
 def test_a_damaged_judgement_is_shown_as_far_as_it_goes():
-    row = {"judge": "j", "reasoning": ["a"], "grade": "high", "inconsistent": "no", "usage": []}
-    row |= {"overrides": ["x", None, {"field": "grade"}], "doubt": "some"}
+    row = {"item_id": "i", "judge": "j", "errors": None, "reasoning": ["a"], "reason": "timeout"}
+    row |= {"overrides": ["x", None, {"field": "grade"}], "inconsistent": "no", "usage": []}
     shown = {"judge": "j", "reasoning": '[\n  "a"\n]', "overrides": [{"field": "grade"}]}
-    assert judgement_view(row) == shown
-    assert judgement_view({"overrides": "abc", "raw": 5}) == {"raw": "5"}
+    assert judgement_view(completed(row | {"raw": 5})) == shown | {"reason": "timeout", "raw": "5"}
 
 
 def test_judgements():

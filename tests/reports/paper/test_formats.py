@@ -164,14 +164,16 @@ def why_not() -> str:
     """What LaTeX lacks here; empty where nothing is missing."""
     if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
         return "pdflatex is not installed"
-    found = subprocess.run(["kpsewhich", "booktabs.sty", "geometry.sty"], stdout=-1, check=False)
-    return "" if len(found.stdout.split()) == 2 else "LaTeX has no booktabs or geometry"
+    found = subprocess.run(
+        ["kpsewhich", *"booktabs.sty geometry.sty longtable.sty".split()], stdout=-1, check=False
+    )
+    return "" if len(found.stdout.split()) == 3 else "a package of LaTeX is missing"
 
 
 MISSING = why_not()
 PREAMBLE = r"""\documentclass[11pt,a4paper,twocolumn]{article}
 \usepackage[margin=2.5cm]{geometry}
-\usepackage{booktabs}
+\usepackage{booktabs,longtable}
 \begin{document}
 """
 
@@ -183,11 +185,11 @@ def long_names() -> tuple[PaperTable, ...]:
     return paper_tables(TableSources(judges=(judged(result),)), ("overall",))
 
 
-def test_latex_never_has_more_floats_waiting_than_it_can_hold() -> None:
-    """A document stops at 53 of them; those that go on fill a page each."""
-    text = tables_latex(long_names())
-    assert text.count(", continued.") > 3
-    assert text.count(", continued.") == text.count("\\clearpage")
+def test_what_is_longer_than_a_page_is_a_longtable(plain: tuple[PaperTable, ...]) -> None:
+    long, *_, short = tables_latex(plain[:1]), tables_latex(plain[2:])
+    assert "longtable}{" not in short
+    assert "table*" not in long
+    assert long.count(r"\begin{longtable}") == long.count(r"\addtocounter{table}{-1}") + 1 == 6
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from apbjudge.errors import OptionError
 from apbjudge.records.refinements import Refinements, Way
 from apbjudge.reports.paper.building import paper_tables
+from apbjudge.reports.paper.definitions import DEFINITIONS
 from apbjudge.reports.paper.formatting import tables_text
 from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.rows import JudgeResults, TableSources
-from apbjudge.reports.paper.table import DEFINITIONS, Counts, PaperTable
+from apbjudge.reports.paper.table import Counts, PaperTable
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import Row, unscored, verdict
@@ -72,7 +73,9 @@ def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() 
     runs = [judged(base, method="all"), judged(base[100:], method="later")]
     (definition,) = (of for of in DEFINITIONS if of.key == "refinement")
     rows = refined_rows(definition, TableSources(judges=(judged(base),), refined=tuple(runs)))
-    first, second = (row.contenders["Holistic", "Refined"] for row in rows)
+    first, second = (row.cells["Holistic", "Refined"].contender for row in rows)
+    assert first is not None
+    assert second is not None
     case_of = dict(zip(first.items.tolist(), first.cases.tolist(), strict=True))
     assert [case_of[item] for item in second.items.tolist()] == second.cases.tolist()
     assert len(second.items) == 200

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import OptionError
-from apbjudge.reports.paper.building import TableSources
-from apbjudge.reports.paper.samples import sample_tables
+from apbjudge.reports.paper.building import TableSources, paper_tables
 from apbjudge.reports.paper.table import PaperTable
 from apbjudge.statistics import Estimate
 
@@ -35,7 +34,9 @@ def sampled(case: str, *outcomes: int, **fields: Any) -> list[Row]:
 
 
 def tables(*rows: Row) -> tuple[PaperTable, ...]:
-    return sample_tables(TableSources(judges=(judged(rows),)))
+    """The table of samples, if there is one."""
+    made = paper_tables(TableSources(judges=(judged(rows),)))
+    return tuple(table for table in made if table.key == "samples")
 
 
 def figures(*rows: Row) -> dict[str, Estimate]:
@@ -119,9 +120,8 @@ def test_without_repeated_samples_there_is_no_table() -> None:
     assert tables(*rows) == ()
     assert tables() == ()
     results = TableSources(judges=(judged(rows),))
-    assert sample_tables(results, ("overall",)) == ()
     with pytest.raises(OptionError, match="--table samples: there is nothing for it; it needs"):
-        sample_tables(results, ("samples",))
+        paper_tables(results, ("samples",))
 
 
 @pytest.mark.parametrize(

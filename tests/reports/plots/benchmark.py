@@ -9,14 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from apbjudge.judge.metrics import BEHAVIOURS
-from apbjudge.reports.paper.table import (
-    DEFINITIONS,
-    OF_REPLIES,
-    PaperCell,
-    PaperColumn,
-    PaperTable,
-    TableRow,
-)
+from apbjudge.reports.paper.definitions import DEFINITIONS, OF_REPLIES
+from apbjudge.reports.paper.table import PaperCell, PaperColumn, PaperTable, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.proportions import counted

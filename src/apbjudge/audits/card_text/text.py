@@ -1,12 +1,14 @@
-"""Judge cards, alone and side by side, as documents: text for a terminal, and Markdown."""
+"""Judge cards, alone and side by side, as documents: text for a terminal, Markdown, HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ...document.html import document_page
 from ...document.markdown import render_markdown
 from ...document.model import Cell, Document, Heading, Notes, Paragraph, Part, Table
+from ...document.numbers import level_text, number
 from ...document.text import WIDTH, render_text
 from ...statistics.estimates import Estimate
 from ..card import Card
@@ -40,6 +42,11 @@ def card_markdown(card: Card) -> str:
     return render_markdown(_card(card, whole=True))
 
 
+def card_html(card: Card) -> str:
+    """The whole card as one HTML page, which loads nothing and runs nothing."""
+    return document_page(f"Judge card: {card.judge}", _card(card, whole=True))
+
+
 def cards_text(comparison: CardComparison) -> str:
     """Two cards side by side, for a terminal."""
     return render_text(_cards(comparison), width=WIDTH)
@@ -48,6 +55,11 @@ def cards_text(comparison: CardComparison) -> str:
 def cards_markdown(comparison: CardComparison) -> str:
     """Two cards side by side, as Markdown; its texts are escaped."""
     return render_markdown(_cards(comparison))
+
+
+def cards_html(comparison: CardComparison) -> str:
+    """Two cards side by side as one HTML page."""
+    return document_page(_cards(comparison).title, _cards(comparison))
 
 
 def _card(card: Card, *, whole: bool) -> Document:
@@ -104,7 +116,7 @@ def _measures(measures: Sequence[Measure]) -> Table:
         (
             m.name,
             words.with_symbol(m.outcome),
-            words.figure(m.estimate, m.unit),
+            words.measure_cell(m, measures),
             words.limit_text(m.side, m.limit, m.unit),
             _counts(m.estimate),
             words.size_text(m.detectable, m.unit),
@@ -165,7 +177,7 @@ def _side(name: str, side: CardSide, outcomes: str) -> Iterator[str]:
 def _differences(comparison: CardComparison) -> Iterator[Part]:
     if not comparison.measures:
         yield Paragraph("The two cards have no measure in common.")
-    level = f"{100 * comparison.level:g} %"
+    level = level_text(comparison.level)
     heads = ("Measure", "Judge", "Value", "From", "p (adjusted)", f"Verdict; of A - B at {level}")
     for probe in comparison.probes:
         pairs = [pair for pair in comparison.measures if pair.probe == probe.name]
@@ -180,8 +192,8 @@ def _rows(pair: MeasurePair, *, alpha: float) -> Iterator[tuple[Cell, ...]]:
     limit = words.limit_text(pair.side, pair.limit, pair.unit)
     yield pair.name, "A", *_own(pair.first, pair.unit, pair.first_outcome)
     yield f"allowed {limit}", "B", *_own(pair.second, pair.unit, pair.second_outcome)
-    tests = f"{words.p_text(pair.p_value)} ({words.p_text(pair.adjusted)})"
-    difference = words.figure(pair.difference, words.difference_unit(pair))
+    tests = f"{number(pair.p_value, 'p')} ({number(pair.adjusted, 'p')})"
+    difference = words.difference_cell(pair)
     cases = words.many(pair.n_shared, "case")
     yield "", "A - B", difference, cases, tests, words.conclusion(pair, alpha=alpha)
 

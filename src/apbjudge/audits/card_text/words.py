@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...document import numbers
-from ...document.model import MetricCell
+from ...document.model import MetricCell, Plot
 from ...document.numbers import DASH
 from ...statistics.estimates import Estimate
 from ..card import Card
@@ -18,7 +19,9 @@ from ..outcomes import Cost, Measure, Outcome, Side, Unit
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
 UNITS: Mapping[Unit, numbers.Unit] = {"share": "percent", "points": "points", "plain": "grade"}
-_SIGNS: Mapping[Unit, str] = {"share": " %", "points": " pts", "plain": ""}
+_SIGNS: Mapping[Unit, str] = {"share": " %", "points": " points", "plain": ""}
+_TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+"""Ends of axes; all values of a card are within the last."""
 _LONGEST = 60
 HOW_VERDICTS_ARE_MADE = (
     "A measure passes when its whole interval is within the limit and fails when its whole "
@@ -50,41 +53,52 @@ def figure(estimate: Estimate, unit: Unit) -> MetricCell:
     return MetricCell(estimate=estimate, unit=UNITS[unit], denominator=False)
 
 
+def measure_cell(measure: Measure, among: Iterable[Measure]) -> MetricCell:
+    """A measure's figure, drawn on the axis of those of its unit, with what is allowed."""
+    same = [m for m in among if m.unit == measure.unit]
+    top = _top([1.5 * m.limit for m in same], [m.estimate for m in same])
+    low = 0.0 if measure.unit == "share" else -top
+    if measure.unit == "share":
+        top = 1.0 if any(m.side == "at least" for m in same) else min(1.0, top)
+    limit = measure.limit
+    allowed = {"at least": (limit, top), "at most": (low, limit), "within": (-limit, limit)}
+    cell = figure(measure.estimate, measure.unit)
+    return replace(cell, plot=Plot(axis=(low, top), allowed=allowed[measure.side]))
+
+
+def difference_cell(pair: MeasurePair) -> MetricCell:
+    """The difference of two judges, drawn around zero; that of two shares is in points."""
+    top = _top([], [pair.difference])
+    cell = figure(pair.difference, "points" if pair.unit == "share" else pair.unit)
+    return replace(cell, plot=Plot(axis=(-top, top), allowed=(0.0, 0.0)))
+
+
+def _top(least: Iterable[float], estimates: Iterable[Estimate]) -> float:
+    """The end of the shortest axis on which everything has its place."""
+    ends = [abs(end or 0.0) for e in estimates for end in (e.value, e.low, e.high)]
+    most = max([*least, *ends], default=0.0)
+    return next((top for top in _TOPS if top >= most), _TOPS[-1])
+
+
 def amount(value: float, unit: Unit) -> str:
     """A number with its unit, such as ``70.0 %``."""
     return f"{numbers.number(value, UNITS[unit])}{_SIGNS[unit]}"
 
 
-def value_text(estimate: Estimate, unit: Unit) -> str:
-    """A figure with unit and interval, ``93.3 % [80.1, 98.0]``."""
-    if estimate.value is None:
-        return DASH
-    return f"{amount(estimate.value, unit)} {figure(estimate, unit).interval or '[no interval]'}"
-
-
 def limit_text(side: Side, limit: float, unit: Unit) -> str:
-    """What is allowed: ``at least 70.0 %``, ``within 10.0 pts``."""
+    """What is allowed: ``at least 70.0 %``, ``within 10.0 points``."""
     text = amount(limit, unit)
     return f"{side} {text.lstrip('+') if side == 'within' else text}"
 
 
 def size_text(value: float | None, unit: Unit) -> str:
     """A size without direction, such as that of a difference which would have been detected."""
-    if value is None:
-        return DASH
-    least = 0.001  # the last digit that is shown
-    text = amount(max(value, least), "points" if unit == "share" else unit).lstrip("+")
-    return f"under {text}" if value < least else text
+    return DASH if value is None else numbers.size(value, UNITS[unit])
 
 
 def many(n: int, what: str) -> str:
     """A count with its noun, in the plural unless it is 1."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def counts_text(estimate: Estimate) -> str:
-    """The denominators."""
-    return f"{many(estimate.n_items, 'item')} in {many(estimate.n_clusters, 'case')}"
 
 
 def remarks(measures: Sequence[Measure]) -> list[str]:
@@ -98,8 +112,8 @@ def remarks(measures: Sequence[Measure]) -> list[str]:
 
 def levels_text(estimates: Sequence[Estimate]) -> str:
     """Level of the intervals, such as ``99.2 % intervals``; empty without any."""
-    levels = sorted({round(100 * e.level, 2) for e in estimates if e.low is not None})
-    return f"{' and '.join(f'{level:g} %' for level in levels)} intervals" if levels else ""
+    levels = sorted({e.level for e in estimates if e.low is not None})
+    return f"{' and '.join(map(numbers.level_text, levels))} intervals" if levels else ""
 
 
 def cost_text(cost: Cost) -> str:
@@ -160,34 +174,9 @@ def tally_text(outcomes: Sequence[Outcome | None]) -> str:
     return ", ".join(f"{counts[outcome]} {words[outcome]}" for outcome in OUTCOMES)
 
 
-def outcome_word(outcome: Outcome | None) -> str:
-    """An outcome in a word, also where a card lacks the probe."""
-    return "not asked" if outcome is None else outcome
-
-
 def with_symbol(outcome: Outcome | None) -> str:
-    """An outcome behind its symbol."""
-    return f"{DASH if outcome is None else SYMBOLS[outcome]} {outcome_word(outcome)}"
-
-
-def probe_title(comparison: CardComparison, pair: MeasurePair) -> str:
-    """Title of the probe that a measure belongs to."""
-    return next(probe.title for probe in comparison.probes if probe.name == pair.probe)
-
-
-def difference_unit(pair: MeasurePair) -> Unit:
-    """The unit of a difference: that of two shares is in points."""
-    return "points" if pair.unit == "share" else pair.unit
-
-
-def difference_text(pair: MeasurePair) -> str:
-    """The difference with its interval."""
-    return value_text(pair.difference, difference_unit(pair))
-
-
-def p_text(p: float | None) -> str:
-    """A p-value to three places, never as zero."""
-    return numbers.number(p, "p")
+    """An outcome behind its symbol, also where a card lacks the probe."""
+    return f"{DASH} not asked" if outcome is None else f"{SYMBOLS[outcome]} {outcome}"
 
 
 def conclusion(pair: MeasurePair, *, alpha: float) -> str:
@@ -197,7 +186,7 @@ def conclusion(pair: MeasurePair, *, alpha: float) -> str:
         return f"not tested: {difference.note or 'no interval'}"
     detectable = "detectable difference not known"
     if pair.detectable is not None:
-        of = size_text(pair.detectable, difference_unit(pair))
+        of = size_text(pair.detectable, pair.unit)
         detectable = "none is detectable" if pair.detectable >= 2 else f"detectable: {of}"
     if difference.low <= 0 <= difference.high:
         return f"no difference seen; {detectable}"

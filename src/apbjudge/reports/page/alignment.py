@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import chain, takewhile
 from typing import Any, Literal, NamedTuple, cast
 
@@ -54,9 +55,9 @@ def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...
     have rows of the kind ``same`` alone. Calls without a partner between the same two pairs that
     did not move are beside each other as ``different``.
 
-    Every call occurs exactly once, ours in their order, theirs in theirs but for moved ones. Time
-    and memory grow with ``len(ours) * len(theirs)`` up to ``COMPARED`` calls. Swapping the sides
-    gives the same pairs of one tool, and as many that moved.
+    Every call occurs exactly once, ours in their order, theirs in theirs but for moved ones. Equal
+    calls in runs as long as possible are pairs first (``difflib``), whose time is bounded by
+    ``COMPARED`` calls.
 
     Args:
         ours: The prediction's calls.
@@ -128,7 +129,8 @@ def _plain(value: Any) -> Any:
 
 def _pairs(a: Sequence[_Key], b: Sequence[_Key]) -> dict[int, int]:
     """Which call of b belongs to which of a: equal ones first, then those of one tool."""
-    pairs = _common_subsequence(a, b)
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    pairs = {of.a + i: of.b + i for of in blocks for i in range(of.size)}
     taken = {*pairs.values()}
     free: dict[_Key, deque[int]] = {}
     for j, key in enumerate(b):
@@ -155,28 +157,6 @@ def _pairs(a: Sequence[_Key], b: Sequence[_Key]) -> dict[int, int]:
 def _shared(x: _Key, y: _Key) -> float:
     """The share of arguments that two calls have in common, 0 to 1."""
     return len(x.parts & y.parts) / max(len(x.parts | y.parts), 1)
-
-
-def _common_subsequence(a: Sequence[_Key], b: Sequence[_Key]) -> dict[int, int]:
-    """Pairs of equal calls in one order, as many as possible."""
-    longest = [[0] * (len(b) + 1)]  # in what follows call i of one side and j of the other
-    for x in reversed(a):
-        below, row = longest[-1], [0] * (len(b) + 1)
-        for j in reversed(range(len(b))):
-            row[j] = 1 + below[j + 1] if x == b[j] else max(below[j], row[j + 1])
-        longest.append(row)
-    longest.reverse()
-    pairs: dict[int, int] = {}
-    i = j = 0
-    while i < len(a) and j < len(b):
-        if a[i] == b[j]:
-            pairs[i] = j
-            i, j = i + 1, j + 1
-        elif longest[i + 1][j] != longest[i][j + 1]:
-            i, j = (i + 1, j) if longest[i + 1][j] > longest[i][j + 1] else (i, j + 1)
-        else:  # as good either way: by content, not by side, so that swapping the sides mirrors
-            i, j = (i + 1, j) if a[i][:2] < b[j][:2] else (i, j + 1)
-    return pairs
 
 
 def _in_one_order(pairs: Mapping[int, int]) -> dict[int, int]:

@@ -273,34 +273,24 @@ _JUDGEMENT = (
     "doubt reasoning reply_fields diagnosis reason detail plan_cost excess_cost uses_distractor "
     "matches_reference over_refusal raw usage cost_usd latency_s fingerprint"
 ).split()
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(
-        "is_correct inconsistent uses_distractor matches_reference over_refusal".split(), bool
-    ),
-    **dict.fromkeys(
-        ("grade", "category", "plan_cost", "excess_cost", "cost_usd", "latency_s"), (int, float)
-    ),
-    **dict.fromkeys(("errors", "doubt", "usage", "reply_fields", "diagnosis"), dict),
-    "overrides": list,
-}
-"""Types of the columns that are no text."""
 
 
 def judgement_view(row: Mapping[str, Any]) -> View:
     """A row of ``judgements.jsonl`` without its findings, which belong to the prediction.
 
+    Args:
+        row: As ``completed`` gives it; of what that does not look at, a value of another type is
+            left out, or shown as JSON where a text belongs.
+
     Returns:
-        Its columns that are not empty; ``inconsistent`` only when it is true. A value of another
-        type, as only a damaged row has it, is left out, or shown as JSON where a text belongs.
+        Its columns that are not empty; ``inconsistent`` only when it is true.
     """
-    view: View = {}
-    for name in _JUDGEMENT:
-        value, type_ = row.get(name), _TYPES.get(name, str)
-        if isinstance(value, type_):
-            view[name] = value
-        elif value is not None and type_ is str:
-            view[name] = as_json(value)
-    listed: list[Any] = view.get("overrides", [])
-    view["overrides"] = [change for change in listed if isinstance(change, dict)]
-    view["inconsistent"] = view.get("inconsistent") or None
+    view: View = {name: row.get(name) for name in _JUDGEMENT}
+    for name in ("reasoning", "detail", "raw", "fingerprint"):
+        if not isinstance(view[name], str | None):
+            view[name] = as_json(view[name])
+    if not isinstance(view["reply_fields"], dict):
+        view["reply_fields"] = None
+    view["overrides"] = [of for of in view["overrides"] or () if isinstance(of, dict)]
+    view["inconsistent"] = view["inconsistent"] or None
     return present(**view)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -172,44 +173,17 @@ def _observation(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
 
 
 def _retrieval(search: Retrieval) -> View:
-    """A search; ``tools`` (name, inputs, output, type, mark) is left out where it failed."""
-    asked_for = {"inputs": search.by_inputs, "output": search.by_output}
-    view = present(
-        by=[name for name, holds in asked_for.items() if holds],
-        inputs=list(search.inputs),
-        outputs=list(search.outputs),
-    )
-    if search.tools is None:
-        return view
-    tools = [
-        {
-            "name": tool.name,
-            **present(
-                inputs=list(tool.inputs),
-                output=tool.output,
-                type=tool.tool_type,
-                mark=_mark(tool.tool_type),
-            ),
-        }
-        for tool in search.tools
-    ]
-    return {**view, "tools": tools}
+    """A search; its ``tools`` are left out where it failed."""
+    view = present(**{**asdict(search), "tools": None})
+    if search.tools is not None:
+        view["tools"] = [present(**asdict(of), mark=_mark(of.tool_type)) for of in search.tools]
+    return view
 
 
 def _execution(facts: Execution) -> View:
     value = facts.output_value
-    return {
-        "executed": facts.was_executed,
-        **present(
-            rejection=facts.rejection,
-            success=facts.success,
-            datatype=facts.output_datatype,
-            value=None if value is None else _text(value),
-            provenance=facts.provenance if facts.was_executed else None,
-            type=facts.tool_type,
-            mark=_mark(facts.tool_type),
-        ),
-    }
+    view = {**asdict(facts), "output_value": None if value is None else _text(value)}
+    return present(**view, mark=_mark(facts.tool_type))
 
 
 def _mark(tool_type: str) -> str | None:

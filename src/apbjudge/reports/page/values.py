@@ -15,8 +15,12 @@ _MAX_EXACT = 2**53
 
 
 def present(**values: Any) -> dict[str, Any]:
-    """The values without None and empty ones; false and zero stay."""
-    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
+    """The values without None and empty ones; false and zero stay. Tuples are lists, as in JSON."""
+    lists: dict[str, Any] = {
+        name: [*cast("tuple[Any, ...]", v)] if isinstance(v, tuple) else v
+        for name, v in values.items()
+    }
+    return {name: value for name, value in lists.items() if value not in (None, "", [], {})}
 
 
 def safe(value: Any) -> Any:

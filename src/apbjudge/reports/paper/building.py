@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 
 from ...calibration.results import Reliability
-from ...document.model import reasons
 from ...errors import OptionError
 from ...judge.metrics import (
     BEHAVIOURS,
     C_ALL,
     C_COM,
+    C_PASS,
+    CHEAPEST,
     CR_BASE,
     CR_EXTRANEOUS,
     DELTA,
@@ -45,7 +45,7 @@ from ...judge.summary import base_of
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...statistics.best import Contender
-from ...statistics.estimates import Array, Estimate, nothing
+from ...statistics.estimates import Estimate, nothing
 from ...statistics.kinds import (
     AGREEMENT,
     CR,
@@ -58,37 +58,27 @@ from ...statistics.kinds import (
     JUDGE_CR,
     JUDGE_GRADE,
 )
-from ...statistics.metric import Metric, MetricKind, Metrics, by_name
+from ...statistics.metric import MetricKind, Metrics, by_name
+from .definitions import DEFINITIONS, E2_OF, HEADLINE, OF_REPLIES, SAMPLES, Definition
 from .refining import refined_rows, refinement_notes
 from .rows import (
     JudgeResults,
     SectionPart,
     TableSources,
-    UnmarkedRow,
-    best_sets,
+    build,
     counts_of,
     has_label,
+    judge_notes,
     parts_of,
     place_of,
 )
-from .table import (
-    CRITIC,
-    DEFINITIONS,
-    HEADLINE,
-    OF_BANKS,
-    OF_COSTS,
-    OF_REPLIES,
-    Counts,
-    Definition,
-    PaperCell,
-    PaperColumn,
-    PaperTable,
-    TableRow,
-)
+from .runs import RUN_NEEDS, run_definitions, run_headlines, run_rows
+from .samples import sample_notes, sample_rows
+from .table import Counts, PaperTable, TableRow
 
 
 def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
-    """The tables of the paper that results have something for, in its order.
+    """The tables that results have something for: the paper's in its order, samples, whole runs.
 
     Rows of one judge are together, sorted by tested model; sections that no row has anything for
     are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
@@ -99,105 +89,56 @@ def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[Pape
     Raises:
         OptionError: If there is nothing for a table that is among ``names``.
     """
-    tables: list[PaperTable] = []
-    for definition in DEFINITIONS:
-        if names and definition.key not in names:
-            continue
-        if rows := _rows(definition, results):
-            tables.append(_table(definition, rows, results))
-        elif names:
-            raise OptionError(
-                f"--table {definition.key}: there is nothing for it; it needs {definition.needs}"
-            )
-    return tuple(tables)
+    known = (*DEFINITIONS, SAMPLES, *run_definitions(results))
+    wanted = [definition for definition in known if not names or definition.key in names]
+    tables = tuple(table for definition in wanted if (table := _table(definition, results)))
+    made = {table.key for table in tables}
+    for name in names:
+        if name not in made:
+            needs = next((of.needs for of in known if of.key == name), RUN_NEEDS)
+            raise OptionError(f"--table {name}: there is nothing for it; it needs {needs}")
+    return tables
 
 
 def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
-    """The rate of correct plans by tested model and protocol, a table a judge.
+    """The rate of correct plans by tested model and protocol, a table a judge; then those of runs.
 
     Judges whose rates are bounds, because code alone judged, are last.
     """
-    tables: list[PaperTable] = []
-    for judge in results.judges:
-        own = replace(results, judges=(judge,))
-        if rows := _rows(HEADLINE, own):
-            tables.append(_table(HEADLINE, rows, own))
-    return tuple(sorted(tables, key=_is_bound))
+    alone = (replace(results, judges=(judge,)) for judge in results.judges)
+    tables = [table for own in alone if (table := _table(HEADLINE, own))]
+    of_runs = (_table(definition, results) for definition in run_headlines(results))
+    return (*sorted(tables, key=_is_bound), *filter(None, of_runs))
 
 
 def _is_bound(table: PaperTable) -> bool:
     return any(cell.estimate.bound for row in table.rows for cell in row.cells.values())
 
 
-def _rows(definition: Definition, results: TableSources) -> list[UnmarkedRow]:
-    if definition.key in _OF_LABELS:
-        judges = results.reliability.judges if results.reliability else ()
-        return [row for judge in judges for row in _label_rows(definition, judge)]
-    if definition.rivals == "methods":
-        return refined_rows(definition, results)
-    return [row for judge in results.judges for row in _judged_rows(definition, judge)]
+def _table(definition: Definition, results: TableSources) -> PaperTable | None:
+    """A table; None where it would have no row or too few columns."""
+    of_judge = {"judgements": _judged_rows, "samples": sample_rows, "runs": run_rows}
+    match definition.source:
+        case "labels":
+            judges = results.reliability.judges if results.reliability else ()
+            rows = [row for judge in judges for row in _label_rows(definition, judge)]
+            notes = _label_notes(definition, judges)
+        case "refined":
+            rows = refined_rows(definition, results)
+            notes = [*judge_notes(results, rows), *refinement_notes(definition, results)]
+        case source:
+            rows = [row for judge in results.judges for row in of_judge[source](definition, judge)]
+            notes = judge_notes(results, rows)
+    if not rows:
+        return None
+    if definition.source == "samples":
+        notes += sample_notes(rows)
+    table = build(definition, rows, notes)
+    return table if len(table.columns) >= definition.least else None
 
 
-def _table(definition: Definition, rows: list[UnmarkedRow], results: TableSources) -> PaperTable:
-    sections = {section for row in rows for section in row.counts}
-    columns = tuple(_columns(definition, rows, sections))
-    notes = (
-        *definition.notes,
-        *_judge_notes(definition, rows, results),
-        *(refinement_notes(definition, results) if definition.rivals == "methods" else ()),
-        *_missing(definition, rows),
-    )
-    best = best_sets(rows, columns, definition.rivals)
-    return PaperTable(
-        key=definition.key,
-        number=definition.number,
-        title=definition.title,
-        heads=definition.heads,
-        columns=columns,
-        rows=tuple(
-            TableRow(
-                judge=row.judge,
-                heads=row.heads,
-                counts=row.counts,
-                cells={
-                    column: PaperCell(estimate=estimate, best=best.get((i, column)))
-                    for column, estimate in row.estimates.items()
-                },
-            )
-            for i, row in enumerate(rows)
-        ),
-        notes=tuple(dict.fromkeys(notes)),
-        counted=definition.counted,
-    )
-
-
-def _columns(
-    definition: Definition, rows: list[UnmarkedRow], sections: Collection[str]
-) -> Iterator[PaperColumn]:
-    """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
-    stated = {column: of for row in rows for column, of in row.estimates.items()}
-    own: dict[str, list[MetricKind]] = {section: [] for section in sections}
-    for (section, _), metric in stated.items():
-        if isinstance(metric, Metric) and is_own(metric.kind):
-            own[section].append(metric.kind)
-    for section, columns in groupby(definition.columns, key=lambda column: column.section):
-        if section not in sections:
-            continue
-        for column in columns:
-            is_optional = column.key in _OPTIONAL or (own[section] and column.key in ERRORS)
-            if column.id in stated or not is_optional:
-                yield column
-        yield from (PaperColumn.of(kind, section) for kind in own[section])
-
-
-def _judge_notes(
-    definition: Definition, rows: list[UnmarkedRow], results: TableSources
-) -> list[str]:
+def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[str]:
     """What must be said of each judge, and which tested model is the judge itself."""
-    if definition.key not in _OF_LABELS or not results.reliability:
-        shown = {row.judge for row in rows}
-        return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
-    judges = results.reliability.judges
     notes = [f"{judge.judge}: {note}" for judge in judges for note in judge.notes]
     if definition.key == "self-evaluation":
         owns = {judge.judge: judge.self_evaluation for judge in judges}
@@ -205,28 +146,12 @@ def _judge_notes(
     return notes
 
 
-def _missing(definition: Definition, rows: list[UnmarkedRow]) -> list[str]:
-    """Why figures have no value."""
-    titles = {column.id: column.title for column in definition.columns}
-    several = len({row.judge for row in rows}) > 1
-    return reasons(
-        (
-            estimate.note,
-            " ".join(filter(None, (key[0], titles.get(key, key[1])))),
-            ", ".join(filter(None, (row.judge if several else "", *row.heads))),
-        )
-        for row in rows
-        for key, estimate in row.estimates.items()
-        if estimate.value is None and estimate.low is None and estimate.note
-    )
-
-
 # Judgements alone --------------------------------------------------------------------------------
 
 
-def _judged_rows(definition: Definition, judge: JudgeResults) -> list[UnmarkedRow]:
+def _judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
     """By tested model and, where the table tells them apart, by value."""
-    rows_by_heads: dict[tuple[str, ...], UnmarkedRow] = {}
+    rows_by_heads: dict[tuple[str, ...], TableRow] = {}
     for section in definition.sections:
         for heads, part in parts_of(judge.columns, section, definition.split):
             estimates = figures_of(part, section.columns)
@@ -235,12 +160,11 @@ def _judged_rows(definition: Definition, judge: JudgeResults) -> list[UnmarkedRo
                 for name, metric in estimates.items()
                 if metric.kind.better and not metric.bound and metric.kind not in _UNMARKED
             }
-            row = rows_by_heads.setdefault(heads, UnmarkedRow(judge.judge, heads))
+            row = rows_by_heads.setdefault(heads, TableRow(judge.judge, heads))
             row.add(section.title, counts_of(part.c, part.rows), estimates, contenders)
     return [rows_by_heads[heads] for heads in sorted(rows_by_heads, key=place_of)]
 
 
-_OPTIONAL = frozenset(kind.name for kind in (*OF_BANKS, *OF_REPLIES, CRITIC))
 _UNMARKED = (WEIGHTED, TRUNCATED)
 """What is no mean over the items of a row, or says nothing of right and wrong."""
 
@@ -272,7 +196,7 @@ def _common_figures(part: SectionPart) -> Metrics:
     if part.form is not None:
         return common_figures(part.c, part.rows, part.form)
     figures: Metrics = {}
-    for form in ("holistic", "step-wise"):
+    for form in E2_OF:
         figures |= common_figures(part.c, _of_form(part.c, part.rows, form), form)
     together = common_figures(part.c, part.rows, "holistic")
     return figures | {key: estimate for key, estimate in together.items() if key != "E2-H"}
@@ -285,74 +209,58 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
 def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
     """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
     c, rows = part.c, part.rows
-    scored, counted = rows[c.scored[rows] == 1], rows[~np.isnan(c.outcome[rows])]
-    if kind is CR:
-        rows, values = counted, c.outcome[counted]
-    elif kind is GRADE:
-        rows = scored[~np.isnan(c.grade[scored])]
-        values = c.grade[rows]
-    elif kind is OVER_REFUSAL:
-        rows = rows[c.over_refusal[rows] >= 0]
-        values = c.over_refusal[rows] == 1
-    elif kind.name == TC.name:
-        rows = rows[~c.missing[rows]]
-        values = c.distractor[rows] == 1
-    elif kind in _TYPES:
-        of_type = has_label(c, "unsolvable_type", _TYPES[kind])
-        rows = np.intersect1d(counted, c.where(of_type))
-        values = c.outcome[rows]
-    elif kind in _BEHAVIOURS:
-        rows, values = counted, c.category[counted] == _BEHAVIOURS[kind]
-    elif kind in _OF_COST:
-        rows, values = _cost_values(part, kind)
-    elif kind in _PAIRED:
-        rows, values = _pair_values(part, kind)
-    else:  # an error code
-        forms = {"E2-H": "holistic", "E2-S": "step-wise"} if part.form is None else {}
-        rows = _of_form(c, scored, forms[kind.name]) if kind.name in forms else scored
-        at = c.error_codes.index(code_of(kind))
-        rows = rows[(c.known[rows] >> at & 1) > 0]
-        values = c.flags[rows] >> at & 1
+    if kind in _PAIRED:  # with distractors, without, or the difference
+        of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
+        rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
+        values = before if kind in (CR_BASE, GRADE_BASE) else of[rows]
+        values = values - before if kind in (DELTA, GRADE_DELTA) else values
+    else:
+        values, has = _values(part, kind)
+        rows, values = rows[has], values[has]
     return Contender(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
 
 
 _TYPES = {kind: name for name, kind in REFUSALS.items()}
 _BEHAVIOURS = {kind: number for number, kind in BEHAVIOURS.items()}
-_OF_COST = (*OF_COSTS, *OF_BANKS)
 _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA)
 
 
-def _pair_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
-    """With distractors, without, or the difference, of the pairs that the metric is over."""
+def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
+    """Values of a part, and which of them the metric is the mean of; shape (n,) each."""
     c, rows = part.c, part.rows
-    of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
-    rows, before = pairs_with_base(c, of, rows, base_of(c, rows))
-    if kind in (CR_BASE, GRADE_BASE):
-        return rows, before
-    return rows, of[rows] - (before if kind in (DELTA, GRADE_DELTA) else 0)
-
-
-def _cost_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
-    """The rows that a metric of costs is over, and what it is the mean of."""
-    c, rows = part.c, part.rows[~np.isnan(part.c.cost[part.rows])]
-    if kind is not C_ALL:
-        rows = rows[c.correct[rows] == 1]
+    outcome, grade, cost, excess = (of[rows] for of in (c.outcome, c.grade, c.cost, c.excess))
+    is_counted, is_correct = ~np.isnan(outcome), c.correct[rows] == 1
+    if kind in _TYPES:
+        return outcome, is_counted & has_label(c, "unsolvable_type", _TYPES[kind])[c.profile[rows]]
+    if kind in _BEHAVIOURS:
+        return c.category[rows] == _BEHAVIOURS[kind], is_counted
     if kind is C_COM:
-        rows = rows[np.isin(c.case[rows], cases_all_right(c, part.rivals))]
-    if kind in OF_COSTS:
-        return rows, c.cost[rows]
-    rows = part.rows[(c.correct[part.rows] == 1) & ~np.isnan(c.excess[part.rows])]
-    excess = c.excess[rows]
-    return rows, excess if kind is EXCESS else (excess <= 0).astype(float)
+        is_common = np.isin(c.case[rows], cases_all_right(c, part.rivals))
+        return cost, is_correct & ~np.isnan(cost) & is_common
+    known: dict[str, tuple[Vector, Vector]] = {
+        CR.name: (outcome, is_counted),
+        GRADE.name: (grade, (c.scored[rows] == 1) & ~np.isnan(grade)),
+        OVER_REFUSAL.name: (c.over_refusal[rows] == 1, c.over_refusal[rows] >= 0),
+        TC.name: (c.distractor[rows] == 1, ~c.missing[rows]),
+        C_ALL.name: (cost, ~np.isnan(cost)),
+        C_PASS.name: (cost, is_correct & ~np.isnan(cost)),
+        EXCESS.name: (excess, is_correct & ~np.isnan(excess)),
+        CHEAPEST.name: (excess <= 0, is_correct & ~np.isnan(excess)),
+    }
+    if kind.name in known:
+        return known[kind.name]
+    at = c.error_codes.index(code_of(kind))
+    is_known = (c.scored[rows] == 1) & (c.known[rows] >> at & 1 > 0)
+    for form, code in E2_OF.items():
+        if part.form is None and kind.name == code:
+            is_known &= has_label(c, "form", form)[c.profile[rows]]
+    return c.flags[rows] >> at & 1, is_known
 
 
 # Judges against human labels ---------------------------------------------------------------------
 
 
-_OF_LABELS = frozenset({"corrected", "judges", "diversity", "self-evaluation"})
-
-
-def _label_rows(definition: Definition, judge: Reliability) -> Iterator[UnmarkedRow]:
+def _label_rows(definition: Definition, judge: Reliability) -> Iterator[TableRow]:
     """By judge or, for self-evaluation, tested model. Nothing is marked as best in these tables.
 
     The judges share their labelled items, so that their figures are correlated, and a reliability
@@ -360,7 +268,7 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Unmarked
     judges item by item.
     """
     whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
-    row = UnmarkedRow("", (judge.judge,))
+    row = TableRow("", (judge.judge,))
     if definition.key == "judges":
         names = [kind.name for kind in definition.sections[0].columns]
         figures = {name: whole.measures[name] for name in names if name in whole.measures}
@@ -382,17 +290,17 @@ def _label_rows(definition: Definition, judge: Reliability) -> Iterator[Unmarked
                 JUDGE_GRADE.name: of.judge_grade,
                 GRADE_BIAS.name: grade,
             }
-            row = UnmarkedRow(judge.judge, (of.tested_model,))
+            row = TableRow(judge.judge, (of.tested_model,))
             yield row.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
 
 
-def _corrected_rows(judge: Reliability) -> Iterator[UnmarkedRow]:
+def _corrected_rows(judge: Reliability) -> Iterator[TableRow]:
     """All tested models together, then each."""
-    rows: dict[tuple[str, str | None], UnmarkedRow] = {}
+    rows: dict[tuple[str, str | None], TableRow] = {}
     for part in judge.corrected:
         if part.figure in {"CR", "Grade"}:
             head = part.value or "not stated" if part.field else "all"
-            row = rows.setdefault((part.field, part.value), UnmarkedRow(judge.judge, (head,)))
+            row = rows.setdefault((part.field, part.value), TableRow(judge.judge, (head,)))
             of, kind = part.result, part.figure if part.figure == "CR" else "grade"
             figures = {
                 f"corrected {kind}": of.rectified,

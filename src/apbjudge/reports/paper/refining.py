@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,9 @@ from ...statistics.estimates import Array, Estimate, nothing
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample
 from ..names import model_name
-from .rows import JudgeResults, TableSources, UnmarkedRow, has_label, parts_of, place_of
-from .table import CRITIC, ORACLE, Counts, Definition, Section
+from .definitions import CRITIC, ORACLE, Definition, Section
+from .rows import JudgeResults, TableSources, has_label, parts_of, place_of
+from .table import Counts, TableRow
 
 _FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
 _NO_PAIR = "no item with a verdict before and after"
@@ -30,15 +30,6 @@ _CIRCULAR = (
     "so the responses were improved against what measures them; another judge, or labels, show how "
     "much of the gain is real"
 )
-
-
-class _Unpaired(NamedTuple):
-    """Refined items without a pair, by why, and items of the base run that were not refined."""
-
-    no_draft: int = 0
-    no_verdict_before: int = 0
-    no_verdict_after: int = 0
-    not_refined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +41,8 @@ class _Pairs:
         rows: The refined responses, by index in the refined run.
         at: Shape (n,), the pairs by index in the base run.
         on: Shape (n,), the same by index in the refined run.
+        unpaired: Refined items without a pair, by why.
+        not_refined: Items of the base run that were not refined.
     """
 
     section: Section
@@ -59,7 +52,8 @@ class _Pairs:
     rows: Vector
     at: Vector
     on: Vector
-    unpaired: _Unpaired
+    unpaired: Counter[str]
+    not_refined: int
 
     @property
     def old(self) -> Array:
@@ -97,21 +91,21 @@ class _Pairs:
         return _origin(self.run)
 
 
-def refined_rows(definition: Definition, results: TableSources) -> list[UnmarkedRow]:
+def refined_rows(definition: Definition, results: TableSources) -> list[TableRow]:
     """Rows by judge, tested model and method, for refined runs with a base run of their judge.
 
     A method's runs of different protocols share a row. Responses whose critic saw the reference
     are in the table ``refinement-oracle`` and in no other.
     """
-    rows: list[UnmarkedRow] = []
+    rows: list[TableRow] = []
     for base in results.judges:
-        own: list[UnmarkedRow] = []
+        own: list[TableRow] = []
         for pairs in _all_pairs(definition, base, results):
             title = pairs.section.title
             open_rows = (row for row in own if row.heads == pairs.heads and title not in row.counts)
             row = next(open_rows, None)
             if row is None:
-                own.append(row := UnmarkedRow(base.judge, pairs.heads))
+                own.append(row := TableRow(base.judge, pairs.heads))
             figures = {kind.name: _figure(pairs, kind.name) for kind in pairs.section.columns}
             estimates = {key: of for key, (of, _) in figures.items() if of is not None}
             contenders = {key: of for key, (_, of) in figures.items() if of is not None}
@@ -158,12 +152,11 @@ def _paired(
     _, at, on = np.intersect1d(items, refined, assume_unique=True, return_indices=True)
     at, on = drafts[first][at], rows[only][on]
     before, after = _scored(base, at), _scored(run, on)
-    unpaired = _Unpaired(
-        no_draft=len(refined) - len(on),
-        no_verdict_before=int((~before).sum()),
-        no_verdict_after=int((before & ~after).sum()),
-        not_refined=len(items) - len(at),
-    )
+    unpaired = {
+        "whose draft is not in the base run": len(refined) - len(on),
+        "without a verdict on the draft": int((~before).sum()),
+        "without a verdict themselves": int((before & ~after).sum()),
+    }
     return _Pairs(
         section=section,
         heads=heads,
@@ -172,7 +165,8 @@ def _paired(
         rows=rows,
         at=at[before & after],
         on=on[before & after],
-        unpaired=unpaired,
+        unpaired=Counter(unpaired),
+        not_refined=len(items) - len(at),
     )
 
 
@@ -357,18 +351,12 @@ def refinement_notes(definition: Definition, results: TableSources) -> list[str]
 
 
 def _unpaired_text(definition: Definition, own: list[_Pairs]) -> str:
-    counts = (sum(numbers) for numbers in zip(*(pairs.unpaired for pairs in own), strict=True))
-    n = _Unpaired(*counts)
-    reasons = (
-        (n.no_draft, "whose draft is not in the base run"),
-        (n.no_verdict_before, "without a verdict on the draft"),
-        (n.no_verdict_after, "without a verdict themselves"),
-    )
-    texts = [f"{count} {reason}" for count, reason in reasons if count]
-    total = sum(count for count, _ in reasons)
-    parts = [f"{total} responses are in no pair: {', '.join(texts)}"] if texts else []
-    if n.not_refined and definition.split is None:  # else they may belong to another part
-        parts.append(f"{n.not_refined} drafts have no refined response")
+    n = sum((pairs.unpaired for pairs in own), Counter[str]())  # without zeros
+    texts = [f"{count} {reason}" for reason, count in n.items()]
+    parts = [f"{n.total()} responses are in no pair: {', '.join(texts)}"] if texts else []
+    not_refined = sum(pairs.not_refined for pairs in own)
+    if not_refined and definition.split is None:  # else they may belong to another part
+        parts.append(f"{not_refined} drafts have no refined response")
     return "; ".join(parts)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...calibration.results import ReliabilityReport
+from ...document.model import reasons
+from ...judge.metrics import ERRORS, is_own
 from ...judge.summary import EXTRANEOUS, VALUE_ORDER, is_base
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...records.refinements import Refinements
-from ...statistics.best import Contender, best_set
-from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
-from ...statistics.metric import RATE
-from .table import ColumnId, Counts, PaperColumn, Section, Split
+from ...statistics.best import best_set
+from ...statistics.estimates import CONFIDENCE_LEVEL
+from ...statistics.metric import RATE, Metric
+from .definitions import OPTIONAL, Definition, Rivals, Section, Split
+from .table import Counts, PaperColumn, PaperTable, TableRow
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 
@@ -49,61 +52,103 @@ class TableSources:
     reliability: ReliabilityReport | None = None
 
 
-@dataclass(slots=True)
-class UnmarkedRow:
-    """A row before the best are marked; contenders are what figures are the means of."""
-
-    judge: str
-    heads: tuple[str, ...]
-    counts: dict[str, Counts] = field(default_factory=dict[str, Counts])
-    estimates: dict[ColumnId, Estimate] = field(default_factory=dict[ColumnId, Estimate])
-    contenders: dict[ColumnId, Contender] = field(default_factory=dict[ColumnId, Contender])
-
-    def add(
-        self,
-        section: str,
-        counts: Counts,
-        estimates: Mapping[str, Estimate],
-        contenders: Mapping[str, Contender] | None = None,
-    ) -> UnmarkedRow:
-        """The same row with one section more; its figures by key."""
-        self.counts[section] = counts
-        self.estimates |= {(section, key): estimate for key, estimate in estimates.items()}
-        self.contenders |= {(section, key): of for key, of in (contenders or {}).items()}
-        return self
+# Tables ------------------------------------------------------------------------------------------
 
 
-def best_sets(
-    rows: Sequence[UnmarkedRow], columns: Iterable[PaperColumn], rivals: str | None
-) -> dict[tuple[int, ColumnId], bool]:
-    """Which rows are in the best set of a column and which are not; none where all are.
+def build(
+    definition: Definition, rows: Sequence[TableRow], notes: Iterable[str] = ()
+) -> PaperTable:
+    """The table of some rows, with the best sets marked and the reasons why figures are missing.
 
-    A row without values neither is best nor lets others be. ``rivals`` are ``tested models`` or
-    ``methods`` that share all other heads, or None.
+    Columns that a table may lack, heads that no row has and sections of no row are left out.
     """
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows if rivals else ()):
+    columns = tuple(_columns(definition, rows))
+    _mark_best(rows, columns, definition.rivals)
+    heads = [i for i in range(len(definition.heads)) if i == 0 or any(row.heads[i] for row in rows)]
+    for row in rows:
+        row.heads = tuple(row.heads[i] for i in heads)
+    return PaperTable(
+        key=definition.key,
+        number=definition.number,
+        title=definition.title,
+        heads=tuple(definition.heads[i] for i in heads),
+        columns=columns,
+        rows=tuple(rows),
+        notes=tuple(dict.fromkeys((*definition.notes, *notes, *_missing(columns, rows)))),
+        counted=definition.counted,
+        paper=definition.paper,
+    )
+
+
+def _columns(definition: Definition, rows: Sequence[TableRow]) -> Iterator[PaperColumn]:
+    """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
+    stated = {column: cell.estimate for row in rows for column, cell in row.cells.items()}
+    metrics = [(of, at[0]) for at, of in stated.items() if isinstance(of, Metric)]
+    for section in definition.sections:
+        title, listed = section.title, section.columns
+        if not any(title in row.counts for row in rows):
+            continue
+        own = [of.kind for of, at in metrics if at == title and (is_own(of.kind) or not listed)]
+        for kind in listed:
+            is_optional = kind in OPTIONAL or (own and kind.name in ERRORS)
+            if (title, kind.name) in stated or not is_optional:
+                yield PaperColumn.of(kind, title)
+        yield from (PaperColumn.of(kind, title) for kind in own)
+
+
+def _mark_best(rows: Sequence[TableRow], columns: Iterable[PaperColumn], rivals: Rivals) -> None:
+    """Says which cells are in the best set of their column and which are not; nothing if all are.
+
+    A row without values neither is best nor lets others be. ``rivals`` share all other heads.
+    """
+    groups: dict[tuple[str, ...], list[TableRow]] = {}
+    for row in rows if rivals else ():
         shared = row.heads[1:] if rivals == "tested models" else (row.heads[0], *row.heads[2:])
-        groups.setdefault((row.judge, *shared), []).append(i)
-    best: dict[tuple[int, ColumnId], bool] = {}
+        groups.setdefault((row.judge, *shared), []).append(row)
     for column in columns:
         for group in groups.values() if column.better else ():
-            contenders = {
-                i: contender
-                for i in group
-                if (contender := rows[i].contenders.get(column.id)) and len(contender.values)
-            }
+            contenders = [
+                (row, cell.contender)
+                for row in group
+                if (cell := row.cells.get(column.id)) and cell.contender
+                if len(cell.contender.values)
+            ]
             marks = best_set(  # what is counted is 0 or 1 an item
-                [*contenders.values()],
+                [contender for _, contender in contenders],
                 better=column.better or "higher",
                 bounds=RATE if column.unit == "count" else column.bounds,
                 level=CONFIDENCE_LEVEL,
             )
             if any(marks) and not all(marks):
-                best |= {
-                    (i, column.id): is_best for i, is_best in zip(contenders, marks, strict=True)
-                }
-    return best
+                for (row, _), is_best in zip(contenders, marks, strict=True):
+                    row.cells[column.id] = replace(row.cells[column.id], best=is_best)
+    for row in rows:
+        row.cells = {at: replace(cell, contender=None) for at, cell in row.cells.items()}
+
+
+def _missing(columns: Iterable[PaperColumn], rows: Sequence[TableRow]) -> list[str]:
+    """Why figures have no value."""
+    titles = {column.id: column.title for column in columns}
+    several = len({row.judge for row in rows}) > 1
+    return reasons(
+        (
+            cell.estimate.note,
+            " ".join(filter(None, (key[0], titles.get(key, key[1])))),
+            ", ".join(filter(None, (row.judge if several else "", *row.heads))),
+        )
+        for row in rows
+        for key, cell in row.cells.items()
+        if cell.estimate.value is None and cell.estimate.low is None and cell.estimate.note
+    )
+
+
+def judge_notes(results: TableSources, rows: Sequence[TableRow]) -> list[str]:
+    """What must be said of each judge that has a row."""
+    shown = {row.judge for row in rows}
+    return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
+
+
+# Rows of judgements ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +168,11 @@ class SectionPart:
 
 def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
     """By tested model, then in the natural order of values."""
-    model, *rest = heads
-    value = "".join(rest)
+    model, *between = heads
+    value = between.pop() if between else ""
     rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
     number = int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else 0
-    return model.casefold(), model, rank, number, value
+    return model.casefold(), model, *between, rank, number, value
 
 
 def counts_of(c: JudgementTable, rows: Vector) -> Counts:
@@ -139,6 +184,24 @@ def has_label(c: JudgementTable, field: str, label: str | None) -> Vector:
     """Marks of the profiles with this label."""
     labels = c.labels[field]
     return c.codes[field] == (labels.index(label) if label in labels else -1)
+
+
+def groups(
+    c: JudgementTable, profiles: Vector, fields: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Vector]]:
+    """Rows of the marked profiles by their values in some fields; those without the last are out.
+
+    The first field is the tested model.
+    """
+    codes = np.stack([c.levels if f == "level" else c.codes[f] for f in fields], axis=1)
+    for key in np.unique(codes[profiles], axis=0):
+        values: list[str | None] = [
+            str(code) if field == "level" else c.labels[field][code]
+            for field, code in zip(fields, key.tolist(), strict=True)
+        ]
+        if values[-1] is not None or len(values) == 1:
+            rows = c.where(profiles & (codes == key).all(axis=1))
+            yield tuple(value or "" for value in values), rows
 
 
 def parts_of(
@@ -155,23 +218,7 @@ def parts_of(
         profiles &= c.levels > 0 if section.form else ~is_base(c)
     if split == "stage":
         profiles &= has_label(c, "horizon", "1")
-    models = c.codes["tested_model"]
-    values, names = np.zeros_like(models), dict[int, str | None]({0: ""})
-    if split == "level":
-        values, names = c.levels, {int(level): str(level) for level in np.unique(c.levels)}
-    elif split:
-        values, names = c.codes[split], dict(enumerate(c.labels[split]))
     rivals = c.where(profiles)
-    keys: set[tuple[int, int]] = set(
-        zip(models[profiles].tolist(), values[profiles].tolist(), strict=True)
-    )
-    for model, value in sorted(keys):
-        name = names[value]
-        if name is None:
-            continue
-        rows = c.where(profiles & (models == model) & (values == value))
-        heads = (c.labels["tested_model"][model] or "", *([name] if split else []))
-        yield (
-            heads,
-            SectionPart(c=c, rows=rows, protocol=section.protocol, form=form, rivals=rivals),
-        )
+    for heads, rows in groups(c, profiles, ("tested_model", *filter(None, [split]))):
+        part = SectionPart(c=c, rows=rows, protocol=section.protocol, form=form, rivals=rivals)
+        yield heads, part

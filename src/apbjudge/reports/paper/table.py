@@ -1,69 +1,23 @@
-"""The benchmark's paper's tables: their model, and what each of them holds.
-
-Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874. Where ours differ:
-
-* E2 is two codes, E2-H (some required part of a whole plan is missing) and E2-S (a stop too
-  early), each over the rows of its own form. The paper's Table 1 has the two exchanged under
-  Tool-extraneous, as its Tables 16 and 17 show; ours are in the right place.
-* Table 12 prints counts of flags there and rates here, so that ranges of different size compare.
-* Tables 1 and 5 have over-refusals and truncated replies beside the paper's columns, where they are
-  known.
-"""
+"""A table of the benchmark's paper, or of our own: its columns, rows and cells."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
-from ...judge.metrics import (
-    BEHAVIOURS,
-    C_ALL,
-    C_COM,
-    C_PASS,
-    CHEAPEST,
-    CR_BASE,
-    CR_EXTRANEOUS,
-    DELTA,
-    ERRORS,
-    EXCESS,
-    GRADE_BASE,
-    GRADE_DELTA,
-    GRADE_EXTRANEOUS,
-    OVER_REFUSAL,
-    REFUSALS,
-    TC,
-    TRUNCATED,
-)
+from ...statistics.best import Contender
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
-from ...statistics.kinds import (
-    AGREEMENT,
-    CR,
-    CR_BIAS,
-    GRADE,
-    GRADE_BIAS,
-    GRADE_MAE,
-    HUMAN_CR,
-    HUMAN_GRADE,
-    JUDGE_CR,
-    JUDGE_GRADE,
-)
-from ...statistics.measures import PAPER
 from ...statistics.metric import (
-    RATE,
-    SIGNED,
     Bounds,
     Direction,
     MetricKind,
     Unit,
-    bad,
-    either,
-    good,
 )
 
+PAPER_ID = "arXiv:2606.04874"
 ColumnId = tuple[str, str]
 """A column's section and its key."""
-Split = Literal["level", "steps", "modality", "horizon", "stage"]
 Counted = Literal["scored", "pairs"]
 
 
@@ -112,10 +66,12 @@ class PaperCell:
         best: True where nothing shows that a row that it competes with is better in this column,
             False where something does; None where nothing is compared, or none of those that
             compete is shown to be better than another. The table's notes say which rows compete.
+        contender: What the figure is the mean of, until the best set is marked.
     """
 
     estimate: Estimate
     best: bool | None = None
+    contender: Contender | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +82,7 @@ class Counts:
     scored: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class TableRow:
     """One row.
 
@@ -140,8 +96,22 @@ class TableRow:
 
     judge: str
     heads: tuple[str, ...]
-    counts: Mapping[str, Counts]
-    cells: Mapping[ColumnId, PaperCell]
+    counts: dict[str, Counts] = field(default_factory=dict[str, Counts])
+    cells: dict[ColumnId, PaperCell] = field(default_factory=dict[ColumnId, PaperCell])
+
+    def add(
+        self,
+        section: str,
+        counts: Counts,
+        estimates: Mapping[str, Estimate],
+        contenders: Mapping[str, Contender | None] | None = None,
+    ) -> TableRow:
+        """The same row with one section more; its figures by key."""
+        self.counts[section] = counts
+        for key, estimate in estimates.items():
+            contender = (contenders or {}).get(key)
+            self.cells[section, key] = PaperCell(estimate=estimate, contender=contender)
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +138,7 @@ class PaperTable:
     notes: tuple[str, ...] = ()
     counted: Counted = "scored"
     level: float = CONFIDENCE_LEVEL
-    paper: str = "arXiv:2606.04874"
+    paper: str = PAPER_ID
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -179,366 +149,3 @@ class PaperTable:
     def judges(self) -> tuple[str, ...]:
         """Judges in order, each once; a table of judges has the empty one alone."""
         return tuple(dict.fromkeys(row.judge for row in self.rows))
-
-
-# Definitions -------------------------------------------------------------------------------------
-
-
-OF_COSTS = (C_ALL, C_PASS, C_COM)
-OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
-OF_BANKS = (EXCESS, CHEAPEST)
-"""Columns that a table has only where a row has a figure for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Metrics over the same rows: of one protocol, and one form or both."""
-
-    columns: tuple[MetricKind, ...]
-    protocol: str = ""
-    title: str = ""
-    form: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
-    """One table.
-
-    Attributes:
-        needs: What it is made of, for the message that there is none.
-        split: What rows of a tested model are told apart by; None where they are not.
-        rivals: What the best set is chosen among: the tested models that share all other heads,
-            or the methods that do. None where nothing is marked.
-        counted: See ``PaperTable``.
-    """
-
-    key: str
-    number: str
-    title: str
-    sections: tuple[Section, ...]
-    needs: str
-    heads: tuple[str, ...] = ("Tested model",)
-    split: Split | None = None
-    rivals: Literal["tested models", "methods"] | None = "tested models"
-    notes: tuple[str, ...] = ()
-    counted: Counted = "scored"
-
-    @property
-    def columns(self) -> tuple[PaperColumn, ...]:
-        """All columns in order."""
-        return tuple(
-            PaperColumn.of(kind, section.title)
-            for section in self.sections
-            for kind in section.columns
-        )
-
-
-_USED = replace(TC, title="ExtUse")
-CORRECTED_CR = either("corrected CR", "correct, by the judge and the labels", "Corrected")
-LABELS_CR = either("labels CR", "correct, by the labels", "Labels alone")
-_ADDED = ("count", None, None, "labels that the judge is worth", "Judge adds")
-ADDED_CR, ADDED_GRADE = MetricKind("added CR", *_ADDED), MetricKind("added grade", *_ADDED)
-CORRECTED_GRADE = MetricKind(
-    "corrected grade", "grade", meaning="mean grade, by the judge and the labels", title="Corrected"
-)
-LABELS_GRADE = MetricKind("labels grade", "grade", None, None, "by the labels", "Labels alone")
-
-BASE = MetricKind("Base", "percent", None, RATE, "correct before refinement")
-REFINED = good("Refined", "correct after it")
-CHANGE = MetricKind("Δ", "points", "higher", SIGNED, "their difference")
-CRITIC = either("Critic", "correct of the critic's own answers to these items")
-FIXED = MetricKind("Fixed", "count", meaning="wrong before, right after")
-SPOILED = MetricKind("Spoiled", "count", meaning="right before, wrong after")
-KEPT_RIGHT = MetricKind("Kept right", "count", meaning="right before and after")
-KEPT_WRONG = MetricKind("Kept wrong", "count", meaning="wrong before and after")
-FIX_RATE = good("Fix rate", "fixed of those wrong before")
-OVER_CORRECTION = bad("Over-correction", "spoiled of those right before")
-GRADE_CHANGE = MetricKind("Grade Δ", "grade difference", "higher", SIGNED, "their difference")
-UNCHANGED = either("Unchanged", "the response is the draft")
-FLIPS = either("Flips", "another verdict on an unchanged response")
-TOKENS_PER_FIX = MetricKind(
-    "Tokens/fix", "count", meaning="tokens of all refinement per item fixed"
-)
-USD_PER_FIX = MetricKind("USD/fix", "dollars", meaning="price of all refinement per item fixed")
-UNREADABLE = either("Unreadable", "refined responses that could not be read")
-CUT_OFF = either("Truncated", "refined responses that a limit of tokens ended")
-"""Metrics of refinement. Base, which no refinement changes, and what is no mean over the items of a
-row, or says nothing of right and wrong, have no direction."""
-_TRANSITION_KINDS = (BASE, REFINED, CHANGE, FIXED, SPOILED, FIX_RATE, OVER_CORRECTION)
-
-
-def _common(*e2: str) -> tuple[MetricKind, ...]:
-    errors = (ERRORS[name] for name in ("E1", *e2, "E3", "E4", "E5", "E6"))
-    return (CR, GRADE, *errors)
-
-
-def _by_form(*columns: MetricKind) -> tuple[Section, ...]:
-    forms = {"holistic": "Holistic", "step-wise": "Step-wise"}
-    return tuple(Section(columns, "tool-extraneous", forms[form], form) for form in forms)
-
-
-_LEVELS = "rows with distractors (protocol tool-extraneous) of this form"
-_USES = "{} counts the rows in which a distractor is used, and its best set is that of their share"
-_PAIRS = (
-    "CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the "
-    "scored row of its case without; Δ is their difference"
-)
-_SHARED = (
-    "Nothing is marked as best: the judges share their labelled items, and apbjudge compare "
-    "--labels tests their differences item by item"
-)
-
-ORACLE = "refinement-oracle"
-_REFINED = "a run of refined responses beside the base run of the same judge"
-_TRANSITIONS = (
-    "Pairs are refined responses with a verdict before and after, of all refined responses; Fix "
-    "rate is fixed of those wrong before, Over-correction spoiled of those right before"
-)
-
-
-def _refined(*columns: MetricKind) -> tuple[Section, ...]:
-    """Of each protocol and form: holistic and step-wise, which the paper has, then the others."""
-    plain = ("holistic", "step-wise")
-    others = ("tool-broken", "unsolvable", "efficiency")
-    return (
-        *(Section(columns, protocol, protocol.capitalize()) for protocol in plain),
-        *(Section(columns, "tool-extraneous", f"Tool-extraneous, {form}", form) for form in plain),
-        *(Section(columns, protocol, protocol.capitalize()) for protocol in others),
-    )
-
-
-HEADLINE = Definition(
-    key="headline",
-    number="",
-    title="Correct plans",
-    sections=tuple(
-        Section((CR,), protocol, protocol.capitalize())
-        for protocol in (
-            *("holistic", "step-wise", "tool-extraneous"),
-            *("tool-broken", "unsolvable", "efficiency"),
-        )
-    ),
-    needs="judgements",
-)
-"""What the report page shows first; no table of the paper."""
-
-DEFINITIONS: tuple[Definition, ...] = (
-    Definition(
-        key="corrected",
-        number="",
-        title="Correctness and grade, corrected with human labels",
-        sections=(
-            Section((CORRECTED_CR, LABELS_CR, ADDED_CR, JUDGE_CR), title="CR"),
-            Section((CORRECTED_GRADE, LABELS_GRADE, ADDED_GRADE, JUDGE_GRADE), title="Grade"),
-        ),
-        needs="human labels, and how the labelled items were sampled (--design)",
-        rivals=None,
-        notes=(
-            (
-                "Judge adds is the number of further labels, chosen in the same way, that would "
-                "make labels alone as precise; 0 where the judge adds nothing but chance"
-            ),
-        ),
-    ),
-    Definition(
-        key="overall",
-        number="Table 1",
-        title="Overall results by protocol",
-        sections=(
-            Section((*_common("E2-H"), *OF_REPLIES), "holistic", "Holistic"),
-            Section((*_common("E2-H", "E2-S"), *OF_REPLIES), "tool-extraneous", "Tool-extraneous"),
-            Section((*_common("E2-S"), TRUNCATED), "step-wise", "Step-wise"),
-            Section((*BEHAVIOURS.values(), TRUNCATED), "tool-broken", "Tool-broken"),
-            Section((*REFUSALS.values(), TRUNCATED), "unsolvable", "Unsolvable"),
-        ),
-        needs="judgements of one of the protocols holistic, step-wise, tool-extraneous, "
-        "tool-broken or unsolvable",
-    ),
-    Definition(
-        key="extraneous",
-        number="Table 2",
-        title="What distractor tools change",
-        sections=_by_form(TC, CR_BASE, CR_EXTRANEOUS, DELTA),
-        needs="rows with distractors (protocol tool-extraneous)",
-        notes=(_USES.format("TC"), _PAIRS),
-    ),
-    Definition(
-        key="refinement",
-        number="Table 4",
-        title="Correctness before and after refinement",
-        heads=("Tested model", "Method"),
-        sections=_refined(BASE, REFINED, CHANGE, CRITIC),
-        needs=_REFINED,
-        rivals="methods",
-        notes=("Base and Refined are over the items with a verdict on both sides",),
-    ),
-    Definition(
-        key="refinement-changes",
-        number="",
-        title="What refinement changed",
-        heads=("Tested model", "Method"),
-        sections=_refined(
-            *(FIXED, SPOILED, KEPT_RIGHT, KEPT_WRONG, FIX_RATE, OVER_CORRECTION),
-            *(GRADE_CHANGE, UNCHANGED, FLIPS, TOKENS_PER_FIX, USD_PER_FIX, UNREADABLE, CUT_OFF),
-        ),
-        needs=_REFINED,
-        rivals="methods",
-        notes=(
-            _TRANSITIONS,
-            "Flips are unchanged responses with another verdict: they are the judge's doing",
-            (
-                "Tokens/fix and USD/fix are those of refining all pairs (no drafts, no judging) "
-                "over the number fixed; ≥ where replies came from the cache, uncounted"
-            ),
-        ),
-        counted="pairs",
-    ),
-    Definition(
-        key="refinement-stages",
-        number="",
-        title="Refinement by the stage of the trajectory",
-        heads=("Tested model", "Method", "Stage"),
-        sections=_refined(*_TRANSITION_KINDS)[1:2],
-        needs=f"{_REFINED}, of the protocol step-wise with one step, whose rows state a stage",
-        split="stage",
-        rivals="methods",
-        notes=("Rows with one predicted step only", _TRANSITIONS),
-        counted="pairs",
-    ),
-    Definition(
-        key=ORACLE,
-        number="",
-        title="Oracle: refinement by a critic that saw the reference",
-        heads=("Tested model", "Method"),
-        sections=_refined(*_TRANSITION_KINDS),
-        needs=f"{_REFINED}, whose critic saw the reference (is_oracle)",
-        rivals="methods",
-        notes=(
-            "What a critic that knows the answer achieves: no method, and in no other table",
-            _TRANSITIONS,
-        ),
-        counted="pairs",
-    ),
-    Definition(
-        key="efficiency",
-        number="Table 5",
-        title="Correctness and cost of plans",
-        sections=(Section((CR, GRADE, *OF_COSTS, *OF_BANKS, *OF_REPLIES), "efficiency"),),
-        needs="judgements of the protocol efficiency",
-        notes=(
-            (
-                "C_all is the mean cost of all plans whose cost is known, C_pass of the correct "
-                "ones, C_com of those on cases that every tested model has right"
-            ),
-        ),
-    ),
-    Definition(
-        key="judges",
-        number="Table 7",
-        title="Judges against human labels",
-        heads=("Judge",),
-        sections=(Section(PAPER),),
-        needs="human labels",
-        rivals=None,
-        notes=(
-            "Err-Type is the share of error flags that agree, on plans that humans found incorrect",
-            _SHARED,
-        ),
-    ),
-    Definition(
-        key="diversity",
-        number="Table 8",
-        title="Judges on correct plans, by whether they are the reference's",
-        heads=("Judge",),
-        sections=(
-            Section((AGREEMENT, GRADE_MAE), title="Correct but different"),
-            Section((AGREEMENT, GRADE_MAE), title="Correct as the reference"),
-        ),
-        needs="human labels of correct plans that are known to match the reference or not",
-        rivals=None,
-        notes=(_SHARED,),
-    ),
-    Definition(
-        key="self-evaluation",
-        number="Table 9",
-        title="The judge against humans, by tested model",
-        sections=(
-            Section((HUMAN_CR, JUDGE_CR, CR_BIAS), title="CR"),
-            Section((HUMAN_GRADE, JUDGE_GRADE, GRADE_BIAS), title="Grade"),
-        ),
-        needs="human labels of at least two tested models",
-        rivals=None,
-        notes=("Bias is judge less human on the same items; no sign of it is better",),
-    ),
-    Definition(
-        key="steps",
-        number="Table 12",
-        title="Holistic planning by the number of steps of the reference",
-        heads=("Tested model", "Steps"),
-        sections=(Section(_common("E2-H"), "holistic"),),
-        needs="judgements of the protocol holistic whose rows state a range of steps",
-        split="steps",
-    ),
-    Definition(
-        key="modality",
-        number="Table 13",
-        title="Holistic planning by input modality",
-        heads=("Tested model", "Modality"),
-        sections=(Section(_common("E2-H"), "holistic"),),
-        needs="judgements of the protocol holistic whose rows state a modality",
-        split="modality",
-    ),
-    Definition(
-        key="horizon",
-        number="Table 14",
-        title="Step-wise planning by the number of steps predicted",
-        heads=("Tested model", "Steps predicted"),
-        sections=(Section(_common("E2-S"), "step-wise"),),
-        needs="judgements of the protocol step-wise",
-        split="horizon",
-    ),
-    Definition(
-        key="stage",
-        number="Table 15",
-        title="Step-wise planning by the stage of the trajectory",
-        heads=("Tested model", "Stage"),
-        sections=(Section(_common("E2-S"), "step-wise"),),
-        needs="judgements of the protocol step-wise with one step, whose rows state a stage",
-        split="stage",
-        notes=("Rows with one predicted step only",),
-    ),
-    Definition(
-        key="extraneous-levels-step-wise",
-        number="Table 16",
-        title="Step-wise planning by the number of distractor tools",
-        heads=("Tested model", "Level"),
-        sections=(Section((_USED, *_common("E2-S")), "tool-extraneous", form="step-wise"),),
-        needs=_LEVELS,
-        split="level",
-        notes=(_USES.format("ExtUse"),),
-    ),
-    Definition(
-        key="extraneous-levels-holistic",
-        number="Table 17",
-        title="Holistic planning by the number of distractor tools",
-        heads=("Tested model", "Level"),
-        sections=(Section((_USED, *_common("E2-H")), "tool-extraneous", form="holistic"),),
-        needs=_LEVELS,
-        split="level",
-        notes=(_USES.format("ExtUse"),),
-    ),
-    Definition(
-        key="extraneous-average",
-        number="Table 18",
-        title="Correctness and grade with distractor tools, averaged over levels",
-        sections=_by_form(
-            *(CR_BASE, CR_EXTRANEOUS, DELTA),
-            *(GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DELTA),
-        ),
-        needs="rows with distractors (protocol tool-extraneous)",
-        notes=(_PAIRS, "Grade_B, Grade_E and their Δ are over those of them that have a grade"),
-    ),
-)
-
-TABLE_KEYS: tuple[str, ...] = tuple(definition.key for definition in DEFINITIONS)
-"""Keys in the order of the paper's tables."""

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from ...statistics.estimates import Estimate
 from ...statistics.metric import Unit
 from .marks import Mark
-from .text import text_width
 
 # matplotlib's types are known in part.
 MplFigure = Any
@@ -24,9 +22,10 @@ Axes = Any
 ONE_COLUMN = 3.3
 TWO_COLUMNS = 6.9
 MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
-TITLE_ROOM = 92.0  # points, over one of several axes side by side
-NAME_ROOM = 92.0  # points, left of the axes
-_LEGEND_PAD = 25.5  # points that a legend's entry takes beside its text
+NAME_LETTERS = 23
+"""Letters of a name beside axes."""
+TITLE_LETTERS = 20
+"""Letters of a name over one of several axes side by side."""
 
 # Colours -----------------------------------------------------------------------------------------
 
@@ -239,25 +238,9 @@ def series_legend(figure: MplFigure, titles: Sequence[str], *, lines: bool = Fal
 
 def legend(figure: MplFigure, handles: Sequence[object], titles: Sequence[str]) -> None:
     """A legend above the axes, in as few lines as there is room for."""
-    room = 72 * float(figure.get_figwidth()) - 12
-    figure.legend(
-        handles,
-        titles,
-        loc="outside upper center",
-        ncols=legend_columns([text_width(title) + _LEGEND_PAD for title in titles], room),
-        handlelength=2.2,
-        handletextpad=0.4,
-        columnspacing=1.0,
-        borderpad=0.1,
-    )
-
-
-def legend_columns(widths: Sequence[float], room: float) -> int:
-    """How many columns of a legend fit; entries go down each column before the next."""
-    for many in range(len(widths), 1, -1):
-        deep, longer = divmod(len(widths), many)  # the first columns hold one more
-        ends = list(accumulate(deep + (column < longer) for column in range(many)))
-        columns = [widths[start:end] for start, end in pairwise([0, *ends])]
-        if sum(map(max, columns)) <= room:
-            return many
-    return 1
+    look = {"handlelength": 2.2, "handletextpad": 0.4, "columnspacing": 1.0, "borderpad": 0.1}
+    for columns in range(len(titles), 0, -1):
+        drawn = figure.legend(handles, titles, loc="outside upper center", ncols=columns, **look)
+        if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
+            return
+        drawn.remove()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +16,10 @@ from .axes import (
     INK,
     MOST_IN_COLUMN,
     MUTED,
-    NAME_ROOM,
+    NAME_LETTERS,
     ONE_COLUMN,
     RULE,
-    TITLE_ROOM,
+    TITLE_LETTERS,
     TWO_COLUMNS,
     WHITE,
     Axes,
@@ -39,7 +39,7 @@ from .axes import (
     whiskers,
 )
 from .marks import Mark, distinct, natural, percent
-from .text import drawable, from_left, labels
+from .text import drawable, labels
 
 Marks = Sequence[Mark]
 Names = Sequence[str]
@@ -80,7 +80,7 @@ def dot_chart(
         shift = (index - (len(keys) - 1) / 2) * 0.8 / max(len(keys), 3)
         placed = [(names.index(m.name) + shift, m) for m in marks if series_of(m) == key]
         points(axes, placed, series_style(index), flat=True)
-    name_rows(axes, labels(names, NAME_ROOM))
+    name_rows(axes, labels(names, NAME_LETTERS))
     between = [row + 0.5 for row in range(len(names) - 1)]
     across = axes.get_yaxis_transform()
     axes.hlines(between, 0, 1, transform=across, colors=RULE, linewidth=0.5, zorder=0)
@@ -105,9 +105,10 @@ def bar_chart(
             if mark.column == key and mark.value > 0:
                 _bar_part(axes, lefts[mark.name], names.index(mark.name), mark.value, fill)
                 lefts[mark.name] += mark.value
-    name_rows(axes, labels(names, NAME_ROOM))
+    name_rows(axes, labels(names, NAME_LETTERS))
     undecided = "; open end: undecided" if min(lefts.values()) < _FULL else ""
-    value_axis(axes, "x", "percent", (0.0, 1.0), f"Share of {of}, %{undecided}", grid=False)
+    value_axis(axes, "x", "percent", (0.0, 1.0), grid=False)
+    figure.supxlabel(f"Share of {of}, %{undecided}", fontsize="medium")
     patches = [
         Patch(facecolor=fill.colour, hatch=fill.hatch, edgecolor=INK, linewidth=0.5)
         for fill in fills.values()
@@ -193,7 +194,7 @@ def _heat_cells(axes: Axes, marks: Marks, names: Names, codes: Sequence[str], to
     look = {"cmap": colours, "vmin": 0, "vmax": top, "edgecolors": WHITE, "linewidth": 0.8}
     axes.pcolormesh(*edges, np.ma.masked_invalid(rates), **look)
     axes.set_xticks(range(len(codes)), codes)
-    name_rows(axes, labels(names, NAME_ROOM))
+    name_rows(axes, labels(names, NAME_LETTERS))
     axes.spines[:].set_visible(False)
 
 
@@ -205,7 +206,7 @@ def error_profiles(marks: Marks, names: Names) -> MplFigure:
     sections = distinct(mark.section for mark in marks)
     codes = sorted({mark.column[:2] for mark in marks})
     figure, all_axes = small_multiples(len(names))
-    short = labels(names, TITLE_ROOM)
+    short = labels(names, TITLE_LETTERS)
     ends = value_limits(marks)
     for axes, name in zip(all_axes, names, strict=True):
         for index, section in enumerate(sections):
@@ -226,8 +227,6 @@ def error_profiles(marks: Marks, names: Names) -> MplFigure:
 
 # Curves ------------------------------------------------------------------------------------------
 
-_CURVE_ROOM = 66.0  # points for a name, right of the axes
-_LINE_HEIGHT = 8.6  # points from one name to the next
 _MOST_TOGETHER = 5  # lines of one axes; the whiskers of more would overlap
 
 
@@ -236,8 +235,8 @@ def curve_chart(
 ) -> MplFigure:
     """Lines over steps, stages or levels, with a whisker at each point.
 
-    Up to five tested models share the axes of a protocol, each with its name at its line. With
-    more, each has axes of its own, the others pale behind it where there is room.
+    Up to five tested models share the axes of a protocol. With more, each has axes of its own, the
+    others pale behind it where there is room.
 
     Args:
         marks: The values, all of one unit.
@@ -249,47 +248,39 @@ def curve_chart(
     sections = distinct(mark.section for mark in marks)
     places = natural(mark.at for mark in marks)
     limits = value_limits(marks, least=0.0 if from_zero else math.inf)
-
-    def panel(axes: Axes, own: Marks, series: Names, field: str) -> dict[int, Point]:
-        by_series = [[mark for mark in own if getattr(mark, field) == key] for key in series]
+    together = len(names) <= _MOST_TOGETHER
+    if together:
+        figure = new_figure(ONE_COLUMN, len(sections) * 1.5 + 0.35 + 0.08 * len(names))
+        all_axes = figure.subplots(len(sections), 1, sharex=True, squeeze=False)[:, 0]
+        panels, series = sections, names
+        titles = (
+            dict.fromkeys(sections, "")
+            if len(sections) == 1
+            else dict(zip(sections, sections, strict=True))
+        )
+    else:
+        figure, all_axes = small_multiples(len(names))
+        panels, series, titles = names, sections, labels(names, TITLE_LETTERS)
+    panel_of, series_of = map(attrgetter, ("section", "name") if together else ("name", "section"))
+    for axes, panel in zip(all_axes, panels, strict=True):
+        for other in names if len(sections) == 1 and not together else ():
+            pale = _values([mark for mark in marks if mark.name == other], places)
+            axes.plot(range(len(pale)), pale, color=CONTEXT, linewidth=0.6, zorder=1)
+        own = [mark for mark in marks if panel_of(mark) == panel]
+        _lines(axes, [[mark for mark in own if series_of(mark) == one] for one in series], places)
         axes.set_xticks(range(len(places)), list(map(drawable, places)))
         axes.set_xlim(-0.35, len(places) - 0.65)
         value_axis(axes, "y", "percent", limits)
-        return _lines(axes, by_series, places)
-
-    if len(names) <= _MOST_TOGETHER:
-        height = max(1.45, 0.125 * len(names) + 0.3)
-        figure = new_figure(ONE_COLUMN, len(sections) * (height + 0.2) + 0.2)
-        all_axes = figure.subplots(len(sections), 1, sharex=True, squeeze=False)[:, 0]
-        ends: list[dict[int, Point]] = []
-        for axes, section in zip(all_axes, sections, strict=True):
-            ends.append(panel(axes, [m for m in marks if m.section == section], names, "name"))
-            axes.set_ylabel(up)
-            axes.set_title(section if len(sections) > 1 else "", pad=3)
-        all_axes[-1].set_xlabel(across)
-        _name_lines(figure, all_axes, ends, names)
-        return figure
-    figure, all_axes = small_multiples(len(names))
-    short = labels(names, TITLE_ROOM)
-    for axes, name in zip(all_axes, names, strict=True):
-        for other in names if len(sections) == 1 else ():
-            pale = _values([mark for mark in marks if mark.name == other], places)
-            axes.plot(range(len(pale)), pale, color=CONTEXT, linewidth=0.6, zorder=1)
-        panel(axes, [mark for mark in marks if mark.name == name], sections, "section")
-        axes.set_title(short[name], pad=3)
+        axes.set_title(titles[panel], pad=3)
     figure.supxlabel(across, fontsize="medium")
     figure.supylabel(up, fontsize="medium")
-    series_legend(figure, sections, lines=True)
+    shown = list(labels(names, NAME_LETTERS).values()) if together else sections
+    series_legend(figure, shown, lines=True)
     return figure
 
 
-def _lines(axes: Axes, by_series: Sequence[Marks], places: Sequence[str]) -> dict[int, Point]:
-    """A line per series, open where a place has no value, shifted to keep whiskers apart.
-
-    Returns:
-        The last point of each line by the number of its series.
-    """
-    ends: dict[int, Point] = {}
+def _lines(axes: Axes, by_series: Sequence[Marks], places: Sequence[str]) -> None:
+    """A line per series, open where a place has no value, shifted to keep whiskers apart."""
     many = len(by_series)
     for index, marks in enumerate(by_series):
         look, shift = series_style(index), (index - (many - 1) / 2) * min(0.08, 0.4 / many)
@@ -299,9 +290,6 @@ def _lines(axes: Axes, by_series: Sequence[Marks], places: Sequence[str]) -> dic
             xs = [place + shift for place in range(len(places))]
             line = {"linestyle": look.dash, "linewidth": 1.1, "zorder": 3}
             axes.plot(xs, _values(marks, places), **line, **look.marker_settings)
-            x, last = max(placed, key=itemgetter(0))
-            ends[index] = x, last.value
-    return ends
 
 
 def _values(marks: Marks, places: Sequence[str]) -> list[float]:
@@ -310,53 +298,8 @@ def _values(marks: Marks, places: Sequence[str]) -> list[float]:
     return [value_at.get(place, math.nan) for place in places]
 
 
-def _name_lines(
-    figure: MplFigure, all_axes: Sequence[Axes], ends: Sequence[dict[int, Point]], names: Names
-) -> None:
-    """Names to the right of the axes, each tied to the last point of its line."""
-    short = labels(names, _CURVE_ROOM)
-    notes: list[list[Any]] = []
-    for axes, points_of in zip(all_axes, ends, strict=True):
-        notes.append([])
-        for index, last in points_of.items():
-            arrow = {"color": series_style(index).colour, "shrinkA": 0, "shrinkB": 2}
-            note = axes.annotate(
-                short[names[index]],
-                xy=last,
-                xytext=(1.05, last[1]),
-                textcoords=("axes fraction", "data"),
-                va="center_baseline",
-                color=INK,
-                annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), **arrow},
-            )
-            notes[-1].append(note)
-    figure.draw_without_rendering()  # gives the axes their sizes
-    for axes, own in zip(all_axes, notes, strict=True):
-        low, high = axes.get_ylim()
-        per_point = (high - low) / (axes.get_window_extent().height * 72 / figure.dpi)
-        own.sort(key=lambda note: note.xy[1])
-        wanted = [float(note.xy[1]) for note in own]
-        places = spread(wanted, _LINE_HEIGHT * per_point, (low, high))
-        for note, place in zip(own, places, strict=True):
-            note.set_position((1.05, place))
-
-
-def spread(wanted: Sequence[float], gap: float, ends: Point) -> list[float]:
-    """Places near the wanted ones (rising), a gap apart, within the ends where there is room."""
-    places: list[float] = []
-    for value in wanted:
-        places.append(max(value, places[-1] + gap if places else value))
-    ceiling = max(ends[1], ends[0] + gap * (len(places) - 1))
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - gap
-    return places
-
-
 # Costs -------------------------------------------------------------------------------------------
 
-_KEY_LINE = 0.14  # inches
 _RING = 12.0  # points from the middle of a ring to what must stay free of it
 _SHIFTS: tuple[Point, ...] = (
     (0.0, 0.0),
@@ -375,11 +318,11 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
     Args:
         marks: Cost of a plan and share of correct plans of each tested model, in turn.
     """
+    from matplotlib.lines import Line2D
+
     costs, correct = marks[::2], marks[1::2]
-    lines = math.ceil(len(costs) / 2)
-    below = lines * _KEY_LINE + 0.05
-    figure = new_figure(ONE_COLUMN, 2.3 + below)
-    axes, key = figure.subplots(2, 1, height_ratios=[2.3, below])
+    figure = new_figure(ONE_COLUMN, 2.3 + 0.15 * math.ceil(len(costs) / 2))
+    axes = figure.subplots()
     values = [(x.value, y.value) for x, y in zip(costs, correct, strict=True)]
     for x, y in zip(costs, correct, strict=True):
         whiskers(axes, [(y.value, x)], CONTEXT, flat=True)
@@ -387,11 +330,11 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
         axes.plot([x.value], [y.value], marker="o", markersize=3, color=INK, zorder=3)
     value_axis(axes, "x", "cost", value_limits(costs), "Mean cost of a plan")
     value_axis(axes, "y", "percent", value_limits(correct), "Correct plans, %")
-    key.set_axis_off()
-    key.set(xlim=(0, 2), ylim=(lines - 0.5, -0.5))
-    for index, label in enumerate(labels([mark.name for mark in costs], 84.0).values()):
-        x, y = divmod(index, lines)  # two columns, read downwards
-        key.text(x, y, from_left(f"{index + 1}  {label}"), va="center_baseline")
+    names = labels([mark.name for mark in costs], NAME_LETTERS - 4)
+    numbered = [f"{number}  {name}" for number, name in enumerate(names.values(), start=1)]
+    blank = [Line2D([], [], linestyle="none")] * len(numbered)
+    look: dict[str, Any] = {"ncols": 2, "handlelength": 0, "columnspacing": 1.0, "borderpad": 0.1}
+    figure.legend(blank, numbered, loc="outside lower center", **look)
     figure.draw_without_rendering()  # gives the points their places
     places = axes.transData.transform(values) * 72 / figure.dpi
     moves = shifts([(float(x), float(y)) for x, y in places])

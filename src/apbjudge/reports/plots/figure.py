@@ -147,14 +147,8 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for figure in figures:
-        parts = {
-            "svg": figure.svg(),
-            "pdf": figure.pdf(),
-            "png": figure.png(),
-            "csv": figure.csv(),
-        }
-        for suffix, content in parts.items():
+        for suffix in ("svg", "pdf", "png", "csv"):
             path = folder / f"{figure.key}.{suffix}"
-            path.write_bytes(content)
+            path.write_bytes(getattr(figure, suffix)())
             written.append(path)
     return written

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from ...document.numbers import level_text
+from ...judge import metrics
 from ..paper.table import PaperTable
 from .axes import MplFigure
 from .charts import (
@@ -67,30 +69,15 @@ class _Spec:
 
 # What is particular to a figure ------------------------------------------------------------------
 
-BEHAVIOURS = {
-    "1 replacement": "Replacement",
-    "2 alternative": "Alternative",
-    "3 retry": "Retry",
-    "4 refusal": "Refusal",
-    "5 other": "Other",
-}
+BEHAVIOURS = {kind.name: kind.name[2:].capitalize() for kind in metrics.BEHAVIOURS.values()}
 REFUSALS = {
     "refusal contradictory_constraints": "Contradictory constraints",
     "refusal information_missing": "Information missing",
     "refusal tool_removal": "Tool removed",
     "refusal visual_missing": "Visual input missing",
 }
-CORRECTED = {
-    "corrected CR": "Corrected",
-    "labels CR": "Labels alone",
-    "judge CR": "Judge",
-}
-MEASURES = {
-    "agreement": "Agreement",
-    "precision": "Precision",
-    "recall": "Recall",
-    "F1": "F1",
-}
+CORRECTED = {"corrected CR": "Corrected", "labels CR": "Labels alone", "judge CR": "Judge"}
+MEASURES = {name: name.capitalize() for name in ("agreement", "precision", "recall", "F1")}
 
 
 FAILURES = {
@@ -105,10 +92,7 @@ BLOCKERS = {f"{kind} blockers": f"{kind.capitalize()} failure" for kind in KINDS
     "misleading blockers": "Misleading tool"
 }
 REUSES = {
-    "value reused": "Value reused",
-    "search reused": "Search reused",
-    "ambiguous": "Ambiguous",
-    "unused": "Unused",
+    name: name.capitalize() for name in ("value reused", "search reused", "ambiguous", "unused")
 }
 
 
@@ -178,6 +162,14 @@ def _curve_spec(
 _OVERALL = {"overall": ""}
 _LEVELS = {"extraneous-levels-holistic": "Holistic", "extraneous-levels-step-wise": "Step-wise"}
 _CODES = r"E[1-6](-[HS])?|code .+"
+
+_RUN_BARS = (
+    ("runs-failures", "planbench-failures", FAILURES, "Failed runs by class", "failed runs"),
+    (
+        *("runs-blocked", "planbench-blocked", BLOCKERS),
+        *("Blocked alternatives that runs call, by kind", "calls of blockers"),
+    ),
+)
 
 SPECS = (
     _Spec(
@@ -257,7 +249,7 @@ SPECS = (
         alt="A stacked bar per tested model with the shares of five behaviours.",
         draw=partial(bar_chart, titles=BEHAVIOURS),
         highlights=lambda marks: extremes(_replacements(marks), BEHAVIOURS),
-        names=lambda marks: by_value(_replacements(marks)),
+        names=lambda marks: distinct([*by_value(_replacements(marks)), *by_value(marks)]),
         intervals=False,
     ),
     _Spec(
@@ -335,19 +327,7 @@ SPECS = (
             highlights=partial(extremes, titles=titles),
             intervals=False,
         )
-        for key, table, titles, title, of in (
-            (
-                "runs-failures",
-                "planbench-failures",
-                FAILURES,
-                "Failed runs by class",
-                "failed runs",
-            ),
-            (
-                *("runs-blocked", "planbench-blocked", BLOCKERS),
-                *("Blocked alternatives that runs call, by kind", "calls of blockers"),
-            ),
-        )
+        for key, table, titles, title, of in _RUN_BARS
     ),
     _Spec(
         key="runs-reuse",
@@ -425,7 +405,7 @@ def _figures(spec: _Spec, tables: Mapping[str, PaperTable], judge: str) -> list[
         own = distinct(mark.name for mark in marks)
         names = [*(n for n in ranking if n in own), *(n for n in own if n not in ranking)]
     levels = {mark.level for mark in marks if spec.intervals and mark.low is not None}
-    intervals = f"{100 * min(levels):.4g} % intervals" if levels else ""
+    intervals = f"{level_text(min(levels))} intervals" if levels else ""
     bound = _BOUNDS.get(marks[-1].bound, "")
     labels = {
         name: f"{text} ({marks[-1].bound} bound)"

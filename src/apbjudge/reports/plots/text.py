@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import Any
@@ -17,7 +16,7 @@ BOXES_LINE = "\u25a1 replaces a character that no installed font has."
 """Note under a picture that has boxes; it fits the narrowest figure."""
 
 Families = tuple[str, ...]
-_BOX, _DOTS, _LEFT_TO_RIGHT = "\u25a1", "\u2026", "\u200e"
+_BOX, _DOTS = "\u25a1", "\u2026"
 _MAX_CHARACTERS = 400
 _MAX_LISTED = 10
 _SPELLING = (0, 7, 8, 9, 84, 91, 103, 107, 118, 122, 129, 130, 132)
@@ -37,21 +36,17 @@ def _families(lacking: frozenset[int]) -> Families:
     from matplotlib import font_manager
 
     manager: Any = font_manager.fontManager
-    coverage: dict[str, frozenset[int]] = {}
-    for font in manager.ttflist if lacking else ():
-        looks = (font.style, font.variant, font.weight, font.stretch)
-        plain = looks == ("normal", "normal", 400, "normal")
-        # a "last resort" font has a picture of a box for every character
-        if plain and font.name not in coverage and "last resort" not in font.name.lower():
-            coverage[font.name] = _outlines(font.fname, lacking)
-    names = sorted(coverage, key=lambda name: ("sans" not in name.lower(), name))
     chosen = [OURS]
-    while names:
-        best = max(names, key=lambda name: len(coverage[name] & lacking))
-        if not coverage[best] & lacking:
-            break
-        chosen.append(best)
-        lacking -= coverage[best]
+    for font in sorted(
+        manager.ttflist, key=lambda font: ("sans" not in font.name.lower(), font.name)
+    ):
+        looks = (font.style, font.variant, font.weight, font.stretch)
+        # a "last resort" font has a picture of a box for every character
+        if looks != ("normal", "normal", 400, "normal") or "last resort" in font.name.lower():
+            continue
+        if lacking and (own := _outlines(font.fname, lacking)):
+            chosen.append(font.name)
+            lacking -= own
     return tuple(chosen)
 
 
@@ -86,21 +81,6 @@ def _current_families() -> Families:
     return tuple(matplotlib.rcParams["font.family"])
 
 
-def text_width(text: str) -> float:
-    """Width of a text of the smallest size in the current fonts, in points."""
-    return _text_width(text, _current_families())
-
-
-@lru_cache(maxsize=4096)
-def _text_width(text: str, families: Families) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(family=families, size=FONT_SIZE)
-    measures: Any = text_to_path.get_text_width_height_descent(text, font, ismath=False)
-    return float(measures[0])
-
-
 # Characters --------------------------------------------------------------------------------------
 
 
@@ -116,12 +96,6 @@ def cleaned(text: str) -> str:
     if len(clean) > _MAX_CHARACTERS:
         clean = clean[: _MAX_CHARACTERS // 2] + _DOTS + clean[-_MAX_CHARACTERS // 2 :]
     return "".join(c for c in clean if unicodedata.combining(c) in _SPELLING)
-
-
-def from_left(text: str) -> str:
-    """A text whose parts run from left to right, whatever script they are in."""
-    turned = any(unicodedata.bidirectional(c) in {"R", "AL"} for c in text)
-    return f"{_LEFT_TO_RIGHT}{text}" if turned else text
 
 
 def missing_characters(texts: Iterable[str]) -> list[str]:
@@ -143,11 +117,14 @@ def boxes_note(texts: Iterable[str]) -> str:
 # Names -------------------------------------------------------------------------------------------
 
 
-def labels(names: Iterable[str], room: float) -> dict[str, str]:
-    """A label of at most ``room`` points for each distinct name, no two the same."""
+def labels(names: Iterable[str], most: int) -> dict[str, str]:
+    """A label of at most ``most`` letters for each distinct name, no two the same.
+
+    Chinese characters and W are as wide as two letters.
+    """
 
     def label(name: str, suffix: str) -> str:
-        return _shortened(drawable(name), room - (text_width(suffix) if suffix else 0)) + suffix
+        return _shortened(drawable(name), most - len(suffix)) + suffix
 
     return _unique(names, label, " ({})")
 
@@ -163,20 +140,20 @@ def _unique(
     return texts
 
 
-def _shortened(text: str, room: float) -> str:
+def _shortened(text: str, most: int) -> str:
     """The text, with dots in its middle where it is too wide.
 
     Both ends matter: models of one family share the first part and differ in the last.
     """
-
-    def cut(length: int) -> str:
+    length, shown = len(text), text
+    while (
+        sum(2 if c in "MW@%" or unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
+        > most
+    ):
+        length -= 1
         tail = length // 2
-        return text[: length - tail] + _DOTS + (text[-tail:] if tail else "")
-
-    if text_width(text) <= room:
-        return text
-    fits = bisect_right(range(len(text)), room, key=lambda length: text_width(cut(length)))
-    return cut(max(fits - 1, 0))
+        shown = text[: length - tail] + _DOTS + (text[-tail:] if tail else "")
+    return shown
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:

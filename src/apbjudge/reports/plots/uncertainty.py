@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ...document.numbers import level_text
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.proportions import share
 from ...statistics.sample import Sample
@@ -16,9 +17,11 @@ from .charts import certainty_chart, surest_chart
 from .figure import Figure
 from .marks import Frame, frame, percent
 
+_Rows = Iterable[tuple[dict[str, Any], Estimate]]
+"""What each estimate is of."""
 MOST_BINS = 10
 LEAST_ITEMS = 10
-_INTERVALS = f"{100 * CONFIDENCE_LEVEL:.4g} % intervals"
+_INTERVALS = f"{level_text(CONFIDENCE_LEVEL)} intervals"
 
 
 def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
@@ -46,6 +49,11 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
         own = agrees[start:end]
         return share(own, np.ones(len(own), dtype=bool), Sample(clusters=cases[start:end]))
 
+    def figure(key: str, title: str, alt: str, rows: _Rows, draw: Callable[[], Any]) -> Figure:
+        data = frame([{"judge": judge, **row, **_columns(of)} for row, of in rows])
+        note = f"{_INTERVALS}; n = {n_items}"
+        return Figure(key=key, title=title, alt=alt, data=data, draw=draw, note=note)
+
     bins = _bins(certainty)
     by_bin = [agreement(start, end) for start, end in bins]
     means = [float(certainty[start:end].mean()) for start, end in bins]
@@ -53,45 +61,33 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
         f"{_rate(estimate)} of {estimate.n_items} items at a certainty of {percent(mean)} %"
         for mean, estimate in zip(means, by_bin, strict=True)
     ]
-    yield Figure(
-        key="uncertainty",
-        title="Agreement with humans by how sure the judge is",
-        alt=f"A single point: the judge agrees with humans on {sentences[0]}."
+    yield figure(
+        "uncertainty",
+        "Agreement with humans by how sure the judge is",
+        f"A single point: the judge agrees with humans on {sentences[0]}."
         if len(bins) == 1
         else "Points beside the diagonal of a judge as right as it is sure. It agrees with humans "
         f"on {sentences[0]} and on {sentences[-1]}.",
-        data=frame(
-            [
-                {
-                    "judge": judge,
-                    "from": certainty[start],
-                    "to": certainty[end - 1],
-                    "certainty": mean,
-                    **_columns(estimate),
-                }
-                for (start, end), mean, estimate in zip(bins, means, by_bin, strict=True)
-            ]
-        ),
-        draw=partial(certainty_chart, means, by_bin),
-        note=f"{_INTERVALS}; n = {n_items}",
+        [
+            ({"from": certainty[start], "to": certainty[end - 1], "certainty": mean}, of)
+            for (start, end), mean, of in zip(bins, means, by_bin, strict=True)
+        ],
+        partial(certainty_chart, means, by_bin),
     )
     starts = [start for start, _ in reversed(bins)]
     shares = [(n_items - start) / n_items for start in starts]
     surest = [agreement(start, n_items) for start in starts]
-    yield Figure(
-        key="uncertainty-coverage",
-        title="Agreement with humans on the items that the judge is surest of",
-        alt="A line from the surest items to all of them. The judge agrees with humans on "
+    yield figure(
+        "uncertainty-coverage",
+        "Agreement with humans on the items that the judge is surest of",
+        "A line from the surest items to all of them. The judge agrees with humans on "
         f"{_rate(surest[0])} of the surest {percent(shares[0])} % and on "
         f"{_rate(surest[-1])} of all {n_items} items.",
-        data=frame(
-            [
-                {"judge": judge, "share": part, "from": certainty[start], **_columns(estimate)}
-                for start, part, estimate in zip(starts, shares, surest, strict=True)
-            ]
-        ),
-        draw=partial(surest_chart, shares, surest),
-        note=f"{_INTERVALS}; n = {n_items}",
+        [
+            ({"share": part, "from": certainty[start]}, of)
+            for start, part, of in zip(starts, shares, surest, strict=True)
+        ],
+        partial(surest_chart, shares, surest),
     )
 
 

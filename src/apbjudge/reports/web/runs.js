@@ -67,7 +67,7 @@
       when(step.number === view.run.first_error, () => tag("wrong", "✕ first went wrong here")),
       [...step.word || ""].map(letterMark),
       toolMark(execution.mark),
-      when(execution.executed === false, () => tag("wrong", "✕ not executed")),
+      when(execution.was_executed === false, () => tag("wrong", "✕ not executed")),
       when(step.retrieval && !step.retrieval.tools, () => tag("wrong", "✕ search failed")),
       when(failed, () => tag("wrong", "✕ error")),
       when((step.calls || []).some((call) => call.error), () => tag("wrong", "✕ unreadable call")),
@@ -134,11 +134,12 @@
     toolName(tool), toolMark(tool.mark), " ",
     when(tool.inputs || tool.output, () => node("span.muted", { dir: "auto" },
       `${(tool.inputs || []).join(", ")} → ${tool.output || "nothing"}`)),
-    when(tool.type, () => node("span.muted", `, ${tool.type}`)));
+    when(tool.tool_type, () => node("span.muted", `, ${tool.tool_type}`)));
 
   const retrieval = (found) => node("div.found",
     facts([
-      ["searched by", (found.by || []).join(" and ") || undefined],
+      ["searched by", [when(found.by_inputs, () => "inputs"), when(found.by_output, () => "output")]
+        .filter(Boolean).join(" and ") || undefined],
       ["inputs taken as", found.inputs && found.inputs.join(", ")],
       ["output taken as", found.outputs && found.outputs.join(", ")],
     ]),
@@ -146,18 +147,18 @@
     when(found.tools && found.tools.length, () => node("ul", found.tools.map(foundTool))));
 
   const execution = (done) => facts([
-    ["executed", done.executed ? "yes" : "no"],
+    ["executed", done.was_executed ? "yes" : "no"],
     ["rejected", when(done.rejection, () => {
       const why = named(REJECTIONS, done.rejection);
       return why ? `${why} (${done.rejection})` : done.rejection;
     })],
     ["the tool reports", when(typeof done.success === "boolean", () =>
       (done.success ? "success" : "✕ failure"))],
-    ["value", when(done.executed, () => [
-      when(done.datatype, () => `${done.datatype} = `),
-      done.value === undefined ? "nothing" : words(done.value, "span.words", CLIP.characters)])],
-    ["provenance", when(done.provenance, () => named(PROVENANCE, done.provenance) || done.provenance)],
-    ["kind of tool", when(done.type, () => [done.type, toolMark(done.mark)])],
+    ["value", when(done.was_executed, () => [
+      when(done.output_datatype, () => `${done.output_datatype} = `),
+      done.output_value === undefined ? "nothing" : words(done.output_value, "span.words", CLIP.characters)])],
+    ["provenance", when(done.was_executed, () => named(PROVENANCE, done.provenance) || done.provenance)],
+    ["kind of tool", when(done.tool_type, () => [done.tool_type, toolMark(done.mark)])],
   ]);
 
   const inside = (view, step) => {
