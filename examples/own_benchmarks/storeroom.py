@@ -95,9 +95,8 @@ TOOLS = [
 
 
 def benchmark(options: dict[str, str]) -> Storeroom:
-    """The benchmark; ValueError for an option that it does not know."""
-    for name in options:
-        raise ValueError(f"{name}: expected no options, got this name")
+    """The benchmark; it has no options."""
+    del options
     return Storeroom()
 
 

@@ -44,12 +44,6 @@ class Counter:
     def score(self) -> Score:
         return Score(float(self.total == self.goal), {"sum": self.total})
 
-    def snapshot(self) -> Any:
-        return self.goal, self.total
-
-    def restore(self, snapshot: Any) -> None:
-        self.goal, self.total = snapshot
-
 
 class Counting:
     """The world."""

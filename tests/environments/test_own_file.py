@@ -12,7 +12,7 @@ import pytest
 from apbjudge.environments.benchmarks import open_benchmark
 from apbjudge.environments.simulate import Simulation, simulate
 from apbjudge.errors import OptionError, PluginError
-from apbjudge.llm.base import Completion, Request, ScriptedClient, ToolCall
+from apbjudge.llm.base import Completion, NativeCall, Request, ScriptedClient
 from apbjudge.records import Usage
 
 LAMP = '''
@@ -61,7 +61,7 @@ def calling(*calls: tuple[str, str]) -> ScriptedClient:
 
     def script(request: Request) -> Completion:
         at = sum(message["role"] == "tool" for message in request.messages)
-        left = [ToolCall(name=name, arguments=text) for name, text in calls[at : at + 1]]
+        left = [NativeCall(name=name, arguments=text) for name, text in calls[at : at + 1]]
         return Completion(text="", finish_reason="stop", tool_calls=(*left,), usage=Usage(calls=1))
 
     return ScriptedClient(script)

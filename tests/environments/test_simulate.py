@@ -13,7 +13,7 @@ import pytest
 from apbjudge.environments.benchmarks import BenchmarkKind, open_benchmark
 from apbjudge.environments.simulate import Simulation, simulate
 from apbjudge.errors import OptionError, TransportError
-from apbjudge.llm.base import Completion, Request, ScriptedClient, ToolCall
+from apbjudge.llm.base import Completion, NativeCall, Request, ScriptedClient
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import trajectory_of
 
@@ -28,7 +28,7 @@ def adding(text: str) -> Completion:
     return Completion(
         text="",
         finish_reason="tool_calls",
-        tool_calls=(ToolCall(name="add", arguments=text, id=""),),
+        tool_calls=(NativeCall(name="add", arguments=text, id=""),),
         usage=Usage(calls=1, prompt_tokens=10, completion_tokens=5),
         cost_usd=0.5,
     )

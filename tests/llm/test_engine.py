@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from apbjudge.errors import BudgetError, FormatUnsupportedError, JudgeError, TransportError
-from apbjudge.llm.base import FORMATS, Completion, Format, Request, ScriptedClient, ToolCall
+from apbjudge.llm.base import FORMATS, Completion, Format, NativeCall, Request, ScriptedClient
 from apbjudge.llm.budget import Budget
 from apbjudge.llm.cache import ReplyCache
 from apbjudge.llm.endpoints import Endpoint
@@ -234,7 +234,7 @@ def test_a_reply_serves_requests_of_its_own_format_only(tmp_path: Path) -> None:
 
 
 def test_tool_calls_are_cached_with_the_model_that_made_them(tmp_path: Path) -> None:
-    call = ToolCall(name="find", arguments='{"city": "Porto"}', id="c1")
+    call = NativeCall(name="find", arguments='{"city": "Porto"}', id="c1")
     reply = answer("", tool_calls=(call,), finish_reason="tool_calls", served_model="m-2026")
     site = cached(tmp_path, lambda request: reply)
     request = replace(asked(), reply=None, tools=TOOLS)

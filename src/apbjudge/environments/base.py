@@ -98,14 +98,6 @@ class Environment(Protocol):
         """Scores the state as it is."""
         ...
 
-    def snapshot(self) -> Any:
-        """The state, for ``restore``; what happens later does not change it."""
-        ...
-
-    def restore(self, snapshot: Any) -> None:
-        """Goes back to a state."""
-        ...
-
 
 class Dialogue(Protocol):
     """An episode as a tested model sees it: messages out, a reply in, until it ends.

@@ -9,8 +9,7 @@ from typing import Any, cast
 import orjson
 
 from ..errors import RowError, shorten
-from ..llm.base import Completion
-from ..llm.base import ToolCall as ModelCall
+from ..llm.base import Completion, NativeCall
 from ..records.loose_json import as_object
 from ..records.trajectories import (
     LogPlace,
@@ -198,7 +197,7 @@ def _name(tool: Mapping[str, Any]) -> str:
     return str(tool.get("function", tool)["name"])
 
 
-def read_calls(calls: Sequence[ModelCall], turn: int) -> list[ToolCall]:
+def read_calls(calls: Sequence[NativeCall], turn: int) -> list[ToolCall]:
     """Native calls of a reply with their arguments read; ``turn`` makes ids for those without."""
     read: list[ToolCall] = []
     for number, call in enumerate(calls):

@@ -22,7 +22,6 @@ from .base import Benchmark, Score, returned
 from .dialogue import ToolDialogue
 
 _NEEDED = ("reset", "score")
-_NO_TOOLS = (*_NEEDED, "snapshot", "restore")
 SETTINGS: Mapping[str, str] = {
     "failing": "Tools that are offered and fail whenever they are called.",
     "blocked": "Tools that are not offered.",
@@ -43,7 +42,7 @@ class MethodTools:
     def __init__(self, of: Any) -> None:
         self._of = of
         public = inspect.getmembers(cast("Any", type(of)), inspect.isfunction)
-        names = [name for name, _ in public if not name.startswith("_") and name not in _NO_TOOLS]
+        names = [name for name, _ in public if not name.startswith("_") and name not in _NEEDED]
         self._forms = {name: _arguments(getattr(of, name)) for name in names}
 
     def reset(self, task: str) -> None:

@@ -74,6 +74,14 @@ class PlanEnvironment(Environment, Protocol):
         """Carries out the action for the substep at hand, and goes on to the next."""
         ...
 
+    def snapshot(self) -> Any:
+        """The state, for ``restore``; what happens later does not change it."""
+        ...
+
+    def restore(self, snapshot: Any) -> None:
+        """Goes back to a state."""
+        ...
+
     def trajectory(self) -> Trajectory:
         """The run so far with its outcome; see ``Dialogue.trajectory``.
 

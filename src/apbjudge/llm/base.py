@@ -100,7 +100,7 @@ def schema_json(reply: type[BaseModel]) -> bytes:
     return orjson.dumps(reply.model_json_schema(), option=orjson.OPT_SORT_KEYS)
 
 
-class ToolCall(Record):
+class NativeCall(Record):
     """A call of one of the request's tools, as the model wrote it.
 
     Attributes:
@@ -140,7 +140,7 @@ class Completion(Record):
     text: str
     finish_reason: str
     reasoning: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[NativeCall, ...] = ()
     refusal: str | None = None
     served_model: str | None = None
     usage: Usage = Usage()

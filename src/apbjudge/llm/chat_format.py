@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..errors import TransportError
 from ..records import Usage
-from .base import TOP_LOGPROBS, Completion, Format, Request, ToolCall
+from .base import TOP_LOGPROBS, Completion, Format, NativeCall, Request
 from .failures import failure_of
 from .logprobs import read_logprobs
 
@@ -187,15 +187,15 @@ def _text_of(content: object, *, thinking: bool) -> str:
     return "".join(texts)
 
 
-def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:
+def _tool_calls(message: dict[str, Any]) -> tuple[NativeCall, ...]:
     """The calls as reported; arguments as an object become JSON text."""
-    calls: list[ToolCall] = []
+    calls: list[NativeCall] = []
     for call in map(_dict, _list(message.get("tool_calls"))):
         function = _dict(call.get("function"))
         arguments = function.get("arguments") or ""
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         name, call_id = clean(function.get("name") or ""), clean(call.get("id") or "")
-        calls.append(ToolCall(name=name, arguments=clean(text), id=call_id))
+        calls.append(NativeCall(name=name, arguments=clean(text), id=call_id))
     return tuple(calls)
 
 

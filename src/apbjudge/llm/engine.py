@@ -30,8 +30,8 @@ from .base import (
     Completion,
     Format,
     MonotonicClock,
+    NativeCall,
     Request,
-    ToolCall,
     cache_key,
 )
 from .budget import Budget, Measured, tokens_of
@@ -281,7 +281,7 @@ def load_completion(data: bytes) -> Completion | None:
             finish_reason=reason,
             refusal=refusal,
             served_model=served,
-            tool_calls=tuple(ToolCall(name=n, arguments=a, id=i) for n, a, i in calls),
+            tool_calls=tuple(NativeCall(name=n, arguments=a, id=i) for n, a, i in calls),
             usage=_REUSED,
             cost_usd=0.0,
             assumed_tokens=tokens,

@@ -14,7 +14,7 @@ from typing import Any, cast
 import orjson
 
 from ..records import Usage
-from .base import Completion, Request, ToolCall
+from .base import Completion, NativeCall, Request
 
 SCRIPTED = "scripted/no-model"
 """The name by which it is asked, and which all results have."""
@@ -35,11 +35,11 @@ class ScriptedModel:
         """Makes a reply up."""
         rng = Random(request.key())  # noqa: S311 - nothing is secret here
         n_results = sum(message.get("role") == "tool" for message in request.messages)
-        calls: tuple[ToolCall, ...] = ()
+        calls: tuple[NativeCall, ...] = ()
         if request.tools and n_results < _MOST_CALLS:
             tool = rng.choice(request.tools)["function"]
             arguments: Any = _value(tool.get("parameters") or {}, is_right=True) or {}
-            calls = (ToolCall(name=tool["name"], arguments=_json(arguments)),)
+            calls = (NativeCall(name=tool["name"], arguments=_json(arguments)),)
         return Completion(
             text="" if calls else _WORDS if request.tools else _text(request, rng),
             tool_calls=calls,

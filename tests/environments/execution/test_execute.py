@@ -19,7 +19,7 @@ from apbjudge.environments.execution.execute import ExecutionRun
 from apbjudge.environments.execution.host import StoppedError
 from apbjudge.environments.results_text import execution_text
 from apbjudge.errors import OptionError
-from apbjudge.llm.base import Request, ToolCall
+from apbjudge.llm.base import NativeCall, Request
 from tests.support.judging import write_rows
 from tests.support.predicting import read_lines
 
@@ -253,7 +253,7 @@ def test_a_model_plays_the_user_and_has_tools_of_its_own() -> None:
             if last["role"] == "tool":
                 assert last["content"] == "it shows 3"
                 return "It is right. ###STOP###"
-            look = ToolCall(name="look", arguments="{}", id="1")
+            look = NativeCall(name="look", arguments="{}", id="1")
             return Completion(text="", finish_reason="tool_calls", tool_calls=(look,))
         return done("Look at it.") if steps_so_far(request) else call("add", n=3)
 

@@ -7,13 +7,6 @@ import pytest
 from apbjudge.environments.execution.hosted import toolsandbox
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"variants": "hard"}, r"variants: expected one of plain, all, .*, got 'hard'"),
-        ({"domain": "airline"}, r"domain: expected one of variants, network, got this name"),
-    ],
-)
-def test_options_are_checked(options: dict[str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        toolsandbox.benchmark(options)
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"variants: expected one of plain, all, .*, got 'hard'"):
+        toolsandbox.benchmark({"variants": "hard"})

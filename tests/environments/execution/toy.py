@@ -17,9 +17,6 @@ GOALS = {"three": 3, "five": 5, "none": 0}
 
 
 def benchmark(options):
-    for name in options:
-        if name not in OPTIONS:
-            raise ValueError(f"{name}: expected user, got this name")
     return Toy(options.get("user", "none"))
 
 

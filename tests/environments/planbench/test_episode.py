@@ -258,20 +258,3 @@ def test_the_environment_gives_the_same_run_as_the_dialogue() -> None:
         for run in (environment, agent.dialogue)
     )
     assert ours == theirs
-
-
-def test_a_state_can_be_gone_back_to() -> None:
-    environment = PlanBenchEnvironment(RULES)
-    environment.reset("m4")
-    environment.call("retrieve_tools", {"meta_tool": "by_inputs", "input_information": ["room"]})
-    before = environment.snapshot()
-    environment.call("exhibit_of_room", {"room_ref": "R4"})
-    after = environment.trajectory()
-    environment.call("final_answer", {"answer": "x"})
-    for _ in range(2):
-        environment.restore(before)
-        assert environment.score().details == {"ended": "", "turns": 1}
-        assert environment.call("nothing", {}).is_error is True
-        environment.restore(before)
-        environment.call("exhibit_of_room", {"room_ref": "R4"})
-        assert environment.trajectory() == after

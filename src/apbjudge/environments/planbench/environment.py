@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -182,14 +181,6 @@ class PlanBenchEnvironment:
         """1 after a right answer, else 0; with why the episode ended."""
         details = {"ended": self.ended, "turns": len(self.turns)}
         return Score(float(self.ended == FOLLOWED), details)
-
-    def snapshot(self) -> dict[str, Any]:
-        """The state."""
-        return _copied(vars(self))
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Goes back to a state."""
-        vars(self).update(_copied(snapshot))
 
     def _observation(self, name: str) -> ToolResult:
         """What the last turn brought; a search's tools with their definitions."""
@@ -383,11 +374,3 @@ def _told(turn: Turn) -> TrajectoryStep:
         is_error = True if done is not None else None
         notes = (ToolResult(turn.notice, name=name, is_error=is_error),) if turn.notice else ()
     return replace(step, observations=notes)
-
-
-def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The same state; what happens to one does not change the other."""
-    return {
-        name: copy(value) if isinstance(value, list | dict | set) else value
-        for name, value in state.items()
-    }

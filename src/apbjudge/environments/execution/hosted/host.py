@@ -195,6 +195,16 @@ def _adapter(path: str) -> Any:
     return module
 
 
+def _made(module: Any, options: dict[str, str]) -> Any:
+    """The benchmark; ValueError for an option that it does not know."""
+    known = getattr(module, "OPTIONS", options)
+    for name in options:
+        if name not in known:
+            expected = ", ".join(known) or "no options"
+            raise ValueError(f"{name}: expected {expected}, got this name")
+    return module.benchmark(options)
+
+
 def _main() -> None:
     if not sys.argv[1:]:
         print(json.dumps(_needs()))  # noqa: T201
@@ -214,7 +224,7 @@ def _main() -> None:
         try:
             module = _adapter(request["adapter"])
             faults[ValueError] = "option"  # is what it is about, from here on
-            benchmark = _having(module.benchmark(request["options"]), "tasks", "begin")
+            benchmark = _having(_made(module, request["options"]), "tasks", "begin")
             del faults[ValueError]
             tasks = list(benchmark.tasks())
             write({"version": str(benchmark.version), "tasks": len(tasks)})
