@@ -63,14 +63,15 @@ _KNOWN = frozenset(
     "is_repeated audio".split()
 )
 _KNOWN_OF_RESULTS = frozenset(
-    "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId id "
+    "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId "
+    "source_call_id id "
     "name tool_name toolName is_error isError output response result errorText requestor "
     "outcome".split()
 )
 _USUAL = frozenset("role content tool_calls tool_call_id name".split())
 _KNOWN_OF_CALLS = frozenset(
     "id call_id tool_call_id toolCallId toolUseId type part_kind kind name tool_name toolName "
-    "index requestor parse_error error output result errorText state".split()
+    "function_name index requestor parse_error error output result errorText state".split()
 ) | frozenset(ARGUMENTS)
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
 _OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())

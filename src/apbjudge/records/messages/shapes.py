@@ -68,7 +68,7 @@ _KINDS: Mapping[str, Kind] = {
 """Kinds by type, and of parts without a type by the key that holds all."""
 
 CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "id")
-RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId")
+RESULT_IDS = tuple("tool_call_id call_id tool_use_id toolCallId toolUseId source_call_id".split())
 """Ids that name a call in its result; an ``id`` may be the message's own."""
 
 NAMES = ("name", "tool_name", "toolName", "tool", "api_name", "api", "function_name", "toolType")
