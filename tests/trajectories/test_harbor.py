@@ -114,7 +114,7 @@ def test_a_bad_file_of_a_trial_and_one_without_an_end_cost_no_other(
     tmp_path: Path, name: str
 ) -> None:
     folder = trial(tmp_path, "a")
-    expected = "field result.json: expected the file of a trial, got nothing"
+    expected = "field result.json: expected a file that can be read, got nothing"
     if name:
         (folder / name).write_text('{"trial_name": "a", "task_name": 7')
         expected = f"field {Path(name).name}: expected a JSON value, got"

@@ -19,7 +19,7 @@ from ...records.messages import Message, Messages, Role, read_messages
 from ...records.trajectories import LogPlace, Trajectory, trajectory_of, trajectory_row
 from . import LogFormat
 from .derived import derived_id, steps_of
-from .fields import id_field, list_in, numbers_in, object_in, objects_in, text_in
+from .fields import id_field, list_in, numbers_in, object_in, objects_in, text_field
 
 OURS = "apbjudge"
 """Key of what is ours in the ``extra`` of a trajectory."""
@@ -87,8 +87,8 @@ def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> T
     inside = len(list_in(entry, "subagent_trajectories"))
     remarks["sub-agents"] = max(remarks["sub-agents"], inside)
     agent = object_in(entry, "agent")
-    name = text_in(agent, "name", "agent.")
-    model = text_in(agent, "model_name", "agent.") or (name if name != UNKNOWN else "")
+    name = text_field(agent, "name", where="agent.")
+    model = text_field(agent, "model_name", where="agent.") or (name if name != UNKNOWN else "")
     about = rest_of(agent, _READ_OF_AGENT)
     extra["agent"] = {k: v for k, v in about.items() if v != UNKNOWN and (k, v) != ("name", model)}
     tools = None

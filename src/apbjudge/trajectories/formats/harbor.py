@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, RowError
-from ...records.json_stream import read_whole
-from ...records.loose_json import as_object
+from ...errors import RowError
+from ...records.json_stream import read_object
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from ..base import LogEntry
 from .atif import ATIF
@@ -48,7 +47,7 @@ def read_job(folder: Path) -> Iterator[LogEntry]:
         content: Trajectory | RowError
         digest = hashlib.sha256()
         try:
-            record = {"result": _object(trial / _RESULT, digest), "trajectory": None}
+            record = {"result": _read(trial / _RESULT, digest), "trajectory": None}
             if (trial / _TRAJECTORY).exists():
                 record["trajectory"] = _whole(trial, digest)
             place = LogPlace(HARBOR, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
@@ -61,35 +60,24 @@ def read_job(folder: Path) -> Iterator[LogEntry]:
 
 
 def _is_trial(folder: Path) -> bool:
-    path = folder / _RESULT
-    if not path.is_file():
-        return False
-    with suppress(InputError):
-        fields = as_object(read_whole(path).value)
-        return fields is not None and {"trial_name", "task_name"} <= fields.keys()
+    with suppress(RowError):
+        return read_object(folder / _RESULT)[0].keys() >= {"trial_name", "task_name"}
     return False
 
 
-def _object(path: Path, digest: Any) -> dict[str, Any]:
-    try:
-        element = read_whole(path)
-    except InputError:
-        raise RowError(path.name, "the file of a trial", None) from None
-    digest.update(element.digest)
-    if isinstance(element.value, RowError):
-        raise RowError(path.name, element.value.expected, element.value.got)
-    if (value := as_object(element.value)) is None:
-        raise RowError(path.name, "a JSON object", element.value)
+def _read(path: Path, digest: Any) -> dict[str, Any]:
+    value, own_digest = read_object(path)
+    digest.update(own_digest)
     return value
 
 
 def _whole(trial: Path, digest: Any) -> dict[str, Any]:
     """The trajectory of a trial with the steps of the files that continue it."""
     path, seen = trial / _TRAJECTORY, set[str]()
-    whole = part = _object(path, digest)
+    whole = part = _read(path, digest)
     while (name := text_field(part, _CONTINUED)) and name not in seen:
         seen.add(name)
-        part = _object(path.parent / Path(name).name, digest)
+        part = _read(path.parent / Path(name).name, digest)
         steps = [*(whole.get("steps") or ()), *(part.get("steps") or ())]
         whole = {**whole, "steps": steps, "final_metrics": part.get("final_metrics")}
     return {k: v for k, v in whole.items() if k != _CONTINUED}

@@ -17,7 +17,7 @@ from . import LogFormat
 from .derived import run_of_messages
 from .fields import (
     id_field,
-    list_field,
+    list_in,
     number_field,
     numbers_in,
     object_in,
@@ -46,7 +46,7 @@ def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, A
     """
     info = object_in(entry, "info")
     broke = text_field(info, "error")
-    messages = list_field(entry, "traj")
+    messages = list_in(entry, "traj")
     if not messages and not broke:
         raise RowError("traj", "a list of messages", entry.get("traj"))
     return run_of_messages(
@@ -98,7 +98,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
     info = object_in(around, "info")
     agent, world = object_in(info, "agent_info"), object_in(info, "environment_info")
     reason = text_field(entry, "termination_reason")
-    messages = list_field(entry, "messages")
+    messages = list_in(entry, "messages")
     is_broken = reason == _INFRASTRUCTURE
     if not messages and not is_broken:
         expected = "a list of messages"
