@@ -63,7 +63,7 @@ def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> T
     remarks: Counter[str] = Counter()
     foreign = {k: v for k, v in object_in(entry, "extra").items() if k != OURS}
     extra = rest_of(entry, _READ) | ({"extra": foreign} if foreign else {})
-    prompts: list[str] = []
+    prompts, system_extras = list[str](), list[dict[str, Any]]()
     messages: list[Message] = []
     unknown: list[Any] = []
     for number, value in enumerate(list_in(entry, "steps", is_needed=True)):
@@ -76,14 +76,11 @@ def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> T
             message = _message(step, number, remarks)
             if message.role == "system" and not (messages or message.results):
                 prompts.append(message.text)
-                extra.setdefault("system_steps", []).extend(
-                    [message.extra] if message.extra else ()
-                )
+                system_extras.append(message.extra)
             else:
                 messages.append(message if not is_ours else replace(message, entries=()))
-    if unknown:
-        remarks["unknown steps"] = len(unknown)
-        extra["unknown_steps"] = unknown
+    remarks["unknown steps"] = len(unknown)
+    extra |= {"unknown_steps": unknown, "system_steps": list(filter(None, system_extras))}
     inside = len(list_in(entry, "subagent_trajectories"))
     remarks["sub-agents"] = max(remarks["sub-agents"], inside)
     agent = object_in(entry, "agent")
@@ -118,7 +115,7 @@ def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> T
 def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Message:
     """The message of a step, with the results that stand in it, whatever they answer."""
     where = f"steps.{number}"
-    text = step.get("message")
+    text: Any = step.get("message")
     if not isinstance(text, str | list | None):
         raise RowError(f"{where}.message", "text or a list of parts", text)
     role = _ROLES[step["source"]]
@@ -128,7 +125,7 @@ def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Mes
         len(list_in(of, "subagent_trajectory_ref", f"{where}.observation.results."))
         for of in results
     )
-    raw = {
+    raw: dict[str, Any] = {
         **rest_of(step, _READ_OF_STEP),
         "role": "assistant" if role == "assistant" else "user",
         "content": text,
