@@ -32,7 +32,8 @@ from apbjudge.trajectories.conservation import (
     rules,
     values_in,
 )
-from apbjudge.trajectories.reading import FORMATS, read_log
+from apbjudge.trajectories.detection import FORMATS
+from apbjudge.trajectories.reading import read_log
 from apbjudge.trajectories.writing import to_atif
 
 from .test_inspect_log import sample as inspect_sample

@@ -12,7 +12,8 @@ import pytest
 from apbjudge import RowError
 from apbjudge.records.trajectories import Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.detection import detect
+from apbjudge.trajectories.reading import read_log
 
 JOB = Path(__file__).parent / "logs" / "14_harbor_job"
 TRIAL = JOB / "parcel-friday__a1b2c3"

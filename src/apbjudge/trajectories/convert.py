@@ -21,8 +21,9 @@ from ..records.openapi import is_openapi, tools_of
 from ..records.tools import build_toolset
 from ..records.trajectories import LOSSES, REMARKS, Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
+from .detection import detect
 from .outcomes import Outcomes
-from .reading import detect, read_log
+from .reading import read_log
 from .steps import Places, answer_row, step_rows
 from .writing import left_out, to_atif, to_messages
 

@@ -14,11 +14,11 @@ from ...errors import RowError
 from ...records.json_stream import read_object
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from ..base import LogEntry
+from . import LogFormat
 from .atif import ATIF
 from .fields import id_field, number_field, numbers_in, object_in, text_field
 
-HARBOR = "harbor"
-
+_NAME = "harbor"
 _RESULT, _TRAJECTORY = "result.json", Path("agent", "trajectory.json")
 _CONTINUED = "continued_trajectory_ref"
 
@@ -50,7 +50,7 @@ def read_job(folder: Path) -> Iterator[LogEntry]:
             record = {"result": _read(trial / _RESULT, digest), "trajectory": None}
             if (trial / _TRAJECTORY).exists():
                 record["trajectory"] = _whole(trial, digest)
-            place = LogPlace(HARBOR, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
+            place = LogPlace(_NAME, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
             run = _run(record, place, trial)
             counts[run.case_id, run.tested_model] += 1
             content = replace(run, trial=counts[run.case_id, run.tested_model])
@@ -112,5 +112,19 @@ def _run(record: Mapping[str, Any], place: LogPlace, trial: Path) -> Trajectory:
         outcome=run.outcome if reward is None else Outcome(reward),
         scores=run.scores | {k: v for k, v in numbers_in(rewards).items() if k != "reward"},
         usage=run.usage | numbers_in(object_in(result, "agent_result")),
-        place=replace(run.place, format=HARBOR),
+        place=replace(run.place, format=_NAME),
     )
+
+
+def _read_record(_: Any, __: LogPlace, ___: Mapping[str, Any]) -> Trajectory:
+    raise RowError("entry", "a job folder of Harbor", "a record")
+
+
+HARBOR = LogFormat(
+    name=_NAME,
+    title="job folder of Harbor",
+    score=lambda _: 0.0,
+    read=_read_record,
+    claims=is_job,
+    read_path=read_job,
+)

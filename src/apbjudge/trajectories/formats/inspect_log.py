@@ -198,16 +198,6 @@ def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any
     return value
 
 
-INSPECT = LogFormat(
-    name="inspect",
-    title="an Inspect log",
-    score=_is_sample,
-    read=_read,
-    member="samples",
-    newest=True,
-)
-
-
 # Archives -----------------------------------------------------------------------------------------
 
 
@@ -315,3 +305,19 @@ def _object(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RowError("line", "one JSON object", value)
     return cast("dict[str, Any]", value)
+
+
+def _is_archive(path: Path) -> bool:
+    return path.is_file() and path.suffix == ".eval"
+
+
+INSPECT = LogFormat(
+    name="inspect",
+    title="an Inspect log",
+    score=_is_sample,
+    read=_read,
+    member="samples",
+    claims=_is_archive,
+    read_path=read_eval,
+    newest=True,
+)

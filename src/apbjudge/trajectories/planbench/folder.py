@@ -309,6 +309,11 @@ def _read(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) 
 
 
 PLANBENCH_RESULT = LogFormat(
-    name=FORMAT, title="PlanBench-XL results", score=_recognises, read=_read
+    name=FORMAT,
+    title="PlanBench-XL results",
+    score=_recognises,
+    read=_read,
+    claims=is_folder,
+    read_path=read_folder,
 )
-"""Rows of a ``result.jsonl`` that is not in its run folder."""
+"""Run folders, and rows of a ``result.jsonl`` that is not in one."""
