@@ -12,6 +12,7 @@ from ...errors import RowError
 from ..loose_json import MAX_DEPTH, as_list, as_object, check_depth, is_shallow, rest_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
 from .pairing import Matching, MessageDraft
+from .results import answer_in, failed, n_files_beside, texts_in
 from .shapes import (
     ARGUMENTS,
     CALL_IDS,
@@ -23,13 +24,11 @@ from .shapes import (
     TEXTS,
     Kind,
     call_body,
-    failed,
     is_item,
     kind_of,
     name_in_type,
     parts_of,
     plain_messages,
-    result_body,
 )
 
 
@@ -76,8 +75,6 @@ _KNOWN_OF_CALLS = frozenset(
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
 _OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
 _HOLDERS_OF_TEXT = ("reasoningContent", "guardContent", "citationsContent", "searchResult")
-_FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
-"""How Vercel's SDK says in what form a result is."""
 _NO_RESULT_YET = frozenset(
     "input-streaming input-available approval-requested approval-responded partial-call "
     "call".split()
@@ -475,30 +472,9 @@ class _Reader:
 
     def _result_part(self, part: dict[str, Any], place: str) -> None:
         """A result that is a part of a message."""
-        body = result_body(part)
-        content = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
-        is_value = body is not part or "part_kind" in part or part.get("type") in _ANY_VALUE
-        if "codeExecutionResult" in part or "code_execution_result" in part:
-            body = {**body, "name": CODE}
-        elif "functionResponse" in part or "function_response" in part:
-            answer = as_object(content) or {}
-            if answer.get("error") is not None:
-                body = {**body, "error": True}
-            if len(answer) == 1 and isinstance(text := next(iter(answer.values())), str):
-                content = text if answer.keys() & _WRAPPED else content
-            body = {**body, "parts": None}
-            for inner in as_list(result_body(part).get("parts")) or ():
-                self.remarks["attachments"] += bool(inner)
-        elif "toolResult" in part:
-            content, is_value = _of_bedrock(content)
-        elif part.get("type") == "tool-result" and (output := as_object(part.get("output"))):
-            kind = str(output.get("type"))
-            if kind in _FORMS_OF_OUTPUT:
-                is_bad = kind.startswith("error") or kind == "execution-denied"
-                body, content = {**part, "is_error": is_bad}, output.get("value")
-                content = output.get("reason") if content is None else content
-                is_value = kind != "content"
-        self._result(body, content, place, is_value=is_value)
+        holder, content, is_value = answer_in(part)
+        self.remarks["attachments"] += n_files_beside(part)
+        self._result(holder, content, place, is_value=is_value)
 
     def _result_of_call(self, part: dict[str, Any], draft: MessageDraft) -> int:
         """The result that stands in the part of its call; returns how many there are."""
@@ -536,8 +512,11 @@ class _Reader:
         if isinstance(extra.get("error"), bool):
             del extra["error"]
         if type(content) is not str:
-            content = content if is_value else self._result_content(content, extra)
-            content = "" if content is None else content
+            value, n_files = (content, 0) if is_value else texts_in(content)
+            if n_files:
+                self.remarks["attachments"] += n_files
+                extra["content"] = content
+            content = "" if value is None else value
         if content == "" and not isinstance(fault := extra.get("error"), bool | None):
             content = (as_object(fault) or {}).get("message", fault)
         if type(content) is not str:
@@ -562,46 +541,6 @@ class _Reader:
             draft.entries.append(self._at)
         draft.results.append(result)
         self._answered = draft
-
-    def _result_content(self, content: object, extra: dict[str, Any]) -> object:
-        """Texts of a list of parts; other JSON values as they are."""
-        listed = as_list(content) or []
-        parts = [as_object(part) or {} for part in listed]
-        kinds = [kind_of(part) if "type" in part else "unread" for part in parts]
-        is_parts = all(kind in ("text", "attachment") for kind in kinds)
-        if content is None or not is_parts:
-            return "" if content is None else content
-        texts = [
-            part.get("text", part.get("content"))
-            for part, kind in zip(parts, kinds, strict=True)
-            if kind == "text"
-        ]
-        if not all(isinstance(text, str) for text in texts):
-            return content
-        if len(texts) < len(parts):
-            self.remarks["attachments"] += len(parts) - len(texts)
-            extra["content"] = content
-        return "\n".join(cast("list[str]", texts)) if parts else content
-
-
-_WRAPPED = frozenset(("result", "output", "error"))
-"""Keys under which Gemini's SDKs put what a function returns that is no object."""
-_ANY_VALUE = frozenset(("tool_call_response", "server_tool_call_response", "tool-result"))
-"""Kinds of results whose content is the value that the tool returned."""
-
-
-def _of_bedrock(content: object) -> tuple[object, bool]:
-    """The value in a list of blocks without types, of several texts these together.
-
-    Where there are files among them, the blocks with their types instead, and false.
-    """
-    blocks = [as_object(part) or {} for part in as_list(content) or []]
-    if any("json" not in block and not isinstance(block.get("text"), str) for block in blocks):
-        return [{"type": next(iter(block), ""), **block} for block in blocks], False
-    values = [block["json"] if "json" in block else block["text"] for block in blocks]
-    if all(isinstance(value, str) for value in values):
-        return "\n".join(values), True
-    return values[0] if len(values) == 1 else values, True
 
 
 def _copy_among(calls: list[ToolCall], name: str, call_id: str, arguments: Any) -> ToolCall | None:
