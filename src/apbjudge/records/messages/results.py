@@ -116,3 +116,14 @@ _FAILED: Mapping[str, bool] = {
     ),
 }
 """Words that mark a result; those that say only that it is there, as ``completed``, do not."""
+
+
+def name_of_file(attachment: Mapping[str, Any]) -> str:
+    """The name, address or kind of a file; never what is in it."""
+    kinds = (attachment.get(key) for key in ("type", "kind", "part_kind"))
+    kind = str(next(filter(None, kinds), next(iter(attachment), "file")))
+    for of in (attachment, *filter(None, map(as_object, attachment.values()))):
+        for key in ("filename", "name", "title", "url", "uri", "fileUri", "file_id"):
+            if isinstance(value := of.get(key), str) and value and not value.startswith("data:"):
+                return value
+    return kind
