@@ -68,9 +68,16 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
     scores = object_in(entry, "scores")
     values = {name: object_in(scores, name, "scores.").get("value") for name in scores}
     value = _main_score(values, spec, object_in(members, "results"))
+    outcome, reward = None, number_of(value, letters=True)
+    if isinstance(value, bool):
+        outcome = Outcome(success=value)
+    elif reward is not None:
+        outcome = Outcome(reward)
     tools, limit, asked = _tools(events, attachments), entry.get("limit"), entry.get("input")
     if not isinstance(limit, str):
         limit = text_field(object_in(entry, "limit"), "type", where="limit.")
+    if not isinstance(error := entry.get("error"), str | None):
+        error = text_field(object_in(entry, "error"), "message", where="error.") or "error"
     task = {name: spec[name] for name in ("task", "created") if spec.get(name) is not None}
     run = run_of_messages(
         enumerate(_plain(message, attachments) for message in raw),
@@ -83,8 +90,8 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
         setting=text_field(spec, "task", where="eval."),
         tools=None if tools is None else tuple(tools),
         termination=limit,
-        infrastructure_error=_problem(entry),
-        outcome=_outcome(value),
+        infrastructure_error=error or "",
+        outcome=outcome,
         scores=scores_in(values),
         usage=numbers_in(object_in(object_in(entry, "model_usage"), model, "model_usage.")),
         remarks={"cut content": _missing_turns(entry, events, n_turns)},
@@ -102,13 +109,6 @@ def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
         (of.text, of.thought, *(str(seen.content) for seen in of.observations)) for of in steps
     )
     return sum(text.startswith(_REFERENCES) for several in texts for text in several)
-
-
-def _problem(entry: Mapping[str, Any]) -> str:
-    error = entry.get("error")
-    if isinstance(error, str) or error is None:
-        return error or ""
-    return text_field(object_in(entry, "error"), "message", where="error.") or "error"
 
 
 def _missing_turns(entry: Mapping[str, Any], events: list[dict[str, Any]], turns: int) -> int:
@@ -152,13 +152,6 @@ def _main_score(
     if isinstance(value, dict):  # a scorer of several values
         return cast("dict[str, Any]", value).get(named[1])
     return value
-
-
-def _outcome(value: object) -> Outcome | None:
-    if isinstance(value, bool):
-        return Outcome(success=value)
-    reward = number_of(value, letters=True)
-    return None if reward is None else Outcome(reward)
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -215,8 +208,13 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = _header(path, archive)
-            names = (name for name in dict.fromkeys(archive.namelist()) if _is_sample_name(name))
-            for number, name in enumerate(names, 1):
+            names = {name: name.replace("\\", "/").split("/") for name in archive.namelist()}
+            samples = (
+                name
+                for name, parts in names.items()
+                if parts[0] == "samples" and name.endswith(".json") and ".." not in parts
+            )
+            for number, name in enumerate(samples, 1):
                 info = archive.getinfo(name)
                 place = LogPlace(format="inspect", file=str(path), line=number)
                 raw, sample = b"", None
@@ -234,11 +232,6 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
         raise InputError(f"{path}: can't be read: {error.strerror or error}") from None
     except zipfile.BadZipFile as error:
         raise InputError(f"{path}: expected an .eval archive of Inspect, got {error}") from None
-
-
-def _is_sample_name(name: str) -> bool:
-    parts = name.replace("\\", "/").split("/")
-    return parts[0] == "samples" and name.endswith(".json") and ".." not in parts
 
 
 def _header(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -307,17 +300,13 @@ def _object(raw: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _is_archive(path: Path) -> bool:
-    return path.is_file() and path.suffix == ".eval"
-
-
 INSPECT = LogFormat(
     name="inspect",
     title="an Inspect log",
     score=_is_sample,
     read=_read,
     member="samples",
-    claims=_is_archive,
+    claims=lambda path: path.is_file() and path.suffix == ".eval",
     read_path=read_eval,
     newest=True,
 )
