@@ -129,27 +129,18 @@ _LOOKED_AT = 10
 SCORED, _SURE = 20, 0.8
 """Records that a format is recognised by, and the least mean score of one that is."""
 
-_NO_LOGS: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset(("model_response",)), "predictions: apbjudge grade takes them, in one file"),
-    (frozenset(("kind", "judge", "fingerprint")), "judgements: apbjudge report takes their folder"),
+_NO_LOGS = (
+    ("model_response", "predictions: apbjudge grade takes them, in one file"),
+    ("kind judge fingerprint", "judgements: apbjudge report takes their folder"),
+    ("judge_model judgement", "judgements of another judge: apbjudge calibrate takes them"),
+    ("rater is_correct", "labels: apbjudge calibrate and report take them as --labels"),
     (
-        frozenset(("judge_model", "judgement")),
-        "judgements of another judge: apbjudge calibrate takes them",
-    ),
-    (
-        frozenset(("rater", "is_correct")),
-        "labels: apbjudge calibrate and report take them as --labels",
-    ),
-    (
-        frozenset(("query", "tools", "answers")),
+        "query tools answers",
         "queries with reference calls, which nobody ran: apbjudge build takes them",
     ),
+    ("query tools reference", "cases, which nobody ran: apbjudge predict takes them"),
     (
-        frozenset(("query", "tools", "reference")),
-        "cases, which nobody ran: apbjudge predict takes them",
-    ),
-    (
-        frozenset(("id", "user_scenario", "evaluation_criteria")),
+        "id user_scenario evaluation_criteria",
         "tasks of τ²-bench, which nobody ran: apbjudge build takes their folder",
     ),
 )
@@ -212,7 +203,7 @@ def _guessed(record: object, ranked: Sequence[tuple[str, float]]) -> str:
     if (fields := as_object(record)) is None:
         return "no run"
     for names, what in _NO_LOGS:
-        if names <= fields.keys() and not ranked:
+        if fields.keys() >= {*names.split()} and not ranked:
             return what
     keys = f"fields {shorten(', '.join(fields))}"
     if not ranked:

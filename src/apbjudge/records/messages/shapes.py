@@ -182,6 +182,12 @@ def _role_of_class(name: object) -> Role | None:
 _CLASSES = frozenset("human user ai assistant system developer tool function".split())
 
 
+def is_message(value: object) -> bool:
+    """Whether a JSON value is a message or an item of a conversation, by its role or type."""
+    message = as_object(value) or {}
+    return is_item(message.get("type")) or role_of(message) is not None
+
+
 def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:
     """A message that has a wrapping of its own as messages with a role, parts and calls.
 
