@@ -28,7 +28,7 @@ UNKNOWN = "unknown"
 """What is written for an agent's name or version where nothing is known."""
 
 _VERSION = re.compile(r"ATIF-v(1\.\d+)")
-_ROLES: Mapping[object, Role] = {"system": "system", "user": "user", "agent": "assistant"}
+_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}
 _READ = frozenset(("schema_version", "trajectory_id", "agent", "steps", "extra"))
 _READ_OF_AGENT = frozenset(("model_name", "tool_definitions"))
 _READ_OF_STEP = frozenset("step_id source message observation is_copied_context".split())
@@ -68,7 +68,7 @@ def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> T
     unknown: list[Any] = []
     for number, value in enumerate(list_in(entry, "steps", is_needed=True)):
         step = as_object(value) or {}
-        if step.get("source") not in _ROLES:
+        if str(step.get("source")) not in _ROLES:
             unknown.append(value)
         elif step.get("is_copied_context") is True:
             remarks["copied context"] += 1
@@ -118,7 +118,7 @@ def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Mes
     text: Any = step.get("message")
     if not isinstance(text, str | list | None):
         raise RowError(f"{where}.message", "text or a list of parts", text)
-    role = _ROLES[step["source"]]
+    role = _ROLES[str(step["source"])]
     observation = object_in(step, "observation", f"{where}.")
     results = [of for _, of in objects_in(observation, "results", f"{where}.observation.")]
     remarks["sub-agents"] += sum(
