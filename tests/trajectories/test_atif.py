@@ -183,12 +183,7 @@ def test_results_without_calls_and_calls_without_results_are_counted() -> None:
 
 
 def test_steps_of_no_known_kind_are_kept_apart() -> None:
-    odd = [
-        {"source": "tool", "message": "x"},
-        "text",
-        {"source": [], "message": "x"},
-        {"message": "x"},
-    ]
+    odd = [{"source": "tool", "message": "x"}, "text", {"source": []}, {"message": "x"}]
     trajectory = read(user(), steps=[*odd, user()])
     assert [step.text for step in trajectory.steps] == ["Add 1 and 2."]
     assert trajectory.extra["unknown_steps"] == odd

@@ -122,11 +122,6 @@ def test_a_stated_format_is_not_detected(tmp_path: Path) -> None:
     assert ids(path, "trajectories") == ["! format"]
 
 
-def test_a_stated_format_that_is_recognised_by_its_path_alone(tmp_path: Path) -> None:
-    (entry,) = read_log(lines(tmp_path / "x.jsonl", chat("a")), "harbor")
-    assert str(entry.content) == "field entry: expected a job folder of Harbor, got 'a record'"
-
-
 # What is not known is called so ------------------------------------------------------------------
 
 
