@@ -24,7 +24,8 @@ import orjson
 
 from apbjudge.trajectories import reading
 from apbjudge.trajectories.conservation import Conservation
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.detection import detect
+from apbjudge.trajectories.reading import read_log
 from trajectories import make
 
 

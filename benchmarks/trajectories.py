@@ -38,7 +38,8 @@ READ = """
 import sys
 from pathlib import Path
 from apbjudge.records.trajectories import Trajectory
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.detection import detect
+from apbjudge.trajectories.reading import read_log
 path = Path(sys.argv[1])
 for entry in read_log(path, detect(path)):
     assert isinstance(entry.content, Trajectory) and len(entry.content.steps) > 50

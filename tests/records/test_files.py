@@ -17,7 +17,8 @@ from apbjudge import InputError, OptionError
 from apbjudge.records.files import PACKED, is_there, log_path, name_of
 from apbjudge.records.trajectories import Trajectory
 from apbjudge.trajectories.base import LogEntry
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.detection import detect
+from apbjudge.trajectories.reading import read_log
 
 
 def chat(run_id: str) -> str:

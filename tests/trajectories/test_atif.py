@@ -72,7 +72,7 @@ def test_a_whole_run() -> None:
     assert trajectory.place == LogPlace("atif", "1.8", "logs/first.json", 7)
     assert trajectory.usage == {"total_prompt_tokens": 12, "total_cost_usd": 0.5}
     assert trajectory.outcome is None
-    assert trajectory.remarks == {"parallel calls": 1}
+    assert trajectory.remarks == {"parallel calls": 1, "results without calls": 1}
     agent_ = {"name": "terminus", "version": "2.0"}
     assert trajectory.extra == {"notes": "made by hand", "final_metrics": totals, "agent": agent_}
     _, called, _ = trajectory.steps
@@ -82,11 +82,11 @@ def test_a_whole_run() -> None:
         "Both at once.",
         "Let me think.",
         (ToolCall("add", {"x": 1}, "c1"), ToolCall("log", {"x": 1}, "c2")),
-        (ToolResult("done", "c2"), ToolResult("a notice"), ToolResult("3", "c1")),
+        (ToolResult("done", "c2"), ToolResult("3", "c1"), ToolResult("a notice")),
         extra={
             "timestamp": "2026-01-02T03:04:05Z",
-            "tool_calls": {"1": {"extra": {"timeout": 5}}},
-            "results": {"2": {"extra": {"score": 0.5}}},
+            "calls": [{"call_id": "c2", "extra": {"timeout": 5}}],
+            "results": [{"call_id": "c1", "extra": {"score": 0.5}}],
         },
         sources=(3,),
     )
@@ -127,7 +127,7 @@ def test_parts_are_joined_and_pictures_counted() -> None:
     assert asked.text == "See\nthis"
     assert asked.extra == {"content": parts}
     assert called.observations == (ToolResult("See\nthis", "c1"),)
-    assert called.extra == {"results": {"0": {"content": parts}}}
+    assert called.extra == {"results": [{"call_id": "c1", "content": parts}]}
     assert trajectory.remarks == {"attachments": 2}
 
 
@@ -156,8 +156,9 @@ def test_sub_agents_are_named_and_not_followed() -> None:
     )
     assert trajectory.remarks == {"sub-agents": 2}
     assert len(trajectory.steps) == 2
-    assert trajectory.steps[1].observations == (ToolResult(None, "c1"),)
-    assert trajectory.steps[1].extra["results"]["0"] == {"subagent_trajectory_ref": refs}
+    assert trajectory.steps[1].observations == (ToolResult("", "c1"),)
+    result = {"call_id": "c1", "subagent_trajectory_ref": refs}
+    assert trajectory.steps[1].extra["results"] == [result]
     assert [sub["trajectory_id"] for sub in trajectory.extra["subagent_trajectories"]] == ["a", "b"]
 
 
@@ -175,14 +176,14 @@ def test_results_without_calls_and_calls_without_results_are_counted() -> None:
     )
     first, *_, last = trajectory.steps
     assert (first.kind, first.calls) == ("message", ())
-    assert first.observations == (ToolResult("a.txt"), ToolResult(None))
+    assert first.observations == (ToolResult("a.txt"), ToolResult(""))
     assert last.observations == (ToolResult("late", "gone"),)
-    counts = {"parallel calls": 1, "calls without results": 2, "results without calls": 1}
+    counts = {"parallel calls": 1, "calls without results": 3, "results without calls": 4}
     assert trajectory.remarks == counts
 
 
 def test_steps_of_no_known_kind_are_kept_apart() -> None:
-    odd = [{"source": "tool", "message": "x"}, "text", None, {"message": "x"}]
+    odd = [{"source": "tool", "message": "x"}, "text", {"source": []}, {"message": "x"}]
     trajectory = read(user(), steps=[*odd, user()])
     assert [step.text for step in trajectory.steps] == ["Add 1 and 2."]
     assert trajectory.extra["unknown_steps"] == odd
@@ -196,7 +197,7 @@ def test_steps_of_no_known_kind_are_kept_apart() -> None:
         ({"agent": {"name": "a", "tool_definitions": "add"}}, "agent.tool_definitions"),
         ({"extra": {"apbjudge": {"outcome": {"reward": "much"}}}}, "outcome.reward"),
         ({"steps": [user(5)]}, "steps.0.message"),
-        ({"steps": [agent(tool_calls=["add"])]}, "steps.0.tool_calls.0"),
+        ({"steps": [agent(tool_calls=["add"])]}, "steps.0.0.tool_calls"),
         ({"steps": [agent(observation={"results": "ok"})]}, "steps.0.observation.results"),
     ],
 )

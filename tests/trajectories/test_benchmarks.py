@@ -12,7 +12,8 @@ import pytest
 from apbjudge import RowError
 from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation, LossError
-from apbjudge.trajectories.reading import FORMATS, detect, read_log
+from apbjudge.trajectories.detection import FORMATS, detect
+from apbjudge.trajectories.reading import read_log
 from apbjudge.trajectories.writing import to_messages
 
 from .test_samples import LOGS

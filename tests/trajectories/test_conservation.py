@@ -28,11 +28,11 @@ from apbjudge.trajectories.conservation import (
     Conservation,
     LossError,
     balance_of,
-    explained,
-    rules,
-    values_in,
 )
-from apbjudge.trajectories.reading import FORMATS, read_log
+from apbjudge.trajectories.content import values_in
+from apbjudge.trajectories.content_rules import explained, rules
+from apbjudge.trajectories.detection import FORMATS
+from apbjudge.trajectories.reading import read_log
 from apbjudge.trajectories.writing import to_atif
 
 from .test_inspect_log import sample as inspect_sample

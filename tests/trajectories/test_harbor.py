@@ -12,7 +12,8 @@ import pytest
 from apbjudge import RowError
 from apbjudge.records.trajectories import Outcome, Trajectory
 from apbjudge.trajectories.conservation import Conservation
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.detection import detect
+from apbjudge.trajectories.reading import read_log
 
 JOB = Path(__file__).parent / "logs" / "14_harbor_job"
 TRIAL = JOB / "parcel-friday__a1b2c3"
@@ -114,7 +115,7 @@ def test_a_bad_file_of_a_trial_and_one_without_an_end_cost_no_other(
     tmp_path: Path, name: str
 ) -> None:
     folder = trial(tmp_path, "a")
-    expected = "field result.json: expected the file of a trial, got nothing"
+    expected = "field result.json: expected a file that can be read, got nothing"
     if name:
         (folder / name).write_text('{"trial_name": "a", "task_name": 7')
         expected = f"field {Path(name).name}: expected a JSON value, got"

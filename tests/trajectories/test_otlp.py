@@ -11,8 +11,9 @@ import pytest
 from apbjudge.records.messages import ToolCall
 from apbjudge.records.tools import build_toolset
 from apbjudge.records.trajectories import Trajectory
+from apbjudge.trajectories.detection import detect
 from apbjudge.trajectories.formats.attributes import literal
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.reading import read_log
 
 LOGS = Path(__file__).parent / "logs" / "otlp"
 FILES = sorted(path.name for path in LOGS.iterdir())

@@ -18,11 +18,12 @@ import pytest
 from apbjudge import InputError, OptionError, RowError
 from apbjudge.errors import UsageError
 from apbjudge.records.trajectories import FORMAT, Outcome, Trajectory, trajectory_row
-from apbjudge.trajectories import reading
+from apbjudge.trajectories import detection, reading
 from apbjudge.trajectories.conservation import Conservation
+from apbjudge.trajectories.detection import FORMATS, detect, format_names
 from apbjudge.trajectories.formats import LogFormat
 from apbjudge.trajectories.outcomes import Outcomes
-from apbjudge.trajectories.reading import FORMATS, detect, format_names, read_log
+from apbjudge.trajectories.reading import read_log
 
 CHAT: list[dict[str, Any]] = [
     {"role": "user", "content": "Hi"},
@@ -121,11 +122,6 @@ def test_a_stated_format_is_not_detected(tmp_path: Path) -> None:
     assert ids(path, "trajectories") == ["! format"]
 
 
-def test_a_stated_format_that_is_recognised_by_its_path_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="expected job folder of Harbor"):
-        read_log(lines(tmp_path / "x.jsonl", chat("a")), "harbor")
-
-
 # What is not known is called so ------------------------------------------------------------------
 
 
@@ -136,14 +132,14 @@ def scoring(name: str, key: str, score: float, **more: Any) -> LogFormat:
 
 
 def with_formats(monkeypatch: pytest.MonkeyPatch, *added: LogFormat) -> None:
-    monkeypatch.setattr(reading, "FORMATS", {**FORMATS, **{of.name: of for of in added}})
-    reading.formats.cache_clear()
+    monkeypatch.setattr(detection, "FORMATS", {**FORMATS, **{of.name: of for of in added}})
+    detection.formats.cache_clear()
 
 
 @pytest.fixture(autouse=True)
 def _formats() -> Iterator[None]:
     yield
-    reading.formats.cache_clear()
+    detection.formats.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -318,7 +314,7 @@ def test_a_log_that_changes_while_it_is_read_is_said_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_formats(monkeypatch, SPANS)
-    monkeypatch.setattr(reading, "_LOOKED_AT", 1)
+    monkeypatch.setattr(reading, "_FIRST", 1)
     path = lines(tmp_path / "x.jsonl", *({"spans": [span(str(n), "x")]} for n in range(30)))
     entries = read_log(path, "spans")
     next(entries)
@@ -383,7 +379,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, entry: s
     (folder / "own_format.py").write_text(module)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "own_format", raising=False)
-    reading.formats.cache_clear()
+    detection.formats.cache_clear()
 
 
 RECIPE = Path(__file__).parents[2] / "docs" / "runs.md"

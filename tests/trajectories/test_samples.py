@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from apbjudge.errors import RowError
 from apbjudge.records.tools import build_toolset
 from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
-from apbjudge.trajectories.reading import FORMATS, detect, read_log
+from apbjudge.trajectories.detection import FORMATS, detect
+from apbjudge.trajectories.reading import read_log
 from apbjudge.trajectories.writing import to_messages
 
 LOGS = Path(__file__).parent / "logs"

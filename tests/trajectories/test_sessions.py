@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import RowError
 from apbjudge.records.trajectories import Trajectory
+from apbjudge.trajectories.detection import detect
 from apbjudge.trajectories.formats.derived import message_of
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.reading import read_log
 from tests.records.test_message_dialects import (
     QUESTION,
     SYSTEM,

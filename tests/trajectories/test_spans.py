@@ -14,7 +14,8 @@ from apbjudge.errors import RowError
 from apbjudge.records.messages import read_messages
 from apbjudge.records.trajectories import LogPlace, Trajectory
 from apbjudge.trajectories.formats.derived import steps_of
-from apbjudge.trajectories.formats.spans import Span, run_of, time_of
+from apbjudge.trajectories.formats.span_runs import run_of
+from apbjudge.trajectories.formats.spans import Span, time_of
 
 SYSTEM = {"role": "system", "content": "You help."}
 ASKED = {"role": "user", "content": "Where is P-1?"}

@@ -11,8 +11,9 @@ import pytest
 
 from apbjudge import RowError
 from apbjudge.records.trajectories import LogPlace, Outcome, Trajectory
+from apbjudge.trajectories.detection import detect
 from apbjudge.trajectories.formats.tau import TAU2, TAU_BENCH
-from apbjudge.trajectories.reading import detect, read_log
+from apbjudge.trajectories.reading import read_log
 
 from .test_samples import LOGS
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
 from apbjudge.trajectories.conservation import balance_of
-from apbjudge.trajectories.reading import FORMATS
+from apbjudge.trajectories.detection import FORMATS
 
 # A run, and writers of it -------------------------------------------------------------------------
 

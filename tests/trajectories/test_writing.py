@@ -167,7 +167,7 @@ def test_the_fields_that_atif_has_are_used() -> None:
     assert [call["tool_call_id"] for call in step["tool_calls"]] == ["c1", "c2"]
     assert [r["source_call_id"] for r in step["observation"]["results"]] == ["c2", "c1"]
     assert row["final_metrics"] == {"total_prompt_tokens": 12}
-    assert row["extra"]["apbjudge"]["outcome"] == {"reward": 1.0}
+    assert row["extra"]["apbjudge"]["outcome"]["reward"] == 1.0
 
 
 # Messages -----------------------------------------------------------------------------------------

@@ -16,10 +16,11 @@ from ..records.foreign import TABLES, Row, Rows, flat, is_score, read_rows
 from ..records.json_stream import layout_of, read_array, read_whole
 from ..records.loose_json import as_list, as_object
 from ..trajectories.conservation import Conservation
+from ..trajectories.detection import detect
 from ..trajectories.formats.fields import HUMAN, number_of
 from ..trajectories.formats.inspect_log import INSPECT
 from ..trajectories.formats.messages import MESSAGES
-from ..trajectories.reading import detect, read_log
+from ..trajectories.reading import read_log
 
 _Scores = dict[str, tuple[Any, Any]]
 """Verdict and score by metric; None for what a metric does not say."""

@@ -71,7 +71,7 @@ def convert(values: Values) -> int:
 
 
 def _explain(value: bool) -> None:  # noqa: FBT001
-    from ..trajectories.conservation import explained
+    from ..trajectories.content_rules import explained
 
     if value:
         typer.echo("\n".join(explained()))

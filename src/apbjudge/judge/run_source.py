@@ -31,10 +31,11 @@ from ..trajectories import (
     run_protocol,
 )
 from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
+from ..trajectories.detection import detect
 from ..trajectories.formats.messages import MESSAGES
 from ..trajectories.outcome import OUTCOME
 from ..trajectories.outcomes import Outcomes
-from ..trajectories.reading import detect, read_log
+from ..trajectories.reading import read_log
 from ..trajectories.steps import NOT_STATED, step_rows
 from .config import GradeConfig
 from .published import is_published

@@ -24,6 +24,7 @@ from ..jsonl import (
     parse_object,
     read_lines,
 )
+from .loose_json import as_object
 
 MAX_ELEMENT_BYTES = MAX_LINE_BYTES
 _LIMIT = f"at most {MAX_ELEMENT_BYTES // 2**20} MiB"
@@ -153,6 +154,23 @@ def read_whole(path: Path) -> Element:
     if len(raw) > MAX_ELEMENT_BYTES:
         return Element(1, len(raw), digest, RowError("file", f"a run of {_LIMIT}", "a larger one"))
     return Element(1, len(raw), digest, _parsed(raw.removeprefix(_BOM), "file"))
+
+
+def read_object(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The JSON object that a file is, which belongs to a run, and the SHA-256 of it.
+
+    Raises:
+        RowError: With the file's name, if it can't be read or is none.
+    """
+    try:
+        element = read_whole(path)
+    except InputError:
+        raise RowError(path.name, "a file that can be read", None) from None
+    if isinstance(element.value, RowError):
+        raise RowError(path.name, element.value.expected, element.value.got)
+    if (value := as_object(element.value)) is None:
+        raise RowError(path.name, "a JSON object", element.value)
+    return value, element.digest
 
 
 def _parsed(text: bytes, field: str) -> Any:

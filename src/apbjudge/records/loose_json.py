@@ -306,6 +306,18 @@ def check_depth(field: str, value: object) -> None:
         raise RowError(field, f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
 
 
+def json_text(value: object, field: str) -> str:
+    """A text as it is, any other value as JSON.
+
+    Raises:
+        RowError: With the field's name, if a value is nested too deeply (about 250 levels).
+    """
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise RowError(field, "values that can be written as JSON", str(error)) from None
+
+
 def rest_of(entry: Mapping[str, Any], known: AbstractSet[str]) -> dict[str, Any]:
     """The fields that have no place of their own; those that say nothing are left out."""
     if entry.keys() <= known:

@@ -226,9 +226,16 @@ def _adapter() -> TypeAdapter[Trajectory]:
     return TypeAdapter(Trajectory)
 
 
-def trajectory_row(trajectory: Trajectory) -> dict[str, Any]:
-    """The trajectory as a row of our own format; what says nothing is left out."""
-    row = _adapter().dump_python(trajectory, mode="json", exclude_defaults=True, warnings="error")
+def trajectory_row(trajectory: Trajectory, *, is_whole: bool = False) -> dict[str, Any]:
+    """The trajectory as a row of our own format; unless it is to be whole, without defaults.
+
+    Raises:
+        ValueError: If a value is nested too deeply to be written.
+    """
+    adapter = _adapter()
+    row = adapter.dump_python(
+        trajectory, mode="json", exclude_defaults=not is_whole, warnings="error"
+    )
     return {"format": FORMAT, **row}
 
 

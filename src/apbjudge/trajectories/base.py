@@ -11,7 +11,7 @@ from ..config import Grounding
 from ..errors import RowError
 from ..records import Finding
 from ..records.trajectories import Trajectory
-from ..statistics.metric import Bounds, Direction, MetricKind
+from ..statistics.metric import RATE, Bounds, Direction, MetricKind
 
 
 class LogEntry(NamedTuple):
@@ -113,6 +113,18 @@ class TrajectoryMetric:
         """What its metric means; a count is written as an amount."""
         unit = "cost" if self.bounds is None else "percent"
         return MetricKind(self.name, unit, self.better, self.bounds, self.meaning)
+
+
+def amount(name: str, of: str, per: str | None = None, meaning: str = "") -> TrajectoryMetric:
+    """A figure without bounds, of which neither direction is better."""
+    return TrajectoryMetric(name=name, of=of, per=per, meaning=meaning)
+
+
+def rate(
+    name: str, of: str, per: str | None = None, meaning: str = "", better: Direction | None = None
+) -> TrajectoryMetric:
+    """A figure from 0 to 1."""
+    return TrajectoryMetric(name=name, of=of, per=per, bounds=RATE, better=better, meaning=meaning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

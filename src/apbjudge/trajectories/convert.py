@@ -21,8 +21,9 @@ from ..records.openapi import is_openapi, tools_of
 from ..records.tools import build_toolset
 from ..records.trajectories import LOSSES, REMARKS, Trajectory, trajectory_row
 from .conservation import ACCEPTED, MENTIONED, Conservation
+from .detection import detect
 from .outcomes import Outcomes
-from .reading import detect, read_log
+from .reading import read_log
 from .steps import Places, answer_row, step_rows
 from .writing import left_out, to_atif, to_messages
 
@@ -60,7 +61,7 @@ class Conversion(Shown):
     problems: tuple[str, ...]
 
     def _printed(self) -> str:
-        return conversion_text(self)
+        return "".join(f"{visible(line)}\n" for line in _account(self))
 
 
 def convert(
@@ -254,18 +255,19 @@ def _file(out: Path) -> Generator[Write]:
 @contextmanager
 def _folder(out: Path) -> Generator[Write]:
     temporary = temporary_beside(out)
+
+    def write(line: bytes, name: str) -> None:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80]
+        (temporary / f"{plain}.json").write_bytes(line)
+
     try:
         temporary.mkdir()
-        yield lambda line, name: (temporary / _file_name(name)).write_bytes(line)
+        yield write
         temporary.rename(out)
     except OSError as error:
         raise InputError(f"{out}: can't be written: {error.strerror}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _file_name(name: str) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:80]}.json"
 
 
 _LEFT_OUT = {
@@ -276,12 +278,8 @@ _LEFT_OUT = {
 }
 
 
-def conversion_text(done: Conversion) -> str:
-    """What was read, remarked and written, and what was not, a line each."""
-    return "".join(f"{visible(line)}\n" for line in _account(done))
-
-
 def _account(done: Conversion) -> Iterator[str]:
+    """What was read, remarked and written, and what was not, a line each."""
     yield f"format: {done.format}"
     yield from (*done.conservation.lines, *done.outcomes.lines)
     for name, count in sorted(done.remarks.items()):

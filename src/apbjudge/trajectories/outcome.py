@@ -20,7 +20,16 @@ from ..protocols.checks.names import unknown_tools
 from ..protocols.table import STEP_WISE
 from ..records import Finding, Row
 from ..records.trajectories import Outcome, Trajectory, TrajectoryStep
-from .base import Evaluation, EvaluatorSettings, RunTable, TrajectoryMetric, TrajectoryProtocol
+from ..statistics.metric import RATE
+from .base import (
+    Evaluation,
+    EvaluatorSettings,
+    RunTable,
+    TrajectoryMetric,
+    TrajectoryProtocol,
+    amount,
+    rate,
+)
 from .steps import call_ids, messages_of, step_rows
 
 NOT_STATED = "not stated"
@@ -132,38 +141,24 @@ def _evaluator(_: EvaluatorSettings) -> OutcomeEvaluator:
     return OutcomeEvaluator()
 
 
+_MARKED = "answers that the log marks as errors"
 OUTCOME = TrajectoryProtocol(
     name="outcome",
     version=2,
     success="success",
     figures=(
         TrajectoryMetric(
-            name="reward", of="reward", usual=(0.0, 1.0), better="higher", meaning="mean reward"
+            name="reward", of="reward", usual=RATE, better="higher", meaning="mean reward"
         ),
-        TrajectoryMetric(name="turns", of="turns", meaning="messages of the agent, per run"),
-        TrajectoryMetric(name="calls", of="calls", meaning="tool calls of the agent, per run"),
-        TrajectoryMetric(
-            name="error answers",
-            of="error answers",
-            per="marked answers",
-            bounds=(0.0, 1.0),
-            better="lower",
-            meaning="answers that the log marks as errors",
-        ),
+        amount("turns", "turns", meaning="messages of the agent, per run"),
+        amount("calls", "calls", meaning="tool calls of the agent, per run"),
+        rate("error answers", "error answers", "marked answers", _MARKED, "lower"),
         *(
-            TrajectoryMetric(
-                name=f"{kind} calls",
-                of=f"{kind} calls",
-                per="calls",
-                bounds=(0.0, 1.0),
-                better="lower",
-            )
+            rate(f"{kind} calls", f"{kind} calls", "calls", better="lower")
             for kind in ("unknown", "repeated", "unanswered", "unreadable")
         ),
-        TrajectoryMetric(
-            name="faulty turns", of="faulty turns", per="turns", bounds=(0.0, 1.0), better="lower"
-        ),
-        TrajectoryMetric(name="ended", of="termination=*"),
+        rate("faulty turns", "faulty turns", "turns", better="lower"),
+        amount("ended", "termination=*"),
     ),
     tables=(RunTable(key="outcome", title="Outcomes of whole runs"),),
     evaluator=_evaluator,

@@ -40,11 +40,6 @@ class _OutcomeKey(NamedTuple):
     tested_model: str | None
 
 
-class _StatedOutcome(NamedTuple):
-    outcome: Outcome | None
-    termination: str
-
-
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -125,7 +120,7 @@ class Outcomes:
 
     def __init__(self, path: Path | None = None, success: str = "") -> None:
         self._rule = SuccessRule.of(success) if success else None
-        self._stated: dict[_OutcomeKey, _StatedOutcome] = {}
+        self._stated: dict[_OutcomeKey, tuple[Outcome | None, str]] = {}
         self._used: set[_OutcomeKey] = set()
         self._names, self._taken, self._open = Counter[str](), Counter[str](), Counter[str]()
         self._runs = self._lacking = self._off = 0
@@ -243,7 +238,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     yield from read_table(path, _COLUMNS, needed=needed)
 
 
-def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, _StatedOutcome]:
+def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, tuple[Outcome | None, str]]:
     if isinstance(row, RowError):
         raise row
     trajectory_id, case_id = (id_field(row, *names) for names in _IDS)
@@ -254,20 +249,15 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, _StatedOutcom
         key = _OutcomeKey(None, case_id, whole_field(row, "trial"), model)
     else:
         raise RowError("trajectory_id", "the id of a run, or case_id", None)
-    reward, success = _reward(row.get("reward")), success_of(row.get("success"))
+    stated, success = row.get("reward"), success_of(row.get("success"))
+    reward = None if isinstance(stated, bool) else number_of(stated)  # also as a cell of a table
+    if reward is None and stated is not None:
+        raise RowError("reward", "a number", stated)
     outcome = None if reward is None and success is None else Outcome(reward, success)
     termination = text_field(row, "termination")
     if outcome is None and not termination:
         raise RowError("reward", "a reward, success or termination", None)
-    return key, _StatedOutcome(outcome, termination)
-
-
-def _reward(value: object) -> float | None:
-    """A finite number, also as a cell of a table."""
-    reward = None if isinstance(value, bool) else number_of(value)
-    if reward is None and value is not None:
-        raise RowError("reward", "a number", value)
-    return reward
+    return key, (outcome, termination)
 
 
 def _name(key: _OutcomeKey) -> str:
@@ -285,16 +275,11 @@ def _merged(ours: Outcome | None, theirs: Outcome | None) -> Outcome | None:
         reward = theirs.reward
     elif theirs.reward is not None and abs(reward - theirs.reward) > 1e-6:
         raise _contradiction("reward", reward, theirs.reward)
-    if {_sure_success(ours), _sure_success(theirs)} == {True, False}:
+    # Success as stated or by a reward of 0 or 1; other rewards may be on any scale.
+    sure = {of.is_success for of in (ours, theirs) if of.success is not None or of.reward in (0, 1)}
+    if sure == {True, False}:
         raise _contradiction("success", ours.is_success, theirs.is_success)
     return Outcome(reward, theirs.success if success is None else success)
-
-
-def _sure_success(outcome: Outcome) -> bool | None:
-    """Success as stated or by a reward of 0 or 1; other rewards may be on any scale."""
-    if outcome.success is None and outcome.reward not in (0, 1):
-        return None
-    return outcome.is_success
 
 
 def _contradiction(field: str, ours: object, theirs: object) -> RowError:

@@ -8,11 +8,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Literal
 
-import orjson
-
-from ..errors import OptionError, RowError
+from ..errors import OptionError
+from ..records.loose_json import json_text
 from ..records.messages import openai_messages
-from ..records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from ..records.trajectories import Trajectory, TrajectoryStep
 from .formats.derived import message_of
 
 Places = Literal["all", "quartiles"]
@@ -75,11 +74,11 @@ def step_rows(
         at_step = predicted[0]
         for place in range(start, at_step) if with_prefix else ():
             shown = messages_of(steps[place], hidden)
-            before.extend(_json(message, f"steps[{place}]") for message in shown)
+            before.extend(json_text(message, f"steps[{place}]") for message in shown)
         start = at_step
         response = [prediction_of(steps[place]) for place in predicted]
         sources = [source for place in predicted for source in steps[place].sources]
-        text = _json(response[0] if k == 1 else response, f"steps[{at_step}]")
+        text = json_text(response[0] if k == 1 else response, f"steps[{at_step}]")
         yield {
             "id": f"{trajectory.trajectory_id}-step{number}{f'-k{k}' if k > 1 else ''}",
             "case_id": trajectory.case_id,
@@ -133,12 +132,12 @@ def run_row(trajectory: Trajectory) -> dict[str, Any]:
     hidden = call_ids(trajectory.steps, "user") - call_ids(trajectory.steps, "agent")
     messages = [shown for step in trajectory.steps for shown in messages_of(step, hidden)]
     answered = replace(trajectory, final_answer=trajectory.final_answer or "")
-    return {**(answer_row(answered) or {}), "trajectory_prefix_json": _json(messages, "steps")}
+    return {**(answer_row(answered) or {}), "trajectory_prefix_json": json_text(messages, "steps")}
 
 
 def _offered(tools: Sequence[Any] | None) -> dict[str, str]:
     """The field with the definitions of tools; none where the log says nothing of tools."""
-    return {} if tools is None else {"tools_json": _json(tools, "tools")}
+    return {} if tools is None else {"tools_json": json_text(tools, "tools")}
 
 
 _TAG = re.compile(r"<(?=/?(?:tool|function|invoke|think))|\[(?=TOOL_CALLS\])", re.IGNORECASE)
@@ -160,12 +159,11 @@ def prediction_of(step: TrajectoryStep) -> dict[str, Any]:
     return {
         "role": "assistant",
         "thought": "\n\n".join(filter(None, (step.thought, step.text))),
-        "tool_calls": [_call(call) for call in step.calls],
+        "tool_calls": [
+            {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in step.calls
+        ],
     }
-
-
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict[str, Any]]:
@@ -185,10 +183,3 @@ def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict
     seen = tuple(result for result in step.observations if result.call_id not in hidden)
     message = message_of(replace(step, observations=seen))
     yield from openai_messages(message, "observations", is_extended=True)
-
-
-def _json(value: object, field: str) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError as error:
-        raise RowError(field, "values that can be written as JSON", str(error)) from None

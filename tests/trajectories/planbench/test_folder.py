@@ -122,7 +122,7 @@ def test_bad_files(tmp_path: Path) -> None:
     assert isinstance(entry.content, RowError)
     assert entry.content.field == "progress/queries/q1.json"
     (folder / "metadata.json").write_text("[]")
-    with pytest.raises(InputError, match=r"metadata\.json: field row: "):
+    with pytest.raises(InputError, match=r"field metadata\.json: expected a JSON object"):
         [*read_folder(folder)]
 
 

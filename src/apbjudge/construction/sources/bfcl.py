@@ -19,7 +19,7 @@ from ...records.keys import KeyMap, short_key
 from ...records.loose_json import as_list, as_object
 from ...records.tools import build_toolset
 from ...records.trajectories import LogPlace
-from ...trajectories.formats.fields import id_field, list_in, objects_in, text_in
+from ...trajectories.formats.fields import id_field, list_in, objects_in, text_field
 from ..cases import Reject
 from ..seeds import Seed
 from .call_texts import call_of_text
@@ -167,7 +167,8 @@ def _texts(row: Mapping[str, Any]) -> list[str]:
         "\n\n".join(
             text
             for _, message in objects_in({"question": messages}, "question")
-            if message.get("role") == "user" and (text := text_in(message, "content", "question."))
+            if message.get("role") == "user"
+            and (text := text_field(message, "content", where="question."))
         )
         for messages in list_in(row, "question", is_needed=True)
     ]

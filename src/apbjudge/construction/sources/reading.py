@@ -13,7 +13,7 @@ from ...errors import InputError, OptionError, RowError, shorten
 from ...records.files import STDIN
 from ...records.keys import KeySet, short_key
 from ...records.own_rows import is_dataset
-from ...trajectories import reading as logs
+from ...trajectories import detection as logs
 from ...trajectories.outcomes import Outcomes
 from ..cases import Reject
 from ..config import SourceName

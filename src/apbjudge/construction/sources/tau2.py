@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import RowError
 from ...records.trajectories import LogPlace, TrajectoryStep
-from ...trajectories.formats.fields import object_in, objects_in, text_in
+from ...trajectories.formats.fields import object_in, objects_in, text_field
 from ..cases import Reject
 from ..seeds import Seed
 from .entries import (
@@ -74,10 +74,10 @@ def _seed(
         query = instructions
     else:
         parts = object_in(scenario, "instructions", "user_scenario.")
-        texts = (text_in(parts, name, "instructions.") for name in _INSTRUCTIONS)
+        texts = (text_field(parts, name, where="instructions.") for name in _INSTRUCTIONS)
         query = "\n\n".join(filter(None, map(str.strip, texts)))
-        domain = text_in(parts, "domain", "instructions.")
-    run = task_of(row, place, options, query=query.strip() or text_in(row, "ticket"))
+        domain = text_field(parts, "domain", where="instructions.")
+    run = task_of(row, place, options, query=query.strip() or text_field(row, "ticket"))
     if object_in(row, "initial_state").get("message_history"):
         return rejected(run, "the task begins in the middle of a conversation")
     actions = [
@@ -110,10 +110,10 @@ def _seed(
 
 
 def _action(action: Mapping[str, Any], where: str) -> dict[str, Any]:
-    requestor = text_in(action, "requestor", where) or "assistant"
+    requestor = text_field(action, "requestor", where=where) or "assistant"
     if requestor not in ("assistant", "user"):
         raise RowError(f"{where}requestor", "assistant or user", requestor)
-    if not (name := text_in(action, "name", where)):
+    if not (name := text_field(action, "name", where=where)):
         raise RowError(f"{where}name", "the name of a tool", name)
     return {
         "name": name,

@@ -10,7 +10,8 @@ from ...errors import RowError
 from ...records.keys import KeySet, short_key
 from ...records.tools import build_toolset
 from ...records.trajectories import Trajectory
-from ...trajectories.reading import formats, read_log
+from ...trajectories.detection import formats
+from ...trajectories.reading import read_log
 from ..cases import Reject
 from ..seeds import Seed, SeedCall
 from .entries import SeedEntry, SourceFormat, SourceOptions, rejected, seed_of

@@ -4,15 +4,14 @@ What a message is shows in its shape (``shapes``); ``read_messages`` makes a ``M
 and joins results to their calls (``pairing``).
 """
 
-from .dialects import Dialect, is_message, recognised
 from .envelope import Chat, chat_in, chat_of
 from .model import Message, Messages, Role, ToolCall, ToolResult
 from .reader import read_messages
+from .shapes import is_message
 from .writer import openai_messages
 
 __all__ = [
     "Chat",
-    "Dialect",
     "Message",
     "Messages",
     "Role",
@@ -23,5 +22,4 @@ __all__ = [
     "is_message",
     "openai_messages",
     "read_messages",
-    "recognised",
 ]

@@ -11,9 +11,8 @@ import orjson
 
 from ...errors import RowError
 from ..loose_json import as_list, as_object
-from .dialects import is_message
 from .model import Role
-from .shapes import is_call
+from .shapes import is_call, is_message
 
 LISTS = tuple("messages contents input items traj conversation conversations trajectory".split())
 """Names under which a list of messages stands; the first that holds something is read."""

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .model import Role, ToolCall, ToolResult
+from .model import Message, Role, ToolCall, ToolResult
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +21,35 @@ class MessageDraft:
     attachments: list[str] = field(default_factory=list[str])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     entries: list[int] = field(default_factory=list[int])
+
+    def add_text(self, text: str) -> None:
+        """Adds a text below what there is."""
+        self.text = "\n".join(filter(None, (self.text, text)))
+
+    def add_thought(self, text: str) -> None:
+        """Likewise, of its reasoning."""
+        self.reasoning = "\n".join(filter(None, (self.reasoning, text)))
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a text, a call, or a result with content."""
+        results = (result.content for result in self.results)
+        return bool(self.text or self.reasoning or self.calls or any(results))
+
+    def message(self) -> Message:
+        """The message; a text under ``name`` beside it is the name of who speaks."""
+        speaker = self.extra.pop("name") if isinstance(self.extra.get("name"), str) else ""
+        return Message(
+            self.role,
+            self.text,
+            self.reasoning,
+            tuple(self.calls),
+            tuple(self.results),
+            tuple(self.attachments),
+            self.extra,
+            tuple(self.entries),
+            speaker,
+        )
 
 
 class Matching:

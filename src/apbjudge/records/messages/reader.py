@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-import orjson
-
 from ...errors import RowError
-from ..loose_json import MAX_DEPTH, as_list, as_object, check_depth, is_shallow, rest_of
-from .model import Message, Messages, Role, ToolCall, ToolResult
+from ..loose_json import as_list, as_object, check_depth, rest_of
+from .calls import call_of, copy_among
+from .model import Messages, Role, ToolCall, ToolResult
 from .pairing import Matching, MessageDraft
+from .results import answer_in, failed, n_files_beside, name_of_file, texts_in
 from .shapes import (
     ARGUMENTS,
     CALL_IDS,
@@ -23,13 +23,11 @@ from .shapes import (
     TEXTS,
     Kind,
     call_body,
-    failed,
     is_item,
     kind_of,
     name_in_type,
     parts_of,
     plain_messages,
-    result_body,
 )
 
 
@@ -51,7 +49,10 @@ def read_messages(messages: list[Any], where: str = "messages") -> Messages:
     reader = _Reader(where)
     reader.read(messages)
     check_depth(where, [reader.unknown, *(of.extra for of in reader.drafts if of.extra)])
-    read = tuple(_frozen(reader.drafts, reader.remarks))
+    read = tuple(draft.message() for draft in reader.drafts)
+    for of in read:
+        reader.remarks["parallel calls"] += len(of.calls) > 1
+        reader.remarks["user-side calls"] += len(of.calls) if of.role == "user" else 0
     reader.remarks["calls without results"] = reader.matching.n_waiting
     system = "\n\n".join(reader.system)
     return Messages(read, system, reader.model, dict(+reader.remarks), reader.unknown)
@@ -63,43 +64,21 @@ _KNOWN = frozenset(
     "is_repeated audio".split()
 )
 _KNOWN_OF_RESULTS = frozenset(
-    "role type part_kind content parts tool_call_id call_id tool_use_id toolCallId toolUseId id "
-    "name tool_name toolName is_error isError output response result errorText requestor "
+    "role type part_kind parts id name tool_name toolName is_error isError requestor "
     "outcome".split()
-)
+).union(RESULT_IDS, CONTENTS)
 _USUAL = frozenset("role content tool_calls tool_call_id name".split())
 _KNOWN_OF_CALLS = frozenset(
-    "id call_id tool_call_id toolCallId toolUseId type part_kind kind name tool_name toolName "
-    "index requestor parse_error error output result errorText state".split()
-) | frozenset(ARGUMENTS)
+    "type part_kind kind name tool_name toolName function_name index requestor parse_error error "
+    "state".split()
+).union(CALL_IDS, ARGUMENTS, CONTENTS[1:])
 _KNOWN_OF_REASONING = frozenset("type summary content".split())
 _OF_HOSTED_RESULTS = frozenset("output outputs results result error status".split())
 _HOLDERS_OF_TEXT = ("reasoningContent", "guardContent", "citationsContent", "searchResult")
-_FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
-"""How Vercel's SDK says in what form a result is."""
 _NO_RESULT_YET = frozenset(
     "input-streaming input-available approval-requested approval-responded partial-call "
     "call".split()
 )
-
-
-def _says_something(draft: MessageDraft) -> bool:
-    results = (result.content for result in draft.results)
-    return bool(draft.text or draft.reasoning or draft.calls or any(results))
-
-
-def _frozen(drafts: list[MessageDraft], remarks: Counter[str]) -> Iterator[Message]:
-    for of in drafts:
-        calls = tuple(of.calls)
-        if len(calls) > 1:
-            remarks["parallel calls"] += 1
-        if of.role == "user":
-            remarks["user-side calls"] += len(calls)
-        texts = (of.text, of.reasoning)
-        attachments, entries = tuple(of.attachments), tuple(of.entries)
-        speaker = of.extra.pop("name") if isinstance(of.extra.get("name"), str) else ""
-        made = (of.role, *texts, calls, tuple(of.results), attachments, of.extra, entries)
-        yield Message(*made, speaker)
 
 
 class _Reader:
@@ -116,7 +95,6 @@ class _Reader:
         self.matching = Matching()
         self._turn: MessageDraft | None = None  # of the agent, as long as nothing else came
         self._has_user = False
-        self._instructions: set[str] = set()
 
     def read(self, messages: list[Any]) -> None:
         """Takes in messages in order."""
@@ -176,6 +154,14 @@ class _Reader:
         self.drafts.append(draft)
         return draft
 
+    def _joined(self, draft: MessageDraft | None, role: Role = "assistant") -> MessageDraft:
+        """The draft, to which what is read now belongs too; a new one where it is None."""
+        if draft is None:
+            return self._new(role)
+        if draft.entries[-1] != self._at:
+            draft.entries.append(self._at)
+        return draft
+
     # Messages
 
     def _user(self, message: dict[str, Any], role: Role = "user") -> None:
@@ -210,10 +196,7 @@ class _Reader:
         is_new = draft is None or not (
             message.get("type") == "message" or (is_begun and not draft.calls)
         )
-        if draft is None or is_new:
-            draft = self._turn = self._new("assistant")
-        elif draft.entries[-1] != self._at:
-            draft.entries.append(self._at)
+        draft = self._turn = self._joined(None if is_new else draft)
         listed = message.get("tool_calls")
         n_results = 0
         content = message.get("content")
@@ -226,7 +209,7 @@ class _Reader:
             self._calls(listed, draft)
         if len(message) > 1 + ("content" in message) + ("tool_calls" in message):
             self._more_of_agent(message, draft)
-        is_empty = not (_says_something(draft) or draft.attachments)
+        is_empty = not (draft.says_something or draft.attachments)
         if is_new and n_results and is_empty and draft is self.drafts[-1]:
             self.drafts.pop()
             self._turn = None
@@ -238,12 +221,12 @@ class _Reader:
         for name in ("reasoning_content", "reasoning", "thinking"):
             if (thought := message.get(name)) is not None:
                 if isinstance(thought, str):
-                    _add_thought(draft, thought)
+                    draft.add_thought(thought)
                     break
                 draft.extra[name] = thought
-        _add_text(draft, self._text(message, "", "refusal"))
+        draft.add_text(self._text(message, "", "refusal"))
         if (audio := as_object(message.get("audio"))) is not None:
-            _add_text(draft, self._text(audio, ".audio", "transcript"))
+            draft.add_text(self._text(audio, ".audio", "transcript"))
             draft.attachments.append("audio")
             self.remarks["attachments"] += 1
         for name in ("invalid_tool_calls", "tool_call_chunks", "toolInvocations"):
@@ -258,15 +241,11 @@ class _Reader:
         if kind.endswith("_output"):
             self._result(item, item.get("output", item.get("result")))
             return
-        draft = self._turn
-        if draft is None:
-            draft = self._turn = self._new("assistant")
-        elif draft.entries[-1] != self._at:
-            draft.entries.append(self._at)
+        draft = self._turn = self._joined(self._turn)
         if kind == "reasoning":
             inner = MessageDraft("user")
             self._contents({"content": item.get("content") or item.get("summary")}, inner)
-            _add_thought(draft, inner.text)
+            draft.add_thought(inner.text)
             self.remarks["cut content"] += bool(item.get("encrypted_content"))
             if rest := rest_of(item, _KNOWN_OF_REASONING):
                 draft.extra.setdefault("reasoning", []).append(rest)
@@ -297,13 +276,11 @@ class _Reader:
             raise self._error(".content", "text or a list of parts", text)
         n_results = self._parts(parts or (), draft)
         if isinstance(text, str) and (parts is None or text not in draft.text):
-            _add_text(self._turn or draft, text)  # Vercel's older UI has the text of parts again
+            (self._turn or draft).add_text(text)  # Vercel's older UI has the text of parts again
         return n_results
 
     def _parts(self, parts: Sequence[Any], draft: MessageDraft) -> int:
-        n_results = 0
-        is_kept = False
-        texts: list[str] = []
+        n_results, is_kept, texts = 0, False, list[str]()
         for i, part in enumerate(parts):
             if isinstance(part, str):
                 texts.append(part)
@@ -317,11 +294,11 @@ class _Reader:
             elif kind != "step":
                 n_results += self._part(kind, block, draft, place)
                 is_kept |= kind in ("attachment", "unread")
-            elif texts or _says_something(draft):
-                _add_text(draft, "\n".join(filter(None, texts)))
+            elif texts or draft.says_something:
+                draft.add_text("\n".join(filter(None, texts)))
                 texts.clear()
                 draft = self._new(draft.role)
-        _add_text(draft, "\n".join(filter(None, texts)))
+        draft.add_text("\n".join(filter(None, texts)))
         if is_kept:
             draft.extra["content"] = parts
         if draft.role == "assistant":
@@ -340,11 +317,11 @@ class _Reader:
         if kind == "reasoning":
             shown = {"summary": part.get("summary")} if part.get("redacted") else part
             thought = self._words(shown, place)
-            _add_thought(draft, thought)
+            draft.add_thought(thought)
             is_hidden = not thought and any(part[key] for key in part.keys() - {"type", "thinking"})
             self.remarks["cut content"] += shown is not part or is_hidden
         elif kind == "attachment":
-            draft.attachments.append(_name_of(part))
+            draft.attachments.append(name_of_file(part))
             self.remarks["attachments"] += 1
         elif kind == "cut":
             self.remarks["cut content"] += 1
@@ -384,7 +361,7 @@ class _Reader:
                     name: Any = function.get("name")
                     arguments = function.get("arguments")
                     if type(call_id) is type(name) is type(arguments) is str and "type" in call:
-                        self._add_call(draft, name, arguments, call_id)
+                        self._add_call(call_of(name, arguments, call_id), draft)
                         continue
             n_calls = len(draft.calls)
             self._call(call, draft, ".tool_calls", copies=copies)
@@ -405,50 +382,29 @@ class _Reader:
             raise self._error(place, "a call", call)
         inner = call_body(call)
         holder = call if inner is None else inner
-        is_free_text |= "custom" in call
         call_id = self._text(call, place, *CALL_IDS) or self._text(holder, place, *CALL_IDS)
         name = self._text(holder, place, *NAMES, "function") or name_in_type(call)
         arguments = next((of for key in ARGUMENTS if (of := holder.get(key)) is not None), None)
         if not name and "language" in holder:
             name, arguments = CODE, holder
         problem = call.get("parse_error") or (None if "result" in call else call.get("error"))
-        if copies and (copy := _copy_among(copies, name, call_id, arguments)) is not None:
+        if copies and (copy := copy_among(copies, name, call_id, arguments)) is not None:
             copies.remove(copy)
             return
-        self._add_call(draft, name, arguments, call_id, is_free_text=is_free_text, problem=problem)
+        is_free_text |= "custom" in call
+        if type(arguments) is not str:
+            check_depth(f"{self._where}.{self._at}", arguments)
+        made = call_of(name, arguments, call_id, is_free_text=is_free_text, problem=problem)
+        self._add_call(made, draft)
         rest = rest_of(call, _KNOWN_OF_CALLS | {"function", "custom"})
         rest = {key: value for key, value in rest.items() if value is not inner}
         if rest:
             draft.extra.setdefault("calls", []).append({"call_id": call_id, **rest})
 
-    def _add_call(
-        self,
-        draft: MessageDraft,
-        name: str,
-        arguments: Any,
-        call_id: str,
-        *,
-        is_free_text: bool = False,
-        problem: object = None,
-    ) -> None:
-        error = problem if isinstance(problem, str) else ""
-        value = arguments
-        if type(arguments) is str and not is_free_text:
-            try:
-                value = orjson.loads(arguments)
-            except orjson.JSONDecodeError as fault:
-                error = error or str(fault)
-            else:
-                if len(arguments) > 2 * MAX_DEPTH and not is_shallow(value):
-                    error = f"expected JSON nested at most {MAX_DEPTH} deep"
-        elif arguments is not None:
-            check_depth(f"{self._where}.{self._at}", arguments)
-        if type(value) is not dict and value is not None and not (error or is_free_text):
-            error = f"expected a JSON object, got {type(value).__name__}"
-        if error:
-            self.remarks["unreadable arguments"] += 1
-        draft.calls.append(ToolCall(name, arguments if error else value, call_id, error))
-        self.matching.add(call_id, draft)
+    def _add_call(self, call: ToolCall, draft: MessageDraft) -> None:
+        self.remarks["unreadable arguments"] += bool(call.parse_error)
+        draft.calls.append(call)
+        self.matching.add(call.call_id, draft)
 
     # Results
 
@@ -474,30 +430,9 @@ class _Reader:
 
     def _result_part(self, part: dict[str, Any], place: str) -> None:
         """A result that is a part of a message."""
-        body = result_body(part)
-        content = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
-        is_value = body is not part or "part_kind" in part or part.get("type") in _ANY_VALUE
-        if "codeExecutionResult" in part or "code_execution_result" in part:
-            body = {**body, "name": CODE}
-        elif "functionResponse" in part or "function_response" in part:
-            answer = as_object(content) or {}
-            if answer.get("error") is not None:
-                body = {**body, "error": True}
-            if len(answer) == 1 and isinstance(text := next(iter(answer.values())), str):
-                content = text if answer.keys() & _WRAPPED else content
-            body = {**body, "parts": None}
-            for inner in as_list(result_body(part).get("parts")) or ():
-                self.remarks["attachments"] += bool(inner)
-        elif "toolResult" in part:
-            content, is_value = _of_bedrock(content)
-        elif part.get("type") == "tool-result" and (output := as_object(part.get("output"))):
-            kind = str(output.get("type"))
-            if kind in _FORMS_OF_OUTPUT:
-                is_bad = kind.startswith("error") or kind == "execution-denied"
-                body, content = {**part, "is_error": is_bad}, output.get("value")
-                content = output.get("reason") if content is None else content
-                is_value = kind != "content"
-        self._result(body, content, place, is_value=is_value)
+        holder, content, is_value = answer_in(part)
+        self.remarks["attachments"] += n_files_beside(part)
+        self._result(holder, content, place, is_value=is_value)
 
     def _result_of_call(self, part: dict[str, Any], draft: MessageDraft) -> int:
         """The result that stands in the part of its call; returns how many there are."""
@@ -535,8 +470,11 @@ class _Reader:
         if isinstance(extra.get("error"), bool):
             del extra["error"]
         if type(content) is not str:
-            content = content if is_value else self._result_content(content, extra)
-            content = "" if content is None else content
+            value, n_files = (content, 0) if is_value else texts_in(content)
+            if n_files:
+                self.remarks["attachments"] += n_files
+                extra["content"] = content
+            content = "" if value is None else value
         if content == "" and not isinstance(fault := extra.get("error"), bool | None):
             content = (as_object(fault) or {}).get("message", fault)
         if type(content) is not str:
@@ -556,91 +494,6 @@ class _Reader:
         draft, result = self.matching.answered(result, self.drafts)
         if draft is None:
             self.remarks["results without calls"] += 1
-            draft = self._new("tool")
-        elif draft.entries[-1] != self._at:
-            draft.entries.append(self._at)
+        draft = self._joined(draft, "tool")
         draft.results.append(result)
         self._answered = draft
-
-    def _result_content(self, content: object, extra: dict[str, Any]) -> object:
-        """Texts of a list of parts; other JSON values as they are."""
-        listed = as_list(content) or []
-        parts = [as_object(part) or {} for part in listed]
-        kinds = [kind_of(part) if "type" in part else "unread" for part in parts]
-        is_parts = all(kind in ("text", "attachment") for kind in kinds)
-        if content is None or not is_parts:
-            return "" if content is None else content
-        texts = [
-            part.get("text", part.get("content"))
-            for part, kind in zip(parts, kinds, strict=True)
-            if kind == "text"
-        ]
-        if not all(isinstance(text, str) for text in texts):
-            return content
-        if len(texts) < len(parts):
-            self.remarks["attachments"] += len(parts) - len(texts)
-            extra["content"] = content
-        return "\n".join(cast("list[str]", texts)) if parts else content
-
-
-_WRAPPED = frozenset(("result", "output", "error"))
-"""Keys under which Gemini's SDKs put what a function returns that is no object."""
-_ANY_VALUE = frozenset(("tool_call_response", "server_tool_call_response", "tool-result"))
-"""Kinds of results whose content is the value that the tool returned."""
-
-
-def _of_bedrock(content: object) -> tuple[object, bool]:
-    """The value in a list of blocks without types, of several texts these together.
-
-    Where there are files among them, the blocks with their types instead, and false.
-    """
-    blocks = [as_object(part) or {} for part in as_list(content) or []]
-    if any("json" not in block and not isinstance(block.get("text"), str) for block in blocks):
-        return [{"type": next(iter(block), ""), **block} for block in blocks], False
-    values = [block["json"] if "json" in block else block["text"] for block in blocks]
-    if all(isinstance(value, str) for value in values):
-        return "\n".join(values), True
-    return values[0] if len(values) == 1 else values, True
-
-
-def _copy_among(calls: list[ToolCall], name: str, call_id: str, arguments: Any) -> ToolCall | None:
-    """The call that another field of the same message has already; None without."""
-    for call in calls:
-        if call.name != name or (call_id and call.call_id and call_id != call.call_id):
-            continue
-        if call_id == call.call_id != "" or _value(arguments) == _value(call.arguments):
-            return call
-    return None
-
-
-def _value(arguments: Any) -> Any:
-    """Arguments as JSON values where a text holds them."""
-    if isinstance(arguments, str):
-        try:
-            return orjson.loads(arguments)
-        except orjson.JSONDecodeError:
-            pass
-    return arguments
-
-
-def _name_of(attachment: Mapping[str, Any]) -> str:
-    """The name, address or kind of a file; never what is in it."""
-    kinds = (attachment.get(key) for key in ("type", "kind", "part_kind"))
-    kind = str(next(filter(None, kinds), next(iter(attachment), "file")))
-    for of in (attachment, *filter(None, map(as_object, attachment.values()))):
-        for key in ("filename", "name", "title", "url", "uri", "fileUri", "file_id"):
-            if isinstance(value := of.get(key), str) and value and not value.startswith("data:"):
-                return value
-    return kind
-
-
-def _add_text(draft: MessageDraft, text: str) -> None:
-    draft.text = _joined(draft.text, text)
-
-
-def _add_thought(draft: MessageDraft, text: str) -> None:
-    draft.reasoning = _joined(draft.reasoning, text)
-
-
-def _joined(before: str, text: str) -> str:
-    return f"{before}\n{text}" if before and text else before or text

@@ -68,7 +68,7 @@ _KINDS: Mapping[str, Kind] = {
 """Kinds by type, and of parts without a type by the key that holds all."""
 
 CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "id")
-RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId")
+RESULT_IDS = tuple("tool_call_id call_id tool_use_id toolCallId toolUseId source_call_id".split())
 """Ids that name a call in its result; an ``id`` may be the message's own."""
 
 NAMES = ("name", "tool_name", "toolName", "tool", "api_name", "api", "function_name", "toolType")
@@ -86,10 +86,6 @@ TEXTS = ("text", "content", "refusal", "thinking", "reasoning", "summary", "reas
 _HOLDERS = tuple(
     "function custom toolUse functionCall function_call toolCall executableCode "
     "executable_code".split()
-)
-_ANSWERS = tuple(
-    "toolResult functionResponse function_response toolResponse codeExecutionResult "
-    "code_execution_result".split()
 )
 CODE = "code_execution"
 """Name of the tool that runs code which the model wrote, where its provider gives none."""
@@ -135,11 +131,6 @@ def call_body(spec: Mapping[str, Any]) -> dict[str, Any] | None:
     return next((inner for key in _HOLDERS if (inner := as_object(spec.get(key)))), None)
 
 
-def result_body(spec: dict[str, Any]) -> dict[str, Any]:
-    """The object in a result that has its id and content, or the result itself."""
-    return next((inner for key in _ANSWERS if (inner := as_object(spec.get(key)))), spec)
-
-
 def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
     """The parts of a message's content; None where it is no list."""
     content: Any = message.get("content")
@@ -155,37 +146,6 @@ def is_item(kind: object) -> bool:
         kind in ("reasoning", "program", "program_output")
         or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
     )
-
-
-def failed(result: Mapping[str, Any]) -> bool | None:
-    """Whether a result is marked as failed; None where nothing is said of it.
-
-    Formats that mark failures alone say of all other results that they are none: Anthropic's
-    ``is_error`` is false by default, and pydantic-ai answers a failed call by a ``retry-prompt``.
-
-    Raises:
-        ValueError: If its mark ``is_error`` is neither true nor false.
-    """
-    for name in ("is_error", "isError"):
-        if (mark := result.get(name)) is not None:
-            if type(mark) is not bool:
-                raise ValueError(name)
-            return mark
-    if (error := result.get("error")) is not None:
-        return error if isinstance(error, bool) else True
-    stated = (result.get(name) for name in ("status", "state", "outcome"))
-    words = (value.lower().rpartition("outcome_")[2] for value in stated if isinstance(value, str))
-    is_without = result.get("part_kind") == "tool-return" or "tool_use_id" in result
-    return next((_FAILED[word] for word in words if word in _FAILED), False if is_without else None)
-
-
-_FAILED: Mapping[str, bool] = {
-    **dict.fromkeys("success ok output-available".split(), False),
-    **dict.fromkeys(
-        "error failed deadline_exceeded output-error output-denied retried denied".split(), True
-    ),
-}
-"""Words that mark a result; those that say only that it is there, as ``completed``, do not."""
 
 
 # Whole messages ----------------------------------------------------------------------------------
@@ -220,6 +180,12 @@ def _role_of_class(name: object) -> Role | None:
 
 
 _CLASSES = frozenset("human user ai assistant system developer tool function".split())
+
+
+def is_message(value: object) -> bool:
+    """Whether a JSON value is a message or an item of a conversation, by its role or type."""
+    message = as_object(value) or {}
+    return is_item(message.get("type")) or role_of(message) is not None
 
 
 def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:

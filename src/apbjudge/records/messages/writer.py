@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
-from ...errors import RowError
+from ..loose_json import json_text
 from .model import Message
 
 
@@ -29,13 +27,6 @@ def openai_messages(
     Raises:
         RowError: If a value is nested too deeply (about 250 levels) for JSON to be written.
     """
-
-    def text(value: Any) -> str:
-        try:
-            return value if isinstance(value, str) else orjson.dumps(value).decode()
-        except orjson.JSONEncodeError as error:
-            raise RowError(field, "values that can be written as JSON", str(error)) from None
-
     if message.role != "tool":
         row: dict[str, Any] = {"role": message.role, "content": message.text}
         if message.speaker:
@@ -46,14 +37,12 @@ def openai_messages(
             row["content"] = message.text or None
             row["tool_calls"] = [
                 {
-                    **({"id": of.call_id} if of.call_id or not is_extended else {}),
+                    **({"id": call.call_id} if call.call_id or not is_extended else {}),
                     "type": "function",
-                    "function": {
-                        "name": of.name,
-                        "arguments": of.arguments if is_extended else text(of.arguments),
-                    },
+                    "function": {"name": call.name, "arguments": of},
                 }
-                for of in message.calls
+                for call in message.calls
+                for of in (call.arguments if is_extended else json_text(call.arguments, field),)
             ]
         yield row
     elif message.text:
@@ -63,4 +52,8 @@ def openai_messages(
         facts |= {"is_error": of.is_error} if is_extended else {}
         stated = {name: value for name, value in facts.items() if value}
         is_nothing = of.content is None and not is_extended
-        yield {"role": "tool", **stated, "content": "" if is_nothing else text(of.content)}
+        yield {
+            "role": "tool",
+            **stated,
+            "content": "" if is_nothing else json_text(of.content, field),
+        }

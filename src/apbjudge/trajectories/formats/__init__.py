@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ...errors import guarded
 from ...records.trajectories import LogPlace, Trajectory
+from ..base import LogEntry
 
 ENTRY_POINT_GROUP = "apbjudge.log_formats"
 """Installed packages add their formats here, each a ``LogFormat`` under its name."""
@@ -15,7 +17,7 @@ ENTRY_POINT_GROUP = "apbjudge.log_formats"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """A format of logs in JSON.
+    """A format of logs.
 
     Attributes:
         name: As on the command line.
@@ -33,6 +35,9 @@ class LogFormat:
             with an empty name goes with the part before it in its file, those at its beginning
             with the first that has a name; where none has, the file is a run. None where a record
             is a run. It may be asked twice.
+        claims: Whether a path is a log of this format by itself, such as a folder with a structure
+            of its own; None where none is.
+        read_path: Yields the runs of such a log; raises InputError.
         newest: Whether of a task's runs of the same trial in several files only that of the last
             file counts, by the files' names.
     """
@@ -43,6 +48,8 @@ class LogFormat:
     read: Callable[[Any, LogPlace, Mapping[str, Any]], Trajectory]
     member: str = ""
     parts: Callable[[Mapping[str, Any]], Iterable[tuple[str, Any]]] | None = None
+    claims: Callable[[Path], bool] | None = None
+    read_path: Callable[[Path], Iterator[LogEntry]] | None = None
     newest: bool = False
 
     def __post_init__(self) -> None:

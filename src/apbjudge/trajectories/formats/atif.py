@@ -1,42 +1,37 @@
 """ATIF 1.0 to 1.8, Harbor's format for trajectories (its RFC 0001).
 
-ATIF states no outcome, no case, no trial and no reason why a run ended. What we write into it is
-under ``extra.apbjudge`` of the trajectory, a step, a call or a result, in the form of our own rows,
-and is read again. No other ``extra`` is taken for an outcome.
+ATIF states no outcome, no case, no trial and no reason why a run ended. What a run of ours has
+beyond it is written under ``extra.apbjudge`` of the trajectory, as what differs from the run that
+ATIF alone says, and is read again. No other ``extra`` is taken for an outcome.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, cast
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from ...errors import RowError
-from ...records.messages import Message, read_messages
-from ...records.trajectories import LogPlace, Trajectory, trajectory_of
+from ...records.loose_json import as_object, check_depth, rest_of
+from ...records.messages import Message, Messages, Role, read_messages
+from ...records.trajectories import LogPlace, Trajectory, trajectory_of, trajectory_row
 from . import LogFormat
-from .derived import final_answer_of, query_of, remarks_of
-from .fields import list_in, numbers_in, object_in, objects_in, text_in
+from .derived import derived_id, steps_of
+from .fields import id_field, list_in, numbers_in, object_in, objects_in, text_field
 
 OURS = "apbjudge"
-"""Key of our own annotations in an ``extra``."""
+"""Key of what is ours in the ``extra`` of a trajectory."""
 
 UNKNOWN = "unknown"
 """What is written for an agent's name or version where nothing is known."""
 
 _VERSION = re.compile(r"ATIF-v(1\.\d+)")
-_SOURCES = ("system", "user", "agent")
+_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}
 _READ = frozenset(("schema_version", "trajectory_id", "agent", "steps", "extra"))
 _READ_OF_AGENT = frozenset(("model_name", "tool_definitions"))
-_READ_OF_STEP = frozenset(
-    "step_id source message reasoning_content tool_calls observation is_copied_context "
-    "extra".split()
-)
-_READ_OF_CALL = frozenset(("tool_call_id", "function_name", "arguments", "extra"))
-_READ_OF_RESULT = frozenset(("source_call_id", "content", "extra"))
+_READ_OF_STEP = frozenset("step_id source message observation is_copied_context".split())
 
 
 def _is_atif(entry: Mapping[str, Any]) -> bool:
@@ -45,146 +40,110 @@ def _is_atif(entry: Mapping[str, Any]) -> bool:
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
+    own = object_in(object_in(entry, "extra"), OURS, "extra.")
+    run = stated_run(entry, place, is_ours=bool(own))
+    return trajectory_of(changed(trajectory_row(run, is_whole=True), own)) if own else run
+
+
+def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> Trajectory:
+    """The run that ATIF itself says, without what is ours.
+
+    Args:
+        entry: The trajectory.
+        place: Where it was read.
+        is_ours: Whether we wrote it: then its steps and metrics are not kept as a log's.
+
+    Raises:
+        RowError: If a field is of another kind.
+    """
     version = entry.get("schema_version")
     known = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if known is None:
         raise RowError("schema_version", "ATIF-v1.0 to ATIF-v1.8", version)
-    own = _own(entry, "")
     remarks: Counter[str] = Counter()
-    extra = _rest(entry, _READ)
-    prompts: list[str] = []
-    rows: list[dict[str, Any]] = []
+    foreign = {k: v for k, v in object_in(entry, "extra").items() if k != OURS}
+    extra = rest_of(entry, _READ) | ({"extra": foreign} if foreign else {})
+    prompts, system_extras = list[str](), list[dict[str, Any]]()
+    messages: list[Message] = []
     unknown: list[Any] = []
-    for number, step in enumerate(list_in(entry, "steps", is_needed=True)):
-        fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
-        if fields.get("source") not in _SOURCES:
-            unknown.append(step)
-            continue
-        if fields.get("is_copied_context") is True:
+    for number, value in enumerate(list_in(entry, "steps", is_needed=True)):
+        step = as_object(value) or {}
+        if str(step.get("source")) not in _ROLES:
+            unknown.append(value)
+        elif step.get("is_copied_context") is True:
             remarks["copied context"] += 1
-            continue
-        row = _step(fields, f"steps.{number}.", remarks, [] if own else [number])
-        is_prompt = row["source"] == "system" and row.keys() <= {
-            "source",
-            "text",
-            "extra",
-            "sources",
-        }
-        if rows or not is_prompt or _own(fields, f"steps.{number}."):
-            rows.append(row)
-            continue
-        prompts.append(row["text"])
-        if row["extra"]:
-            extra.setdefault("system_steps", []).append(row["extra"])
-    _pair(() if own else rows)
-    if unknown:
-        remarks["unknown steps"] = len(unknown)
-        extra["unknown_steps"] = unknown
+        else:
+            message = _message(step, number, remarks)
+            if message.role == "system" and not (messages or message.results):
+                prompts.append(message.text)
+                system_extras.append(message.extra)
+            else:
+                messages.append(message if not is_ours else replace(message, entries=()))
+    remarks["unknown steps"] = len(unknown)
+    extra |= {"unknown_steps": unknown, "system_steps": list(filter(None, system_extras))}
     inside = len(list_in(entry, "subagent_trajectories"))
     remarks["sub-agents"] = max(remarks["sub-agents"], inside)
-    if own:
-        extra.pop("final_metrics", None)  # made of the usage, and nothing else
-
     agent = object_in(entry, "agent")
-    name = agent.get("name")
-    model = own.get("tested_model", agent.get("model_name") or (name if name != UNKNOWN else ""))
-    about = _rest(agent, _READ_OF_AGENT, "agent.")
-    about = {k: v for k, v in about.items() if v != UNKNOWN and (k, v) != ("name", model)}
-    if about:
-        extra["agent"] = about
-    fallback = f"{Path(place.file).stem or 'run'}-{place.line}"
-    own_id = entry.get("trajectory_id") or entry.get("session_id") or fallback
-    tools = agent.get("tool_definitions")
-    trajectory = trajectory_of(
-        {
-            "trajectory_id": own_id,
-            "case_id": own_id,
-            "tested_model": model or "",
-            "system_prompt": "\n\n".join(prompts),
-            "tools": None if tools is None else list_in(agent, "tool_definitions", "agent."),
-            "usage": _usage(entry),
-            **own,
-            "extra": extra | object_in(own, "extra", f"extra.{OURS}."),
-            "steps": rows,
-            "place": asdict(replace(place, format="atif", version=known[1])),
-        }
+    name = text_field(agent, "name", where="agent.")
+    model = text_field(agent, "model_name", where="agent.") or (name if name != UNKNOWN else "")
+    about = rest_of(agent, _READ_OF_AGENT)
+    extra["agent"] = {k: v for k, v in about.items() if v != UNKNOWN and (k, v) != ("name", model)}
+    tools = None
+    if agent.get("tool_definitions") is not None:
+        tools = tuple(list_in(agent, "tool_definitions", "agent."))
+    if is_ours:
+        extra.pop("final_metrics", None)  # made of the usage, and nothing else
+    check_depth("entry", (tools, extra))
+    run_id = id_field(entry, "trajectory_id", "session_id") or derived_id("", None, place)
+    conversation = Messages(tuple(messages))
+    return Trajectory(
+        trajectory_id=run_id,
+        case_id=run_id,
+        tested_model=model,
+        query=conversation.query,
+        system_prompt="\n\n".join(prompts),
+        tools=tools,
+        steps=steps_of(messages),
+        final_answer=conversation.final_answer,
+        usage=_usage(entry),
+        place=replace(place, format="atif", version=known[1]),
+        remarks=dict(+remarks),
+        extra={name: of for name, of in extra.items() if of},
     )
-    steps = trajectory.steps
+
+
+def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Message:
+    """The message of a step, with the results that stand in it, whatever they answer."""
+    where = f"steps.{number}"
+    text: Any = step.get("message")
+    if not isinstance(text, str | list | None):
+        raise RowError(f"{where}.message", "text or a list of parts", text)
+    role = _ROLES[str(step["source"])]
+    observation = object_in(step, "observation", f"{where}.")
+    results = [of for _, of in objects_in(observation, "results", f"{where}.observation.")]
+    remarks["sub-agents"] += sum(
+        len(list_in(of, "subagent_trajectory_ref", f"{where}.observation.results."))
+        for of in results
+    )
+    raw: dict[str, Any] = {
+        **rest_of(step, _READ_OF_STEP),
+        "role": "assistant" if role == "assistant" else "user",
+        "content": text,
+    }
+    results.sort(key=lambda of: not of.get("source_call_id"))  # the others answer what is left
+    read = read_messages([raw, *({"role": "tool", **of} for of in results)], where)
+    remarks.update(read.remarks)
+    message, *unasked = read.messages
+    extra = message.extra
+    for of in unasked:
+        extra.setdefault("results", []).extend(of.extra.get("results", ()))
     return replace(
-        trajectory,
-        query=trajectory.query if "query" in own else query_of(steps),
-        final_answer=trajectory.final_answer if "final_answer" in own else final_answer_of(steps),
-        remarks=trajectory.remarks if "remarks" in own else dict(+(remarks + remarks_of(steps))),
+        message,
+        role=role,
+        results=tuple(result for of in read.messages for result in of.results),
+        entries=(number,),
+        extra={name: of for name, of in extra.items() if of},
     )
-
-
-def _step(
-    step: Mapping[str, Any], where: str, remarks: Counter[str], sources: list[int]
-) -> dict[str, Any]:
-    """A step as a row of our own format."""
-    if not isinstance(step.get("message"), str | list | None):
-        raise RowError(f"{where}message", "text or a list of parts", step["message"])
-    extra = _rest(step, _READ_OF_STEP, where)
-    calls: list[dict[str, Any]] = []
-    for number, call in objects_in(step, "tool_calls", where):
-        at = f"{where}tool_calls.{number}."
-        names = {
-            "id": text_in(call, "tool_call_id", at),
-            "name": text_in(call, "function_name", at),
-        }
-        calls.append({**names, "arguments": call.get("arguments")})
-        if rest := _rest(call, _READ_OF_CALL, at):
-            extra.setdefault("tool_calls", {})[str(number)] = rest
-    plain = {"content": step.get("message"), "tool_calls": calls}
-    thought = text_in(step, "reasoning_content", where)
-    role = "assistant" if step["source"] == "agent" else "user"
-    read = read_messages([{"role": role, "reasoning_content": thought, **plain}], where[:-1])
-    remarks["attachments"] += read.remarks.get("attachments", 0)
-    (message,) = read.messages
-    row: dict[str, Any] = {"source": step["source"], "text": message.text, "sources": sources}
-    row |= {"thought": thought} if thought else {}
-    row |= {"calls": _calls(step, message, where), "kind": "call"} if calls else {}
-    results: list[dict[str, Any]] = []
-    observation = object_in(step, "observation", where)
-    for number, result in objects_in(observation, "results", f"{where}observation."):
-        answer, rest = _result(result, f"{where}observation.results.{number}.", remarks)
-        results.append(answer)
-        if rest:
-            extra.setdefault("results", {})[str(number)] = rest
-    row |= {"observations": results} if results else {}
-    own = _own(step, where)
-    extra |= message.extra | object_in(own, "extra", f"{where}extra.{OURS}.")
-    return {**row, **own, "extra": extra}
-
-
-def _calls(step: Mapping[str, Any], message: Message, where: str) -> list[dict[str, Any]]:
-    places = enumerate(zip(message.calls, list_in(step, "tool_calls"), strict=True))
-    return [asdict(of) | _own(raw, f"{where}tool_calls.{n}.") for n, (of, raw) in places]
-
-
-def _result(
-    result: Mapping[str, Any], where: str, remarks: Counter[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A result as a row of our own format, and the fields that this has no place for."""
-    content: Any = result.get("content")
-    rest = _rest(result, _READ_OF_RESULT, where)
-    if isinstance(content, list):
-        seen = read_messages([{"role": "tool", "content": content}], where[:-1])
-        remarks["attachments"] += seen.remarks.get("attachments", 0)
-        rest["content"], content = content, seen.messages[0].results[0].content
-    remarks["sub-agents"] += len(list_in(result, "subagent_trajectory_ref", where))
-    call_id = text_in(result, "source_call_id", where)
-    return {"content": content, "call_id": call_id, **_own(result, where)}, rest
-
-
-def _pair(rows: Sequence[dict[str, Any]]) -> None:
-    """Results that name no call answer those of their step that no result of the log names."""
-    named = {seen["call_id"] for row in rows for seen in row.get("observations", ())}
-    for row in rows:
-        waiting = deque(of["call_id"] for of in row.get("calls", ()) if of["call_id"] not in named)
-        for seen in row.get("observations", ()):
-            if waiting and not seen["call_id"]:
-                seen["call_id"] = waiting.popleft()
 
 
 def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
@@ -194,26 +153,40 @@ def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
         counts = {k: v for k, v in final.items() if k not in ("total_steps", "extra")}
         return numbers_in(object_in(final, "extra", "final_metrics.") | counts)
     sums: Counter[str] = Counter()
-    for number, step in enumerate(list_in(entry, "steps")):
-        fields = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
-        if fields.get("is_copied_context") is not True:
-            metrics = object_in(fields, "metrics", f"steps.{number}.")
+    for number, value in enumerate(list_in(entry, "steps")):
+        step = as_object(value) or {}
+        if step.get("is_copied_context") is not True:
+            metrics = object_in(step, "metrics", f"steps.{number}.")
             sums.update({f"total_{name}": value for name, value in numbers_in(metrics).items()})
     return dict(sums)
 
 
-# Fields -------------------------------------------------------------------------------------------
+# What is ours -------------------------------------------------------------------------------------
+
+_LISTS = ("steps", "calls", "observations")
 
 
-def _own(holder: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return object_in(object_in(holder, "extra", where), OURS, f"{where}extra.")
+def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of one whole row that another has otherwise; of lists, by the place in them."""
+    changes: dict[str, Any] = {}
+    for name, value in ours.items():
+        if value == (other := theirs[name]):
+            continue
+        changes[name] = value
+        if name in _LISTS and len(value) == len(other):
+            pairs = enumerate(zip(value, other, strict=True))
+            changes[name] = {str(at): of for at, pair in pairs if (of := differences(*pair))}
+    return changes
 
 
-def _rest(holder: Mapping[str, Any], read: frozenset[str], where: str = "") -> dict[str, Any]:
-    """What is not read otherwise, and the ``extra`` without what is ours."""
-    rest = {name: value for name, value in holder.items() if name not in read and value is not None}
-    foreign = {k: v for k, v in object_in(holder, "extra", where).items() if k != OURS}
-    return rest | {"extra": foreign} if foreign else rest
+def changed(row: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole row to which these are the differences."""
+    new = {**row, **changes}
+    for name in _LISTS:
+        if (of_list := as_object(new.get(name))) is not None:
+            places = enumerate(row[name])
+            new[name] = [changed(of, as_object(of_list.get(str(at))) or {}) for at, of in places]
+    return new
 
 
 ATIF = LogFormat(name="atif", title="ATIF", score=_is_atif, read=_read)

@@ -87,7 +87,7 @@ def _read_bfcl(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
         raise RowError("accuracy", expected, passed)
     field, result = fields.first_of(entry, *_RESULTS)
     prompt = as_object(entry.get("prompt")) or {"question": entry.get("prompt")}
-    if log := fields.list_field(entry, "inference_log"):
+    if log := fields.list_in(entry, "inference_log"):
         field, messages = "inference_log", _logged(log)
     else:
         messages = _unlogged(as_list(prompt.get("question")) or [], result, entry)
@@ -226,15 +226,15 @@ def _read_toolbench(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
     for of in others:
         common = takewhile(lambda pair: pair[0] == pair[1], zip(of, chain, strict=False))
         abandoned += filter(None, [of[len([*common]) :]])
-    given = as_object(next(json_values(fields.text_in(answer, "final_answer")), None)) or {}
+    given = as_object(next(json_values(fields.text_field(answer, "final_answer")), None)) or {}
     return run_of_messages(
         enumerate(chain),
         where,
         place,
-        query=fields.text_in(answer, "query"),
+        query=fields.text_field(answer, "query"),
         tools=tuple(fields.list_in(answer, "function")) or None,
         final_answer=fields.text_field(given, "final_answer"),
-        termination=fields.text_in(answer, "finish_type"),
+        termination=fields.text_field(answer, "finish_type"),
         scores=_truths(entry, "win"),
         usage=fields.numbers_in({name: answer.get(name) for name in _USAGE}),
         extra=rest_of(entry, _OF_ENTRY) | rest_of(answer, _OF_ANSWER),

@@ -15,7 +15,7 @@ import orjson
 from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .fields import first_of, list_in, numbers_in, text_in
+from .fields import first_of, list_in, numbers_in, text_field
 from .sessions import LoggedSession, name_in, opening_of
 
 _Lines = list[dict[str, Any]]
@@ -73,10 +73,10 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     usage = _add_messages(session, lines, sorted(positions))
     first = next((of for of in lines if of.get("subtype") == "init"), dict[str, Any]())
     last = next((of for of in reversed(lines) if of.get("type") == "result"), dict[str, Any]())
-    answer, end = text_in(last, "result"), text_in(last, "subtype")
+    answer, end = text_field(last, "result"), text_field(last, "subtype")
     if last.get("is_error") is True and end in ("success", "error_during_execution"):
         session.error, answer = answer or end, ""
-    session.model = session.model or text_in(first, "model")
+    session.model = session.model or text_field(first, "model")
     session_id = next((name for line in lines for name, _ in _parts(line) if name), "")
     totals = {key: last.get(key) for key in ("total_cost_usd", "num_turns", "duration_ms")}
     return session.run(
@@ -158,7 +158,7 @@ def _add_messages(session: LoggedSession, lines: _Lines, order: list[int]) -> di
         if message is None:
             continue
         if message["role"] == "assistant":
-            session.model = session.model or text_in(raw, "model", "message.")
+            session.model = session.model or text_field(raw, "model", where="message.")
             usages[name_in(raw, "id") or at] = numbers_in(as_object(raw.get("usage")) or {})
         if line.get("type") in _SPEAKERS:
             session.error = opening_of(raw) if line.get("isApiErrorMessage") is True else ""

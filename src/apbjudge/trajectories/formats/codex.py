@@ -14,7 +14,7 @@ from ...errors import RowError
 from ...records.loose_json import as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .fields import first_of, numbers_in, object_in, text_in
+from .fields import first_of, numbers_in, object_in, text_field
 from .sessions import LoggedSession, note, opening_of, part_of_file
 
 _LINES = frozenset("session_meta turn_context response_item event_msg compacted".split())
@@ -52,8 +52,8 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
     instructions = as_object(about.get("base_instructions")) or {"text": about.get("instructions")}
     return session.run(
         place,
-        text_in(about, "id", "payload."),
-        system=text_in(instructions, "text", "payload.base_instructions."),
+        text_field(about, "id", where="payload."),
+        system=text_field(instructions, "text", where="payload.base_instructions."),
         termination=session.end,
         usage=session.usage,
     )
@@ -79,14 +79,14 @@ class _Rollout(LoggedSession):
                 raise RowError("payload.id", "one session in a file", held.get("id"))
             self.about = self.about or held  # a fork repeats that of its origin
         elif kind == "turn_context":
-            self.model = self.model or text_in(held, "model", "payload.")
+            self.model = self.model or text_field(held, "model", where="payload.")
         elif kind == "compacted":
             self.leave_out("rewritten context", [held])
         elif kind == "response_item":
             is_context = held.get("role") == "user" and opening_of(held).startswith(_CONTEXT)
             self.add({**held, "role": "system"} if is_context else held, at)
         elif kind.startswith("item."):
-            item_id = text_in(held, "id", "item.")
+            item_id = text_field(held, "id", where="item.")
             self.items[item_id] = held, [*self.items.get(item_id, ({}, []))[1], at]
         else:
             self._event(at, held)
@@ -98,14 +98,14 @@ class _Rollout(LoggedSession):
         if kind == "thread.started":
             self.about = {"id": event.get("thread_id")}
         elif kind in ("turn.failed", "error"):
-            self.error = text_in(as_object(event.get("error")) or event, "message")
+            self.error = text_field(as_object(event.get("error")) or event, "message")
         elif kind == "thread_rolled_back":
             turns = [i for i, of in enumerate(self.messages) if of.get("role") == "user"]
             at = next(iter(turns[-int(event.get("num_turns") or 0) :]), len(self.messages))
             self.leave_out("abandoned branches", self.messages[at:])
             del self.messages[at:], self.lines[at:]
         elif kind == "turn_aborted":
-            self.end = text_in(event, "reason") or "turn_aborted"
+            self.end = text_field(event, "reason") or "turn_aborted"
         elif not self.is_whole and (message := _message_item(event)):
             self.add(message, at)
         info = object_in(event, "info")

@@ -1,16 +1,17 @@
 """Fields of a log's entry, each of the kind that it has to be; else RowError names it.
 
-Of functions that take ``where``, it is put before the field's name.
+Of functions that take ``where``, it is put before the field's name; of those that take several
+names, the first counts under which something is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, cast
 
 from ...errors import RowError
-from ...records.loose_json import as_list, as_object, truth_of
+from ...records.loose_json import as_object, truth_of
 
 _NUMBERS = (int, float)
 
@@ -23,16 +24,43 @@ def first_of(entry: Mapping[str, Any], *names: str) -> tuple[str, Any]:
     return names[0], None
 
 
-def text_field(entry: Mapping[str, Any], *names: str) -> str:
-    """A text under any of the names; empty where there is none.
+def _stated(
+    holder: Mapping[str, Any], names: Sequence[str], kind: type, expected: str, where: str
+) -> Any:
+    name, value = first_of(holder, *names)
+    if value is None or isinstance(value, kind):
+        return value
+    raise RowError(f"{where}{name}", expected, value)
 
-    Raises:
-        RowError: If it is no text.
-    """
-    name, value = first_of(entry, *names)
-    if value is None or isinstance(value, str):
-        return value or ""
-    raise RowError(name, "text", value)
+
+def text_field(holder: Mapping[str, Any], *names: str, where: str = "") -> str:
+    """A text under any of the names; empty where there is none."""
+    return _stated(holder, names, str, "text", where) or ""
+
+
+def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
+    """A JSON object; empty where there is none."""
+    return _stated(holder, (name,), dict, "an object", where) or {}
+
+
+def list_in(
+    holder: Mapping[str, Any], name: str, where: str = "", *, is_needed: bool = False
+) -> list[Any]:
+    """A list; empty where there is none, unless one is needed."""
+    listed = _stated(holder, (name,), list, "a list", where)
+    if listed is None and is_needed:
+        raise RowError(f"{where}{name}", "a list", None)
+    return listed or []
+
+
+def objects_in(
+    holder: Mapping[str, Any], name: str, where: str = "", *, is_needed: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a list, numbered from 0."""
+    for number, value in enumerate(list_in(holder, name, where, is_needed=is_needed)):
+        if (of := as_object(value)) is None:
+            raise RowError(f"{where}{name}.{number}", "an object", value)
+        yield number, of
 
 
 def id_field(entry: Mapping[str, Any], *names: str) -> str:
@@ -143,61 +171,7 @@ HUMAN = " (human)"
 """Ends the names of scores that a person gave, where a log tells them from those of judges."""
 
 
-def list_field(entry: Mapping[str, Any], name: str) -> list[Any] | None:
-    """A list; None where there is none.
-
-    Raises:
-        RowError: If it is something else.
-    """
-    value = entry.get(name)
-    if value is None:
-        return None
-    if (found := as_list(value)) is None:
-        raise RowError(name, "a list", value)
-    return found
-
-
 def numbers_in(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """The finite numbers of an object and of objects in it, by names joined with dots."""
     scores = scores_in(values).items()
     return {prefix + name: float(value) for name, value in scores if type(value) in _NUMBERS}
-
-
-def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
-    """A JSON object."""
-    value = holder.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise RowError(f"{where}{name}", "an object", value)
-    return cast("dict[str, Any]", value)
-
-
-def list_in(
-    holder: Mapping[str, Any], name: str, where: str = "", *, is_needed: bool = False
-) -> list[Any]:
-    """A list; where ``is_needed``, one that is there."""
-    value = holder.get(name)
-    if value is None and not is_needed:
-        return []
-    if not isinstance(value, list):
-        raise RowError(f"{where}{name}", "a list", value)
-    return cast("list[Any]", value)
-
-
-def objects_in(
-    holder: Mapping[str, Any], name: str, where: str = ""
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a list, numbered from 0."""
-    for number, value in enumerate(list_in(holder, name, where)):
-        if not isinstance(value, dict):
-            raise RowError(f"{where}{name}.{number}", "an object", value)
-        yield number, cast("dict[str, Any]", value)
-
-
-def text_in(holder: Mapping[str, Any], name: str, where: str = "") -> str:
-    """A text."""
-    value = holder.get(name)
-    if value is not None and not isinstance(value, str):
-        raise RowError(f"{where}{name}", "text", value)
-    return value or ""

@@ -9,7 +9,7 @@ from typing import Any
 from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .fields import numbers_in, object_in, text_in
+from .fields import numbers_in, object_in, text_field
 from .sessions import LoggedSession, name_in, note, opening_of, part_of_file
 
 _TYPES = frozenset("user gemini info error warning".split())
@@ -27,22 +27,22 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
     for at, line in enumerate(lines):
         update = as_object(line.get("$set")) or line
         if name_in(line, "type") in _TYPES:
-            about[text_in(line, "id")] = at, line
+            about[text_field(line, "id")] = at, line
         elif "$rewindTo" in line:
             ids = list(about)
             to = ids.index(line["$rewindTo"]) if line["$rewindTo"] in about else 0
             session.leave_out("abandoned branches", [about.pop(of)[1] for of in ids[to:]])
         elif "messages" in update:
-            stated = {text_in(of, "id"): (at, of) for of in objects_of(update["messages"])}
+            stated = {text_field(of, "id"): (at, of) for of in objects_of(update["messages"])}
             dropped = [of for name, (_, of) in about.items() if name not in stated]
             session.leave_out("rewritten context", dropped)
             about = stated
-        session_id = session_id or text_in(update, "sessionId")
+        session_id = session_id or text_field(update, "sessionId")
     usage, agents = Counter[str](), set[str]()
     for at, message in about.values():
         _add(session, at, message)
         usage.update(numbers_in(object_in(message, "tokens")))
-        agents |= {text_in(of, "agentId") for of in objects_of(message.get("toolCalls"))} - {""}
+        agents |= {text_field(of, "agentId") for of in objects_of(message.get("toolCalls"))} - {""}
     session.remarks["sub-agents"] = len(agents)
     return session.run(place, session_id, usage=dict(usage))
 
@@ -65,7 +65,7 @@ def _add(session: LoggedSession, at: int, message: dict[str, Any]) -> None:
         session.error = opening if kind == "error" else ""
     if kind != "gemini":
         return
-    session.model = session.model or text_in(message, "model")
+    session.model = session.model or text_field(message, "model")
     thoughts = objects_of(message.get("thoughts"))
     words = [name_in(of, key) for of in thoughts for key in ("subject", "description")]
     has_thoughts = any(of.get("thought") is True for of in objects_of(parts))

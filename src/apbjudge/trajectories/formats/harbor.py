@@ -10,16 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, RowError
-from ...records.json_stream import read_whole
-from ...records.loose_json import as_object
+from ...errors import RowError
+from ...records.json_stream import read_object
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from ..base import LogEntry
+from . import LogFormat
 from .atif import ATIF
 from .fields import id_field, number_field, numbers_in, object_in, text_field
 
-HARBOR = "harbor"
-
+_NAME = "harbor"
 _RESULT, _TRAJECTORY = "result.json", Path("agent", "trajectory.json")
 _CONTINUED = "continued_trajectory_ref"
 
@@ -48,10 +47,10 @@ def read_job(folder: Path) -> Iterator[LogEntry]:
         content: Trajectory | RowError
         digest = hashlib.sha256()
         try:
-            record = {"result": _object(trial / _RESULT, digest), "trajectory": None}
+            record = {"result": _read(trial / _RESULT, digest), "trajectory": None}
             if (trial / _TRAJECTORY).exists():
                 record["trajectory"] = _whole(trial, digest)
-            place = LogPlace(HARBOR, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
+            place = LogPlace(_NAME, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
             run = _run(record, place, trial)
             counts[run.case_id, run.tested_model] += 1
             content = replace(run, trial=counts[run.case_id, run.tested_model])
@@ -61,35 +60,24 @@ def read_job(folder: Path) -> Iterator[LogEntry]:
 
 
 def _is_trial(folder: Path) -> bool:
-    path = folder / _RESULT
-    if not path.is_file():
-        return False
-    with suppress(InputError):
-        fields = as_object(read_whole(path).value)
-        return fields is not None and {"trial_name", "task_name"} <= fields.keys()
+    with suppress(RowError):
+        return read_object(folder / _RESULT)[0].keys() >= {"trial_name", "task_name"}
     return False
 
 
-def _object(path: Path, digest: Any) -> dict[str, Any]:
-    try:
-        element = read_whole(path)
-    except InputError:
-        raise RowError(path.name, "the file of a trial", None) from None
-    digest.update(element.digest)
-    if isinstance(element.value, RowError):
-        raise RowError(path.name, element.value.expected, element.value.got)
-    if (value := as_object(element.value)) is None:
-        raise RowError(path.name, "a JSON object", element.value)
+def _read(path: Path, digest: Any) -> dict[str, Any]:
+    value, own_digest = read_object(path)
+    digest.update(own_digest)
     return value
 
 
 def _whole(trial: Path, digest: Any) -> dict[str, Any]:
     """The trajectory of a trial with the steps of the files that continue it."""
     path, seen = trial / _TRAJECTORY, set[str]()
-    whole = part = _object(path, digest)
+    whole = part = _read(path, digest)
     while (name := text_field(part, _CONTINUED)) and name not in seen:
         seen.add(name)
-        part = _object(path.parent / Path(name).name, digest)
+        part = _read(path.parent / Path(name).name, digest)
         steps = [*(whole.get("steps") or ()), *(part.get("steps") or ())]
         whole = {**whole, "steps": steps, "final_metrics": part.get("final_metrics")}
     return {k: v for k, v in whole.items() if k != _CONTINUED}
@@ -124,5 +112,19 @@ def _run(record: Mapping[str, Any], place: LogPlace, trial: Path) -> Trajectory:
         outcome=run.outcome if reward is None else Outcome(reward),
         scores=run.scores | {k: v for k, v in numbers_in(rewards).items() if k != "reward"},
         usage=run.usage | numbers_in(object_in(result, "agent_result")),
-        place=replace(run.place, format=HARBOR),
+        place=replace(run.place, format=_NAME),
     )
+
+
+def _read_record(_: Any, __: LogPlace, ___: Mapping[str, Any]) -> Trajectory:
+    raise RowError("entry", "a job folder of Harbor", "a record")
+
+
+HARBOR = LogFormat(
+    name=_NAME,
+    title="job folder of Harbor",
+    score=lambda _: 0.0,
+    read=_read_record,
+    claims=is_job,
+    read_path=read_job,
+)

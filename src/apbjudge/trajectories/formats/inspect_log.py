@@ -20,12 +20,11 @@ from typing import Any, cast
 from ...errors import InputError, RowError
 from ...jsonl import MAX_LINE_BYTES, object_of
 from ...records.files import zstandard
-from ...records.loose_json import as_list, as_object, check_depth
-from ...records.messages import read_messages
+from ...records.loose_json import as_list, as_object, objects_of, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from ..base import LogEntry
 from . import LogFormat
-from .derived import steps_of
+from .derived import run_of_messages
 from .fields import (
     id_field,
     list_in,
@@ -34,7 +33,7 @@ from .fields import (
     object_in,
     objects_in,
     scores_in,
-    text_in,
+    text_field,
 )
 
 MAX_SAMPLE_BYTES = 4 * MAX_LINE_BYTES
@@ -60,52 +59,48 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
         raise RowError("id", "text or a number", None)
     if type(epoch) is not int:
         raise RowError("epoch", "a number", epoch)
-    spec = object_in(members, "eval")
-    model = text_in(spec, "model", "eval.") or text_in(object_in(entry, "output"), "model")
-    attachments = object_in(entry, "attachments")
+    spec, attachments = object_in(members, "eval"), object_in(entry, "attachments")
+    output = object_in(entry, "output")
+    model = text_field(spec, "model", where="eval.") or text_field(output, "model")
     raw = [message for _, message in objects_in(entry, "messages")]
-    conversation = read_messages([_plain(message, attachments) for message in raw])
-    steps = steps_of(conversation.messages)
-
-    remarks = Counter(conversation.remarks)
-    events = [cast("dict[str, Any]", e) for e in list_in(entry, "events") if isinstance(e, dict)]
+    events = objects_of(list_in(entry, "events"))
     n_turns = sum(message.get("role") == "assistant" for message in raw)
-    remarks["cut content"] += _missing_turns(entry, events, n_turns) + _unresolved(steps)
     scores = object_in(entry, "scores")
     values = {name: object_in(scores, name, "scores.").get("value") for name in scores}
     value = _main_score(values, spec, object_in(members, "results"))
-
-    extra = {k: v for k, v in entry.items() if k not in _READ and v not in (None, {}, [])}
-    task = {"task": spec.get("task"), "created": spec.get("created")}
-    extra |= {name: known for name, known in task.items() if known is not None}
-    if conversation.unknown:
-        extra["unknown_steps"] = conversation.unknown
-    tools = _tools(events, attachments)
-    check_depth("entry", (extra, tools))
-    limit, asked = entry.get("limit"), entry.get("input")
-    usage = object_in(object_in(entry, "model_usage"), model, "model_usage.")
+    outcome, reward = None, number_of(value, letters=True)
+    if isinstance(value, bool):
+        outcome = Outcome(success=value)
+    elif reward is not None:
+        outcome = Outcome(reward)
+    tools, limit, asked = _tools(events, attachments), entry.get("limit"), entry.get("input")
     if not isinstance(limit, str):
-        limit = text_in(object_in(entry, "limit"), "type", "limit.")
-    return Trajectory(
-        trajectory_id=id_field(entry, "uuid") or f"{sample_id}-{epoch}",
+        limit = text_field(object_in(entry, "limit"), "type", where="limit.")
+    if not isinstance(error := entry.get("error"), str | None):
+        error = text_field(object_in(entry, "error"), "message", where="error.") or "error"
+    task = {name: spec[name] for name in ("task", "created") if spec.get(name) is not None}
+    run = run_of_messages(
+        enumerate(_plain(message, attachments) for message in raw),
+        "messages",
+        replace(place, format="inspect", version=str(members.get("version", ""))),
+        trajectory_id=id_field(entry, "uuid"),
         case_id=sample_id,
         tested_model=model,
         trial=epoch,
-        setting=text_in(spec, "task", "eval."),
-        query=conversation.query or (asked if isinstance(asked, str) else ""),
-        system_prompt=conversation.system_prompt,
+        setting=text_field(spec, "task", where="eval."),
         tools=None if tools is None else tuple(tools),
-        steps=steps,
-        final_answer=conversation.final_answer,
         termination=limit,
-        infrastructure_error=_problem(entry),
-        outcome=_outcome(value),
+        infrastructure_error=error or "",
+        outcome=outcome,
         scores=scores_in(values),
-        usage=numbers_in(usage),
-        place=replace(place, format="inspect", version=str(members.get("version", ""))),
-        remarks=dict(+remarks),
-        extra=extra,
+        usage=numbers_in(object_in(object_in(entry, "model_usage"), model, "model_usage.")),
+        remarks={"cut content": _missing_turns(entry, events, n_turns)},
+        extra=rest_of(entry, _READ) | task,
     )
+    remarks = Counter(run.remarks)
+    remarks["cut content"] += _unresolved(run.steps)
+    query = run.query or (asked if isinstance(asked, str) else "")
+    return replace(run, query=query, remarks=dict(+remarks))
 
 
 def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
@@ -114,13 +109,6 @@ def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
         (of.text, of.thought, *(str(seen.content) for seen in of.observations)) for of in steps
     )
     return sum(text.startswith(_REFERENCES) for several in texts for text in several)
-
-
-def _problem(entry: Mapping[str, Any]) -> str:
-    error = entry.get("error")
-    if isinstance(error, str) or error is None:
-        return error or ""
-    return text_in(object_in(entry, "error"), "message", "error.") or "error"
 
 
 def _missing_turns(entry: Mapping[str, Any], events: list[dict[str, Any]], turns: int) -> int:
@@ -158,19 +146,12 @@ def _main_score(
         or object_in(spec, "headline_metric", "eval.")
         or {"scorer": first.get("scorer"), "score": first.get("name")}
     )
-    named = (text_in(main, "scorer", "headline."), text_in(main, "score", "headline."))
+    named = tuple(text_field(main, name, where="headline.") for name in ("scorer", "score"))
     names = values if len(values) == 1 else [name for name in named if name in values]
     value = values[next(iter(names))] if names else None
     if isinstance(value, dict):  # a scorer of several values
         return cast("dict[str, Any]", value).get(named[1])
     return value
-
-
-def _outcome(value: object) -> Outcome | None:
-    if isinstance(value, bool):
-        return Outcome(success=value)
-    reward = number_of(value, letters=True)
-    return None if reward is None else Outcome(reward)
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -210,16 +191,6 @@ def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any
     return value
 
 
-INSPECT = LogFormat(
-    name="inspect",
-    title="an Inspect log",
-    score=_is_sample,
-    read=_read,
-    member="samples",
-    newest=True,
-)
-
-
 # Archives -----------------------------------------------------------------------------------------
 
 
@@ -237,8 +208,13 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = _header(path, archive)
-            names = (name for name in dict.fromkeys(archive.namelist()) if _is_sample_name(name))
-            for number, name in enumerate(names, 1):
+            names = {name: name.replace("\\", "/").split("/") for name in archive.namelist()}
+            samples = (
+                name
+                for name, parts in names.items()
+                if parts[0] == "samples" and name.endswith(".json") and ".." not in parts
+            )
+            for number, name in enumerate(samples, 1):
                 info = archive.getinfo(name)
                 place = LogPlace(format="inspect", file=str(path), line=number)
                 raw, sample = b"", None
@@ -256,11 +232,6 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
         raise InputError(f"{path}: can't be read: {error.strerror or error}") from None
     except zipfile.BadZipFile as error:
         raise InputError(f"{path}: expected an .eval archive of Inspect, got {error}") from None
-
-
-def _is_sample_name(name: str) -> bool:
-    parts = name.replace("\\", "/").split("/")
-    return parts[0] == "samples" and name.endswith(".json") and ".." not in parts
 
 
 def _header(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -327,3 +298,15 @@ def _object(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RowError("line", "one JSON object", value)
     return cast("dict[str, Any]", value)
+
+
+INSPECT = LogFormat(
+    name="inspect",
+    title="an Inspect log",
+    score=_is_sample,
+    read=_read,
+    member="samples",
+    claims=lambda path: path.is_file() and path.suffix == ".eval",
+    read_path=read_eval,
+    newest=True,
+)

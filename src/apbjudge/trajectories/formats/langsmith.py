@@ -9,7 +9,8 @@ from ...records.loose_json import as_list, as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import id_field, object_in, text_field
-from .spans import Span, run_of
+from .span_runs import run_of
+from .spans import Span
 from .traces import span_in
 
 _PLACES = frozenset("trace_id dotted_order parent_run_id child_runs session_id".split())

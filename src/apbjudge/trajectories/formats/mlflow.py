@@ -9,7 +9,8 @@ from ...records.loose_json import as_list, as_object, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import HUMAN, id_field, object_in, objects_in
-from .spans import Span, opened, run_of
+from .span_runs import run_of
+from .spans import Span, opened
 from .traces import score_span, span_in
 
 _FAILED = {"STATUS_CODE_ERROR": True, "ERROR": True, "STATUS_CODE_OK": False, "OK": False}

@@ -14,7 +14,8 @@ from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .attributes import Attributes, span_of_attributes
 from .derived import derived_id
-from .spans import Span, opened, run_of, time_of
+from .span_runs import run_of
+from .spans import Span, opened, time_of
 
 _TRACE = ("traceId", "trace_id", "context.trace_id")
 _SPAN = ("spanId", "span_id", "context.span_id")

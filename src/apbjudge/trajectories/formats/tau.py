@@ -17,7 +17,7 @@ from . import LogFormat
 from .derived import run_of_messages
 from .fields import (
     id_field,
-    list_field,
+    list_in,
     number_field,
     numbers_in,
     object_in,
@@ -46,7 +46,7 @@ def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, A
     """
     info = object_in(entry, "info")
     broke = text_field(info, "error")
-    messages = list_field(entry, "traj")
+    messages = list_in(entry, "traj")
     if not messages and not broke:
         raise RowError("traj", "a list of messages", entry.get("traj"))
     return run_of_messages(
@@ -98,7 +98,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
     info = object_in(around, "info")
     agent, world = object_in(info, "agent_info"), object_in(info, "environment_info")
     reason = text_field(entry, "termination_reason")
-    messages = list_field(entry, "messages")
+    messages = list_in(entry, "messages")
     is_broken = reason == _INFRASTRUCTURE
     if not messages and not is_broken:
         expected = "a list of messages"
@@ -138,15 +138,6 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
 TAU_BENCH = LogFormat(
     name="tau-bench", title="τ-bench results", score=_is_tau_bench, read=_read_tau_bench
 )
-TAU2 = LogFormat(
-    name="tau2",
-    title="τ²-bench results",
-    score=_is_tau2,
-    read=_read_tau2,
-    member="simulations",
-)
-
-
 # Folders of τ²-bench: what holds for all simulations, and a file for each ------------------------
 
 _RESULTS, _SIMULATIONS = "results.json", "simulations"
@@ -169,7 +160,7 @@ def read_tau2_folder(folder: Path) -> Iterator[LogEntry]:
     files = sorted((folder / _SIMULATIONS).glob("*.json"))
     each = chain(listed, ((read_whole(file)._replace(number=0), file) for file in files))
     for number, (element, file) in enumerate(each, 1):
-        place = LogPlace(TAU2.name, file=file.relative_to(folder).as_posix(), line=element.number)
+        place = LogPlace("tau2", file=file.relative_to(folder).as_posix(), line=element.number)
         content: Trajectory | RowError
         try:
             if isinstance(element.value, RowError):
@@ -178,3 +169,14 @@ def read_tau2_folder(folder: Path) -> Iterator[LogEntry]:
         except RowError as error:
             content = error
         yield LogEntry(number, 0, element.digest, content, str(file), element.number, element.value)
+
+
+TAU2 = LogFormat(
+    name="tau2",
+    title="τ²-bench results",
+    score=_is_tau2,
+    read=_read_tau2,
+    member="simulations",
+    claims=is_tau2_folder,
+    read_path=read_tau2_folder,
+)

@@ -14,7 +14,8 @@ from . import LogFormat
 from .attributes import literal, span_of_attributes
 from .derived import derived_id
 from .fields import id_field, scores_in, text_field
-from .spans import Span, opened, run_of, time_of
+from .span_runs import run_of
+from .spans import Span, opened, time_of
 
 Parts = list[tuple[str, Any]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
@@ -251,59 +251,48 @@ def read_data(files: DataFolder) -> PlanBenchData:
         for task_id, entries in catalogue.items()
     }
     data = PlanBenchData(queries, tasks, paths, baseline, noisy, blockers, datatypes, files.digest)
-    faults = chain(_faults_of_tools(data), _faults_of_paths(data), _faults_of_queries(data))
-    for name, field_name, expected, got in faults:
-        raise files.inconsistent(name, field_name, expected, got)
+    for name, where, expected, stated, known in _references(data):
+        for unknown in {*stated} - {*known}:
+            raise files.inconsistent(name, where, expected, unknown)
     return data
 
 
-def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, str]]:
-    """File, field, what would be right, and what is there.
+def _references(
+    data: PlanBenchData,
+) -> Iterator[tuple[str, str, str, Collection[str], Collection[str]]]:
+    """What of each file has to be known: file, field, what it has to be, what is stated, all known.
 
-    What a blocker returns need not be a datatype: in the released data it often is none.
+    What a blocker returns need not be a datatype: in the released data it often is none. Nor need
+    be what a query starts from: two released queries say ``name``.
     """
-    for file, tools in (("baseline_tools.json", data.baseline), ("noisy_tools.json", data.noisy)):
+    tool_file, a_tool = "baseline_tools.json", "a tool of baseline_tools.json"
+    a_datatype, a_task = "a datatype of the tools", "a task of tasks.json"
+    for file, tools in ((tool_file, data.baseline), ("noisy_tools.json", data.noisy)):
         for tool in tools.values():
-            for unknown in tool.datatypes - data.datatypes.keys():
-                yield file, f"{tool.name} (interface)", "a datatype of datatypes.json", unknown
+            expected = "a datatype of datatypes.json"
+            yield file, f"{tool.name} (interface)", expected, tool.datatypes, data.datatypes
     for file, tools in (("noisy_tools.json", data.noisy), ("blocker_tools.json", data.blockers)):
         for tool in tools.values():
-            if tool.baseline_tool_name not in data.baseline:
-                where = f"{tool.name}.baseline_tool_name"
-                yield file, where, "a tool of baseline_tools.json", tool.baseline_tool_name
+            where, stated = f"{tool.name}.baseline_tool_name", (tool.baseline_tool_name,)
+            yield file, where, a_tool, stated, data.baseline
     for tool in data.blockers.values():
-        if tool.noise_type not in BLOCKER_TYPES:
-            expected = f"one of {', '.join(BLOCKER_TYPES)}"
-            yield "blocker_tools.json", f"{tool.name}.noise_type", expected, tool.noise_type
-
-
-def _faults_of_paths(data: PlanBenchData) -> Iterator[tuple[str, str, str, str]]:
-    """Likewise, of tasks and their paths."""
+        expected, where = f"one of {', '.join(BLOCKER_TYPES)}", f"{tool.name}.noise_type"
+        yield "blocker_tools.json", where, expected, (tool.noise_type,), BLOCKER_TYPES
     for task_id, paths in data.paths.items():
-        if task_id not in data.tasks:
-            yield "paths_set_catalog.json", task_id, "a task of tasks.json", task_id
+        yield "paths_set_catalog.json", task_id, a_task, (task_id,), data.tasks
         for i, path in enumerate(paths):
-            for unknown in path.tools - data.baseline.keys():
-                where = f"{task_id}.{i}.tool_set"
-                yield "paths_set_catalog.json", where, "a tool of baseline_tools.json", unknown
+            where = f"{task_id}.{i}.tool_set"
+            yield "paths_set_catalog.json", where, a_tool, path.tools, data.baseline
     for task_id, task in data.tasks.items():
-        if task.target_datatype not in data.datatypes:
-            where = f"{task_id}.target_datatype"
-            yield "tasks.json", where, "a datatype of the tools", task.target_datatype
-        for unknown in {*task.one_available_path} - data.baseline.keys():
-            where = f"{task_id}.one_available_path"
-            yield "tasks.json", where, "a tool of baseline_tools.json", unknown
-
-
-def _faults_of_queries(data: PlanBenchData) -> Iterator[tuple[str, str, str, str]]:
-    """Likewise. What a query starts from may be no datatype: two released queries say ``name``."""
+        where, target = f"{task_id}.target_datatype", (task.target_datatype,)
+        yield "tasks.json", where, a_datatype, target, data.datatypes
+        where = f"{task_id}.one_available_path"
+        yield "tasks.json", where, a_tool, task.one_available_path, data.baseline
+    with_paths = {task_id for task_id, paths in data.paths.items() if paths}
     for query_id, query in data.queries.items():
-        task, target = query.task_id, query.target_datatype
-        if task not in data.tasks:
-            yield "queries.json", f"{query_id}.task_id", "a task of tasks.json", task
-        if not data.paths.get(task):
-            expected = "a task with paths in paths_set_catalog.json"
-            yield "queries.json", f"{query_id}.task_id", expected, task
-        if target not in data.datatypes:
-            expected = "a datatype of the tools"
-            yield "queries.json", f"{query_id}.target_datatype", expected, target
+        where, task_ids = f"{query_id}.task_id", (query.task_id,)
+        yield "queries.json", where, a_task, task_ids, data.tasks
+        expected = "a task with paths in paths_set_catalog.json"
+        yield "queries.json", where, expected, task_ids, with_paths
+        where, target = f"{query_id}.target_datatype", (query.target_datatype,)
+        yield "queries.json", where, a_datatype, target, data.datatypes

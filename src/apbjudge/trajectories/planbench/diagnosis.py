@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal
 
 from ...records import Finding
+from ...records.loose_json import as_list, as_object
 from ...records.trajectories import Execution, FoundTool, Trajectory, TrajectoryStep
 from .answers import as_text, contains, contains_token
 from .data import BLOCKER_TYPES, PlanBenchData, Query
@@ -248,22 +249,15 @@ def _reuse(run: Trajectory, query: Query, at: int, done: Execution) -> str:
 
 def _starts(step: TrajectoryStep) -> set[str]:
     """The datatypes that a search starts from: those matched, and the words asked for as names."""
-    request: Any = step.extra.get("request")
-    asked: Any = (
-        cast("dict[str, Any]", request).get("input_information")
-        if isinstance(request, dict)
-        else None
-    )
-    phrases = cast("list[Any]", asked) if isinstance(asked, list) else []
-    names = {"_".join(str(phrase).lower().split()) for phrase in phrases}
+    asked = (as_object(step.extra.get("request")) or {}).get("input_information")
+    names = {"_".join(str(phrase).lower().split()) for phrase in as_list(asked) or ()}
     return names.union(step.retrieval.inputs if step.retrieval else ())
 
 
 def _arguments(run: Trajectory, at: int) -> set[str]:
     """The values of the arguments of a step's call."""
-    given = [call.arguments for call in run.steps[at].calls]
-    objects = [cast("dict[str, Any]", arguments) for arguments in given if type(arguments) is dict]
-    return {as_text(value) for arguments in objects for value in arguments.values()}
+    given = (as_object(call.arguments) or {} for call in run.steps[at].calls)
+    return {as_text(value) for arguments in given for value in arguments.values()}
 
 
 # Termination --------------------------------------------------------------------------------------
@@ -294,10 +288,7 @@ def termination_of(run: Trajectory, query: Query) -> str:
         if (done := step.execution) is not None
         and contains_token(run.final_answer, done.output_value)
     }
-    for kind, name in _STATED.items():
-        if kind in stated:
-            return name
-    return "Value never observed"
+    return next((name for kind, name in _STATED.items() if kind in stated), "Value never observed")
 
 
 _STATED: Mapping[tuple[str, bool], str] = {

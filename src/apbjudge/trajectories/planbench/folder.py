@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
 
 from ...errors import InputError, RowError, shorten
 from ...jsonl import read_lines
-from ...records.base import row_error
+from ...records.json_stream import read_object
 from ...records.trajectories import (
     Execution,
     FoundTool,
@@ -31,6 +28,7 @@ from ...records.trajectories import (
 )
 from ..base import LogEntry
 from ..formats import LogFormat
+from ..formats.fields import id_field, list_in, object_in, objects_in, text_field, whole_field
 
 FORMAT = "planbench-xl"
 HTTP_400 = "runtime_error_http_400"
@@ -45,108 +43,6 @@ _KINDS: Mapping[str, StepKind] = {
 _HTTP_400 = re.compile(
     r"status(?:=| code )400|http 400|error code: 400|badrequesterror.*code['\"]: 400", re.DOTALL
 )
-
-
-# As the environment writes it ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Matched:
-    input_information: tuple[str, ...] | None = None
-    output_information: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    name: str
-    input_datatypes: tuple[str, ...] = ()
-    output_datatype: str = ""
-    tool_type: str = ""
-    description: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _RetrievalResult:
-    tools: tuple[_Listed, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _ToolResult:
-    success: bool | None = None
-    output_datatype: str = ""
-    output_value: Any = None
-    tool_type: str = ""
-    output_provenance: Provenance | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One entry of a trace: one response of the model."""
-
-    action: str
-    step_id: int = 0
-    parse_ok: bool = True
-    raw_output: str = ""
-    request: dict[str, Any] | None = None
-    matched_information: _Matched | None = None
-    retrieval_result: _RetrievalResult | None = None
-    tool_result: _ToolResult | None = None
-    internal_error_type: str | None = None
-    blocked: bool = False
-    answer: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """One row of ``result.jsonl``."""
-
-    query_id: str
-    trace: tuple[_Entry, ...]
-    stop_reason: str = ""
-    status: str = ""
-    final_answer: Any = None
-    steps: int | None = None
-    failure_reason_detail: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    turn_id: int = 0
-    llm_raw_response: str | None = None
-    feedback_to_model: str | None = None
-    error: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Checkpoint:
-    effective_history: tuple[dict[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    steps_trace: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Progress:
-    """A file of ``progress/queries``; the parts of it that are read."""
-
-    query_id: str = ""
-    turns: tuple[_Turn, ...] = ()
-    latest_state: _State = field(default_factory=_State)
-    resume_checkpoint: _Checkpoint = field(default_factory=_Checkpoint)
-    final_result: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Metadata:
-    model_name: str = ""
-    config: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 # Folders ------------------------------------------------------------------------------------------
@@ -171,7 +67,10 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
     Raises:
         InputError: If ``metadata.json`` can't be read.
     """
-    metadata = _metadata(path / "metadata.json")
+    try:
+        metadata, _ = read_object(path / "metadata.json")
+    except RowError as error:
+        raise InputError(f"{path}: {error}") from None
     progress = {file.stem: file for file in sorted((path / "progress" / "queries").glob("*.json"))}
     results = path / "result.jsonl"
     number = 0
@@ -184,7 +83,7 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
         file = progress.pop(str(content.get("query_id")), None)
         place = LogPlace(FORMAT, file=str(results), line=line.number)
         try:
-            known = _Progress() if file is None else _progress(file)
+            known = {} if file is None else _progress(file)
             run: Trajectory | RowError = _trajectory(content, known, metadata, place)
         except RowError as error:
             run = error
@@ -235,38 +134,24 @@ def setting_of(config: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _metadata(file: Path) -> _Metadata:
+def _progress(file: Path) -> dict[str, Any]:
     try:
-        return _adapter(_Metadata).validate_python(orjson.loads(file.read_bytes()))
-    except OSError as error:
-        raise InputError(f"{file}: can't be read: {error.strerror}") from None
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"{file}: expected JSON: {error}") from None
-    except ValidationError as error:
-        raise InputError(f"{file}: {row_error(error)}") from None
+        return read_object(file)[0]
+    except RowError as error:
+        raise RowError(f"progress/queries/{file.name}", error.expected, error.got) from None
 
 
-def _progress(file: Path) -> _Progress:
-    where = f"progress/queries/{file.name}"
-    try:
-        return _adapter(_Progress).validate_python(orjson.loads(file.read_bytes()))
-    except OSError as error:
-        raise RowError(where, "a file that can be read", error.strerror) from None
-    except orjson.JSONDecodeError as error:
-        raise RowError(where, "JSON", str(error)) from None
-    except ValidationError as error:
-        raise row_error(error) from None
-
-
-def _result_of(progress: _Progress) -> tuple[dict[str, Any], str]:
+def _result_of(progress: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """The result of a query, or the run so far and what broke it."""
-    if progress.final_result is not None:
-        return {"trace": (), **progress.final_result}, ""
-    messages = [str(turn.error["message"]) for turn in progress.turns if turn.error]
-    row = {"query_id": progress.query_id, "trace": progress.latest_state.steps_trace}
+    if final := object_in(progress, "final_result"):
+        return {"trace": [], **final}, ""
+    errors = [object_in(turn, "error") for _, turn in objects_in(progress, "turns")]
+    messages = [str(of.get("message")) for of in errors if of]
+    trace = list_in(object_in(progress, "latest_state"), "steps_trace")
+    row = {"query_id": progress.get("query_id"), "trace": trace}
     if messages and _HTTP_400.search(messages[-1].lower()):
         return {**row, "status": "failed", "stop_reason": HTTP_400}, ""
-    broke = f"unfinished after {len(progress.latest_state.steps_trace)} turns"
+    broke = f"unfinished after {len(trace)} turns"
     return row, f"{broke}: {shorten(messages[-1])}" if messages else broke
 
 
@@ -278,61 +163,66 @@ def _digest(content: Mapping[str, Any]) -> bytes:
 
 
 def _trajectory(
-    content: Mapping[str, Any],
-    progress: _Progress,
-    metadata: _Metadata,
+    result: Mapping[str, Any],
+    progress: Mapping[str, Any],
+    metadata: Mapping[str, Any],
     place: LogPlace,
     broke: str = "",
 ) -> Trajectory:
-    try:
-        result = cast("_Result", _adapter(_Result).validate_python(content))
-    except ValidationError as error:
-        raise row_error(error) from None
-    if result.steps not in {None, len(result.trace)}:
-        expected = f"{len(result.trace)}, the number of entries of the trace"
-        raise RowError("steps", expected, result.steps)
-    turns = {turn.turn_id: turn for turn in progress.turns}
+    if not (query_id := id_field(result, "query_id")):
+        raise RowError("query_id", "text", None)
+    trace = [entry for _, entry in objects_in(result, "trace", is_needed=True)]
+    n = whole_field(result, "steps")
+    if n not in {None, len(trace)}:
+        raise RowError("steps", f"{len(trace)}, the number of entries of the trace", n)
+    turns = {whole_field(turn, "turn_id") or 0: turn for _, turn in objects_in(progress, "turns")}
     callable_names: set[str] = set()
     steps: list[TrajectoryStep] = []
-    for i, entry in enumerate(result.trace):
-        if entry.action not in _KINDS:
-            raise RowError(f"trace.{i}.action", f"one of {', '.join(_KINDS)}", entry.action)
-        steps.append(_step(entry, turns.get(entry.step_id, _Turn()), callable_names))
-        if entry.retrieval_result is not None:
-            callable_names.update(tool.name for tool in entry.retrieval_result.tools)
-    said = {
-        str(message.get("role")): str(message.get("content"))
-        for message in reversed(progress.resume_checkpoint.effective_history[:2])
-    }
+    for i, entry in enumerate(trace):
+        turn = turns.get(whole_field(entry, "step_id") or 0, {})
+        step = _step(entry, f"trace.{i}.", turn, callable_names)
+        steps.append(step)
+        if step.retrieval is not None:
+            callable_names.update(tool.name for tool in step.retrieval.tools or ())
+    checkpoint = object_in(progress, "resume_checkpoint")
+    history = [of for _, of in objects_in(checkpoint, "effective_history")]
+    said = {str(of.get("role")): str(of.get("content")) for of in reversed(history[:2])}
     unreadable = sum(bool(call.parse_error) for step in steps for call in step.calls)
+    config, answer = object_in(metadata, "config"), result.get("final_answer")
+    status, reason = text_field(result, "status"), text_field(result, "failure_reason_detail")
     return Trajectory(
-        trajectory_id=result.query_id,
-        case_id=result.query_id,
-        tested_model=metadata.model_name,
-        setting=setting_of(metadata.config) if metadata.config else "",
+        trajectory_id=query_id,
+        case_id=query_id,
+        tested_model=text_field(metadata, "model_name"),
+        setting=setting_of(config) if config else "",
         query=said.get("user", ""),
         system_prompt=said.get("system", ""),
         steps=tuple(steps),
-        final_answer=None if result.final_answer is None else str(result.final_answer),
-        termination=result.failure_reason_detail or result.stop_reason,
+        final_answer=None if answer is None else str(answer),
+        termination=reason or text_field(result, "stop_reason"),
         infrastructure_error=broke,
-        outcome=Outcome(success=result.status == "success") if result.status else None,
+        outcome=Outcome(success=status == "success") if status else None,
         place=place,
         remarks={"unreadable arguments": unreadable} if unreadable else {},
     )
 
 
-def _step(entry: _Entry, turn: _Turn, callable_names: set[str]) -> TrajectoryStep:
-    text = turn.llm_raw_response or entry.raw_output
-    feedback = turn.feedback_to_model
+def _step(
+    entry: Mapping[str, Any], where: str, turn: Mapping[str, Any], callable_names: set[str]
+) -> TrajectoryStep:
+    """The step of an entry of a trace, which is one response of the model."""
+    if (kind := _KINDS.get(str(entry.get("action")))) is None:
+        raise RowError(f"{where}action", f"one of {', '.join(_KINDS)}", entry.get("action"))
+    text = text_field(turn, "llm_raw_response") or text_field(entry, "raw_output", where=where)
+    feedback = text_field(turn, "feedback_to_model")
     notes = (ToolResult(feedback),) if feedback else ()
-    kind = _KINDS[entry.action]
     if kind == "retrieve":
-        asked = {"request": entry.request} if entry.request else {}
-        return TrajectoryStep("agent", kind, text, retrieval=_retrieval(entry), extra=asked)
+        retrieval = _retrieval(entry, where)
+        asked = {"request": entry["request"]} if entry.get("request") else {}
+        return TrajectoryStep("agent", kind, text, retrieval=retrieval, extra=asked)
     if kind == "call":
-        call, execution = _call(entry, callable_names)
-        if entry.tool_result is not None:
+        call, execution = _call(entry, where, callable_names)
+        if execution.was_executed:
             failed = None if execution.success is None else not execution.success
             notes = (ToolResult(execution.output_value, name=call.name, is_error=failed),)
         elif notes:
@@ -341,62 +231,70 @@ def _step(entry: _Entry, turn: _Turn, callable_names: set[str]) -> TrajectorySte
             "agent", kind, text, calls=(call,), observations=notes, execution=execution
         )
     if kind == "answer":
-        text = text or ("" if entry.answer is None else str(entry.answer))
+        text = text or ("" if entry.get("answer") is None else str(entry["answer"]))
     return TrajectoryStep("agent", kind, text, observations=notes)
 
 
-def _retrieval(entry: _Entry) -> Retrieval:
-    meta_tool = str((entry.request or {}).get("meta_tool")).strip()
-    matched = entry.matched_information or _Matched()
-    found = entry.retrieval_result
+def _retrieval(entry: Mapping[str, Any], where: str) -> Retrieval:
+    meta_tool = str(object_in(entry, "request", where).get("meta_tool")).strip()
+    matched = object_in(entry, "matched_information", where)
+    output = text_field(matched, "output_information", where=f"{where}matched_information.")
+    found, tools = object_in(entry, "retrieval_result", where), f"{where}retrieval_result.tools."
     return Retrieval(
         by_inputs=meta_tool in {"by_inputs", "by_io_info"},
         by_output=meta_tool in {"by_output_info", "by_io_info"},
-        inputs=matched.input_information or (),
-        outputs=(matched.output_information,) if matched.output_information else (),
+        inputs=tuple(map(str, list_in(matched, "input_information", where))),
+        outputs=(output,) if output else (),
         tools=None
-        if found is None
+        if entry.get("retrieval_result") is None
         else tuple(
             FoundTool(
-                *(tool.name, tool.input_datatypes, tool.output_datatype, tool.tool_type),
-                description=tool.description or "",
+                name=text_field(tool, "name", where=tools),
+                inputs=tuple(map(str, list_in(tool, "input_datatypes", tools))),
+                output=text_field(tool, "output_datatype", where=tools),
+                tool_type=text_field(tool, "tool_type", where=tools),
+                description=text_field(tool, "description", where=tools),
             )
-            for tool in found.tools
+            for _, tool in objects_in(found, "tools", f"{where}retrieval_result.")
         ),
     )
 
 
-def _call(entry: _Entry, callable_names: set[str]) -> tuple[ToolCall, Execution]:
+def _call(
+    entry: Mapping[str, Any], where: str, callable_names: set[str]
+) -> tuple[ToolCall, Execution]:
     """A call and what came of it.
 
     The environment does not say which check a rejected call failed unless it was the inputs; the
     other two are told apart here by what the run had retrieved.
     """
-    request = entry.request or {}
-    name = request.get("name") or request.get("tool_id") or ""
-    if not entry.parse_ok:
+    request = object_in(entry, "request", where)
+    if entry.get("parse_ok") is False:
         return ToolCall("", parse_error="no JSON object with a name and arguments"), Execution()
-    call = ToolCall(str(name), request.get("arguments"))
-    result = entry.tool_result
-    if result is None:
-        if entry.blocked:
+    name = str(request.get("name") or request.get("tool_id") or "")
+    call = ToolCall(name, request.get("arguments"))
+    if entry.get("tool_result") is None:
+        rejection = text_field(entry, "internal_error_type", where=where)
+        if entry.get("blocked") is True:
             rejection = "blocked"
-        elif entry.internal_error_type:
-            rejection = entry.internal_error_type
-        else:
-            is_known = call.name in callable_names
-            rejection = "wrong_arguments" if is_known else "tool_not_available"
+        elif not rejection:
+            rejection = "wrong_arguments" if name in callable_names else "tool_not_available"
         return call, Execution(rejection=rejection)
-    provenance = result.output_provenance
-    if provenance is None:  # as older versions write it
-        provenance = "none" if result.output_value is None else "trusted"
+    result, where = object_in(entry, "tool_result", where), f"{where}tool_result."
+    value, success = result.get("output_value"), result.get("success")
+    provenance = text_field(result, "output_provenance", where=where)
+    if not provenance:  # as older versions write it
+        provenance = "none" if value is None else "trusted"
+    if provenance not in get_args(Provenance):
+        expected = f"one of {', '.join(get_args(Provenance))}"
+        raise RowError(f"{where}output_provenance", expected, provenance)
     return call, Execution(
         was_executed=True,
-        success=result.success,
-        output_datatype=result.output_datatype,
-        output_value=result.output_value,
-        provenance=provenance,
-        tool_type=result.tool_type,
+        success=success if isinstance(success, bool) else None,
+        output_datatype=text_field(result, "output_datatype", where=where),
+        output_value=value,
+        provenance=cast("Provenance", provenance),
+        tool_type=text_field(result, "tool_type", where=where),
     )
 
 
@@ -407,10 +305,15 @@ def _recognises(entry: Mapping[str, Any]) -> bool:
 def _read(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) -> Trajectory:
     """A row of a ``result.jsonl`` alone: neither model nor setting is known."""
     del around
-    return _trajectory(entry, _Progress(), _Metadata(), place)
+    return _trajectory(entry, {}, {}, place)
 
 
 PLANBENCH_RESULT = LogFormat(
-    name=FORMAT, title="PlanBench-XL results", score=_recognises, read=_read
+    name=FORMAT,
+    title="PlanBench-XL results",
+    score=_recognises,
+    read=_read,
+    claims=is_folder,
+    read_path=read_folder,
 )
-"""Rows of a ``result.jsonl`` that is not in its run folder."""
+"""Run folders, and rows of a ``result.jsonl`` that is not in one."""

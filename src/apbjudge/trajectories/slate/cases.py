@@ -25,14 +25,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import orjson
 from pydantic import Field, StringConstraints, ValidationError
 
 from ...errors import InputError, RowError, shorten
 from ...jsonl import read_lines
 from ...protocols.checks.values import strings
 from ...records import Certainty, Finding, Record, row_error
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, json_text
 from ...records.parameters import is_schema, read_parameters
 from ...records.trajectories import Id
 
@@ -168,7 +167,7 @@ def resolved(value: Any, outputs: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         if whole := _REFERENCE.fullmatch(value):
             return _target_or_text(whole, outputs)
-        return _REFERENCE.sub(lambda match: _text(_target_or_text(match, outputs)), value)
+        return _REFERENCE.sub(lambda of: json_text(_target_or_text(of, outputs), "plan"), value)
     if (listed := as_list(value)) is not None:
         return [resolved(each, outputs) for each in listed]
     if (members := as_object(value)) is not None:
@@ -178,10 +177,6 @@ def resolved(value: Any, outputs: Mapping[str, Any]) -> Any:
 
 def _target_or_text(match: re.Match[str], outputs: Mapping[str, Any]) -> Any:
     return (*target(_reference(match), outputs), match[0])[0]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def target(reference: OutputReference, outputs: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,0 +1,160 @@
+"""What is no content of a log, and the shapes of single formats, for the walk through a record."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import orjson
+
+from ..records.loose_json import as_list, as_object
+
+_LITERAL = 2**16
+
+
+@cache
+def rules() -> list[dict[str, str]]:
+    """The entries of ``conservation.toml``, those with a ``remark`` last."""
+    text = resources.files(__package__ or "").joinpath("conservation.toml").read_text("utf-8")
+    data = tomllib.loads(text)
+    return [*data["not_content"], *data["remarked"]]
+
+
+def explained() -> Iterator[str]:
+    """Yields the rules as lines of text."""
+    for rule in rules():
+        yield f"{rule.get('remark', 'not content')}: {rule['reason']}"
+        for name in ("formats", "keys", "types", "flags", "prefixes"):
+            if name in rule:
+                yield f"  {name}: {' '.join(sorted(rule[name].split()))}"
+
+
+def json_in(text: str) -> Any:
+    """What a text holds that is a JSON object, array or text; otherwise the text."""
+    if len(text) > 1 and text[0] in '{["' and text[-1] in '}]"':
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass
+    return text
+
+
+def evaluated(value: Any) -> Any:
+    """What a text says that is a dictionary or list of Python; any other value as it is."""
+    text = value if type(value) is str else ""
+    if text[:1] in ("{", "[", "(") and text[-1] in "}])" and len(text) < _LITERAL:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return ast.literal_eval(text)
+    return value
+
+
+# Shapes of single formats, as those that the walk knows -------------------------------------------
+
+_TAGGED = {
+    key: re.compile(rf"<{tag}>(.*?)(?:</{tag}>|\Z)", re.DOTALL)
+    for key, tag in (("tool_calls", "tool_call"), ("tool_messages", "tool_response"))
+}
+_NO_TOOLS = frozenset(
+    "message system finish recall change_agent_state agent_state_changed null condensation".split()
+)
+
+
+def _of_sharegpt(of: dict[str, Any]) -> dict[str, Any]:
+    """A message, with the calls and results between tags as objects."""
+    speaker, text = of.get("from"), of.get("value")
+    if speaker == "function_call":
+        calls = json_in(text.strip()) if type(text) is str else text
+        return {**of, "value": None, "tool_calls": as_list(calls) or [calls]}
+    if type(speaker) is not str or type(text) is not str:
+        return of
+    for key, pattern in _TAGGED.items():
+        pieces = pattern.split(text)
+        inner = [evaluated(json_in(each.strip())) for each in pieces[1::2]]
+        if key == "tool_messages":
+            inner = [{"role": "tool", "content": each} for each in inner]
+        if inner:
+            return {**of, "value": pieces[::2], key: inner}
+    return of
+
+
+def _of_openhands(of: dict[str, Any]) -> dict[str, Any]:
+    """An event as a call or a result.
+
+    An action that has the model's reply beside it states the call of that reply anew, with settings
+    of the runtime; an observation repeats the reply.
+    """
+    if "extras" in of and type(name := of.get("observation")) is str:
+        kind = "event" if name in _NO_TOOLS else "tool_result"
+        return {**of, "type": kind, "observation": None, "tool_call_metadata": None}
+    if "args" in of and type(name := of.get("action")) is str:
+        reply = (as_object(of.get("tool_call_metadata")) or {}).get("model_response")
+        if name in _NO_TOOLS:
+            return {**of, "action": None, "args": None, "tool_call_metadata": None, "": of["args"]}
+        args = None if reply else of["args"]
+        return {**of, "type": "tool_call", "action": None, "args": args}
+    if "tool_call" in of:
+        return {**of, "action": None}
+    return {**of, "type": "tool_result"} if "tool_call_id" in of and "tool_name" in of else of
+
+
+def _of_bfcl(of: dict[str, Any]) -> dict[str, Any]:
+    """A call, which is an object of its name and, as JSON text, its arguments."""
+    for name, arguments in of.items() if len(of) == 1 else ():
+        if type(arguments) is str and type(json_in(arguments)) is dict:
+            return {"type": "tool_call", "name": name, "arguments": arguments}
+    return of
+
+
+def _of_swe_agent(of: dict[str, Any]) -> dict[str, Any]:
+    """A message whose action is the call, where it has no other."""
+    is_call = of.get("role") == "assistant" and of.get("action") and not of.get("tool_calls")
+    return {**of, "type": "command_call"} if is_call else of
+
+
+_RESHAPED: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "bfcl": _of_bfcl,
+    "messages": _of_sharegpt,
+    "openhands": _of_openhands,
+    "openhands-events": _of_openhands,
+    "swe-agent": _of_swe_agent,
+}
+
+
+class Rules:
+    """The rules for logs of a format, by what they are looked up with."""
+
+    def __init__(self, format_: str) -> None:
+        self.reshaped = _RESHAPED.get(format_)
+        of = [
+            rule
+            for rule in rules()
+            if format_ in rule.get("formats", format_).split() or not format_
+        ]
+        self.shapes = {k: r["shape"] for r in of if "shape" in r for k in r["keys"].split()}
+        self.roots = {key.partition(".")[0] for key in self.shapes if "." in key}
+        self.trees = frozenset(key for key, shape in self.shapes.items() if shape == "tree")
+        self.prefixes = tuple(p for r in of for p in r.get("prefixes", "").split())
+        noted = [rule for rule in of if "remark" in rule]
+        self.keys, self.types, self.flags = (
+            {k: r["remark"] for r in noted for k in r.get(name, "").split()}
+            for name in ("keys", "types", "flags")
+        )
+
+    def is_content(self, text: str, key: str) -> bool:
+        """Whether a text is content, below a key."""
+        shape = self.shapes.get(key)
+        if shape == "line":
+            return len(text) > 64 or "\n" in text
+        return shape is None or (shape == "word" and len(text.split(None, 1)) > 1)
+
+
+rules_for = cache(Rules)
