@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RowError, shorten
+from ...protocols.overlap import run_hashes, runs, strings, words
+from ...protocols.prompt_leaks import leaks_in_prompt, mentions
 from ...records import Item, Row, Toolset
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list, as_object, objects_of
 from ..findings import CaseCheck, CaseFinding, CasePlace, CheckedCase
 from ..likeness import name_words
-from ..overlap import run_hashes, runs, strings, words
-from ..prompt_leaks import leaks_in_prompt, mentions
 from ..turns import is_agents
 
 QUOTED = 13
