@@ -31,7 +31,7 @@ from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS
 from .checks.form import FORM_CHECKS
 from .checks.leaks import LEAK_CHECKS, Placement
-from .checks.personal import PERSONAL_CHECKS
+from .checks.personal import NOT_LOOKED_FOR, PERSONAL_CHECKS, has_libraries
 from .checks.repetition import Repetition
 from .checks.twins import Twins
 from .composition import Composition
@@ -359,12 +359,13 @@ class CaseChecker:
 
     def report(self) -> CaseReport:
         """What was found so far."""
+        lacks = set[str]() if has_libraries() else {"personal-data", "secret"} & self._chosen
         return CaseReport(
             files=tuple(self._files),
             rows=self._rows,
             cases=self._cases,
             counts={name: self._counts[name] for name in CHECKS if name in self._counts},
             composition=self._composition,
-            checks=tuple(name for name in CHECKS if name in self._chosen),
-            notes=(*self._readings, *self._gaps.lines()),
+            checks=tuple(n for n in CHECKS if n in self._chosen - (lacks - {"personal-data"})),
+            notes=(*self._readings, *self._gaps.lines(), *([NOT_LOOKED_FOR] if lacks else [])),
         )

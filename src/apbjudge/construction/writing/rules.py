@@ -12,7 +12,7 @@ from ...records import Tool, json_values
 from ...records.loose_json import as_list, as_object
 from ...records.tools import read_tool
 from ..likeness import LIKE, definition_of, is_same, likeness, name_words, properties
-from ..literals import is_worded, numbers_in, written_at
+from ..literals import is_worded, numbers_in, places_of
 from .config import Kind
 from .tasks import WritingTask
 
@@ -116,7 +116,7 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
     if _bare(text) == _bare(task.query):
         yield Complaint("same as before", "The query is the same as before.")
     for literal in literals:
-        if written_at(literal, text) is None:
+        if not places_of(literal, text):
             said = f"The query lacks the value {literal!r}, which must stand in it word for word."
             yield Complaint("literal lost", said)
     for number in numbers_in(text):
@@ -145,7 +145,7 @@ def _length(name: str, text: str, *, most: int) -> Iterator[Complaint]:
 
 def _told(task: WritingTask, text: str, what: str) -> Iterator[Complaint]:
     for result in task.results:
-        if written_at(result, text) is not None:
+        if places_of(result, text):
             said = f"{what} states {result!r}, which is known from a tool's result alone."
             yield Complaint("result told", said)
 
@@ -178,7 +178,7 @@ def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
     if text.startswith(("{", "[")):
         yield Complaint("no prose", "The plan is JSON, not prose.")
     for name in sorted(task.used):
-        if written_at(name, text) is None:
+        if not places_of(name, text):
             yield Complaint("step missing", f"The plan does not name {name!r}, which is called.")
     given = [task.query, task.system_prompt, *_texts([*task.tools, *task.solution])]
     known = "\n".join(given)
