@@ -7,9 +7,9 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, cast
 
+from ..protocols.tool_words import name_words
 from ..records import Tool
 from ..records.items import PUBLISHED_ENDS
-from ..records.loose_json import as_object
 from ..records.parameters import COERCIBLE
 
 LIKE = 0.5
@@ -43,23 +43,10 @@ _GENERAL = frozenset("bash browser code google internet python shell sql termina
 """Words in the names of tools that may serve for nearly anything."""
 
 
-def name_words(name: str) -> list[str]:
-    """The words of a tool's name, in lower case."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.\s]+", " ", name).lower().split()
-
-
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, singular, cut to six letters."""
     words = (word.lower() for word in _WORD.findall(text))
     return frozenset(re.sub(r"(?<!s)s$", "", word)[:6] for word in words if word not in _STOP)
-
-
-def properties(tool: Tool) -> dict[str, dict[str, Any]]:
-    """A tool's parameters with their schemas, in order; empty where there is no JSON Schema."""
-    if tool.parameter_kind != "json_schema":
-        return {}
-    described = as_object(tool.parameters["properties"]) or {}
-    return {name: as_object(spec) or {} for name, spec in described.items()}
 
 
 @lru_cache(maxsize=8192)

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from decimal import Decimal
 from random import Random
 
+from ..protocols.tool_words import name_words
 from ..records import Bound
-from .likeness import name_words, stems
+from .likeness import stems
 
 _NO_AMOUNT = frozenset(
     "account age card code coordinate date day emissions floor hour id identifier ids income "

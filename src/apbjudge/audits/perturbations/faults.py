@@ -19,6 +19,7 @@ import orjson
 
 from ...errors import shorten
 from ...protocols.checks.hints import LOW_OVERLAP
+from ...protocols.tool_words import name_words, properties
 from ...records import Call, Step, Tool, message_calls, message_tools
 from ..variants import Variant
 from . import value_faults
@@ -38,17 +39,7 @@ from .parts import (
     tool_of,
 )
 from .value_faults import arguments_of, is_described, with_value
-from .words import (
-    guessed_arguments,
-    is_action,
-    is_lookup,
-    name_words,
-    possible_needs,
-    properties,
-    stems,
-    sure_needs,
-    table,
-)
+from .words import guessed_arguments, is_action, is_lookup, possible_needs, stems, sure_needs, table
 
 KINDS = kinds_of("faults")
 """Every way of planting a fault."""

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
-from typing import Any, cast
 
 import orjson
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool
 from ..variants import Variant
 from .bases import Base
 from .faults import lookup_with_limit, renamed
 from .kinds import Change, Kind, Maker, kinds_of, leaves_as_is, reads_as_meant, variants
 from .parts import rearranged, retold, scalars, with_reversed_keys
-from .words import is_lookup, name_words, possible_needs, properties, stems, vocabulary
+from .words import is_lookup, possible_needs, stems, vocabulary
 
 HARMLESS = kinds_of("harmless")
 """Every way of changing a plan without harm."""
@@ -138,9 +138,8 @@ def _does_as(other: Tool, tool: Tool) -> bool:
 def _signature(tool: Tool) -> bytes:
     """Names and types of a tool's parameters, without their descriptions, in any order."""
     bare = {
-        name: {k: v for k, v in cast("dict[str, Any]", spec).items() if k != "description"}
+        name: {k: v for k, v in spec.items() if k != "description"}
         for name, spec in properties(tool).items()
-        if isinstance(spec, dict)
     }
     return orjson.dumps([bare, sorted(tool.required)], option=orjson.OPT_SORT_KEYS)
 

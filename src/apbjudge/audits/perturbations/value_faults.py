@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from ...protocols.tool_words import name_words
 from ...records import Call
 from .bases import Base
 from .kinds import Change, Kind
@@ -23,7 +24,7 @@ from .parts import (
     scalars,
     tool_of,
 )
-from .words import name_words, possible_needs, schema_of, table, vocabulary
+from .words import possible_needs, schema_of, table, vocabulary
 
 
 class Argument(NamedTuple):

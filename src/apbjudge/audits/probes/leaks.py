@@ -16,9 +16,8 @@ from ...protocols.overlap import (
     prose_of_prediction,
     prose_of_reference,
     run_hashes,
-    runs,
+    shared_runs,
     strings,
-    words,
 )
 from ...protocols.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
 from ...records import Item
@@ -156,9 +155,7 @@ class _Scan:
         if not reference:
             return
         self._looked(QUOTES, item)
-        quoted = [
-            run for text in predicted for run in runs(words(text), QUOTED) if hash(run) in reference
-        ]
+        quoted = list(shared_runs(predicted, QUOTED, reference))
         if not quoted:
             return
         # what the tested model was shown it may repeat

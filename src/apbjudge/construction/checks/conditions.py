@@ -8,10 +8,11 @@ from typing import Any
 
 from ...errors import RowError, shorten
 from ...protocols.overlap import strings
+from ...protocols.tool_words import name_words, properties
 from ...records import Call, Item, Row, Tool
 from ...records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
-from ..likeness import LIKE, is_same, likeness, name_words, properties
+from ..likeness import LIKE, is_same, likeness
 from ..queries import is_english
 from ..turns import Message, calls_in, holds_result, is_agents, steps_of
 from .form import BRINGS_MORE

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RowError, shorten
-from ...protocols.overlap import run_hashes, runs, strings, words
+from ...protocols.overlap import run_hashes, shared_runs, strings
 from ...protocols.prompt_leaks import leaks_in_prompt, mentions
+from ...protocols.tool_words import name_words
 from ...records import Item, Row, Toolset
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list, as_object, objects_of
 from ..findings import CaseCheck, CaseFinding, CasePlace, CheckedCase
-from ..likeness import name_words
 from ..turns import is_agents
 
 QUOTED = 13
@@ -131,8 +131,7 @@ def _shared(groups: Iterable[tuple[str, ...]], n: int, hashes: frozenset[int]) -
     """The first run of n words that is among some; empty where none is."""
     for texts in groups:
         if not run_hashes(texts, n).isdisjoint(hashes):
-            listed = (run for text in texts for run in runs(words(text), n))
-            return shorten(" ".join(next(run for run in listed if hash(run) in hashes)), 160)
+            return shorten(" ".join(next(shared_runs(texts, n, hashes))), 160)
     return ""
 
 

@@ -11,11 +11,12 @@ from importlib import resources
 from random import Random
 from typing import Any
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool
 from ...records.trajectories import ToolResult
 from ...trajectories.steps import call_ids, messages_of
 from ..cases import Context, Reject, Row, case_row
-from ..likeness import does_work, name_words, properties, stems, synonyms
+from ..likeness import does_work, stems, synonyms
 from ..seeds import Seed, SeedCall, draw
 from ..sources.solutions import calls_made
 from .plans import NO_CALLS

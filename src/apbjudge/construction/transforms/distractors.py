@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...protocols.tool_words import name_words
 from ...records import Tool
 from ..cases import Context, Reject, Row, case_row
-from ..likeness import LIKE, does_work, is_same, likeness, may_serve, name_words, object_words
+from ..likeness import LIKE, does_work, is_same, likeness, may_serve, object_words
 from ..references import chain_of, plan_of
 from ..seeds import Seed, draw
 from .plans import NO_CALLS

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Composite, Tool
 from ..cases import EFFICIENCY, Context, Reject, Row, case_row
-from ..likeness import LIKE, does_work, likeness, may_serve, name_words, properties
+from ..likeness import LIKE, does_work, likeness, may_serve
 from ..references import chain_of, plan_of, purpose_of
 from ..seeds import Seed, draw
 

@@ -9,19 +9,10 @@ from typing import Any
 
 import orjson
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool, UnsolvableType
 from ..cases import Context, Reject, Row, case_row, row_id
-from ..likeness import (
-    LIKE,
-    definition_of,
-    does_work,
-    likeness,
-    may_serve,
-    name_words,
-    object_words,
-    properties,
-    stems,
-)
+from ..likeness import LIKE, definition_of, does_work, likeness, may_serve, object_words, stems
 from ..limits import exclusive_bounds, is_amount
 from ..literals import is_worded, places_of
 from ..queries import is_english, with_sentences, without_sentence

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import RowError
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool, json_values
 from ...records.loose_json import as_list, as_object
 from ...records.tools import read_tool
-from ..likeness import LIKE, definition_of, is_same, likeness, name_words, properties
+from ..likeness import LIKE, definition_of, is_same, likeness
 from ..literals import is_worded, numbers_in, places_of
 from .config import Kind
 from .tasks import WritingTask
