@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, sqrt
-from typing import Annotated, Literal
-
-from pydantic import AliasChoices, Field
+from typing import Literal
 
 from ..errors import ApbJudgeError, fault_text
 from ..statistics.differences import detectable_difference
@@ -22,8 +20,6 @@ from ..statistics.estimates import Estimate, t_quantile
 from .responses import Response
 
 Outcome = Literal["passes", "fails", "could not tell"]
-StoredOutcome = Annotated[Outcome, Field(validation_alias=AliasChoices("outcome", "standing"))]
-"""An outcome as cards hold it; those of earlier versions call it ``standing``."""
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
 """How a value reads: a share in percent, a difference of shares in points, a plain number."""
@@ -54,7 +50,7 @@ class Measure:
     estimate: Estimate
     side: Side
     limit: float
-    outcome: StoredOutcome
+    outcome: Outcome
     needed: int | None = None
     detectable: float | None = None
     parts: Parts = field(default_factory=dict[str, tuple[float, float]])
@@ -121,7 +117,7 @@ class Probe:
     name: str
     title: str
     question: str
-    outcome: StoredOutcome
+    outcome: Outcome
     because: str
     measures: tuple[Measure, ...] = ()
     figures: tuple[ProbeMetric, ...] = ()
