@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, sqrt
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..errors import ApbJudgeError, fault_text
 from ..statistics.differences import detectable_difference
 from ..statistics.estimates import Estimate, t_quantile
 from .responses import Response
 
+_T = TypeVar("_T")
 Outcome = Literal["passes", "fails", "could not tell"]
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
@@ -93,6 +94,25 @@ class ProbeTable:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        first: str,
+        groups: Mapping[str, _T],
+        cells: Mapping[str, Callable[[_T], str]],
+    ) -> ProbeTable:
+        """A table with a row for each group.
+
+        Args:
+            title: Its title.
+            first: Head of the column with the names of the groups.
+            groups: By name.
+            cells: By head of the column, what a group has there.
+        """
+        rows = ((name, *(cell(of) for cell in cells.values())) for name, of in groups.items())
+        return cls(title=title, columns=(first, *cells), rows=tuple(rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

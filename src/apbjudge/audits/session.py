@@ -38,7 +38,7 @@ from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 from .outcomes import Probe, contained, cost_of
 from .probes import OF_RESPONSES, leaks, preference
-from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
+from .responses import AGAIN, BLIND, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -339,8 +339,6 @@ def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
     """Makes the folder, unless another audit or something else is in it."""
     _make(folder)
     before = _fingerprint(folder / MANIFEST)
-    if before is None:
-        before = _fingerprint(folder / "runs" / MAIN / MANIFEST)
     if before is None:
         taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
         if taken := [*taken, *sorted((folder / "rows").glob("*.jsonl"))]:
