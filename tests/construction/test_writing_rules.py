@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apbjudge.construction.literals import is_worded, literals_of, places_of, results_of
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
-from apbjudge.construction.writing.rules import names_tool, read_reply
+from apbjudge.construction.writing.rules import read_reply
 from apbjudge.construction.writing.tasks import WritingTask, task_of
 from apbjudge.errors import OptionError
 from apbjudge.records.trajectories import TrajectoryStep
@@ -158,15 +158,6 @@ def test_parameters_are_described_where_the_others_are() -> None:
     described = {**FERRY[0], "parameters": {"type": "object", "properties": origin}}
     seed = seed_of(CROSSING[0], tools=(described,))
     assert codes("distractors", {"tools": INVENTED}, seed) == ["parameter not described"]
-
-
-def test_words_that_are_names_of_tools_may_be_used_as_words() -> None:
-    assert not names_tool("search", "I search for it with a tool")
-    for text in ("call search(x)", "the search tool", "use `search`"):
-        assert names_tool("search", text)
-    assert names_tool("find_sailings", "Find_Sailings!")
-    assert names_tool("findTrip", "with findtrip")
-    assert not names_tool("find_sailings", "find sailings, my_find_sailings2")
 
 
 # Tasks --------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -76,6 +76,16 @@ def is_same(one: Tool, other: Tool) -> bool:
 def synonyms(verb: str) -> tuple[str, ...]:
     """The verbs of tools' names that say nearly what this one does, itself among them."""
     return next((verbs for verbs in _VERBS if verb in verbs), ())
+
+
+def in_style_of(name: str, words: Sequence[str]) -> str:
+    """Words put together as those of a name are."""
+    titled = [word.title() for word in words]
+    mark = next((mark for mark in "_-." if mark in name), "")
+    if not mark and re.search(r"[a-z0-9][A-Z]", name):
+        return "".join(titled if name[0].isupper() else [words[0], *titled[1:]])
+    joined = (mark or "_").join(titled if name[0].isupper() else words)
+    return joined.upper() if name.isupper() else joined
 
 
 @lru_cache(maxsize=8192)

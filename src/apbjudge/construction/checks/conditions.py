@@ -13,6 +13,7 @@ from ...records import Call, Item, Row, Tool
 from ...records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness
+from ..literals import places_of
 from ..queries import is_english
 from ..turns import Message, calls_in, holds_result, is_agents, steps_of
 from .form import BRINGS_MORE
@@ -343,18 +344,10 @@ def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:
         "tools": [item.tools.text] if item.tools else [],
     }
     for field, listed in texts.items():
-        if any(states(text, value) for text in listed):
+        if any(places_of(value, text, any_case=True) for text in listed):
             yield case.finding(
                 "value-present", field, f"{shorten(value)}, which was removed, is stated"
             )
-
-
-def states(text: str, value: str) -> bool:
-    """Whether a text states a value, letter case apart; 3 is not stated in 35 or in 3.5."""
-    if value.casefold() not in text.casefold():
-        return False
-    pattern = rf"(?<![\w])(?<!\d[.,]){re.escape(value)}(?![\w])(?![.,]\d)"
-    return re.search(pattern, text, re.IGNORECASE) is not None
 
 
 def _bounds(case: CheckedCase) -> Iterator[CaseFinding]:

@@ -274,6 +274,8 @@ def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:
         n_in_order: Lists in order.
         lengths: Number of lists by their length, 2 or more.
     """
+    from scipy.optimize import minimize_scalar
+
     expected = sum(n / math.factorial(m) for m, n in lengths.items())
     if n_in_order <= expected:
         return 1.0
@@ -282,11 +284,8 @@ def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:
         chances = ((n, 1 / math.factorial(m)) for m, n in lengths.items())
         return sum(n * math.log1p(c * math.expm1(tilt)) for n, c in chances) - tilt * n_in_order
 
-    low, high = 0.0, 700.0  # log_bound is convex
-    for _ in range(100):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, other) if log_bound(one) < log_bound(other) else (one, high)
-    return math.exp(min(0.0, log_bound(low)))
+    least: Any = minimize_scalar(log_bound, bounds=(0.0, 700.0), method="bounded")  # convex
+    return math.exp(min(0.0, least.fun))
 
 
 def _p(value: float) -> str:

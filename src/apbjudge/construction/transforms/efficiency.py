@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from ...protocols.tool_words import name_words, properties
 from ...records import Composite, Tool
 from ..cases import EFFICIENCY, Context, Reject, Row, case_row
-from ..likeness import LIKE, does_work, likeness, may_serve
+from ..likeness import LIKE, does_work, in_style_of, likeness, may_serve
 from ..references import chain_of, plan_of, purpose_of
 from ..seeds import Seed, draw
 
@@ -124,7 +124,7 @@ def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
     calls = bank.seed.calls[start : start + n]
     tools = [bank.seed.toolset.checkable[call.name] for call in calls]
     words = [word for tool in tools for word in ("and", *name_words(tool.name))][1:]
-    name = _styled(words, tools[0].name)
+    name = in_style_of(tools[0].name, words)
     if len({tool.name for tool in tools}) < n or not bank.is_free(name):
         return None
     if not all(does_work(tool.name, bank.seed.ends) and _is_plain(tool) for tool in tools):
@@ -161,14 +161,6 @@ def _is_plain(tool: Tool) -> bool:
     return loose.isdisjoint(tool.parameters) and "$ref" not in str(tool.parameters)
 
 
-def _styled(words: Sequence[str], like: str) -> str:
-    """Words as a name: ``in_this_style`` or ``inThisOne``, as another name is."""
-    if "_" in like or not any(map(str.isupper, like)):
-        return "_".join(words)
-    head = words[0] if like[:1].islower() else words[0].capitalize()
-    return head + "".join(word.capitalize() for word in words[1:])
-
-
 # Traps --------------------------------------------------------------------------------------------
 
 
@@ -198,7 +190,7 @@ def _drawn_tools(bank: _Bank) -> list[Tool]:
 def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     """A tool that is needed, with a report that nobody asked for, and for more."""
     for tool in _drawn_tools(bank):
-        name = _styled([*name_words(tool.name), "with", "report"], tool.name)
+        name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
         if bank.is_free(name):
             description = f"{purpose_of(tool.name, tool)}, with a report on every step taken."
             fields = {"name": name, "description": description, "other_names": ()}
@@ -210,7 +202,7 @@ def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     """A tool that looks once more at what a call has returned."""
     stated = {call.name for call in bank.seed.calls if call.result is not None}
     for tool in sorted(_drawn_tools(bank), key=lambda tool: tool.name not in stated):
-        name = _styled(["recheck", *name_words(tool.name)], tool.name)
+        name = in_style_of(tool.name, ["recheck", *name_words(tool.name)])
         if bank.is_free(name):
             result = {"type": "string", "description": f"What {tool.name} returned."}
             schema = {"type": "object", "properties": {"result": result}, "required": ["result"]}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import RowError
+from ...protocols.prompt_leaks import mentions
 from ...protocols.tool_words import name_words, properties
 from ...records import Tool, json_values
 from ...records.loose_json import as_list, as_object
@@ -124,7 +125,7 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
         if not is_worded(number, task.query):
             yield Complaint("value added", f"The query states {number!r}, as it did not before.")
     for name in task.offered:
-        if names_tool(name, text) and not names_tool(name, task.query):
+        if mentions(text, name) and not mentions(task.query, name):
             yield Complaint("tool named", f"The query names the tool {name!r}.")
     yield from _told(task, text, "The query")
     if (found := _TELLS_CASE.search(text)) and not _TELLS_CASE.search(task.query):
@@ -159,15 +160,6 @@ _TELLS_CASE = re.compile(
     r"(?:nobody|no one|no tool) (?:else )?(?:can|could|knows|would know)",
     re.IGNORECASE,
 )
-
-
-def names_tool(name: str, text: str) -> bool:
-    """Whether a text names a tool: by a name that is no word, or by a word that it calls a tool."""
-    quoted = re.escape(name)
-    if re.search(r"[_.\d]|[a-z][A-Z]", name):
-        return re.search(rf"(?<!\w){quoted}(?!\w)", text, re.IGNORECASE) is not None
-    called = rf"`{quoted}`|(?<!\w){quoted}\(|(?<!\w){quoted} (?:tool|function|api|endpoint)\b"
-    return re.search(called, text, re.IGNORECASE) is not None
 
 
 _IDENTIFIER = re.compile(r"(?<![\w/.@-])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)(?![\w/@])")
