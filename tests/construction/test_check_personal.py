@@ -100,7 +100,7 @@ def test_what_was_not_looked_for_is_said_by_the_name_of_the_extra(
     try:
         report = check([case])
         assert "secret" not in {*report.counts, *report.checks}
-        assert [finding.message for finding in report.counts["personal-data"].listed] == [
+        assert [finding.message for finding in report.counts["personal-data"].first] == [
             "an e-mail address, 'ana@mailbox.pt'"
         ]
         assert any("apbjudge[personal]" in note for note in report.notes)

@@ -53,7 +53,7 @@ def check_document(report: CaseReport, *, listed: int = 3) -> Document:
             _check_table(report, names),
         ]
         for name in names:
-            shown = report.counts[name].listed[:listed]
+            shown = report.counts[name].first[:listed]
             more = report.counts[name].findings - len(shown)
             lines = [*map(_line, shown), *([f"and {count(more)} more"] if more else [])]
             parts += [Heading(name, 3), Notes(tuple(lines))]

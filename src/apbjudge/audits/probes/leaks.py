@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ...judge import JudgeTask
+from ...protocols.leak_patterns import PROMPT_LEAKS
 from ...protocols.overlap import (
     NEAR,
     Duplicates,
@@ -19,7 +20,7 @@ from ...protocols.overlap import (
     shared_runs,
     strings,
 )
-from ...protocols.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
+from ...protocols.prompt_leaks import leaks_in_prompt, secrets_of, sent_text
 from ...records import Item
 from ...statistics.estimates import Estimate
 from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec

@@ -264,21 +264,15 @@ def _types(spec: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
-    """Whether each wanted type finds a place of its own (augmenting paths; empty fits any)."""
-    taken: dict[int, int] = {}
+    """Whether each wanted type finds a place of its own; empty fits any."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    def place(at: int, tried: set[int]) -> bool:
-        for n, types in enumerate(offered):
-            fits = not wanted[at] or not types or _compatible(wanted[at], types)
-            if n in tried or not fits:
-                continue
-            tried.add(n)
-            if n not in taken or place(taken[n], tried):
-                taken[n] = at
-                return True
-        return False
-
-    return all(place(at, set()) for at in range(len(wanted)))
+    if not wanted or not offered:
+        return not wanted
+    fits = [[not w or not o or _compatible(w, o) for o in offered] for w in wanted]
+    places: Any = maximum_bipartite_matching(csr_array(fits), perm_type="column")
+    return bool((places >= 0).all())
 
 
 def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RowError, shorten
+from ...protocols.leak_patterns import TELLING
 from ...protocols.overlap import run_hashes, shared_runs, strings
 from ...protocols.prompt_leaks import leaks_in_prompt, mentions
 from ...protocols.tool_words import name_words
@@ -25,20 +26,6 @@ _TASK_QUOTED = 9
 LEAST_CASES = 5
 P_VALUE = 0.001
 """Placement of tools is remarked upon where chance alone would bring it about less often."""
-
-_TELLING = {
-    "extraneous": frozenset(
-        "distractor distractors decoy irrelevant extraneous unrelated dummy fake".split()
-    ),
-    "broken": frozenset(
-        "broken faulty failing failed replacement substitute backup fallback alternative".split()
-    ),
-    "unsolvable": frozenset(
-        "unsolvable infeasible impossible contradictory contradiction contradictions missing "
-        "removed removal withheld".split()
-    ),
-}
-"""Words that say what a case is about, by its condition."""
 
 
 def condition_told(case: CheckedCase) -> Iterator[CaseFinding]:
@@ -66,7 +53,7 @@ def telling_names(case: CheckedCase) -> Iterator[CaseFinding]:
         tools = [] if kind == "unsolvable" else [("tools", name) for name in names]
         for check, named in (("telling-name", tools + files + calls), ("telling-id", ids)):
             for field, name in dict.fromkeys(named):
-                if found := _TELLING[kind].intersection(_words(name)):
+                if found := TELLING[kind].intersection(_words(name)):
                     message = f"{shorten(name)} has the word {min(found)}"
                     yield case.finding(check, field, message)
 

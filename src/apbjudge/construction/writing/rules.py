@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import RowError
+from ...protocols.leak_patterns import TELLS_CASE, TELLS_TOOL
 from ...protocols.prompt_leaks import mentions
 from ...protocols.tool_words import name_words, properties
 from ...records import Tool, json_values
@@ -128,7 +129,7 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
         if mentions(text, name) and not mentions(task.query, name):
             yield Complaint("tool named", f"The query names the tool {name!r}.")
     yield from _told(task, text, "The query")
-    if (found := _TELLS_CASE.search(text)) and not _TELLS_CASE.search(task.query):
+    if (found := TELLS_CASE.search(text)) and not TELLS_CASE.search(task.query):
         said = f"The query itself must not say what is special about it: {found.group()!r}."
         yield Complaint("condition told", said)
 
@@ -150,16 +151,6 @@ def _told(task: WritingTask, text: str, what: str) -> Iterator[Complaint]:
         if places_of(result, text):
             said = f"{what} states {result!r}, which is known from a tool's result alone."
             yield Complaint("result told", said)
-
-
-_TELLS_CASE = re.compile(
-    r"unsolvable|unanswerable|infeasible|no solution|"
-    r"impossible to (?:solve|answer|do|complete|know|look up)|"
-    r"(?:can ?not|can't|can’t) be (?:solved|answered|done|known|found|looked up)|"
-    r"(?:private|missing|unavailable|withheld) (?:knowledge|information|value|data)|"
-    r"(?:nobody|no one|no tool) (?:else )?(?:can|could|knows|would know)",
-    re.IGNORECASE,
-)
 
 
 _IDENTIFIER = re.compile(r"(?<![\w/.@-])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)(?![\w/@])")
@@ -281,7 +272,7 @@ def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> I
         said = f"The description of {name!r} has more than {_LONGEST_DESCRIPTION} characters."
         yield Complaint("too long", said)
     shown = " ".join((" ".join(name_words(name)), tool.description, *_texts(properties(tool))))
-    if found := _TELLS_TOOL.search(shown):
+    if found := TELLS_TOOL.search(shown):
         said = f"{name!r} says what it is here for: {found.group()!r}."
         yield Complaint("condition told", said)
     others = "\n".join(_texts(list(task.tools)))
@@ -291,17 +282,6 @@ def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> I
     if _describe_all(offered) and not _describe_all([tool]):
         said = f"A parameter of {name!r} has no description, unlike those of the other tools."
         yield Complaint("parameter not described", said)
-
-
-_TELLS_TOOL = re.compile(
-    r"distract|decoy|red herring|irrelevant|unrelated|useless|unused|unneeded|unnecessary|"
-    r"extraneous|"
-    r"(?:not|never) (?:be )?(?:needed|required|relevant|used|called|helpful)|"
-    r"(?:do not|don't|don’t|never|must not) (?:use|call)|"
-    r"\b(?:dummy|fictional|fictitious|invented|made[- ]up|placeholder)\b|"
-    r"\bthis (?:task|query|case|request|scenario)\b|cannot (?:serve|help|solve)",
-    re.IGNORECASE,
-)
 
 
 def _describe_all(tools: Sequence[Tool]) -> bool:
