@@ -92,24 +92,13 @@ def test_every_field_is_looked_at() -> None:
 def test_what_was_not_looked_for_is_said_by_the_name_of_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    case = row(f"Write to ana@mailbox.pt. {PERSONAL[1]} {SECRET[0]}")
-    assert check([case]).counts.keys() >= {"personal-data", "secret"}
     monkeypatch.setattr(personal, "find_spec", lambda name: None)
-    personal.has_libraries.cache_clear()
-    personal.of_text.cache_clear()
-    try:
-        report = check([case])
-        assert "secret" not in {*report.counts, *report.checks}
-        assert [finding.message for finding in report.counts["personal-data"].first] == [
-            "an e-mail address, 'ana@mailbox.pt'"
-        ]
-        assert any("apbjudge[personal]" in note for note in report.notes)
-        report = check([case], ignore=["personal-data", "secret"])
-        assert not any("apbjudge[personal]" in note for note in report.notes)
-    finally:
-        monkeypatch.undo()
-        personal.has_libraries.cache_clear()
-        personal.of_text.cache_clear()
+    case = row(f"Write to ana@mailbox.pt, not to {PERSONAL[1]} {SECRET[0]}")
+    report = check([case])
+    assert [finding.message for finding in report.listed] == ["an e-mail address, 'ana@mailbox.pt'"]
+    assert "secret" not in report.checks
+    assert "apbjudge[personal]" in report.notes[-1]
+    assert "personal" not in str(check([case], ignore=["personal-data", "secret"]).notes)
 
 
 def test_hostile_texts_take_no_time() -> None:

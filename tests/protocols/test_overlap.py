@@ -51,13 +51,7 @@ def test_repeated_cases_are_those_of_the_definition(seed: int, n: int, length: i
         queries.append(" ".join(text))
     duplicates = Duplicates[int]()
     for at, (query, kind) in enumerate(zip(queries, kinds, strict=True)):
-        row = {
-            "id": str(at),
-            "planning_regime": "Holistic",
-            "query": query,
-            "tools": [{"name": f"tool{kind}", "description": ""}],
-            "tested_model": "m",
-            "model_response": "",
-        }
-        duplicates.add(Row(row, at).to_item(), at)
+        tools = [{"name": f"tool{kind}", "description": ""}]
+        row = {"id": str(at), "planning_regime": "Holistic", "query": query, "tools": tools}
+        duplicates.add(Row(row, at).to_case(), at)
     assert {at: tuple(twin) for at, twin in duplicates.twins()} == _naive_twins(queries, kinds)

@@ -265,13 +265,13 @@ def _types(spec: Mapping[str, Any]) -> frozenset[str]:
 
 def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
     """Whether each wanted type finds a place of its own; empty fits any."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_bipartite_matching
+    from scipy.sparse import csgraph, csr_array
 
     if not wanted or not offered:
         return not wanted
     fits = [[not w or not o or _compatible(w, o) for o in offered] for w in wanted]
-    places: Any = maximum_bipartite_matching(csr_array(fits), perm_type="column")
+    graph: Any = csgraph
+    places = graph.maximum_bipartite_matching(csr_array(fits), perm_type="column")
     return bool((places >= 0).all())
 
 

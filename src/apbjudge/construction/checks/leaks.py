@@ -261,7 +261,7 @@ def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:
         n_in_order: Lists in order.
         lengths: Number of lists by their length, 2 or more.
     """
-    from scipy.optimize import minimize_scalar
+    from scipy import optimize
 
     expected = sum(n / math.factorial(m) for m, n in lengths.items())
     if n_in_order <= expected:
@@ -271,7 +271,8 @@ def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:
         chances = ((n, 1 / math.factorial(m)) for m, n in lengths.items())
         return sum(n * math.log1p(c * math.expm1(tilt)) for n, c in chances) - tilt * n_in_order
 
-    least: Any = minimize_scalar(log_bound, bounds=(0.0, 700.0), method="bounded")  # convex
+    minimise: Any = optimize
+    least = minimise.minimize_scalar(log_bound, bounds=(0.0, 700.0), method="bounded")  # convex
     return math.exp(min(0.0, least.fun))
 
 

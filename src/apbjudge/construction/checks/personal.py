@@ -24,7 +24,6 @@ NOT_LOOKED_FOR = (
 )
 
 
-@cache
 def has_libraries() -> bool:
     """Whether the extra ``personal`` is installed."""
     return all(find_spec(name) is not None for name in ("detect_secrets", "phonenumbers"))
